@@ -33,20 +33,16 @@ export const absentSources: readonly Absent[] = [
     'there is no source for this queue',
     'Use a queue with a source: `amqp`, or `cloud_queue`.',
   ),
-  ...each(['aws_s3'], 'no source reads objects from a store', 'Send the logs to `cloud_queue` directly.'),
+  ...each(['aws_s3'], 'no source reads from object stores', 'Send the logs to `cloud_queue` directly.'),
   ...each(
     ['host_metrics', 'nginx_metrics', 'mongodb_metrics', 'postgresql_metrics', 'prometheus_scrape', 'static_metrics'],
-    'Penstock does not collect metrics of this origin',
+    'Penstock has no source for these metrics',
     'Let your metrics scraper collect them.',
   ),
-  ...each(
-    ['aws_ecs_metrics'],
-    'Penstock does not collect metrics of this origin',
-    'Let your metrics scraper collect them.',
-  ),
+  ...each(['aws_ecs_metrics'], 'Penstock has no source for these metrics', 'Let your metrics scraper collect them.'),
   ...each(
     ['docker_logs', 'journald', 'windows_event_log', 'exec', 'file_descriptor', 'http_client', 'okta'],
-    'Penstock does not collect logs of this origin',
+    'Penstock has no source for these logs',
     'Use `orchestrator_logs` for containers, or `file` for files.',
   ),
 ]

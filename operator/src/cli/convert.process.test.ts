@@ -130,5 +130,5 @@ test('a Fluent Bit configuration with an included file becomes a ClusterPipeline
   })
   expect(stdout).toContain('# GAP: the output `kafka`')
   expect(stderr).toContain(`${more}:1`)
-  expect(stderr).toContain('there is no sink for the protocol')
+  expect(stderr).toContain('there is no sink for the Kafka protocol')
 })

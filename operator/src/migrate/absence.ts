@@ -1,5 +1,5 @@
-// The one rule by which a part of an old configuration exists here or does not. It exists unless a refusal names it, and says nothing of
-// another way to write it here. A part that nobody knows may exist.
+// Decides whether a part of an old configuration exists here. It does, unless a refusal names it without giving another way to write it.
+// A part that no mapping and no refusal knows may exist.
 
 import type { Gap } from './draft.ts'
 import type { Refusal } from './page.ts'
@@ -10,10 +10,10 @@ interface Place {
 }
 
 /**
- * The gap in the place of a part that no mapping takes.
- * @param refusal says why nothing here does the same; undefined if the part is not known
- * @param kind such as `plugin`, for a part that is not known
- * @param nearest for a part that is not known
+ * The gap that replaces a part without a mapping.
+ * @param refusal why Penstock has no equivalent; undefined if the part is unknown
+ * @param kind used for an unknown part, such as `plugin`
+ * @param nearest used for an unknown part
  */
 export function missingPart(
   { file, line }: Place,
@@ -22,10 +22,10 @@ export function missingPart(
   kind: string,
   nearest = 'See `penstock-agent list` for components.',
 ): Gap {
-  if (refusal === undefined) return { file, line, subject, reason: `the ${kind} is not known`, nearest }
+  if (refusal === undefined) return { file, line, subject, reason: `the ${kind} is unknown`, nearest }
   const gap = { file, line, subject, reason: refusal.reason, nearest: refusal.nearest }
   return refusal.isHere === true ? gap : { ...gap, isAbsent: true }
 }
 
-/** Whether all parts of a configuration exist here, by the gaps of its conversion. */
+/** Whether all parts of a configuration exist here, judged by the gaps of its conversion. */
 export const existsHere = (gaps: readonly Gap[]): boolean => !gaps.some(({ isAbsent }) => isAbsent === true)

@@ -1,4 +1,4 @@
-// The agents whose configurations are converted: the command, its help and the pages of the guide follow this list.
+// The agents whose configurations can be converted. The command, its help and the pages of the guide are derived from this list.
 
 import { convertAlloy } from './alloy/convert.ts'
 import { alloyTables } from './alloy/page.ts'
@@ -28,20 +28,20 @@ import { isVector } from './vector/read.ts'
 import { vectorTrial } from './vector/trial.ts'
 
 export interface OldAgent {
-  /** As `--from` takes it; the page of the guide has this name, too. */
+  /** The value of `--from`, and the name of the page in the guide. */
   readonly name: string
   readonly title: string
-  /** Whether a text is a configuration of this agent, and of no other one in the list. */
+  /** Whether a text is a configuration of this agent and of no other agent in the list. */
   readonly recognises: (main: NamedText) => boolean
-  /** Reads the files of one configuration, with those that they include, into a draft. */
+  /** Reads the files of one configuration, and the files they include, into a draft. */
   readonly convert: (files: readonly NamedText[], included: Included, draft: Draft) => void
-  /** Markdown tables of what becomes of each of its plugins. */
+  /** Markdown tables that show how each of its plugins is converted. */
   readonly tables: () => string
-  /** How a configuration names a variable of the environment, with its default: one of the groups is the name. */
+  /** Matches a reference to an environment variable, with its default. One of the groups is the name. */
   readonly variable: RegExp
-  /** Writes a variable within any text of a configuration; undefined if variables cannot stand within texts. */
+  /** Writes a reference to a variable inside a text; undefined if the language does not allow this. */
   readonly write?: (name: string) => string
-  /** How its binary makes events of recorded lines; without it `--prove` needs a record of them. */
+  /** Runs the agent's binary on recorded lines; without it, `--prove` needs recorded events. */
   readonly trial?: MakeTrial
 }
 
@@ -114,19 +114,19 @@ export const oldAgents: readonly OldAgent[] = [
 
 export interface FoundAgent {
   readonly agent: OldAgent
-  /** The files, or the parts of them that are a configuration of the agent. */
+  /** The files, or the parts of them that contain a configuration of the agent. */
   readonly files: readonly NamedText[]
-  /** Rows of the report about the files as they are here. */
+  /** Rows of the report about the files themselves. */
   readonly gaps: readonly Gap[]
 }
 
 /**
- * The agent whose configuration the files are; undefined if none knows them.
+ * The agent that the files configure; undefined if no agent recognizes them.
  * @param name says which agent it is
  */
 export function agentFor(files: readonly NamedText[], name?: string): FoundAgent | undefined {
   const candidates = oldAgents.filter((agent) => name === undefined || agent.name === name)
-  // Files that are configurations come before files that may contain one.
+  // Check files that are configurations before files that may contain one.
   const known = candidates.filter(({ recognises }) => files.some(recognises))
   for (const agent of known.length > 0 ? known : candidates) {
     const own = files.map((file) => partsFor(agent, file, 0))
@@ -141,12 +141,12 @@ export function agentFor(files: readonly NamedText[], name?: string): FoundAgent
 
 function foundAgent(agent: OldAgent, texts: readonly NamedText[], files: readonly NamedText[]): FoundAgent {
   const gaps: Gap[] = []
-  // A text of Alloy joins variables to others by an operator.
+  // Alloy joins variables and texts with an operator.
   const filled = agent.write === undefined ? texts : withoutReferences(texts, files, agent.write, gaps)
   return { agent, files: withValues(agent, filled, files), gaps }
 }
 
-/** The texts with the values that variables have in workloads and values of charts beside them. */
+/** The texts, with variables replaced by the values that the workloads and chart values next to them set. */
 function withValues({ variable, name: agent }: OldAgent, texts: readonly NamedText[], files: readonly NamedText[]) {
   const values = new Map(files.flatMap((file) => [...valuesIn(file)]))
   if (values.size === 0) return texts
@@ -160,10 +160,10 @@ function withValues({ variable, name: agent }: OldAgent, texts: readonly NamedTe
   }))
 }
 
-/** An Application holds a text of chart values. Those may hold values of another chart, and those a configuration. */
+/** An Application contains chart values as text. They may contain the values of another chart, and those a configuration. */
 const maxWrappings = 5
 
-/** The text itself if it is a configuration of an agent, otherwise the configurations in it; undefined if there are none. */
+/** The text itself if it is a configuration of an agent; otherwise the configurations in it, or undefined if there are none. */
 function partsFor(agent: OldAgent, file: NamedText, depth: number): readonly NamedText[] | undefined {
   if (agent.recognises(file)) return [file]
   if (depth === maxWrappings || !/\.(?:ya?ml|json)$/i.test(file.file)) return undefined

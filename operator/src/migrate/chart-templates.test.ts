@@ -1,4 +1,4 @@
-// Configurations within templates of charts: values that the file has stand in their places, and others are variables.
+// Configurations in chart templates: values in the file replace their references, and other references become variables.
 
 import { expect, test } from 'vitest'
 import { agentFor } from './agents.ts'
@@ -17,7 +17,7 @@ function converted(text: string) {
   return { uri: sink?.config.uri, gaps: draft.gaps.filter(({ subject }) => subject.includes('{{')) }
 }
 
-test('a value that the file has stands in the place of its reference', () => {
+test('a value in the file replaces its reference', () => {
   const { uri, gaps } = converted(
     `${tail('        Host {{ .Values.sink.host | quote }}\n        Port 80\n')}sink: { host: store }\n`,
   )
@@ -29,7 +29,7 @@ test.each([
   ['{{ .Release.Name }}', 'RELEASE_NAME'],
   ['{{- .Values.other.esHost -}}', 'OTHER_ES_HOST'],
   ['{{ $.Chart.Name }}', 'CHART_NAME'],
-])('%s is a key of the Secret, with a row that says so', (reference, key) => {
+])('%s becomes a key of the Secret, with a row in the report', (reference, key) => {
   const { uri, gaps } = converted(tail(`        Host ${reference}\n        Port 80\n`))
   expect(uri).toContain(`SECRET[env.${key}]`)
   expect(gaps).toMatchObject([{ line: 10, subject: reference, isReplaced: true }])

@@ -1,15 +1,15 @@
-// References to values of a chart within a configuration, such as `{{ .Release.Name }}`. One whose value the file has becomes that value.
-// Another one is a text that is not known here, as a variable of the environment is, so it becomes one.
+// References to chart values within a configuration, such as `{{ .Release.Name }}`. If the file contains the value, it replaces the
+// reference. Otherwise the value is unknown, as that of an environment variable is, so the reference becomes a variable.
 
 import type { Gap, NamedText } from './draft.ts'
 import { below, textOf } from './loki/tree.ts'
 import { treesOf } from './loki/yaml.ts'
 
-/** The chart of Promtail fills in those below `config`, which are the configuration itself. */
+/** The Promtail chart expands values below `config`, which is the configuration itself. */
 const reference =
   /\{\{-?\s*\$?\.((?:Values(?!\.config\.)|Release|Chart)(?:\.\w+)+)(?:\s*\|\s*(?:quote|squote|trim|toString))?\s*-?\}\}/g
 
-/** `Release.Name` as the name of a variable; values of the chart stand without `Values`. */
+/** `Release.Name` as the name of a variable. The prefix `Values` is left out. */
 const variableOf = (path: string) =>
   path
     .replace(/^Values\./, '')
@@ -18,8 +18,8 @@ const variableOf = (path: string) =>
     .toUpperCase()
 
 /**
- * The texts without references to values of a chart.
- * @param files that may hold the values
+ * Replaces references to chart values in the texts.
+ * @param files files that may contain the values
  * @param write how the agent writes a variable
  * @param gaps receives a row for each reference that became a variable
  */
@@ -47,8 +47,9 @@ export function withoutReferences(
         file,
         line: text.slice(0, offset).split('\n').length,
         subject: whole,
-        reason: `the value of the chart is not in the file, so it is the variable \`${variable}\` now`,
-        nearest: 'Convert what `helm template` gives, or put the value into the Secret below the name of the variable.',
+        reason: `the file does not contain this chart value, so the variable \`${variable}\` replaces it`,
+        nearest:
+          'Convert the output of `helm template`, or put the value into the Secret under the name of the variable.',
         isReplaced: true,
       })
       return write(variable)

@@ -1,16 +1,16 @@
-// How the events of a new Pipeline differ from those that the old agent made of the same lines: event by event, and field by field.
+// Compares the events of a new Pipeline with the events that the old agent made of the same lines, event by event and field by field.
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import { isTable } from '@penstock/agent/schema'
 
 export type EventFields = Readonly<Record<string, unknown>>
 
-/** A field that differs in the same way in some events. */
+/** A field that differs in the same way in one or more events. */
 export interface Difference {
   readonly path: string
   readonly how: 'only old' | 'only new' | 'other value' | 'other type'
   count: number
-  /** Of the first such pair: the values, and the positions of the events, from 0. */
+  /** The values and positions (from 0) of the first such pair of events. */
   readonly old: unknown
   readonly made: unknown
   readonly oldAt: number
@@ -28,10 +28,10 @@ export interface Comparison {
   readonly onlyMade: readonly number[]
 }
 
-/** Events that are not equal are looked for among so many that follow. */
+/** The search for a similar event covers this many of the following events. */
 const maxDistance = 64
 
-/** A leaf of an event: a value that is no object with members. Lists are leaves, since their order means something. */
+/** A leaf of an event: any value but a non-empty object. Lists are leaves, because their order matters. */
 type Leaves = ReadonlyMap<string, unknown>
 
 interface Side {
@@ -39,7 +39,7 @@ interface Side {
   readonly texts: readonly string[]
 }
 
-/** @param ignored paths such as `.timestamp`, which are left out with all that is below them */
+/** @param ignored paths such as `.timestamp`, which are ignored together with everything below them */
 export function compareEvents(
   old: readonly EventFields[],
   made: readonly EventFields[],
@@ -82,7 +82,7 @@ function leavesOf(event: EventFields, ignored: readonly string[]): Leaves {
 
 const nameInPath = (name: string) => (/^[A-Za-z_@][\w@]*$/.test(name) ? name : JSON.stringify(name))
 
-/** Returns the counterpart of each event that has one: equal events first, then those that share most, near each other. */
+/** Finds the counterpart of each event: equal events first, then the most similar events near each other. */
 function pair(left: Side, right: Side): Map<number, number> {
   const partners = new Map<number, number>()
   const equals = Map.groupBy(right.texts.keys(), (at) => right.texts[at] as string)
@@ -110,7 +110,7 @@ function pair(left: Side, right: Side): Map<number, number> {
   return partners
 }
 
-/** How much two events have in common: equal values count by their length, since long texts are rarely equal by chance. */
+/** The similarity of two events. Equal values count by length, because long texts are rarely equal by chance. */
 function shared(left: Leaves, right: Leaves): number {
   let score = 0
   for (const [path, value] of left) {

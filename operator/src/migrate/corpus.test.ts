@@ -1,5 +1,5 @@
-// Whole configurations after the shapes of real ones, see `testing/corpus.ts`: each is known by its text, every gap has a place, and the
-// output passes lint.
+// Complete configurations modelled on real ones (see `testing/corpus.ts`): the agent is recognized from the text, all gaps have a file and a
+// line, and the output passes lint.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,11 +14,11 @@ import type { Gap } from './draft.ts'
 const output = mkdtempSync(join(tmpdir(), 'penstock-corpus-'))
 afterAll(() => rmSync(output, { recursive: true }))
 
-/** A variable that begins an address is one. */
+/** A variable at the beginning of an address contains an address. */
 const secretValue = (name: string) => (/(?:URL|ENDPOINT|ADDRESS)$/.test(name) ? '"http://x"' : 'x')
 
 let written = 0
-/** Errors of lint. Keys of Secrets that the output asks for are there. */
+/** Errors of lint. All keys of Secrets that the output refers to exist. */
 function errorsIn(text: string): string[] {
   const keys = [...new Set([...text.matchAll(/SECRET\[env\.(\w+)\]/g)].map(([, name]) => name))]
   const secret = `---\napiVersion: v1\nkind: Secret\nmetadata: { name: converted-environment, namespace: penstock-system }\nstringData: { ${keys.map((key = '') => `${key}: ${secretValue(key)}`).join(', ')} }\n`
@@ -54,7 +54,7 @@ const groups = [
   { agents: ['otel'], share: 0.95 },
 ]
 test.each(groups)(
-  'of sixty configurations of $agents, those whose parts exist here convert in full: $share',
+  'of 60 configurations of $agents, those whose parts exist here convert completely: $share',
   (group) => {
     const own = corpus.filter(({ agent }) => group.agents.includes(agent))
     expect(own.length).toBeGreaterThanOrEqual(60)
@@ -71,14 +71,14 @@ test.each(groups)(
   },
 )
 
-/** Whether the part with the option is a gap as a whole, or nothing leads to it. */
+/** Whether the whole part with the option is a gap, or nothing refers to the part. */
 const isOfPart = ({ isAbsent, reason, subject }: Gap) =>
   isAbsent === true ||
   subject.startsWith('label ') ||
-  /is not known|cannot stand|has no counterpart|no component|receives nothing|no input/.test(reason)
+  /is unknown|are not valid|has no counterpart|no component|receives nothing|no input/.test(reason)
 
 test.each([...new Set(corpus.map(({ agent }) => agent))])(
-  '%s: an option that no reader knows is a gap, with its file, its line, a reason and the nearest equivalent',
+  '%s: an unknown option is a gap with file, line, reason and nearest equivalent',
   (agent) => {
     let count = 0
     const silent: string[] = []

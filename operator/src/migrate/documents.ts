@@ -1,4 +1,4 @@
-// The documents of a file and the tables in them that hold a configuration, each with the lines where its parts stand.
+// The documents of a file and the tables in them that contain a configuration, with the line numbers of their parts.
 
 import { type formatOf, parseText, positionAt, type Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
@@ -12,7 +12,7 @@ export type Table = Readonly<Record<string, unknown>>
 export interface Root {
   readonly file: string
   readonly config: Table
-  /** The line of the value at a path, from 1; without a value, that of its nearest parent. */
+  /** The line (from 1) of the value at a path, or of its nearest parent that exists. */
   lineOf(path: Segments): number
 }
 
@@ -21,7 +21,7 @@ export interface TableDocument {
   readonly file: string
   readonly value: Table
   lineOf(path: Segments): number
-  /** A table of the document that holds a configuration. */
+  /** A table of the document that contains a configuration. */
   below(path: Segments, config: Table): Root
   /** A text of the document, such as a value of a ConfigMap, and the number of lines of the file before it. */
   inside(path: Segments, text: string): { readonly text: string; readonly above: number }
@@ -31,13 +31,13 @@ export interface Reading {
   readonly format: Format
   /** Number of lines of the file before the text. */
   readonly above: number
-  /** Takes the problems of documents that cannot be read. */
+  /** Receives the problems of documents that cannot be parsed. */
   readonly gaps: Gap[]
-  /** Number of problems to report of one document. */
+  /** Maximum number of problems to report per document. */
   readonly maxProblems: number
 }
 
-/** The documents of a text that hold a table. */
+/** The documents of a text whose content is a table. */
 export function tableDocuments({ file, text }: NamedText, reading: Reading): readonly TableDocument[] {
   const { format, above } = reading
   const found: TableDocument[] = []

@@ -1,5 +1,5 @@
-// The Pipeline that a conversion makes, as it grows: components in their order with comments, and the gaps that no component fills.
-// A gap is never silent: it has a row in the report, and a comment at the component that is in its place.
+// The Pipeline under construction: components in order with their comments, and gaps.
+// A gap is never silent: it has a row in the report, and a comment at the component that replaces the missing one.
 
 import { compileCondition, compileProgram } from '@penstock/agent/config'
 import { type Document, isCollection, type Node, Document as YamlDocument } from 'yaml'
@@ -13,7 +13,7 @@ export interface NamedText {
   readonly text: string
 }
 
-/** Returns the files that an include names, seen from the file that names them; none if there are none. */
+/** Returns the files that an include statement refers to, relative to the file that contains it; an empty list if there are none. */
 export type Included = (path: string, from: string) => readonly NamedText[]
 
 /** A difference between the old configuration and the Pipeline. */
@@ -24,11 +24,11 @@ export interface Gap {
   /** The plugin or option. */
   readonly subject: string
   readonly reason: string
-  /** The nearest equivalent, and what to do. */
+  /** The nearest equivalent, and the action to take. */
   readonly nearest: string
-  /** Whether nothing is missing: something else does it. */
+  /** Whether nothing is missing, because Penstock does this in another way. */
   readonly isReplaced?: true
-  /** Whether the part does not exist here, so that no conversion can fill the gap. */
+  /** Whether Penstock has no such part, so that no conversion can close the gap. */
   readonly isAbsent?: true
 }
 
@@ -36,7 +36,7 @@ export interface Gap {
 export interface SecretKey {
   readonly name: string
   readonly key: string
-  /** Of the Secret, where the old configuration says it. */
+  /** The namespace of the Secret, if the old configuration contains it. */
   readonly namespace?: string | undefined
   readonly file: string
   readonly line: number
@@ -62,7 +62,7 @@ export interface Step {
   readonly comments?: readonly string[]
 }
 
-/** The part of the old configuration that a component replaces. */
+/** The part of the old configuration that a component comes from. */
 export interface Origin {
   readonly file: string
   readonly line: number
@@ -77,12 +77,12 @@ export interface Test {
   readonly expect: readonly object[]
 }
 
-/** A component that reads or writes files of the node. */
+/** A component that reads or writes files on the node. */
 export interface OfFiles {
   readonly kind: 'sources' | 'sinks'
   readonly name: string
   readonly paths: readonly string[]
-  /** Whether it reads nothing, because the old component has no counterpart. */
+  /** Whether it reads nothing because the old component has no counterpart. */
   readonly isMissing: boolean
 }
 
@@ -95,15 +95,15 @@ const ownerOf = (output: string) => output.replace(/\..*$/s, '')
 
 export interface Identity {
   readonly name: string
-  /** Of the Pipeline; without it a ClusterPipeline is made. */
+  /** The namespace of the Pipeline; without it, the result is a ClusterPipeline. */
   readonly namespace?: string | undefined
 }
 
 export class Draft {
-  /** Of the Pipeline that is made; undefined for a ClusterPipeline. Rules for namespaces refuse some options. */
+  /** The namespace of the generated Pipeline; undefined for a ClusterPipeline. Tenancy rules reject some options in a namespace. */
   readonly namespace: string | undefined
   readonly gaps: Gap[] = []
-  /** Keys of Secrets that variables of the environment stand for. */
+  /** Keys of Secrets by the environment variables that refer to them. */
   readonly secrets = new Map<string, SecretKey>()
   readonly #components: Components = { sources: new Map(), transforms: new Map(), sinks: new Map() }
   readonly #names = new Set<string>()
@@ -115,7 +115,7 @@ export class Draft {
     this.namespace = namespace
   }
 
-  /** Adds a component below a name like the wanted one, and returns the name. */
+  /** Adds a component under the wanted name, or a unique variant of it, and returns the name. */
   add(kind: Kind, wanted: string, component: Component): string {
     const base = nameLike(wanted)
     let name = base
@@ -126,8 +126,8 @@ export class Draft {
   }
 
   /**
-   * Adds transforms one after another, with names derived from the wanted one, and returns the last; returns the heads if there are no
-   * steps. A step whose program does not compile passes events on and becomes a gap.
+   * Adds a chain of transforms with names derived from the wanted one, and returns the last. Returns the heads if there are no steps.
+   * A step whose program does not compile becomes a gap and passes events unchanged.
    */
   append(heads: readonly string[], steps: readonly Step[], wanted: string, origin: Origin): string[] {
     let current = [...heads]
@@ -145,14 +145,14 @@ export class Draft {
     const message = 'message' in compiled ? compiled.message : (compiled.diagnostics[0]?.message ?? compiled.rendered)
     this.gaps.push({
       ...origin,
-      reason: `the ${step.type} transform that would stand for it is not valid: ${message}`,
-      nearest: 'Correct the program in the comment, and put it in place of the transform.',
+      reason: `the ${step.type} transform generated for it is not valid: ${message}`,
+      nearest: 'Correct the program in the comment, and replace the transform with it.',
     })
-    const comment = `GAP: \`${origin.subject}\` (${origin.file}:${origin.line}) made a program that is not valid. Events pass unchanged. The program:`
+    const comment = `GAP: \`${origin.subject}\` (${origin.file}:${origin.line}) gave a program that is not valid. Events pass unchanged. The program:`
     return { type: 'remap', text: '.', comments: [...(step.comments ?? []), comment, step.text] }
   }
 
-  /** Takes out transforms whose events nothing reads, and then those that only these read. */
+  /** Removes transforms that nothing reads from, and then those that only removed transforms read from. */
   removeUnread(): void {
     const { transforms, sinks } = this.#components
     for (;;) {
@@ -171,7 +171,7 @@ export class Draft {
     return this.#components[kind].size
   }
 
-  /** The sources and sinks of files of the node, which the rules for namespaces refuse, in their order. */
+  /** The sources and sinks that use files on the node, in order. The tenancy rules reject them in a namespace. */
   ofFiles(): readonly OfFiles[] {
     return (['sources', 'sinks'] as const).flatMap((kind) =>
       [...this.#components[kind]]
@@ -194,24 +194,24 @@ export class Draft {
         file: key.file,
         line: key.line,
         subject: `Secret ${key.name}`,
-        reason: `the Pipeline reads it in namespace \`${namespace ?? 'penstock-system'}\``,
+        reason: `the Pipeline reads the Secret in namespace \`${namespace ?? 'penstock-system'}\``,
         nearest:
           namespace === undefined
-            ? 'Write the namespace in which the Secret is, or copy the Secret.'
-            : 'Copy the Secret, unless it is there.',
+            ? 'Set the namespace of the Secret, or copy the Secret.'
+            : 'Copy the Secret, unless it already exists there.',
         isReplaced: true,
       })
     }
   }
 
-  /** The resource as a YAML document with its comments; of several the first, which has the sources of nodes. */
+  /** The resource as a YAML document with comments; if there are two, the first, which has the sources that run on nodes. */
   document(identity: Identity): Document {
     return this.documents(identity)[0] as Document
   }
 
   /**
-   * The resources as YAML documents with their comments. There are two where some sources run on nodes and others on an aggregator, as
-   * one Pipeline runs in one place. Secrets whose namespace is not certain are gaps then.
+   * The resources as YAML documents with comments. There are two if some sources run on nodes and others on an aggregator, because one
+   * Pipeline runs in one place. In that case, Secrets whose namespace is uncertain become gaps.
    */
   documents(identity: Identity): readonly Document[] {
     const sources = [...this.#components.sources]
@@ -226,7 +226,7 @@ export class Draft {
     ]
   }
 
-  /** The sources, and all that receives their events. */
+  /** The sources, and all components that receive their events. */
   #behind(sources: readonly string[]): Components {
     const kept: Components = { sources: new Map(), transforms: new Map(), sinks: new Map() }
     const names = new Set(sources)
@@ -287,7 +287,7 @@ export class Draft {
   }
 }
 
-/** The name of a component that is like the wanted one. */
+/** A valid name for a component, derived from the wanted one. */
 export function nameLike(wanted: string): string {
   const letters = wanted
     .toLowerCase()
@@ -296,13 +296,13 @@ export function nameLike(wanted: string): string {
   return letters.slice(0, 55).replace(/-+$/, '') || 'component'
 }
 
-/** References to Secrets in the options of a Pipeline. A variable that stands for the key of a Secret is a reference to that key. */
+/** References to Secrets in the options of a Pipeline. A variable for the key of a Secret becomes a reference to that key. */
 class References {
-  /** Variables that stand for a key, as far as the Pipeline has them. */
+  /** Variables for keys of Secrets that the Pipeline uses. */
   readonly used = new Set<string>()
   readonly #known: ReadonlyMap<string, SecretKey>
   readonly #namespace: string | undefined
-  /** Names and namespaces of Secrets by their aliases. */
+  /** Names and namespaces of Secrets by alias. */
   readonly #aliases = new Map<string, SecretKey>()
   #hasVariables = false
 
@@ -338,12 +338,12 @@ class References {
     })
   }
 
-  /** A Pipeline of a namespace reads the Secrets of this namespace. */
+  /** A Pipeline in a namespace reads the Secrets of this namespace. */
   #placeOf({ namespace }: { readonly namespace?: string | undefined }): { readonly namespace?: string } {
     return this.#namespace === undefined ? { namespace: namespace ?? 'penstock-system' } : {}
   }
 
-  /** @param own the name of the Secret with the variables that stand for no key */
+  /** @param own the name of the Secret for variables that do not refer to a key of another Secret */
   secrets(own: string): object[] {
     const all = [...this.#aliases].map(([alias, key]) => ({ alias, secretName: key.name, ...this.#placeOf(key) }))
     return this.#hasVariables ? [{ alias: 'env', secretName: own, ...this.#placeOf({}) }, ...all] : all

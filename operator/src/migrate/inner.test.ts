@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Fluent Bit are meant
-// Configurations within other files: which agent knows them, in which lines they stand, and what becomes of Secrets beside them.
+// Configurations within other files: the agent they belong to, their line numbers, and the Secrets next to them.
 
 import { expect, test } from 'vitest'
 import { lint } from '../testing/conversions.ts'
@@ -79,7 +79,7 @@ test.each([
     before: 'kind: List\nitems:\n  - kind: Namespace\n  - kind: HelmRelease\n    spec:\n      values:\n',
     by: 8,
   },
-])('values in $name are found, and keep their lines', async ({ before, by }) => {
+])('values in $name are found, and keep their line numbers', async ({ before, by }) => {
   for (const [values, agent] of [
     [vector, 'vector'],
     [fluentBit, 'fluent-bit'],
@@ -96,7 +96,7 @@ test.each([
   }
 })
 
-test('files of a ConfigMap include one another, whatever their order is', async () => {
+test('files of a ConfigMap can include one another in any order', async () => {
   const { agent, text, gaps, resource } = convert(
     yaml(`kind: ConfigMap
 data:
@@ -141,7 +141,7 @@ data:
   expect(await lint(text)).toEqual([])
 })
 
-test('a Secret holds a configuration in base64', () => {
+test('a Secret contains a configuration in base64', () => {
   const inner = '[INPUT]\n  Name tail\n  Path /srv/*.log\n  Tag a\n[OUTPUT]\n  Name stdout\n  Match *\n'
   const { agent, resource } = convert(
     yaml(`kind: Secret\ndata:\n  fluent-bit.conf: ${Buffer.from(inner).toString('base64')}\n`),
@@ -150,7 +150,7 @@ test('a Secret holds a configuration in base64', () => {
   expect(resource.spec.sources[0].config.include).toEqual(['/srv/*.log'])
 })
 
-test('what values of Fluent Bit leave out is as the chart has it', async () => {
+test('defaults of the chart replace parts that values of Fluent Bit omit', async () => {
   const { resource, text } = convert(
     yaml('config:\n  outputs: |\n    [OUTPUT]\n        Name loki\n        Match kube.*\n        Host loki\n'),
   )
@@ -163,7 +163,7 @@ test('what values of Fluent Bit leave out is as the chart has it', async () => {
 test.each([
   { template: '{{ include "x.name" . }}', isReplaced: undefined },
   { template: '{{ .Release.Name }}', isReplaced: true },
-])('$template among values of Fluent Bit has a row with its place', ({ template, isReplaced }) => {
+])('$template in values of Fluent Bit has a row with its line', ({ template, isReplaced }) => {
   const { gaps } = convert(yaml(fluentBit.replace('Frobnicate 1', `Alias ${template}`)))
   expect(gaps.find(({ subject }) => subject === template)).toMatchObject({
     line: 13,
@@ -197,7 +197,7 @@ test('files of a chart of Fluentd follow one another', async () => {
   expect(await lint(text)).toEqual([])
 })
 
-test('variables that stand for keys of Secrets are references to them', () => {
+test('variables for keys of Secrets become references to these keys', () => {
   const { resource, gaps } = convert(
     yaml(`env:
   - name: PASSWORD
@@ -232,7 +232,7 @@ config:
   expect(gaps.filter(({ subject }) => subject === 'Secret es.user')).toMatchObject([{ isReplaced: true }])
 })
 
-test('an input whose tag no output matches is left out, and reported', () => {
+test('an input whose tag matches no output is left out, and reported', () => {
   const { resource, gaps } = convert({
     file: 'fluent-bit.conf',
     text: '[INPUT]\n  Name tail\n  Path /a.log\n  Tag a\n[INPUT]\n  Name tail\n  Path /b.log\n  Tag b\n[OUTPUT]\n  Name stdout\n  Match a\n',
@@ -284,7 +284,7 @@ test.each([
     'vector',
     'vector.yaml: |\n  sources: { k: { type: kubernetes_logs } }\n  sinks: { e: { type: elasticsearch, inputs: [k], endpoints: ["http://${ES_HOST}:$ES_PORT"] } }',
   ],
-])('variables of %s have the values that a workload gives them', async (agent, config) => {
+])('variables of %s have the values that a workload sets', async (agent, config) => {
   const text = `kind: ConfigMap\nmetadata: { name: c }\ndata:\n${indented(config, 2)}\n---\n${workload('- name: ES_HOST\n  value: es.logging\n- { name: ES_PORT, value: "9201" }\n')}`
   const made = convert({ file: 'all.yaml', text })
   expect(made.agent).toBe(agent)
@@ -293,7 +293,7 @@ test.each([
   expect(await lint(made.text)).toEqual([])
 })
 
-test('a variable without a value may be the port of an address', async () => {
+test('a variable without a value can be the port of an address', async () => {
   const config =
     '[INPUT]\n  Name tail\n  Path /var/log/containers/*.log\n  Parser cri\n  Tag kube.*\n[OUTPUT]\n  Name es\n  Match *\n  Host ${HOST}\n  Port ${PORT}\n'
   const { resource, text } = convert({ file: 'fluent-bit.conf', text: config })

@@ -1,37 +1,37 @@
-// Texts inside other texts: files in a ConfigMap or a Secret, blocks among the values of a chart, and values inside a HelmRelease or an
-// Application. Each keeps its line numbers, so reports name the line of the given file.
+// Texts inside other texts: files in a ConfigMap or a Secret, blocks in chart values, and values inside a HelmRelease or an
+// Application. They keep their line numbers, so reports name the line of the given file.
 
 import { isScalar, isSeq, isMap as isYamlMap, type Node, parseAllDocuments } from 'yaml'
 import type { Included, NamedText, SecretKey } from './draft.ts'
 import { below, isList, isMap, type Tree, textOf } from './loki/tree.ts'
 import { treesOf } from './loki/yaml.ts'
 
-/** A text that has the name of a file where it stands. */
+/** An inner text with the file name that it has there. */
 export interface Inner extends NamedText {
   readonly name: string
 }
 
-/** Deeper structures than this hold no configuration. */
+/** Structures nested deeper than this are not searched. */
 const maxDepth = 8
 
-/** Whether a text begins as a document of YAML or JSON does. */
+/** Whether the beginning of a text looks like YAML or JSON. */
 export function isYamlLike(text: string): boolean {
   const line = /^\uFEFF?(?:\s*(?:#.*)?\n)*(.*)/.exec(text)?.[1] ?? ''
   return /^(?:---|%YAML|[\w"'./-]+\s*:(?:\s|$)|- |\{)/.test(line)
 }
 
-/** Whether a text has comments and marks of documents at most. */
+/** Whether a text contains only comments and document markers. */
 export function isBlank(text: string): boolean {
   return text.split(/\r?\n/).every((line) => /^\s*(?:#.*|;.*|\/\/.*|---.*|\{\s*\})?$/.test(line))
 }
 
-/** The text of a setting, in its own lines: a block begins in the line after its key. */
+/** The text of a setting with its own lines. A block begins on the line after its key. */
 function innerText(tree: Tree): string {
   const text = textOf(tree) ?? ''
   return '\n'.repeat(text.includes('\n') ? tree.line : tree.line - 1) + text
 }
 
-/** All texts of a document whose content is wanted, with the names of their keys. In a Secret they may be in base64. */
+/** All matching texts of a document, with the names of their keys. In a Secret, they may be base64-encoded. */
 export function innerTexts(given: NamedText, isWanted: (text: string) => boolean): readonly Inner[] {
   const found: Inner[] = []
   const walk = (name: string, tree: Tree, depth: number): void => {
@@ -56,7 +56,7 @@ export function innerTexts(given: NamedText, isWanted: (text: string) => boolean
   return found
 }
 
-/** Includes between files of a ConfigMap, by the last part of their path. */
+/** Resolves includes between the files of a ConfigMap by the last part of their path. */
 export function includedFrom(inners: readonly Inner[], included: Included): Included {
   return (path, from) => {
     const wanted = path.split('/').at(-1) ?? path
@@ -67,8 +67,8 @@ export function includedFrom(inners: readonly Inner[], included: Included): Incl
 }
 
 /**
- * The documents and tables in a text that may hold a configuration: documents of a file, items of a list, values of a HelmRelease or an
- * Application, and the values of each chart among those of an umbrella chart.
+ * The documents and tables of a text that may contain a configuration: documents of a file, items of a list, values of a HelmRelease or an
+ * Application, and the values of each subchart in those of an umbrella chart.
  */
 export function partsOf({ file, text }: NamedText): readonly NamedText[] {
   const documents = parseAllDocuments(text)
@@ -107,7 +107,7 @@ export function partsOf({ file, text }: NamedText): readonly NamedText[] {
   return parts
 }
 
-/** Entries of `env` and the like, as in the values of a chart and in resources, with the namespace of their object. */
+/** Entries of `env` and similar lists in chart values and resources, with the namespace of their object. */
 function* entriesIn(given: NamedText): Iterable<{ readonly entry: Tree; readonly namespace: string | undefined }> {
   if (!/\.(?:ya?ml|json)$/i.test(given.file)) return
   function* walk(tree: Tree, namespace: string | undefined, depth: number): ReturnType<typeof entriesIn> {
@@ -120,7 +120,7 @@ function* entriesIn(given: NamedText): Iterable<{ readonly entry: Tree; readonly
   for (const tree of treesOf(given, [])) yield* walk(tree, textOf(below(tree, 'metadata', 'namespace')), 0)
 }
 
-/** Variables that entries of `env` take from keys of Secrets. */
+/** Variables whose `env` entries refer to keys of Secrets. */
 export function secretsIn(given: NamedText): ReadonlyMap<string, SecretKey> {
   const found = new Map<string, SecretKey>()
   if (!/secretKeyRef/.test(given.text)) return found
@@ -134,10 +134,10 @@ export function secretsIn(given: NamedText): ReadonlyMap<string, SecretKey> {
   return found
 }
 
-/** A value that means the same wherever it takes the place of a variable. */
+/** A value that can replace a variable in any context. */
 const plainValue = /^[\w./:@%+,=-]*$/
 
-/** Variables that entries of `env` give values to. */
+/** Variables to which `env` entries assign values. */
 export function valuesIn(given: NamedText): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   if (!/\benv\b/.test(given.text)) return found

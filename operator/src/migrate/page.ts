@@ -1,21 +1,21 @@
-// Tables of the guide: what each plugin and option of another agent becomes. They are made of the mappings, so they list what these do.
+// Tables of the guide with the counterparts of plugins and options. They are generated from the mappings, so they match the conversion.
 
-/** An option whose work the agent does in its own way, but for some values. */
+/** An option whose work the agent does in its own way, except for some values. */
 export interface Exception {
   readonly how: string
-  /** For these values a gap is reported. */
+  /** Values for which a gap is reported. */
   readonly unless: RegExp
   readonly reason: string
   readonly nearest: string
 }
 
-/** A mapping as far as the guide shows it. */
+/** The parts of a mapping that the guide shows. */
 export interface Described {
   readonly name: string
   readonly becomes: string
-  /** Options with what becomes of each. */
+  /** Options with their counterparts. */
   readonly options: Readonly<Record<string, string>>
-  /** Options whose work the agent does in its own way, and how. */
+  /** Options whose work the agent does in its own way, with an explanation. */
   readonly itself?: Readonly<Record<string, string | Exception>>
 }
 
@@ -24,11 +24,11 @@ export interface Refusal {
   readonly name: string
   readonly reason: string
   readonly nearest: string
-  /** Whether a Pipeline can do the same, though no mapping writes it. */
+  /** Whether a Pipeline can do the same, although no mapping generates it. */
   readonly isHere?: boolean
 }
 
-/** @param left names of options that are not shown, as every plugin has them */
+/** @param left names of options that all plugins have, which are not shown */
 export function mappingTables(
   title: string,
   mappings: readonly Described[],
@@ -48,7 +48,7 @@ export function mappingTables(
   return lines.join('\n')
 }
 
-/** A table of parts that have no counterpart at all. */
+/** A table of parts without a counterpart. */
 export const refusalTable = (title: string, refusals: readonly Refusal[]): string =>
   [`## ${title}`, '', ...refusalRows(refusals)].join('\n')
 
@@ -63,7 +63,7 @@ function options({ name, options: all, itself = {} }: Described, left: readonly 
   const own = Object.entries(all).filter(([option]) => !left.includes(option))
   const without = Object.entries(itself).map(([option, how]) => [
     option,
-    typeof how === 'string' ? `needs no option: ${how}` : `needs no option: ${how.how}; a gap where that differs`,
+    typeof how === 'string' ? `needs no option: ${how}` : `needs no option: ${how.how}; a gap for other values`,
   ])
   const rows = [...own, ...without].map(([option, becomes]) => `| \`${option}\` | ${becomes} |`)
   if (rows.length === 0) return []

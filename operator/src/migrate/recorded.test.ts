@@ -1,10 +1,10 @@
-// Recordings of old agents in the forms that people have: messages of OTLP, requests to Loki, what logcli prints, and events.
+// Recordings of old agents in common formats: OTLP messages, requests to Loki, output of logcli, and events.
 
 import { expect, test } from 'vitest'
 import { compareEvents } from './compare.ts'
 import { recordedEvents } from './recorded.ts'
 
-test('a message of OTLP holds an event for each record', () => {
+test('an OTLP message contains one event per record', () => {
   const value = (text: string) => ({ stringValue: text })
   const message = {
     resourceLogs: [
@@ -64,7 +64,7 @@ test('an integer and a double of the same value differ', () => {
   expect(compareEvents([integer ?? {}], recordedEvents(message({ intValue: 7 }))).equal).toBe(1)
 })
 
-test('a request to Loki, what logcli prints and the event of a Pipeline have one form', () => {
+test('a request to Loki, output of logcli and the event of a Pipeline give the same event', () => {
   const labels = { app: 'web' }
   const event = { message: 'one', labels, timestamp: '5' }
   const request = {
@@ -83,7 +83,7 @@ test('a request to Loki, what logcli prints and the event of a Pipeline have one
   expect(recordedEvents({ ...event, metadata: {}, tenant: '' })).toEqual([event])
 })
 
-test('whatever else is an object is an event', () => {
+test('any other object is an event', () => {
   const event = { log: 'one', streams: 'x', labels: {} }
   expect(recordedEvents(event)).toEqual([event])
 })

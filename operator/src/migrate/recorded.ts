@@ -1,24 +1,24 @@
-// Events as old agents write them, one by one: messages of OTLP and of Loki's API hold many, and name the parts of an event in their own way.
+// Reads single events from recordings of old agents. OTLP and Loki messages contain many events, and use their own names for their parts.
 
 import { isTable, listOf, tableOf } from '@penstock/agent/schema'
 import type { EventFields } from './compare.ts'
 
-/** The events in an object of a recording; what holds no others is an event itself. */
+/** The events in an object of a recording. An object that is not a known message is itself an event. */
 export function recordedEvents(object: EventFields): readonly EventFields[] {
   if (Array.isArray(object['resourceLogs'])) return object['resourceLogs'].flatMap((each) => ofResource(tableOf(each)))
   if (Array.isArray(object['streams'])) return object['streams'].flatMap((each) => ofStream(tableOf(each)))
   const names = Object.keys(object).sort().join(' ')
-  // As `logcli query -o jsonl` prints an entry.
+  // The format of `logcli query -o jsonl`.
   if (names === 'labels line timestamp') {
     const { labels, line, timestamp } = object
     return [{ message: line, labels, timestamp }]
   }
-  // The output of the transform before a sink of Loki: empty parts are not sent.
+  // The output of the transform before a Loki sink, which does not send empty parts.
   if (names === 'labels message metadata tenant timestamp') return [withoutEmpty(object)]
   return [object]
 }
 
-/** An event for each record of a resource, with the attributes of both. */
+/** One event for each record of a resource, with the attributes of both. */
 function ofResource({ resource, scopeLogs }: EventFields): readonly EventFields[] {
   return listOf(scopeLogs).flatMap((each) => {
     const { scope, logRecords } = tableOf(each)
@@ -52,7 +52,7 @@ function plainValue(given: unknown): unknown {
     return Number.isSafeInteger(whole) ? whole : { intValue: String(value) }
   }
   if (kind === 'doubleValue') {
-    // Without its kind, a double without a fraction would be equal to the integer.
+    // Without the kind, a double without a fraction would equal the integer.
     const double = Number(value)
     return Number.isInteger(double) || !Number.isFinite(double) ? { doubleValue: String(double) } : double
   }
@@ -61,7 +61,7 @@ function plainValue(given: unknown): unknown {
   return value
 }
 
-/** An event for each entry of a stream: its time, its line, and structured metadata. */
+/** One event for each entry of a stream: time, line, and structured metadata. */
 function ofStream({ stream, values }: EventFields): readonly EventFields[] {
   return listOf(values).map((entry) => {
     const [timestamp, message, metadata] = listOf(entry)

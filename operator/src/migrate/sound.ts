@@ -1,5 +1,5 @@
-// Components whose options the agent would refuse: mistakes of the old configuration end up in options of the new one. Such a component is
-// replaced by one that reads nothing, or discards its events, and the reason is a gap.
+// Finds components whose options the agent would reject, because mistakes of the old configuration carry over to the new one. A component
+// that reads nothing or discards its events replaces them, and the reason becomes a gap.
 
 import { findComponent, globalOptions, globalsOf, optionsOf, parseOptions } from '@penstock/agent/config'
 import type { Component, Gap, Origin } from './draft.ts'
@@ -8,26 +8,26 @@ const defaults = parseOptions(globalOptions, {})
 if (!defaults.ok) throw new TypeError('The defaults of the settings are not valid.')
 const globals = globalsOf(defaults.value, {})
 
-/** The component itself if the agent takes it. */
+/** The component itself if its options are valid; otherwise its replacement. */
 export function soundComponent(kind: 'source' | 'sink', component: Component, origin: Origin, gaps: Gap[]): Component {
   const problem = problemOf(kind, component)
   if (problem === undefined) return component
   gaps.push({
     ...origin,
-    reason: `it cannot stand as it is: ${problem.message}`,
+    reason: `its options are not valid: ${problem.message}`,
     nearest: problem.help ?? 'Correct it, and convert again.',
   })
   const isSource = kind === 'source'
   const comments = [
     ...(component.comments ?? []),
-    `GAP: \`${origin.subject}\` (${origin.file}:${origin.line}) made options that are not valid. This ${isSource ? 'source reads nothing' : 'sink discards its events'}.`,
+    `GAP: \`${origin.subject}\` (${origin.file}:${origin.line}) gave options that are not valid. This ${isSource ? 'source reads nothing' : 'sink discards its events'}.`,
   ]
   return isSource
     ? { type: 'file', config: { include: ['/var/empty/nothing'] }, comments }
     : { type: 'blackhole', comments }
 }
 
-/** The problem of a component: a Secret may hold an address, or a key in base64. */
+/** The problem of a component. A Secret may contain an address or a base64 key. */
 function problemOf(kind: 'source' | 'sink', component: Component) {
   const [first, second] = secretForms.map((whole) => problemWith(whole, kind, component))
   return second === undefined ? undefined : first
@@ -41,12 +41,12 @@ function problemWith(whole: string, kind: 'source' | 'sink', { type, config = {}
   return (declaration.check?.(parsed.value, globals) ?? []).find(({ severity }) => severity !== 'warning')
 }
 
-/** Texts that the value of a Secret may be: an address, or a key in base64. */
+/** Possible values of a Secret: an address, or a base64 key. */
 export const secretForms = ['http://secret', 'c2VjcmV0'] as const
 
 /**
- * Options with values in place of references to Secrets, which have theirs once the Pipeline runs: an address where a reference is all of
- * the text or comes before a path, since any text will do elsewhere, and a number where a port stands.
+ * Replaces references to Secrets with sample values, because their values are unknown until the Pipeline runs: an address if the reference
+ * is the whole text or comes before a path, a number for a port, and otherwise any text.
  */
 export function withValues(value: unknown, whole: string): unknown {
   if (typeof value === 'string') {

@@ -1,5 +1,5 @@
-// Configurations as people hold them, in `testdata`: values of charts, ConfigMaps and resources, each also as editors of Windows write it
-// and cut off in the middle. The agent is known by the text, every gap has a place, and the Pipeline passes lint.
+// Typical files in `testdata`: chart values, ConfigMaps and resources, also with Windows line endings and truncated in the middle. The agent
+// is recognized from the text, all gaps have line numbers, and the Pipeline passes lint.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { Draft } from './draft.ts'
 import { secretsIn } from './inner.ts'
 
 const folder = new URL('./testdata/', import.meta.url)
-/** The agent, what it is about, and the name of the file. */
+/** The agent, a description, and the name of the file. */
 const cases = readdirSync(folder).map((name) => {
   const [agent = '', about = '', file = ''] = name.split('--')
   return { agent, about, file, text: readFileSync(new URL(name, folder), 'utf8') }
@@ -47,7 +47,7 @@ test.each(cases)('$agent: $about', async ({ agent, file, text }) => {
   if (!file.endsWith('.toml')) expect(withoutPlaces(windows.text)).toBe(withoutPlaces(made.text))
 })
 
-test.each(cases)('$agent: $about, cut off', async ({ agent, file, text }) => {
+test.each(cases)('$agent: $about, truncated', async ({ agent, file, text }) => {
   const made = convert(agent, file, text.slice(0, text.length * 0.6))
   expect(made.gaps.length).toBeGreaterThan(0)
   expect(await lint(made.text)).toEqual([])

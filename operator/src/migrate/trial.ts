@@ -1,24 +1,24 @@
-// A trial: the binary of an old agent turns recorded lines into events. Its configuration between the sources and the compared sink is
-// unchanged. The sources read files and the sink prints, so the trial reaches nothing else.
+// A trial: the binary of the old agent converts recorded lines to events. Its configuration between the sources and the compared sink is
+// unchanged. Sources read files and the sink prints, so the trial accesses nothing else.
 
 import { type Included, type NamedText, nameLike } from './draft.ts'
 
-/** The recorded lines in the forms that sources read. */
+/** The recorded lines in the formats that sources read. */
 export interface Sample {
-  /** A file with the lines as they were given. */
+  /** A file with the lines as recorded. */
   readonly lines: string
-  /** A file with the lines as a container runtime writes them. */
+  /** A file with the lines in the format of a container runtime. */
   readonly podLog: () => Promise<string>
-  /** A file with the events that the new source of pods makes of them, a JSON object a line. */
+  /** A file with the events that the new source of pods creates, one JSON object per line. */
   readonly podEvents: (source: string) => Promise<string>
 }
 
 export interface Trial {
   /** Files to write into `folder`. */
   readonly files: readonly NamedText[]
-  /** Words behind the name of the binary. */
+  /** Arguments of the binary. */
   readonly words: readonly string[]
-  /** Components that the binary runs without, for people. */
+  /** Components left out of the trial, as text for people. */
   readonly leftOut: readonly string[]
 }
 

@@ -51,7 +51,7 @@ const line = pod.message
 
 const cases: readonly { name: string; text: string; expected: Readonly<Record<string, unknown>> | undefined }[] = [
   {
-    name: 'pods by the API server have a job and an instance, and no name of a file',
+    name: 'pods from the API server have a job and an instance, and no file name',
     text: pods(namespaceRule) + process('  stage.cri {}') + write,
     expected: {
       message: line,
@@ -59,7 +59,7 @@ const cases: readonly { name: string; text: string; expected: Readonly<Record<st
     },
   },
   {
-    name: 'pods by their files have the name of the file, and the stream of the runtime',
+    name: 'pods from log files have the file name and the stream of the runtime',
     text: pods(`${namespaceRule}\n${pathRule}`, 'loki.source.file') + process('  stage.cri {}') + write,
     expected: { message: line, labels: { namespace: 'shop', filename: pod.file, stream: 'stderr' } },
   },
@@ -96,7 +96,7 @@ const cases: readonly { name: string; text: string; expected: Readonly<Record<st
     expected: undefined,
   },
   {
-    name: 'one process behind another extracts for itself, and relabels between',
+    name: 'two processes in a row have separate extracted values, with relabelling in between',
     text: `${pods(namespaceRule)}loki.process "pods" {
   forward_to = [loki.relabel.more.receiver]
   stage.json { expressions = { level = "" } }
@@ -122,7 +122,7 @@ ${write}`,
     expected: { message: line, labels: { namespace: 'shop', level: 'label', both: 'shop-label', copy: 'label' } },
   },
   {
-    name: 'external labels, and a tenant out of a label',
+    name: 'external labels, and a tenant from a label',
     text: `${pods(namespaceRule)}${process('  stage.tenant { label = "namespace" }')}loki.write "default" {
   endpoint {
     url       = "http://loki:3100/loki/api/v1/push"
@@ -146,7 +146,7 @@ test.each(cases)('Alloy and the Pipeline push the same: $name', async ({ text, e
   expect(await lint(String(document))).toEqual([])
 })
 
-test('an event of Kubernetes has the line of Alloy', async () => {
+test('a Kubernetes event has the line that Alloy writes', async () => {
   const text = `loki.source.kubernetes_events "cluster" {
   namespaces = ["shop"]
   forward_to = [loki.write.default.receiver]
@@ -197,7 +197,7 @@ ${write}`
   expect(await lint(String(asJson.document))).toEqual([])
 })
 
-test('Events beside pods are a Pipeline of their own, since an aggregator reads them', async () => {
+test('Kubernetes events next to pods become a separate Pipeline, because an aggregator reads them', async () => {
   const events = 'loki.source.kubernetes_events "all" {\n  forward_to = [loki.write.default.receiver]\n}\n'
   const draft = new Draft()
   convertAlloy([{ file: 'config.alloy', text: pods(namespaceRule) + process('') + events + write }], () => [], draft)
@@ -208,7 +208,7 @@ test('Events beside pods are a Pipeline of their own, since an aggregator reads 
   for (const document of documents) expect(await lint(String(document))).toEqual([])
 })
 
-test('uses of a declared component are the components in it, with its arguments and exports', async () => {
+test('a use of a declared component becomes its inner components, with arguments and exports', async () => {
   const text = `declare "labelled" {
   argument "team" {}
   argument "env" {
@@ -252,7 +252,7 @@ ${write}`
   expect(await lint(String(document))).toEqual([])
 })
 
-test('a template for items of a list is there for each item', async () => {
+test('a template is expanded for each item of a literal list', async () => {
   const text = `foreach "apps" {
   collection = [{name = "shop", path = "/srv/shop.log"}, {name = "blog", path = "/srv/blog.log"}]
   var        = "app"
@@ -291,7 +291,7 @@ const gapCases: readonly [string, string, string][] = [
     'foreach "own" {\n  collection = discovery.kubernetes.pods.targets\n  var = "each"\n  template {}\n}\n',
     'foreach.own',
   ],
-  ['a component nobody knows', 'pigeon.loft "p" {\n}\n', 'pigeon.loft.p'],
+  ['an unknown component', 'pigeon.loft "p" {\n}\n', 'pigeon.loft.p'],
 ]
 
 test.each(gapCases)('%s is a gap with its place, and the output passes lint', async (_, text, subject) => {
@@ -307,7 +307,7 @@ test.each(gapCases)('%s is a gap with its place, and the output passes lint', as
   expect(await lint(String(document))).toEqual([])
 })
 
-test('a destination without a counterpart is discarded in its place', async () => {
+test('a sink that discards events replaces a destination without a counterpart', async () => {
   const text = `${pods(namespaceRule)}loki.process "pods" {
   forward_to = [otelcol.receiver.loki.default.receiver, loki.echo.here.receiver]
 }
@@ -327,7 +327,7 @@ loki.echo "here" {}
   expect(await lint(String(document))).toEqual([])
 })
 
-test('lines are joined by the source', async () => {
+test('the source joins lines', async () => {
   const stages = '  stage.multiline {\n    firstline     = "^\\\\d{4}-"\n    max_wait_time = "5s"\n  }'
   const { document, resource, gaps } = convert(pods(namespaceRule) + process(stages) + write)
   expect(resource.spec.sources[0].multiline).toEqual({
@@ -337,7 +337,7 @@ test('lines are joined by the source', async () => {
   expect(await lint(String(document))).toEqual([])
 })
 
-test('values of the chart, ConfigMaps and several files are read, with the lines of their files', () => {
+test('chart values, ConfigMaps and several files are read with their line numbers', () => {
   const text = pods(namespaceRule) + process('  stage.geoip {}') + write
   const indented = text.replace(/^(?=.)/gm, '      ')
   const plain = convert(text)
@@ -358,7 +358,7 @@ test('values of the chart, ConfigMaps and several files are read, with the lines
   expect(bare(converted(convertAlloy, files).document)).toBe(bare(plain.document))
 })
 
-test('files have their labels, their age and where reading starts', async () => {
+test('files keep their labels, their maximum age and the position where reading begins', async () => {
   const text = `local.file_match "logs" {
   path_targets      = [{"__path__" = "/srv/*.log", "__path_exclude__" = "/srv/old.log", job = "srv"}]
   ignore_older_than = "24h"
@@ -389,7 +389,7 @@ ${write}`
   expect(await lint(String(document))).toEqual([])
 })
 
-test('a component that is not there is a gap at the place that names it, and the events are discarded', async () => {
+test('a missing component is a gap at the line that names it, and its events are discarded', async () => {
   const { document, resource, gaps } = convert(
     `${pods(namespaceRule)}${process('').replace('loki.write.default', 'loki.write.other')}${write}`,
   )
@@ -437,7 +437,7 @@ logs:
 `,
     ['podLogs'],
   ],
-])('values of k8s-monitoring are read, and what differs by version is a gap: %s', async (_, text, subjects) => {
+])('values of k8s-monitoring are read, and differences between versions are gaps: %s', async (_, text, subjects) => {
   const given = { file: 'values.yaml', text }
   expect(oldAgents.filter(({ recognises }) => recognises(given)).map(({ name }) => name)).toEqual(['alloy'])
   const { document, resource, gaps } = convert(text, 'values.yaml')
@@ -460,19 +460,19 @@ logs:
   expect(await lint(String(document))).toEqual([])
 })
 
-test('components that forward to each other in a circle are a gap, and their events are discarded', async () => {
+test('components that forward to each other in a cycle are a gap, and their events are discarded', async () => {
   const back = process('').replace('loki.write.default', 'loki.process.more')
   const { document, resource, gaps } = convert(
     `${pods(namespaceRule)}${back}loki.process "more" {\n  forward_to = [loki.process.pods.receiver]\n  stage.static_labels { values = { a = "b" } }\n}\n${write}`,
   )
   expect(gaps.map(({ subject, reason }) => `${subject}: ${reason}`)).toContain(
-    'loki.process.pods.receiver: components forward to each other in a circle',
+    'loki.process.pods.receiver: components forward to each other in a cycle',
   )
   expect(resource.spec.sinks).toMatchObject([{ name: 'ends', type: 'blackhole' }])
   expect(await lint(String(document))).toEqual([])
 })
 
-test('values of two Secrets are references to both, though their keys have one name', async () => {
+test('values of two Secrets become references to both, although their keys have the same name', async () => {
   const secret = (label: string, name: string) =>
     `remote.kubernetes.secret "${label}" {\n  namespace = "logging"\n  name = "${name}"\n}\n`
   const endpoint = `loki.write "default" {

@@ -1,4 +1,4 @@
-// A configuration of Alloy to a Pipeline: sources, programs and sinks follow `forward_to`, from the sources on.
+// Converts an Alloy configuration to a Pipeline. Follows `forward_to` from the sources to programs and sinks.
 
 import type { Draft, Included, NamedText } from '../draft.ts'
 import { Chain, type Joined, joinedBy } from '../loki/chain.ts'
@@ -24,11 +24,11 @@ import { stageList } from './stage-list.ts'
 import { type Block, parseAlloy } from './syntax.ts'
 import { componentOf, type Found, rulesIn, TargetReader, type Targets } from './targets.ts'
 
-/** Where events are, and whether the source has read the lines of the container runtime. */
+/** A place in the graph, and whether the source has already parsed the lines of the container runtime. */
 interface Head {
   readonly name: string
   readonly isPods: boolean
-  /** Whether no other process has worked on the events: what each extracts is its own. */
+  /** Whether no other `loki.process` has changed the events. Each process has its own extracted values. */
   readonly isFresh: boolean
 }
 
@@ -48,12 +48,12 @@ class Conversion {
   readonly #targets: TargetReader
   /** Components whose rules others use. */
   readonly #used = new Set<string>()
-  /** Components whose events no other component receives. */
+  /** Components whose events reach no other component. */
   readonly #ends: string[] = []
-  /** Components between sources and sinks that are converted; more events cannot come to them. */
+  /** Components between sources and sinks that have been converted; they cannot get further inputs. */
   readonly #done = new Set<string>()
   #asksNode = false
-  /** Gaps of stages are reported when these are converted, and not when the source looks at them. */
+  /** Gaps of stages are reported when the stages are converted, not when the source looks at them. */
   readonly #quiet = new Report([])
 
   constructor(draft: Draft) {
@@ -71,7 +71,7 @@ class Conversion {
         this.#report.gap(evaluator.place(line), file, `the syntax is not valid: ${message}`, 'Correct the file.')
       }
       for (const { name, line } of attributes) {
-        this.#report.gap(evaluator.place(line), name, 'an attribute stands outside of blocks', 'Leave it out.')
+        this.#report.gap(evaluator.place(line), name, 'an attribute is outside of all blocks', 'Remove it.')
       }
       for (const block of withoutModules(blocks)) this.#blocks.set(idOf(block), { block, evaluator })
       this.#asksNode ||= /HOSTNAME|NODE_NAME|constants\.hostname|"(?:NODE|K8S_NODE_NAME)"/.test(text)
@@ -83,7 +83,7 @@ class Conversion {
     const waiting = [...this.#blocks.values()].filter(({ block }) =>
       ['loki.process', 'loki.relabel'].includes(block.name),
     )
-    // A component comes after all that forward to it.
+    // Convert a component after all components that forward to it.
     while (waiting.length > 0) {
       const index = waiting.findIndex(
         ({ block }) => !waiting.some((other) => this.#receivers(other).includes(idOf(block))),
@@ -98,7 +98,7 @@ class Conversion {
     this.#complete(file)
   }
 
-  /** Variables that stand for keys of Secrets, which `remote.kubernetes.secret` reads, are references to them. */
+  /** Variables for the keys of Secrets that `remote.kubernetes.secret` reads become references to these keys. */
   #nameSecrets(): void {
     const evaluators = new Set([...this.#blocks.values()].map(({ evaluator }) => evaluator))
     for (const [variable, { path, place }] of [...evaluators].flatMap(({ secrets }) => [...secrets])) {
@@ -109,8 +109,8 @@ class Conversion {
         this.#draft.secrets.set(variable, { name, key: path[5] ?? '', namespace: read('namespace'), ...place })
         continue
       }
-      const nearest = `Put it into the key \`${variable}\` of the Secret.`
-      this.#report.replaced(place, path.join('.'), 'the value is looked up by Alloy', nearest)
+      const nearest = `Put the value into the key \`${variable}\` of the Secret.`
+      this.#report.replaced(place, path.join('.'), 'Alloy looks the value up', nearest)
     }
   }
 
@@ -134,12 +134,12 @@ class Conversion {
           item,
           reference ?? 'forward_to',
           'no component has this name',
-          'Name a component that the files have.',
+          'Name a component that the files define.',
         )
         continue
       }
       if (this.#done.has(id)) {
-        this.#report.gap(item, reference ?? id, 'components forward to each other in a circle', 'Break the circle.')
+        this.#report.gap(item, reference ?? id, 'components forward to each other in a cycle', 'Break the cycle.')
         continue
       }
       this.#heads.set(id, [...(this.#heads.get(id) ?? []), ...heads])
@@ -197,7 +197,12 @@ class Conversion {
     const how = replacedBlocks[block.name]
     if (how !== undefined) {
       if (!['logging', 'livedebugging', 'local.file'].includes(block.name))
-        this.#report.replaced(place, block.name, 'something else does it', `${how[0]?.toUpperCase()}${how.slice(1)}.`)
+        this.#report.replaced(
+          place,
+          block.name,
+          'Penstock does this in another way',
+          `${how[0]?.toUpperCase()}${how.slice(1)}.`,
+        )
       return
     }
     const known = refusedComponents.find(({ name }) =>
@@ -218,8 +223,8 @@ class Conversion {
       this.#report.gap(
         place,
         idOf(block),
-        'rules and selectors in PodLogs are not read',
-        'Give the source `extra_label_selector`, and set labels in the program behind it.',
+        '`convert` does not read the rules and selectors in PodLogs',
+        'Set `extra_label_selector` of the source, and set labels in the program that follows it.',
       )
       const pods: Targets = { ...place, kind: 'pods', selectors: {}, namespaces: [], rules: [] }
       this.#forward(found, this.#pods(found, [pods], joined, true))
@@ -227,7 +232,7 @@ class Conversion {
     }
     const targets = this.#targets.read(pick(tree, 'targets'))
     if (targets.length === 0)
-      this.#report.gap(place, idOf(block), 'it has no targets', 'Give it targets, or leave it out.')
+      this.#report.gap(place, idOf(block), 'it has no targets', 'Add targets, or remove the component.')
     this.#forward(found, this.#pods(found, targets, joined, block.name === 'loki.source.kubernetes'))
   }
 
@@ -248,8 +253,8 @@ class Conversion {
           this.#report.gap(
             next.evaluator.place(next.block.line),
             idOf(next.block),
-            'the source joins lines for all that it forwards to',
-            'Read these files by a source of their own.',
+            'the source joins lines for all components that it forwards to',
+            'Read these files with a separate source.',
           )
         }
         const behind = joined ?? visit(next)
@@ -271,7 +276,7 @@ class Conversion {
       const isAllPods =
         path !== undefined && excluded === undefined && isPodPath(path) && /\/pods\/[*/]+(?:\.log)?$/.test(path)
       const isPods = each.kind === 'pods' || isAllPods
-      // Lines from the API server come without what the runtime writes before them, so its stages find nothing.
+      // Lines from the API server lack the prefix of the container runtime, so stages that parse it find nothing.
       const chain = new Chain(this.#report, isPods && !isApi)
       const limits = { olderSecs: each.olderSecs }
       const shared = { rules: each.rules, joined, limits, asksNode: this.#asksNode }
@@ -302,7 +307,7 @@ class Conversion {
           readsFromEnd: flagOf(evaluator.attribute(block, 'tail_from_end')) === true,
         }
         if (path === undefined)
-          this.#report.gap(each, idOf(block), 'a target has no `__path__`', 'Give the source `include`.')
+          this.#report.gap(each, idOf(block), 'a target has no `__path__`', 'Set `include` of the source.')
         return addFiles(this.#sources, chain, files, this.#report, name, place)
       })()
       return this.#append([{ name: head, isPods: isPods && !isApi, isFresh: true }], chain, name, place, block.name)
@@ -376,7 +381,7 @@ class Conversion {
     const heads = (this.#heads.get(idOf(block)) ?? []).map(({ name }) => name)
     const place = evaluator.place(block.line)
     if (!isKnown) {
-      // Events for a component without a counterpart are discarded in its place.
+      // A sink that discards events replaces a component without a counterpart.
       if (heads.length === 0 || ['loki.process', 'loki.relabel'].includes(block.name)) return
       const comments = [
         `GAP: \`${idOf(block)}\` (${place.file}:${place.line}) has no counterpart. This sink discards its events.`,
@@ -399,7 +404,7 @@ class Conversion {
     const external = pairsOf(evaluator.attribute(block, 'external_labels'))
     const endpoints = block.blocks.filter(({ name }) => name === 'endpoint')
     if (endpoints.length === 0) {
-      this.#report.gap(place, idOf(block), 'it has no endpoint', 'Give the Pipeline a sink.')
+      this.#report.gap(place, idOf(block), 'it has no endpoint', 'Add a sink to the Pipeline.')
       this.#ends.push(...heads)
     }
     for (const inner of endpoints) {
@@ -426,7 +431,7 @@ class Conversion {
   #complete(file: string): void {
     const place: Place = { file, line: 1 }
     if (this.#draft.count('sources') === 0) {
-      this.#report.gap(place, 'loki.source', 'the configuration has no source of logs', 'Replace the source `nothing`.')
+      this.#report.gap(place, 'loki.source', 'the configuration has no log source', 'Replace the source `nothing`.')
       this.#sources.addMissing('nothing', 'loki.source', place)
     }
     if (this.#ends.length > 0) {
@@ -440,13 +445,13 @@ class Conversion {
       this.#report.gap(
         place,
         'loki.write',
-        'the configuration has no sink of logs that receives anything',
+        'no log sink of the configuration receives events',
         'Replace the sink `discarded`.',
       )
       this.#draft.add('sinks', 'discarded', {
         type: 'blackhole',
         inputs: ['*'],
-        comments: ['GAP: the configuration has no sink of logs.'],
+        comments: ['GAP: the configuration has no log sink.'],
       })
     }
   }
@@ -465,7 +470,7 @@ function pick(tree: Tree, name: string): Tree | undefined {
   return tree.value instanceof Map ? tree.value.get(name) : undefined
 }
 
-/** Labels that a source of pods by the API server gives where rules have not. */
+/** Labels that Alloy's source of pods sets by default, unless rules have set them. */
 function apiLabels(id: string): readonly string[] {
   return [
     `if string!(labels.job || "") == "" { labels.job = "${id}" }`,

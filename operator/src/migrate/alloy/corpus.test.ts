@@ -1,5 +1,5 @@
-// Configurations in common shapes: combinations of 9 inputs, 12 processing steps and 6 destinations, as files and as values of the
-// chart. Each becomes a Pipeline that passes lint; options without a counterpart are gaps with their places.
+// Common configurations: combinations of 9 inputs, 12 processing steps and 6 destinations, as files and as chart values. All become
+// Pipelines that pass lint, and options without a counterpart become gaps with line numbers.
 
 import { expect, test } from 'vitest'
 import type { Document } from 'yaml'
@@ -10,7 +10,7 @@ import { convertAlloy } from './convert.ts'
 interface Case {
   readonly about: string
   readonly text: string
-  /** Whether everything of it has a counterpart. */
+  /** Whether all parts have a counterpart. */
   readonly whole: boolean
 }
 
@@ -212,7 +212,7 @@ const cases = inputs.flatMap((input, row) =>
   }),
 )
 
-test('the corpus has a hundred and eight configurations, most of which have a counterpart as a whole', () => {
+test('the corpus has 108 configurations, most of which convert completely', () => {
   expect(new Set(cases.map(({ config }) => config)).size).toBe(108)
   expect(cases.filter(({ whole }) => whole).length).toBeGreaterThan(45)
 })
@@ -232,7 +232,7 @@ test.each(cases)('$about', async ({ config, chart, whole }) => {
     expect([gap.file, gap.reason === '', gap.nearest === '']).toEqual([file, false, false])
   }
   expect(await lint(String(found.document))).toEqual([])
-  // Text inside other files is recognised by its content, and by no other agent.
+  // Text inside other files is recognized by its content, and only as this agent's.
   for (const given of [
     { file: 'values.yaml', text: chart },
     { file: 'stdin.yaml', text: config },

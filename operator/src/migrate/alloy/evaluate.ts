@@ -1,10 +1,10 @@
-// Expressions of Alloy as settings. A variable of the environment stays as `${NAME}`, and what a component exports as a reference.
+// Evaluates expressions of Alloy to settings. An environment variable stays as `${NAME}`; an export of a component becomes a reference.
 
 import type { Report } from '../loki/context.ts'
 import { isList, isMap, itemsOf, type Place, type Scalar, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import type { Attribute, Block, Expression } from './syntax.ts'
 
-/** Begins the text of a reference; no text of a user has it. */
+/** The prefix of a reference; it cannot occur in a text of the user. */
 const mark = '\u{e000}'
 
 /** The path of a reference, such as `loki.write.default.receiver`. */
@@ -25,7 +25,7 @@ const onText =
   }
 const concat: Call = (values) => values.flatMap((value) => (isList(value) ? value.value : [value]))
 
-/** `%s`, `%d`, `%v` and `%q` take the values in their order. */
+/** `%s`, `%d`, `%v` and `%q` consume the values in order. */
 const format: Call = ([form, ...values]) => {
   let next = 0
   let isWhole = true
@@ -38,7 +38,7 @@ const format: Call = ([form, ...values]) => {
   return isWhole ? text : undefined
 }
 
-/** The first that is something; a variable of the environment with what follows it as its default. */
+/** The first value that is not empty. An environment variable gets the value after it as its default. */
 const coalesce: Call = (values) => {
   for (const [index, value] of values.entries()) {
     const text = textOf(value)
@@ -78,12 +78,12 @@ const functions: Readonly<Record<string, Call>> = {
   'convert.nonsensitive': ([value]) => value?.value as Scalar,
 }
 
-/** The exports of components of single values, as variables: the path and the key of a Secret. */
+/** The variable for the export of a component that provides a single value, by its path. */
 function variableOf(path: readonly string[]): string | undefined {
   const [room, kind] = path
   if (room === 'local' && kind === 'file' && path[3] === 'content') return path[2]
   if (room === 'remote' && ['http', 's3'].includes(kind ?? '') && path[3] === 'content') return path[2]
-  // Several of them may have a key of one name.
+  // Several Secrets may have a key with the same name.
   if (room === 'remote' && kind === 'kubernetes' && path[4] === 'data') return `${path[3]}_${path[5]}`
   if (room === 'remote' && kind === 'vault' && path.includes('data')) return `${path[2]}_${path.at(-1)}`
   return undefined
@@ -94,12 +94,12 @@ export class Evaluator {
   readonly #above: number
   readonly #report: Report
   readonly #line: number | undefined
-  /** Keys of Secrets that values name, by the variables that stand for them. */
+  /** Keys of Secrets that values refer to, by the names of their variables. */
   readonly secrets = new Map<string, { readonly path: readonly string[]; readonly place: Place }>()
 
   /**
    * @param above lines of the file before the text
-   * @param line of everything, if the text is made of values
+   * @param line the line for all parts, if the text is generated from chart values
    */
   constructor(file: string, above: number, report: Report, line?: number) {
     this.#line = line
@@ -121,7 +121,7 @@ export class Evaluator {
     return { ...this.value(value), ...this.place(line) }
   }
 
-  /** A block as settings; blocks in it by their names, as a list where there are several. */
+  /** A block as settings. Inner blocks are members by name, or a list if several have the same name. */
   tree(block: Block, leaves: readonly string[] = []): Tree {
     const members = new Map<string, Tree>()
     for (const attribute of block.attributes) members.set(attribute.name, this.#attribute(attribute))
@@ -143,8 +143,8 @@ export class Evaluator {
       this.#report.gap(
         place,
         'expression',
-        'the expression cannot be worked out before the agent runs',
-        'Write its value in its place.',
+        'the value of the expression is known only while Alloy runs',
+        'Replace the expression with its value.',
       )
       return { ...place, value: null }
     }

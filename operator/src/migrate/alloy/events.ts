@@ -2,7 +2,7 @@
 
 import { textLiteral } from '@penstock/agent/config'
 
-/** Names in the line, in their order, with their places in the event as the API server gives it. */
+/** The keys of Alloy's line in order, with their paths in the event of the API server. */
 const fields: readonly (readonly [string, string])[] = [
   ['name', 'regarding.name'],
   ['kind', 'regarding.kind'],
@@ -41,7 +41,7 @@ export function eventLines(job: string, instance: string, isJson: boolean): read
       ]
   return [
     'event = object(.orchestrator.object) ?? {}',
-    '# Alloy passes no event on whose object has no name.',
+    '# Alloy drops events whose object has no name.',
     'if (string(event.regarding.name) ?? "") == "" { abort }',
     ...line,
     `labels = { "namespace": event.regarding.namespace, "job": ${textLiteral(job)}, "instance": ${textLiteral(instance)} }`,

@@ -1,4 +1,4 @@
-// Values of the chart k8s-monitoring: its logs of pods as Alloy's text, as far as it is the same in all versions of the chart.
+// Values of the chart k8s-monitoring: generates the Alloy configuration for pod logs, as far as all versions of the chart agree on it.
 
 import { missingPart } from '../absence.ts'
 import type { Gap } from '../draft.ts'
@@ -10,9 +10,9 @@ export function isMonitoring(tree: Tree): boolean {
   return below(tree, 'externalServices') !== undefined || below(tree, 'destinations') !== undefined
 }
 
-/** Features that a Pipeline has nothing for. */
+/** Features without a counterpart in a Pipeline. */
 const features: Readonly<Record<string, string>> = {
-  clusterEvents: 'Convert `loki.source.kubernetes_events` with `loki.write` into a Pipeline of its own.',
+  clusterEvents: 'Convert `loki.source.kubernetes_events` with `loki.write` into a separate Pipeline.',
   nodeLogs: 'Keep Alloy for the journal.',
   clusterMetrics: 'Keep Alloy or a Prometheus server for metrics.',
   hostMetrics: 'Keep Alloy or a Prometheus server for metrics.',
@@ -31,12 +31,12 @@ const quote = (text: string) => JSON.stringify(text)
 const rule = (from: string, to: string) =>
   `  rule {\n    source_labels = [${quote(`__meta_kubernetes_${from}`)}]\n    target_label = ${quote(to)}\n  }`
 
-/** The text of Alloy for the logs of pods. */
+/** The Alloy configuration for pod logs. */
 export function monitoringText(tree: Tree, gaps: Gap[]): string {
   for (const [name, nearest] of Object.entries(features)) {
     const feature = below(tree, name)
     if (!isMap(feature) || flagOf(below(feature, 'enabled')) === false) continue
-    // Old versions turn features on by themselves, new ones do not.
+    // Old versions enable features by default, new versions do not.
     if (flagOf(below(feature, 'enabled')) !== true) continue
     const refusal = {
       reason: 'the feature has no counterpart',
@@ -51,8 +51,8 @@ export function monitoringText(tree: Tree, gaps: Gap[]): string {
       file: tree.file,
       line: tree.line,
       subject: 'podLogs',
-      reason: 'the values do not turn logs of pods on',
-      nearest: 'Turn them on, and convert again.',
+      reason: 'the values do not enable pod logs',
+      nearest: 'Enable them, and convert again.',
     })
   }
   gaps.push({
@@ -60,8 +60,8 @@ export function monitoringText(tree: Tree, gaps: Gap[]): string {
     line: (pods ?? tree).line,
     subject: 'podLogs',
     reason:
-      'versions of the chart give other labels to pods; these are `namespace`, `pod`, `container`, `job`, `app_kubernetes_io_name`, `cluster` and `k8s_cluster_name`',
-    nearest: 'Convert the configuration that the chart made: the ConfigMap of `alloy-logs`.',
+      'other versions of the chart set other labels for pods; these are `namespace`, `pod`, `container`, `job`, `app_kubernetes_io_name`, `cluster` and `k8s_cluster_name`',
+    nearest: 'Convert the configuration that the chart generated: the ConfigMap of `alloy-logs`.',
   })
   const destinations = destinationsOf(tree)
   const namespaces = textsOf(below(pods, 'namespaces'))
@@ -105,7 +105,7 @@ interface Destination {
   readonly text: string
 }
 
-/** Destinations of the kind `loki`; in old versions there is one, with its host and path apart. */
+/** Destinations of the type `loki`. Old versions have one, with separate host and path. */
 function destinationsOf(tree: Tree): readonly Destination[] {
   const cluster = textOf(below(tree, 'cluster', 'name')) ?? ''
   const all = below(tree, 'destinations')

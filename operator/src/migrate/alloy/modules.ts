@@ -1,26 +1,26 @@
-// Components that the text declares itself, and templates for the items of a list: each use becomes the components that it stands for.
-// Their labels begin with that of the use, so that two uses do not meet.
+// Expands `declare` modules and `foreach` templates: the components of the module or template replace each use.
+// Their labels begin with the label of the use, so that two uses do not collide.
 
 import type { Block, Expression } from './syntax.ts'
 
-/** Modules within modules deeper than this are left as they are. */
+/** Modules nested deeper than this are not expanded. */
 const maxDepth = 10
-/** Components that uses may stand for, together. */
+/** Maximum number of components of all expansions together. */
 const maxBlocks = 2000
 
 interface Scope {
-  /** The label before those of the components inside. */
+  /** The prefix for the labels of the components inside. */
   readonly prefix: string
   /** Ids of the components inside. */
   readonly inside: ReadonlySet<string>
-  /** The value that a path begins with, and the number of its parts; undefined if it is none of the use. */
+  /** The value for the beginning of a path, and the number of path segments it replaces; undefined if the use does not define it. */
   readonly meaningOf: (path: readonly string[]) => { readonly value: Expression; readonly length: number } | undefined
 }
 
 const nothing = (line: number): Expression => ({ kind: 'literal', line, value: null })
 const attributeOf = (block: Block, name: string) => block.attributes.find((each) => each.name === name)?.value
 
-/** The blocks with the components that uses of `declare` and `foreach` stand for. */
+/** The blocks, with uses of `declare` and `foreach` expanded to components. */
 export function withoutModules(blocks: readonly Block[]): readonly Block[] {
   const declared = new Map(blocks.flatMap((block) => (block.name === 'declare' ? [[block.label ?? '', block]] : [])))
   return expanded(blocks, declared, 0)
@@ -44,7 +44,7 @@ function expanded(blocks: readonly Block[], known: ReadonlyMap<string, Block>, d
   return found.map((block) => blockIn(block, scope))
 }
 
-/** The components of a module in the place of its use. */
+/** The components of a module for one use. */
 function used(
   module: Block,
   use: Block,
@@ -72,7 +72,7 @@ function used(
   )
 }
 
-/** The components of a template for each item; undefined if the items are not written out. */
+/** The components of a template for each item; undefined if the list is not a literal. */
 function repeated(block: Block, known: ReadonlyMap<string, Block>, depth: number): readonly Block[] | undefined {
   const collection = attributeOf(block, 'collection')
   const variable = attributeOf(block, 'var')
@@ -94,7 +94,7 @@ const scopeOf = (blocks: readonly Block[], prefix: string, meaningOf: Scope['mea
   meaningOf,
 })
 
-/** A block of a module; those within it have no labels that count. */
+/** A block of a module. The labels of blocks within it do not name components. */
 function blockIn(block: Block, scope: Scope): Block {
   const isInside = scope.inside.has(idOf(block))
   return {
@@ -105,7 +105,7 @@ function blockIn(block: Block, scope: Scope): Block {
   }
 }
 
-/** Blocks within components have labels of other things. */
+/** Blocks within components have labels that do not name components. */
 const without = (ids: ReadonlySet<string>, block: Block) =>
   ids.has(idOf(block)) ? new Set([...ids].filter((id) => id !== idOf(block))) : ids
 

@@ -6,8 +6,8 @@ import { components, endpoint, refusedComponents, refusedSources, replacedBlocks
 import { stageName } from './stage-list.ts'
 
 const modules = [
-  { name: 'declare', becomes: 'the components in it, at each use of the module' },
-  { name: 'foreach', becomes: 'the components of its template for each item of a list that is written out' },
+  { name: 'declare', becomes: 'the components of the module, at each use' },
+  { name: 'foreach', becomes: 'the components of its template for each item of a literal list' },
 ].map((each) => ({ ...each, options: {} }))
 
 export function alloyTables(): string {

@@ -1,22 +1,21 @@
-// The places of a configuration of Alloy: a file, `alloy.configMap.content` among the values of its chart, a ConfigMap, or values of
-// k8s-monitoring.
+// Finds an Alloy configuration in a file, in `alloy.configMap.content` of chart values, in a ConfigMap, or in values of k8s-monitoring.
 
 import type { Gap, NamedText } from '../draft.ts'
 import { below, isMap, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
 import { isMonitoring, monitoringText } from './k8s-monitoring.ts'
 
-/** A text with the number of lines before it in its file. */
+/** A text, and the number of lines before it in its file. */
 export interface AlloyText extends NamedText {
   readonly above: number
-  /** Of all of it, where the text is made of values. */
+  /** The line for all parts, if the text is generated from chart values. */
   readonly line?: number
 }
 
 const component =
   /^\s*(?:(?:loki|discovery|prometheus|otelcol|local|remote|pyroscope|faro|mimir|beyla)\.[a-z0-9_.]+\s+"\w+"|logging|livedebugging|declare\s+"\w+"|import\.\w+\s+"\w+")\s*\{/m
 
-/** Whether a text holds a configuration of Alloy. */
+/** Whether a text contains an Alloy configuration. */
 export function isAlloy(given: NamedText): boolean {
   if (/\.(?:alloy|river)$/i.test(given.file)) return true
   if (/\.(?:toml|conf|json)$/i.test(given.file)) return false
@@ -34,8 +33,8 @@ export function textsIn({ file, text }: NamedText, gaps: Gap[]): readonly AlloyT
     file,
     line: 1,
     subject: file,
-    reason: 'the file has no components of Alloy',
-    nearest: 'Name the file that has them, or `--from` the agent that it is for.',
+    reason: 'the file has no Alloy components',
+    nearest: 'Pass the file that has them, or set `--from` to the agent that the file configures.',
   })
   return []
 }

@@ -1,13 +1,13 @@
-// Stages of `loki.process` in the form that Promtail gives them: a list of names with options.
+// Rewrites the stages of `loki.process` in Promtail's form: a list of names with options.
 
 import type { Report } from '../loki/context.ts'
 import { isMap, type Tree } from '../loki/tree.ts'
 import type { Evaluator } from './evaluate.ts'
 import type { Block } from './syntax.ts'
 
-/** Names that differ. */
+/** Names that differ from Promtail's. */
 const names: Readonly<Record<string, string>> = { label_drop: 'labeldrop', label_keep: 'labelallow' }
-/** Stages whose options are in `values`. */
+/** Stages whose options are members of `values`. */
 const valued = new Set(['labels', 'static_labels', 'structured_metadata', 'label_drop', 'label_keep'])
 
 /** Alloy's name of a stage. */

@@ -49,7 +49,7 @@ test.each([
   ['constants.hostname', variable('HOSTNAME')],
   ['remote.kubernetes.secret.loki.data["pass-word"]', variable('LOKI_PASS_WORD')],
   ['local.file.token.content', variable('TOKEN')],
-])('the expression %s is worked out', (expression, expected) => {
+])('the expression %s is evaluated', (expression, expected) => {
   const { value, gaps, problems } = resultOf(expression)
   expect(problems).toEqual([])
   expect(value).toEqual(expected)
@@ -91,7 +91,7 @@ logging { level = "info" }`)
   })
 })
 
-test('a statement that cannot be read is a problem with its line, and the next ones are read', () => {
+test('an invalid statement is a problem with its line, and later statements are read', () => {
   const { blocks, problems } = parseAlloy('a "x" {\n  b = = 1\n}\nc "y" {\n  d = 1\n}\ne {\n')
   expect(problems).toEqual([
     { line: 2, message: 'expected a value, found `=`' },
@@ -100,7 +100,7 @@ test('a statement that cannot be read is a problem with its line, and the next o
   expect(blocks.map(({ name, label }) => [name, label])).toEqual([['c', 'y']])
 })
 
-test('a sign that is no token is a problem, and what is before its line is read', () => {
+test('an invalid token is a problem, and the text before its line is read', () => {
   const { blocks, problems } = parseAlloy('a { b = 1 }\nc { d = ; }\n')
   expect(problems).toMatchObject([{ line: 2 }])
   expect(blocks.map(({ name }) => name)).toEqual(['a'])
@@ -113,6 +113,6 @@ test.each([
   [`x = a${'[0]'.repeat(5000)}`],
   [`x = 1${' + 1'.repeat(5000)}`],
   ['x = ('.repeat(300)],
-])('a text that is nested deep is a problem: %#', (text) => {
+])('a deeply nested text is a problem: %#', (text) => {
   expect(parseAlloy(text).problems.length).toBeGreaterThan(0)
 })

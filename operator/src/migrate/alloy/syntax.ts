@@ -1,5 +1,5 @@
-// Alloy's syntax: blocks with names, labels and bodies; attributes with expressions. A statement that cannot be read is left out with a
-// problem, and reading continues with the next one.
+// Alloy's syntax: blocks with names, labels and bodies; attributes with expressions. The parser skips a statement that it cannot read,
+// reports a problem, and continues with the next statement.
 
 import { SyntaxProblem, type Token, tokensOf } from './tokens.ts'
 
@@ -24,7 +24,7 @@ export interface Attribute {
 export interface Block {
   /** `stage.json`. */
   readonly name: string
-  /** The text behind the name. */
+  /** The text after the name. */
   readonly label: string | undefined
   readonly line: number
   readonly attributes: readonly Attribute[]
@@ -43,7 +43,7 @@ export function parseAlloy(text: string): AlloyFile {
     tokens = tokensOf(text)
   } catch (error) {
     if (!(error instanceof SyntaxProblem)) throw error
-    // The text before the place is still readable.
+    // The text before the problem is still readable.
     const before = text
       .split('\n')
       .slice(0, error.line - 1)
@@ -57,7 +57,7 @@ export function parseAlloy(text: string): AlloyFile {
   return new Parser(tokens).file()
 }
 
-/** Signs between two values, by how tight they bind. */
+/** The precedence of binary operators. */
 const strengths: Readonly<Record<string, number>> = {
   '||': 1,
   '&&': 2,
@@ -168,7 +168,7 @@ class Parser {
       const own = kind === 'sign' && Object.hasOwn(strengths, text) ? (strengths[text] as number) : 0
       if (own <= strength) break
       this.#at++
-      // A power binds to the right.
+      // A power is right-associative.
       const right = this.#expression(text === '^' ? own - 1 : own)
       left = { kind: 'binary', sign: text, left, right, line }
     }

@@ -1,4 +1,4 @@
-// The inputs of a source of Alloy: `targets` followed through the components that discover, match and relabel them.
+// Finds the inputs of an Alloy source: follows `targets` through the components that discover, match and relabel them.
 
 import type { Report } from '../loki/context.ts'
 import { givenSelectors } from '../loki/pods.ts'
@@ -35,7 +35,7 @@ export interface Found {
 
 export type Lookup = (id: string) => Found | undefined
 
-/** The component of a reference, without what it exports. */
+/** The component of a reference, without the name of the export. */
 export function componentOf(reference: string): string {
   return reference.split('.').slice(0, -1).join('.')
 }
@@ -72,7 +72,7 @@ export class TargetReader {
     const found = this.#lookup(id)
     const missing: Targets = { file: tree.file, line: tree.line, kind: 'missing', subject: reference, rules: [] }
     if (found === undefined) {
-      this.#report.gap(tree, reference, 'no component has this name', 'Name a component that the files have.')
+      this.#report.gap(tree, reference, 'no component has this name', 'Name a component that the files define.')
       return [missing]
     }
     const { block, evaluator } = found
@@ -87,7 +87,7 @@ export class TargetReader {
       case 'local.file_match':
         return this.#matched(found, depth)
       default:
-        // The component itself is a gap.
+        // The component itself is reported as a gap.
         return [{ ...missing, subject: block.name }]
     }
   }
@@ -108,7 +108,7 @@ export class TargetReader {
       this.#report.gap(
         below(tree, 'role') ?? place,
         `discovery.kubernetes: role ${role}`,
-        'only pods have logs here',
+        'Penstock reads logs of pods only',
         'Use the role `pod`.',
       )
       return { ...place, kind: 'missing', subject: `discovery.kubernetes: role ${role}`, rules: [] }
@@ -120,8 +120,8 @@ export class TargetReader {
       this.#report.gap(
         place,
         'discovery.kubernetes: own_namespace',
-        'the namespace of Alloy is not known',
-        'Give the Pipeline the namespace by `-n`.',
+        'the namespace of Alloy is unknown',
+        'Set the namespace of the Pipeline with `-n`.',
       )
     }
     return { ...place, kind: 'pods', selectors, namespaces: textsOf(names), rules: [] }

@@ -7,7 +7,7 @@ export interface Token {
   readonly text: string
   /** From 1. */
   readonly line: number
-  /** How many braces are open before it. */
+  /** Number of open braces before it. */
   readonly depth: number
   readonly isFirstOfLine: boolean
 }
@@ -24,7 +24,7 @@ export class SyntaxProblem extends Error {
 const pattern =
   /([ \t\r]+)|(\n)|(\/\/[^\n]*)|(\/\*[\s\S]*?\*\/)|([A-Za-z_]\w*)|(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|"((?:[^"\\\n]|\\.)*)"|`([^`]*)`|(==|!=|<=|>=|&&|\|\||[{}()[\].,=+\-*/%^<>!])/y
 
-/** Throws a SyntaxProblem for what is no token. */
+/** Throws a SyntaxProblem for text that is not a token. */
 export function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = []
   let line = 1
@@ -34,7 +34,7 @@ export function tokensOf(text: string): readonly Token[] {
   while (pattern.lastIndex < text.length) {
     const at = pattern.lastIndex
     const found = pattern.exec(text)
-    if (found === null) throw new SyntaxProblem(line, `\`${text.slice(at, at + 20).split('\n')[0]}\` cannot stand here`)
+    if (found === null) throw new SyntaxProblem(line, `unexpected \`${text.slice(at, at + 20).split('\n')[0]}\``)
     const [whole, , newline, , comment, name, number, quoted, raw, sign] = found
     const add = (kind: Token['kind'], value: string) => {
       tokens.push({ kind, text: value, line, depth, isFirstOfLine })

@@ -1,4 +1,5 @@
-// Index and ingest pipeline by event: an input or the first rule that fits chooses them. The choice is a field that is not sent.
+// Chooses index and ingest pipeline per event: by the input, or by the first rule that matches. A metadata field, which is not sent,
+// carries the choice to the sink.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -6,36 +7,36 @@ import { option, type Part, type Report, textIn } from '../loki/context.ts'
 import { below, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { conditionOf, expressionOf } from './conditions.ts'
 
-/** The choices of the inputs for their events. */
+/** The choices that inputs make for their events. */
 export interface Choices {
   index: boolean
   /** Names of pipelines. */
   readonly pipelines: Set<string>
 }
 
-/** The version of the Beat stands for itself: events do not have it. */
+/** The placeholder of the Beat's version stays, because events do not have the version. */
 export const withVersion = (name: string) => name.replace(/%\{\[(?:agent|beat)\.version\]\}/g, '8')
 
 /** Filebeat writes the names of pipelines and indices in lower case. */
 const pipelineName = (text: string) => text.toLowerCase()
 
-/** The name of an index in lower case, but for what stands for fields and dates. */
+/** The name of an index in lower case, except for placeholders of fields and dates. */
 export const indexName = (text: string) =>
   text
     .split(/(%\{[^}]*\})/)
     .map((part) => (part.startsWith('%{') ? part : part.toLowerCase()))
     .join('')
 
-/** Whether values of the event are in a name. */
+/** Whether a name contains values of the event. */
 const hasFields = (name: string) => name.includes('%{[')
 
-/** The name of an index as an expression; undefined if it holds what events do not have. */
+/** The name of an index as an expression; undefined if it contains values that events do not have. */
 function indexExpression(name: string): string | undefined {
   const expression = expressionOf(indexName(withVersion(name)))
   return expression === undefined || !hasFields(name) ? expression : `downcase(${expression})`
 }
 
-/** The index and the pipeline of all events of an input; they go before those of the output. */
+/** The index and the pipeline for all events of an input; they take precedence over those of the output. */
 export function inputChoices(part: Part, choices: Choices, report: Report): readonly Step[] {
   const lines: string[] = []
   const index = textIn(part, 'index')
@@ -44,7 +45,12 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
     const expression = hasFields(name) ? undefined : indexExpression(name)
     if (expression === undefined) {
       const nearest = 'Set `%index` in a remap transform, and use it in `bulk.index`.'
-      report.gap(part, `${part.name}: ${index}`, 'the name of the index holds what events do not have', nearest)
+      report.gap(
+        part,
+        `${part.name}: ${index}`,
+        'the name of the index contains values that events do not have',
+        nearest,
+      )
     } else {
       choices.index = true
       lines.push(`%index = ${expression}`)
@@ -58,7 +64,7 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
   return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
 }
 
-/** One rule as a statement that sets `%KEY`; undefined, with a gap, if it is not a name and a condition. */
+/** Converts one rule to a statement that sets `%KEY`; reports a gap and returns undefined if it is not a name and a condition. */
 function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string | undefined {
   const when = below(item, 'when')
   const test = when === undefined ? 'true' : conditionOf(when, report)
@@ -76,7 +82,7 @@ function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string
   return `if ${test} {\n  mapped = ${value}\n  mapped = mapped${otherwise}\n  if mapped != null { %${key} = mapped }\n}`
 }
 
-/** The program that chooses an index; empty if all events have the usual one. */
+/** The program that chooses an index; empty if all events use the default index. */
 export function indexLines(part: Part, given: string, choices: Choices, report: Report): readonly string[] {
   const usual = indexExpression(given)
   const rules = itemsOf(option(part, 'indices')).flatMap((item) => {
@@ -87,7 +93,7 @@ export function indexLines(part: Part, given: string, choices: Choices, report: 
     return []
   })
   if (usual === undefined || (rules.length === 0 && !choices.index && !hasFields(given))) return []
-  // The first rule that fits counts, so it comes last.
+  // The first rule that matches wins, so its statement runs last.
   return unlessChosen('index', choices.index, [`%index = ${usual}`, ...rules.toReversed()])
 }
 
@@ -100,7 +106,7 @@ export interface PipelineBranch {
   readonly condition: string
 }
 
-/** The program that chooses a pipeline, and the sinks to choose from; no sinks if all events have the same pipeline. */
+/** The program that chooses a pipeline, and one sink per pipeline; no sinks if all events use the same pipeline. */
 export function pipelineBranches(
   part: Part,
   usual: string | undefined,
@@ -116,8 +122,8 @@ export function pipelineBranches(
         : [...pairsOf(mappings).map(([, to]) => to), ...[textOf(below(item, 'default')) ?? []].flat()]
     const line = own.some((name) => name.includes('%{')) ? undefined : ruleLine(item, 'pipeline', report)
     if (line === undefined) {
-      const reason = 'the name of the pipeline comes from the event, or the condition has no counterpart'
-      report.gap(item, 'elasticsearch: pipelines', reason, 'Write a sink for each pipeline, behind a `route`.')
+      const reason = 'the event determines the name of the pipeline, or the condition has no counterpart'
+      report.gap(item, 'elasticsearch: pipelines', reason, 'Add one sink per pipeline after a `route` transform.')
       return []
     }
     for (const name of own) names.add(pipelineName(name))

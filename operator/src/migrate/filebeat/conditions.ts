@@ -9,7 +9,7 @@ export const fieldOf = (name: string): string => fieldLiteral(name === '@timesta
 
 export const textOfField = (name: string): string => `(to_string(${fieldOf(name)}) ?? "")`
 
-/** A condition; undefined if it has no counterpart, which is reported. */
+/** Converts a condition; reports a gap and returns undefined if it has no counterpart. */
 export function conditionOf(tree: Tree | undefined, report: Report): string | undefined {
   if (!isMap(tree)) return undefined
   const tests = [...tree.value].map(([kind, item]) => testOf(kind, item, report))
@@ -94,7 +94,7 @@ const networks: Readonly<Record<string, readonly string[]>> = {
   multicast: ['224.0.0.0/4', 'ff00::/8'],
 }
 
-/** Names of fields with dots, and their values. */
+/** Field names joined with dots, and their values. */
 export function leaves(tree: Tree, prefix = ''): readonly (readonly [string, Tree])[] {
   if (!isMap(tree)) return []
   return [...tree.value].flatMap(([name, value]) =>
@@ -108,7 +108,7 @@ export function scalar({ value }: Tree): string {
   return textLiteral(String(value))
 }
 
-/** `%{[field]}`, `%{+yyyy.MM.dd}` in a text, as a template; undefined if it holds anything else. */
+/** `%{[field]}`, `%{+yyyy.MM.dd}` in a text, as a template; undefined if it contains other placeholders. */
 export function templateOf(text: string): string | undefined {
   let isKnown = true
   const template = text.replaceAll('%', '%%').replace(/%%\{([^}]*)\}/g, (_, inner: string) => {
@@ -121,7 +121,7 @@ export function templateOf(text: string): string | undefined {
   return isKnown ? template : undefined
 }
 
-/** The same text as an expression of a program; undefined if it holds anything else. */
+/** The same text as an expression of a program; undefined if it contains other placeholders. */
 export function expressionOf(text: string): string | undefined {
   const parts = text.split(/(%\{[^}]*\})/).filter((part) => part !== '')
   const expressions = parts.map((part) => {

@@ -1,4 +1,4 @@
-// The output of converted configurations of Filebeat for an event, and their gaps.
+// Converted Filebeat configurations: the output for an event, and gaps.
 
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
@@ -28,13 +28,13 @@ const plain = (message: string) => ({ message, file: '/srv/app.log', timestamp: 
 
 test.each([
   {
-    name: 'facts about the pod',
+    name: 'pod metadata',
     text: `${pods}processors:\n- add_kubernetes_metadata: ~\n`,
     event: line('x'),
     expected: { message: 'x', stream: 'stdout', container: { id: 'abc', image: { name: 'web:1' } } },
   },
   {
-    name: 'lines that are left out',
+    name: 'lines that a pattern drops',
     text: pods.replace('  paths', '  exclude_lines: ["^DBG"]\n  paths'),
     event: line('DBG x'),
     expected: undefined,
@@ -124,19 +124,19 @@ test.each([
     expected: { message: '1,2', a: null, b: null },
   },
   {
-    name: 'a document of XML in small letters',
+    name: 'an XML document with lower-case names',
     text: `${files}processors:\n- decode_xml: { field: message, target_field: xml }\n`,
     event: plain('<Catalog><Book Seq="1"><Author>Gaddis</Author><Year>1985</Year></Book></Catalog>'),
     expected: { xml: { catalog: { book: { author: 'Gaddis', seq: '1', year: '1985' } } } },
   },
   {
-    name: 'a document of XML in the place of its text',
+    name: 'an XML document that replaces its text',
     text: `${files}processors:\n- decode_xml: { field: message, to_lower: false }\n`,
     event: plain('<A><b>x</b><b c="d">y</b></A>'),
     expected: { message: { A: { b: ['x', { c: 'd', '#text': 'y' }] } } },
   },
   {
-    name: 'no document of XML',
+    name: 'text that is not XML',
     text: `${files}processors:\n- decode_xml: { field: message, ignore_failure: true }\n`,
     event: plain('<A><b>'),
     expected: { message: '<A><b>' },
@@ -167,7 +167,7 @@ test.each([
     },
   },
   {
-    name: 'syslog of a file, whose fields stay',
+    name: 'syslog lines from a file, whose existing fields are kept',
     text: `${files}processors:\n- syslog: { field: message, overwrite_keys: false }\n`,
     event: plain('<34>Oct 11 22:14:15 mymachine su[230]: failed'),
     expected: {
@@ -196,7 +196,7 @@ test.each([
   expect(await lint(document.toString())).toEqual([])
 })
 
-test('gaps name the file, the line, the reason and what to do', () => {
+test('gaps contain the file, the line, the reason and the action to take', () => {
   const { gaps } = convert(`filebeat.inputs:
 - type: log
   paths: [/a]
@@ -212,14 +212,14 @@ output.logstash:
 `)
   expect(gaps.map(({ line: at, subject, reason }) => `${at} ${subject}: ${reason}`)).toEqual([
     '4 log: odd_option: the option `odd_option` has no counterpart',
-    '5 input tcp: there is no source that listens for it',
-    '7 processor script: programs in JavaScript do not run here',
+    '5 input tcp: there is no source that listens for this protocol',
+    '7 processor script: Penstock does not run JavaScript',
     '10 condition odd: the condition has no counterpart',
-    '11 output logstash: there is no sink for the protocol',
+    '11 output logstash: there is no sink for this protocol',
   ])
 })
 
-test('a rule for an index becomes a field of the event that is not sent', () => {
+test('a rule for an index becomes a metadata field, which is not sent', () => {
   const { resource } = convert(
     `${files}output.elasticsearch:\n  hosts: ["http://es:9200"]\n  index: rest\n  indices:\n  - index: errors\n    when.contains: { message: ERR }\n`,
   )
@@ -233,7 +233,7 @@ test.each([
   { message: 'x', level: 'warn', index: 'warn-logs' },
   { message: 'ERR x', level: 'warn', index: 'err-\\d{4}\\.\\d\\d\\.\\d\\d' },
   { message: 'x', level: undefined, index: 'app-\\d{4}\\.\\d\\d' },
-])('of rules for indices the first that fits counts: $index', async ({ message, level, index }) => {
+])('the first index rule that matches wins: $index', async ({ message, level, index }) => {
   const output = `output.elasticsearch:
   hosts: [es]
   index: "app-%{+yyyy.MM}"
@@ -253,7 +253,7 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('an id of the cloud is the address of the store', () => {
+test('a cloud id becomes the address of the store', () => {
   const id = Buffer.from('eu-west-1.aws.example.com$abc$def').toString('base64')
   const { resource } = convert(`cloud.id: "shop:${id}"\ncloud.auth: "elastic:secret:word"\n${files}`)
   expect(resource.spec.sinks[0].config).toMatchObject({
@@ -262,7 +262,7 @@ test('an id of the cloud is the address of the store', () => {
   })
 })
 
-test('a Beat names its store by a reference', async () => {
+test('a Beat refers to its store by name', async () => {
   const beat = `apiVersion: beat.k8s.elastic.co/v1beta1
 kind: Beat
 metadata: { name: fb, namespace: logs }
@@ -296,7 +296,7 @@ test.each([
     annotations: { 'co.elastic.logs/enabled': 'false', 'co.elastic.logs.web/enabled': 'true' },
     isRead: true,
   },
-])('hints read a pod by its annotation: $byDefault, $annotations', async ({ byDefault, annotations, isRead }) => {
+])('hints enable a pod by annotation: $byDefault, $annotations', async ({ byDefault, annotations, isRead }) => {
   const { document, resource, gaps } = convert(hinted(byDefault) + end)
   expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
   const event = line('x')
@@ -308,7 +308,7 @@ test.each([
 test.each([
   { kind: 'audit', index: 'secure' },
   { kind: 'other', index: 'plain' },
-])('an index by a table of values: $kind', async ({ kind, index }) => {
+])('an index from a mapping of values: $kind', async ({ kind, index }) => {
   const { document, resource } = convert(
     `${files}  fields: { kind: ${kind} }\noutput.elasticsearch:\n  hosts: ["http://es:9200"]\n  indices:\n  - { index: "%{[fields.kind]}", mappings: { audit: secure }, default: plain }\n`,
   )
@@ -326,7 +326,7 @@ test.each([
   { message: 'WARN ERR x', own: '', usual: 'usual', pipeline: 'warnings' },
   { message: 'ERR x', own: '', usual: 'usual', pipeline: 'errors' },
   { message: 'ERR x', own: 'Of-Input', usual: 'usual', pipeline: 'of-input' },
-])('an event goes through one pipeline: $message, $own, $usual: $pipeline', async (given) => {
+])('an event gets one pipeline: $message, $own, $usual: $pipeline', async (given) => {
   const { message, own, usual, pipeline } = given
   const text = `${files}${own && `  pipeline: ${own}\n`}output.elasticsearch:
   hosts: [es]
@@ -352,7 +352,7 @@ test.each([
   { index: undefined, expected: 'errors' },
   { index: 'nginx', expected: 'nginx' },
   { index: 'nginx-%{+yyyy.MM.dd}', expected: 'nginx-\\d{4}\\.\\d\\d\\.\\d\\d' },
-])('the index of an input goes before that of a rule: $index', async ({ index, expected }) => {
+])('the index of an input takes precedence over rules: $index', async ({ index, expected }) => {
   const { document, resource, gaps } = convert(
     `${files}${index === undefined ? '' : `  index: "${index}"\n`}output.elasticsearch:\n  hosts: [es]\n  index: rest\n  indices:\n  - { index: errors, when.contains: { message: ERR } }\n`,
   )
@@ -369,7 +369,7 @@ test.each([
   { given: 'Logs-%{+yyyy.MM.dd}', index: 'logs-%Y.%m.%d' },
   { given: 'App-%{[fields.team]:None}-X', index: '{{ %index }}', name: 'app-none-x' },
   { given: 'App-%{[fields.kind]}', index: '{{ %index }}', name: 'app-web' },
-])('the name of an index is in small letters, with its defaults: $given', async ({ given, index, name }) => {
+])('the name of an index is in lower case, with its defaults: $given', async ({ given, index, name }) => {
   const { document, resource } = convert(
     `${files}  fields: { kind: Web }\noutput.elasticsearch:\n  hosts: [es]\n  index: "${given}"\n`,
   )
@@ -383,7 +383,7 @@ test.each([
   expect(await lint(String(document))).toEqual([])
 })
 
-test('an index of an input that holds fields of the event is a gap', () => {
+test('an index of an input with fields of the event is a gap', () => {
   const { gaps } = convert(`${files}  index: "%{[agent.name]}-x"\n${end}`)
   expect(gaps.map(({ subject }) => subject)).toEqual(['log: %{[agent.name]}-x'])
 })

@@ -1,4 +1,4 @@
-// A configuration of Filebeat to a Pipeline: inputs, what autodiscovery would start, the processors of all, and the output.
+// Converts a Filebeat configuration to a Pipeline: inputs, the inputs that autodiscovery would start, global processors, and the output.
 
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
 import { flagIn, option, type Part, Report, textIn } from '../loki/context.ts'
@@ -12,7 +12,7 @@ import { outputs, refusedOutputs } from './outputs.ts'
 import { kubernetesLines, stepsOf } from './processors.ts'
 import { configsOf, partOf } from './read.ts'
 
-/** Settings of the program itself. */
+/** Settings of the Filebeat process. */
 const replaced = new Set([
   'logging',
   'http',
@@ -31,22 +31,22 @@ const replaced = new Set([
 ])
 const ofDestination = new Set(['setup', 'cloud'])
 
-/** Parts that are no input, processor or output. */
+/** Parts other than inputs, processors and outputs. */
 export const refusedParts: readonly Refusal[] = [
   {
     name: 'modules',
-    reason: 'pipelines of modules are not converted',
+    reason: '`convert` does not convert pipelines of modules',
     nearest: 'Parse the lines in a remap transform, such as with `parse_nginx_log` or `parse_apache_log`.',
   },
   {
     name: 'config',
-    reason: 'inputs and modules in other files are not read',
-    nearest: 'Convert these files, too, in a configuration with `filebeat.inputs`.',
+    reason: '`convert` does not read inputs and modules in other files',
+    nearest: 'Add their inputs to `filebeat.inputs` of this configuration, and convert again.',
   },
   {
     name: 'autodiscover',
-    reason: 'pods are found by Kubernetes alone',
-    nearest: 'Give paths to a `file` source.',
+    reason: 'Penstock discovers pods in Kubernetes only',
+    nearest: 'Set the paths in a `file` source.',
   },
 ]
 
@@ -60,7 +60,7 @@ export function convertFilebeat(files: readonly NamedText[], _included: Included
       { file, line: 1 },
       file,
       'the file has no `filebeat` or `output`',
-      'Name the file that has them, or `--from` the agent that it is for.',
+      'Pass the file that has them, or set `--from` to the agent that the file configures.',
     )
   }
   for (const config of configs) new Conversion(draft, report, config).run()
@@ -105,7 +105,7 @@ class Conversion {
     return itemsOf(list).flatMap((item) => [...stepsOf(item, this.#report, partOf)])
   }
 
-  /** @param before steps that come before the processors of the input */
+  /** @param before steps that run before the processors of the input */
   #input(tree: Tree, before: readonly Step[], rename?: string): void {
     const type = textOf(below(tree, 'type')) ?? 'log'
     const part: Part = { ...partOf(type, tree), name: type }
@@ -130,7 +130,7 @@ class Conversion {
     this.#heads.push(...this.#draft.append([source], all, `${name}-event`, origin))
   }
 
-  /** A provider of autodiscovery: all pods, or those that templates choose. */
+  /** A provider of autodiscovery: all pods, or those that match its templates. */
   #provider(tree: Tree): void {
     const part = partOf('autodiscover', tree)
     const type = textIn(part, 'type')
@@ -149,8 +149,8 @@ class Conversion {
       this.#report.replaced(
         hints ?? tree,
         'hints',
-        'of the annotations `co.elastic.logs/…` of pods, `enabled` alone is read',
-        'Write a source with `selector` for pods that need other settings.',
+        'only `enabled` of the pod annotations `co.elastic.logs/…` is read',
+        'Add a source with a `selector` for pods that need other settings.',
       )
       const isInput = isMap(byDefault) && byDefault.value.has('type')
       const config = isInput ? { ...byDefault, value: without(byDefault.value, 'enabled') } : containers(tree)
@@ -204,22 +204,27 @@ class Conversion {
           item,
           `filebeat.${name}`,
           'the option has no counterpart',
-          'The Pipeline behaves as if it were not given.',
+          'The Pipeline behaves as if the option were not set.',
         )
     }
     for (const [name, item] of isMap(this.#config) ? this.#config.value : []) {
       if (['filebeat', 'output', 'processors', 'fields', 'fields_under_root', 'tags'].includes(name)) continue
       if (replaced.has(name))
-        this.#report.replaced(item, name, 'it is a setting of the program', 'The agent has its own.')
+        this.#report.replaced(item, name, 'it configures the program itself', 'The agent has its own settings.')
       else if (ofDestination.has(name)) {
         this.#report.replaced(
           item,
           name,
-          'the agent sets nothing up at the destination',
-          'Templates, life cycles and dashboards stay as they are there.',
+          'the agent does not set up templates, life cycles or dashboards at the destination',
+          'Existing ones stay unchanged.',
         )
       } else
-        this.#report.gap(item, name, 'the option has no counterpart', 'The Pipeline behaves as if it were not given.')
+        this.#report.gap(
+          item,
+          name,
+          'the option has no counterpart',
+          'The Pipeline behaves as if the option were not set.',
+        )
     }
   }
 
@@ -257,7 +262,7 @@ class Conversion {
   }
 }
 
-/** Events of pods whose annotation asks for them; pods without one count as the configuration says. */
+/** Keeps events of pods that enable logs by annotation. The configuration decides about pods without the annotation. */
 function chosenByPods(byDefault: boolean): Step {
   const annotation = '%orchestrator.pod_annotations."co.elastic.logs/enabled"'
   const own =
@@ -268,7 +273,7 @@ function chosenByPods(byDefault: boolean): Step {
 const without = <Item>(all: ReadonlyMap<string, Item>, name: string) =>
   new Map([...all].filter(([key]) => key !== name))
 
-/** The input that hints start. */
+/** The input that hints start for a pod. */
 function containers({ file, line }: Tree): Tree {
   const leaf = (value: string): Tree => ({ file, line, value })
   return {
@@ -292,7 +297,7 @@ function complete(draft: Draft, report: Report, place: { readonly file: string; 
     })
   }
   if (draft.count('sinks') === 0) {
-    report.gap(place, 'output', 'the configuration has no output that is known', 'Replace the sink `discarded`.')
+    report.gap(place, 'output', 'the configuration has no known output', 'Replace the sink `discarded`.')
     draft.add('sinks', 'discarded', {
       type: 'blackhole',
       inputs: ['*'],

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Filebeat are meant
-// Configurations in the shapes that people run: inputs, processors and outputs in combinations, and the places where they stand. Each gives
-// a Pipeline that passes lint, and whatever has no counterpart is a gap with its place.
+// Common configurations: combinations of inputs, processors and outputs, in the files that contain them. All become Pipelines that pass
+// lint, and parts without a counterpart become gaps with line numbers.
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
@@ -11,7 +11,7 @@ import { convertFilebeat } from './convert.ts'
 interface Part {
   readonly about: string
   readonly text: string
-  /** Whether everything of it has a counterpart. */
+  /** Whether all parts have a counterpart. */
   readonly whole: boolean
 }
 
@@ -175,7 +175,7 @@ const places = [
   },
 ]
 
-test('the corpus has the size that it is meant to have', () => {
+test('the corpus has the expected size', () => {
   expect(cases.length).toBeGreaterThanOrEqual(60)
   expect(new Set(cases.map(({ text }) => text)).size).toBe(cases.length)
 })
@@ -200,7 +200,7 @@ test.each([
   expect(await lint(document.toString())).toEqual([])
 })
 
-test('mistakes give an output that passes lint, and gaps with places', async () => {
+test('configurations with mistakes give an output that passes lint, and gaps with line numbers', async () => {
   for (let seed = 1; seed <= 150; seed++) {
     const text = mutated(cases[seed % cases.length]?.text ?? '', seed)
     const { document, gaps } = converted(convertFilebeat, [{ file: 'filebeat.yml', text }])

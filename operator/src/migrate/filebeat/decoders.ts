@@ -1,4 +1,4 @@
-// Processors that take texts and lists apart.
+// Processors that parse texts and lists.
 
 import { textLiteral } from '@penstock/agent/config'
 import { flagIn, option, textIn } from '../loki/context.ts'
@@ -29,8 +29,8 @@ export const decodeCsv: Processor = {
     ...when,
     fields: 'fields with texts, and fields for the lists',
     separator: '`delimiter`',
-    overwrite_keys: 'whether a field that exists is replaced',
-    trim_leading_space: 'white space before a column goes',
+    overwrite_keys: 'whether to replace an existing field',
+    trim_leading_space: 'white space before a column is removed',
   },
   itself: quiet,
   build: (part) => {
@@ -51,12 +51,12 @@ export const decodeCsv: Processor = {
 
 export const extractArray: Processor = {
   name: 'extract_array',
-  becomes: 'a remap transform that reads items by their places',
+  becomes: 'a remap transform that reads items by index',
   options: {
     ...when,
     field: 'the list',
-    mappings: 'the fields for its items',
-    overwrite_keys: 'whether fields are replaced',
+    mappings: 'the fields for the items',
+    overwrite_keys: 'whether to replace existing fields',
   },
   itself: quiet,
   build: (part) => {
@@ -66,7 +66,7 @@ export const extractArray: Processor = {
       const place = Number(textOf(item))
       return Number.isInteger(place) && place >= 0 ? [[fieldOf(name), place] as const] : []
     })
-    // All of the items are there, and none of the fields, or nothing happens.
+    // The step runs only if all items exist and none of the fields do.
     const longest = Math.max(...places.map(([, place]) => place))
     const tests = [`length(items) > ${longest}`, ...(keeps ? places.map(([field]) => `!exists(${field})`) : [])]
     return places.length === 0
@@ -86,9 +86,9 @@ export const decodeXml: Processor = {
   options: {
     ...when,
     field: 'the field with the text',
-    target_field: 'the field for the document; the same one without it, the event itself if it is empty',
-    overwrite_keys: 'whether fields that exist are replaced',
-    to_lower: 'whether names are in small letters',
+    target_field: 'the field for the document; by default the field with the text; if empty, the root of the event',
+    overwrite_keys: 'whether to replace existing fields',
+    to_lower: 'whether to convert names to lower case',
   },
   itself: quiet,
   build: (part) => {
@@ -114,7 +114,7 @@ export const decodeXml: Processor = {
   },
 }
 
-/** Words of `parse_syslog` in the order of their numbers, and the names that Filebeat writes. */
+/** Names that `parse_syslog` returns, ordered by number, and the names that Filebeat writes. */
 const severities = 'emerg alert crit err warning notice info debug'.split(' ')
 const severityNames = ['Emergency', 'Alert', 'Critical', 'Error', 'Warning', 'Notice', 'Informational', 'Debug']
 const locals = Array.from({ length: 8 }, (_, index) => `local${index}`)
@@ -136,9 +136,9 @@ export const syslog: Processor = {
   options: {
     ...when,
     field: 'the field with the text',
-    format: 'both forms are read',
+    format: 'both formats are read',
     timezone: 'UTC; a gap for others',
-    overwrite_keys: 'whether fields that exist are replaced',
+    overwrite_keys: 'whether to replace existing fields',
   },
   itself: quiet,
   build: (part, report) => {
@@ -147,8 +147,8 @@ export const syslog: Processor = {
       report.gap(
         option(part, 'timezone') ?? part,
         'syslog: timezone',
-        'times without a zone are those of the agent, which is UTC',
-        `Give \`timezone: ${zone}\` to the remap transform.`,
+        'the agent reads times without a time zone as UTC',
+        `Set \`timezone: ${zone}\` in the remap transform.`,
       )
     }
     const from = fieldOf(textIn(part, 'field') ?? 'message')

@@ -1,4 +1,4 @@
-// The processor that takes a text apart by what stands between its parts.
+// The processor that splits a text at fixed delimiters.
 
 import { textLiteral } from '@penstock/agent/config'
 import { flagIn, type Part, type Report, textIn } from '../loki/context.ts'
@@ -8,7 +8,7 @@ import { type Processor, quiet, when } from './processor.ts'
 
 interface Key {
   readonly name: string
-  /** Further parts of one name are added behind what stands before them. */
+  /** Further parts with the same name are appended after their delimiter. */
   readonly isAdded: boolean
   readonly before: string
   readonly type: string | undefined
@@ -32,7 +32,7 @@ export const dissect: Processor = {
     tokenizer: 'the expression',
     field: 'the field with the text',
     target_prefix: 'the object for the parts',
-    overwrite_keys: 'whether fields are replaced',
+    overwrite_keys: 'whether to replace existing fields',
     trim_values: 'white space at the ends',
   },
   itself: { ...quiet, trim_chars: 'white space' },
@@ -52,7 +52,7 @@ export const dissect: Processor = {
       else values.set(name, { value, type })
     }
     const target = (name: string) => fieldOf(prefix === '' ? name : `${prefix}.${name}`)
-    // Without `overwrite_keys`, one field that is there leaves the event as it is.
+    // Without `overwrite_keys`, one existing field leaves the event unchanged.
     const free =
       flagIn(part, 'overwrite_keys') === true ? [] : [...values.keys()].map((name) => `!exists(${target(name)})`)
     return [
@@ -66,7 +66,7 @@ export const dissect: Processor = {
   },
 }
 
-/** The keys of a tokenizer and an expression with a group for each; undefined, with a gap, if one is named by another. */
+/** The keys of a tokenizer, and a regular expression with a group for each. Reports a gap and returns undefined for indirect keys. */
 function keysOf(part: Part, report: Report): { keys: Key[]; expression: string } | undefined {
   const tokenizer = textIn(part, 'tokenizer') ?? ''
   const keys: Key[] = []
@@ -85,8 +85,8 @@ function keysOf(part: Part, report: Report): { keys: Key[]; expression: string }
       report.gap(
         part,
         `dissect: %{${found[1]}}`,
-        'parts that are named by others or come in another order have no counterpart',
-        'Write the step with `parse_regex`.',
+        'keys that come from the text, or that change the order of parts, have no counterpart',
+        'Use `parse_regex` instead.',
       )
       return undefined
     }

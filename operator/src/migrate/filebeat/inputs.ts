@@ -1,4 +1,4 @@
-// Inputs of Filebeat as sources, with the transforms that give events the form that Filebeat has.
+// Converts Filebeat inputs to sources, with transforms that give events the form of Filebeat.
 
 import { multilineProblems, textLiteral } from '@penstock/agent/config'
 import type { Component, Step } from '../draft.ts'
@@ -20,14 +20,14 @@ export interface SourcePart {
 const common: Readonly<Record<string, string>> = {
   type: 'the type',
   id: 'the name of the component',
-  enabled: 'an input that is off is left out',
-  processors: 'transforms behind the source',
+  enabled: 'a disabled input is left out',
+  processors: 'transforms after the source',
   fields: 'fields of the event',
-  fields_under_root: 'where the fields are',
+  fields_under_root: 'the place of the fields',
   tags: 'a field of the event',
   index: '`bulk.index` by a field that a transform sets',
-  pipeline: 'a sink for each pipeline, behind a filter',
-  paths: '`include`; for pod logs a filter by the names of pods, unless all are read',
+  pipeline: 'a sink for each pipeline, after a filter',
+  paths: '`include`; for pod logs, a filter by the names of pods unless the input reads all pods',
   exclude_files: 'a filter transform',
   'prospector.scanner.exclude_files': 'a filter transform',
   'prospector.scanner.include_files': 'a filter transform',
@@ -117,7 +117,7 @@ const itself: Readonly<Record<string, string>> = Object.fromEntries(
       'allow_deprecated_use',
       'clean_inactive',
     ],
-  ].map((name) => [name, 'the source follows files by itself, and reads lines up to `max_line_bytes`'] as const),
+  ].map((name) => [name, 'the source follows files in its own way, and reads lines up to `max_line_bytes`'] as const),
 )
 
 interface Joined {
@@ -125,7 +125,7 @@ interface Joined {
   readonly pods: Readonly<Record<string, unknown>>
 }
 
-/** Lines that are joined: a pattern with `negate` and `match`. */
+/** Multiline: a pattern with `negate` and `match`. */
 function joinedBy(tree: Tree, read: (name: string) => string | undefined, report: Report): Joined | undefined {
   const regex = read('pattern')
   for (const name of ['flush_pattern', 'skip_newline']) {
@@ -133,7 +133,7 @@ function joinedBy(tree: Tree, read: (name: string) => string | undefined, report
     report.gap(
       tree,
       `multiline ${name}`,
-      'lines are joined with line feeds, and end by the pattern or the timeout',
+      'joined lines are separated by line feeds, and only a pattern or the timeout ends a message',
       'Change the message in a remap transform.',
     )
   }
@@ -142,8 +142,8 @@ function joinedBy(tree: Tree, read: (name: string) => string | undefined, report
       report.gap(
         tree,
         `multiline ${read('type')}`,
-        'lines are joined by patterns of a first line or of those that follow',
-        'Give `multiline.custom` to the source.',
+        'only patterns for the first line or for the lines that follow can join lines',
+        'Set `multiline.custom` of the source.',
       )
     }
     return undefined
@@ -153,14 +153,14 @@ function joinedBy(tree: Tree, read: (name: string) => string | undefined, report
     report.gap(
       tree,
       'multiline while_pattern',
-      'lines that do not match a pattern cannot start a message',
-      'Give `multiline.custom` to the source.',
+      'a line that does not match a pattern cannot start a message',
+      'Set `multiline.custom` of the source.',
     )
     return undefined
   }
   const isAfter = (read('match') ?? 'after') === 'after'
   const timeoutMs = millisecondsOf(read('timeout')) ?? 5000
-  // Lines that match follow the one before, or lines that do not match do; or the same for those before.
+  // Lines that match (or, with `negate`, do not match) continue the previous line, or begin the next one.
   const isWhile = read('type') === 'while_pattern'
   const form = isWhile
     ? { start: regex, condition: regex, mode: 'continue_through' as const }
@@ -178,14 +178,14 @@ function joinedBy(tree: Tree, read: (name: string) => string | undefined, report
       tree,
       `multiline ${regex}`,
       problem.message,
-      'Give `multiline.custom` to the source, with patterns that look neither ahead nor behind.',
+      'Set `multiline.custom` of the source, with patterns that use neither look-ahead nor look-behind.',
     )
     return undefined
   }
   return { file, pods: { custom: { start: form.start, condition: form.condition, mode: form.mode, timeoutMs } } }
 }
 
-/** Members of a line of JSON. */
+/** Decodes a line of JSON into fields. */
 function jsonLines(read: (name: string) => string | undefined, target: string | undefined): string[] {
   const overwrites = read('overwrite_keys') === 'true'
   const key = read('message_key')
@@ -229,7 +229,7 @@ const lineSteps = (part: Part): readonly Step[] => [
       ]),
 ]
 
-/** Fields and tags that an input, or the whole configuration, adds. */
+/** Fields and tags that an input or the whole configuration adds. */
 export function ownFields(fields: Tree | undefined, underRoot: boolean, tags: readonly string[]): readonly Step[] {
   const lines = [
     ...(isMap(fields)
@@ -242,13 +242,13 @@ export function ownFields(fields: Tree | undefined, underRoot: boolean, tags: re
   return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
 }
 
-/** The event as Filebeat has it. */
+/** The event in the form of Filebeat. */
 function recordStep(name: string, isPods: boolean): Step {
   return isPods
     ? {
         type: 'remap',
         text: [
-          '# The event as Filebeat has it; the facts about the pod wait for add_kubernetes_metadata.',
+          '# The event in the form of Filebeat; add_kubernetes_metadata adds the pod metadata later.',
           '%orchestrator = .orchestrator',
           '. = { "message": .message, "stream": .stream, "log": { "file": { "path": .file } }, "input": { "type": "container" }, "timestamp": .timestamp }',
         ].join('\n'),
@@ -328,7 +328,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
   },
 })
 
-/** A filter by the names of files, where an input reads some alone. */
+/** A filter by file name, if an input reads only some files. */
 function fileSteps(
   paths: readonly string[],
   wanted: readonly string[],
@@ -360,18 +360,24 @@ export const inputs: readonly Mapping<[Report, Choices], SourcePart>[] = [
 ]
 
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
-const listening = 'Keep Filebeat for it, with an output that writes to a queue or file that Penstock reads.'
+const listening = 'Keep Filebeat for this input, with an output to a queue or file that Penstock reads.'
 
 export const refusedInputs: readonly Refusal[] = [
-  none('stdin', 'a Pipeline has no standard input', 'Run `penstock run --input -` for a trial.'),
+  none('stdin', 'a Pipeline has no standard input', 'For a trial, run `penstock run --input -`.'),
   ...['tcp', 'udp', 'syslog', 'unix', 'http_endpoint', 'lumberjack', 'netflow', 'mqtt'].map((name) =>
-    none(name, 'there is no source that listens for it', listening),
+    none(name, 'there is no source that listens for this protocol', listening),
   ),
-  ...['journald', 'winlog', 'etw'].map((name) => none(name, 'there is no source of that log', 'Keep Filebeat for it.')),
+  ...['journald', 'winlog', 'etw'].map((name) =>
+    none(name, 'there is no source that reads this log', 'Keep Filebeat for it.'),
+  ),
   ...['kafka', 'redis'].map((name) =>
-    none(name, 'there is no source for the protocol', 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).'),
+    none(name, 'there is no source for this protocol', 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).'),
   ),
-  none('aws-s3', 'there is no source of objects', 'Let the bucket notify a queue with the content (`cloud_queue`).'),
+  none(
+    'aws-s3',
+    'there is no source that reads objects',
+    'Send the content through a queue, and read it with `cloud_queue`.',
+  ),
   ...[
     'aws-cloudwatch',
     'gcp-pubsub',
@@ -389,5 +395,5 @@ export const refusedInputs: readonly Refusal[] = [
     'cometd',
     'benchmark',
     'sql',
-  ].map((name) => none(name, 'there is no source for the service', 'Keep Filebeat for it.')),
+  ].map((name) => none(name, 'there is no source for this service', 'Keep Filebeat for it.')),
 ]

@@ -1,4 +1,4 @@
-// Outputs of Filebeat as sinks. A transform before the sink gives the event the form that the output would have sent.
+// Converts Filebeat outputs to sinks. A transform before the sink gives the event the form that Filebeat would have sent.
 
 import type { Step } from '../draft.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
@@ -10,7 +10,7 @@ import { templateOf } from './conditions.ts'
 import type { SourcePart } from './inputs.ts'
 
 export interface SinkPart extends SourcePart {
-  /** Sinks of the same options, each for the events of one pipeline of the destination; none for one sink. */
+  /** Sinks with the same options, one for each ingest pipeline of the destination; empty if one sink is enough. */
   readonly branches?: readonly PipelineBranch[]
 }
 
@@ -25,7 +25,7 @@ const security = {
   'ssl.verification_mode': '`tls.verify_certificate`, `tls.verify_hostname`',
 } as const
 
-const always = { enabled: 'an output that is off is left out' } as const
+const always = { enabled: 'a disabled output is left out' } as const
 
 const quiet: Readonly<Record<string, string>> = Object.fromEntries(
   [
@@ -69,9 +69,7 @@ const quiet: Readonly<Record<string, string>> = Object.fromEntries(
       'proxy_disable',
       'partial_disable',
     ],
-  ].map(
-    (name) => [name, 'events go in requests by `batch`, are sent again by `request`, and wait by `buffer`'] as const,
-  ),
+  ].map((name) => [name, '`batch`, `request` and `buffer` configure batching, retries and buffering'] as const),
 )
 
 function tlsOf(part: Part, report: Report): Record<string, unknown> {
@@ -81,8 +79,8 @@ function tlsOf(part: Part, report: Report): Record<string, unknown> {
     report.gap(
       part,
       `${part.name}: ssl.certificate_authorities`,
-      'a sink trusts the authorities of one file',
-      'Put their certificates into one file, and give it as `tls.ca_file`.',
+      'a sink reads certificate authorities from one file',
+      'Put the certificates into one file, and set `tls.ca_file`.',
     )
   const tls = {
     ...(authority === undefined || more.length > 0 ? {} : { ca_file: secret(authority) }),
@@ -102,12 +100,12 @@ function tlsOf(part: Part, report: Report): Record<string, unknown> {
   return Object.keys(tls).length === 0 ? {} : { tls }
 }
 
-/** Variables with a default have that; ports are numbers. */
+/** Replaces variables with their defaults, because ports must be numbers. */
 function hostsOf(part: Part, report: Report, port: string): string[] {
   const isSecure = textIn(part, 'protocol') === 'https' || flagIn(part, 'ssl.enabled') === true
   const path = textIn(part, 'path') ?? ''
   return textsIn(part, 'hosts').flatMap((list) => {
-    // A list in the text of a variable's default.
+    // The default of a variable may contain a list as text.
     const texts = list
       .replace(/^\[|\]$/g, '')
       .split(',')
@@ -117,8 +115,8 @@ function hostsOf(part: Part, report: Report, port: string): string[] {
         report.replaced(
           part,
           `\${${name}}`,
-          `the variable has no value here, so its default \`${byDefault}\` stands`,
-          'Write the value that it has in its place.',
+          `the variable has no value here, so its default \`${byDefault}\` applies`,
+          'Replace it with the actual value.',
         )
         return byDefault
       })
@@ -128,8 +126,8 @@ function hostsOf(part: Part, report: Report, port: string): string[] {
         report.gap(
           part,
           `${part.name}: ${given}`,
-          'the port of an address is a number',
-          'The usual port stands in its place; write the one that the variable has.',
+          'the port of an address must be a number',
+          'The default port replaces it; write the value of the variable.',
         )
       const number = given === undefined || given.includes('$') ? port : given
       return secret(
@@ -154,14 +152,14 @@ const search: Mapping<[Report, Choices], SinkPart> = {
     index: '`bulk.index`',
     indices: '`bulk.index` by a field that a transform sets',
     pipeline: '`pipeline`',
-    pipelines: 'a sink for each pipeline, behind a filter',
+    pipelines: 'a sink for each pipeline, after a filter',
     compression_level: '`compression`',
     headers: '`request.headers`',
     parameters: '`query`',
     timeout: '`request.timeout_secs`',
     proxy_url: '`proxy`',
   },
-  itself: { ...quiet, host: 'addresses are in `hosts`: Filebeat does not read this option' },
+  itself: { ...quiet, host: 'Filebeat does not read this option; addresses are in `hosts`' },
   build: (part, report, choices) => {
     const lines = ['."@timestamp" = .timestamp']
     const given = textIn(part, 'index')
@@ -170,15 +168,15 @@ const search: Mapping<[Report, Choices], SinkPart> = {
       report.replaced(
         part,
         'elasticsearch: index',
-        'the name of the data stream has the version of Filebeat',
-        'The index is called `filebeat`; give `bulk.index` another name.',
+        'the name of the data stream contains the version of Filebeat',
+        'The index is `filebeat`; set another name in `bulk.index`.',
       )
     } else if (template === undefined) {
       report.gap(
         part,
         `elasticsearch: ${given}`,
-        'the name of the index holds what events do not have',
-        'Give `bulk.index` a template of fields.',
+        'the name of the index contains values that events do not have',
+        'Set `bulk.index` to a template with fields of the event.',
       )
     }
     const chosen = indexLines(part, withVersion(given ?? 'filebeat'), choices, report)
@@ -199,7 +197,7 @@ const search: Mapping<[Report, Choices], SinkPart> = {
       report.gap(
         part,
         `elasticsearch: ${pipeline}`,
-        'the pipeline is one for all events',
+        'all events of a sink use the same pipeline',
         'Use a sink for each pipeline.',
       )
     const proxy = textIn(part, 'proxy_url')
@@ -248,13 +246,18 @@ const file: Mapping<[Report, Choices], SinkPart> = {
     const path = `${textIn(part, 'path') ?? '/tmp/filebeat'}/${textIn(part, 'filename') ?? 'filebeat'}`
     const template = templateOf(path)
     if (template === undefined)
-      report.gap(part, `file: ${path}`, 'the path holds what events do not have', 'Give `path` a template of fields.')
+      report.gap(
+        part,
+        `file: ${path}`,
+        'the path contains values that events do not have',
+        'Set `path` to a template with fields of the event.',
+      )
     if (textIn(part, 'codec.format.string') !== undefined)
       report.gap(
         part,
         'file: codec.format',
         'the sink writes lines of JSON',
-        'Make the text in a remap transform, and use codec `text`.',
+        'Build the text in a remap transform, and use the codec `text`.',
       )
     return {
       component: {
@@ -280,7 +283,7 @@ const consoleOutput: Mapping<[Report, Choices], SinkPart> = {
         part,
         'console: codec.format',
         'the sink writes lines of JSON',
-        'Make the text in a remap transform, and use codec `text`.',
+        'Build the text in a remap transform, and use the codec `text`.',
       )
     return {
       component: { type: 'console', config: { encoding: { codec: 'json', except_fields: ['timestamp'] } } },
@@ -304,17 +307,17 @@ const none = (name: string, reason: string, nearest: string): Refusal => ({ name
 export const refusedOutputs: readonly Refusal[] = [
   none(
     'logstash',
-    'there is no sink for the protocol',
+    'there is no sink for this protocol',
     'Use `search_engine`, or the sink `http` with the input `http` of Logstash.',
   ),
   none(
     'kafka',
-    'there is no sink for the protocol',
-    'Use the sink `message_broker` (Pulsar), or a bridge that takes `http`.',
+    'there is no sink for this protocol',
+    'Use the sink `message_broker` (Pulsar), or a bridge that accepts HTTP.',
   ),
   none(
     'redis',
-    'there is no sink for the protocol',
-    'Use the sink `message_broker` (Pulsar), or a receiver that takes `http`.',
+    'there is no sink for this protocol',
+    'Use the sink `message_broker` (Pulsar), or a receiver that accepts HTTP.',
   ),
 ]

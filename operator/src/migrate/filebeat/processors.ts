@@ -1,4 +1,4 @@
-// Processors of Filebeat as remap and filter transforms.
+// Converts Filebeat processors to remap and filter transforms.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -58,7 +58,7 @@ const dropEvent: Processor = {
 const dropFields: Processor = {
   name: 'drop_fields',
   becomes: '`del`',
-  options: { ...when, fields: 'the fields; a name between slashes is an expression' },
+  options: { ...when, fields: 'the fields; a name between slashes is a regular expression' },
   itself: quiet,
   build: (part) =>
     textsIn(part, 'fields').map((name) => {
@@ -128,7 +128,7 @@ const conversions: Readonly<Record<string, (field: string) => string>> = {
 const convert: Processor = {
   name: 'convert',
   becomes: '`to_int`, `to_float`, `to_bool`, `to_string`',
-  options: { ...when, fields: 'fields with types', mode: 'whether the field stays' },
+  options: { ...when, fields: 'fields with types', mode: 'whether to keep the source field' },
   itself: quiet,
   build: (part, report) =>
     itemsOf(option(part, 'fields')).flatMap((item) => {
@@ -158,15 +158,15 @@ const decodeJson: Processor = {
   options: {
     ...when,
     fields: 'the fields with texts',
-    target: 'the object for the members; empty: the event itself',
-    overwrite_keys: 'which of two fields of one name counts',
+    target: 'the object for the members; if empty, the root of the event',
+    overwrite_keys: 'which of two fields with the same name wins',
     process_array: 'whether lists are decoded',
   },
   itself: {
     ...quiet,
-    max_depth: 'objects are read whole',
-    add_error_key: 'a text that is no JSON stays as it is',
-    document_id: 'ids come from the destination',
+    max_depth: 'objects are decoded completely',
+    add_error_key: 'text that is not JSON stays unchanged',
+    document_id: 'the destination assigns ids',
     expand_keys: 'names keep their dots',
   },
   build: (part) => {
@@ -196,9 +196,9 @@ const timestamp: Processor = {
     field: 'the field with the text',
     layouts: 'the layouts',
     target_field: 'the field for the time',
-    timezone: 'the zone of times without one',
+    timezone: 'the default time zone',
   },
-  itself: { ...quiet, test: 'write `spec.tests`' },
+  itself: { ...quiet, test: 'use `spec.tests`' },
   build: (part, report) => {
     const from = textIn(part, 'field') ?? ''
     const target = fieldOf(textIn(part, 'target_field') ?? '@timestamp')
@@ -208,7 +208,7 @@ const timestamp: Processor = {
       report.gap(
         part,
         'timestamp: timezone',
-        'the zone has no name of the database',
+        'the time zone is not a name of the IANA database',
         'Write one such as `Europe/Berlin`.',
       )
     const inZone = `, timezone: ${textLiteral(isNamed ? (zone ?? 'UTC') : 'UTC')}`
@@ -274,7 +274,7 @@ const fingerprint: Processor = {
     fields: 'the fields',
     method: 'the function',
     target_field: 'the field',
-    encoding: 'a gap for others than hex',
+    encoding: 'encodings other than `hex` are a gap',
   },
   itself: quiet,
   build: (part) => {
@@ -297,18 +297,18 @@ const addId: Processor = {
   build: (part) => [`${fieldOf(textIn(part, 'target_field') ?? '@metadata._id')} = uuid_v4()`],
 }
 
-const own = 'the source asks the API server as the agent does'
+const own = "the source uses the agent's access to the API server"
 
 const addKubernetes: Processor = {
   name: 'add_kubernetes_metadata',
-  becomes: 'a remap transform that takes the facts which `orchestrator_logs` adds',
+  becomes: 'a remap transform that uses the metadata of `orchestrator_logs`',
   options: {
     ...when,
     'labels.dedot': 'dots in the names of labels become `_`',
     'annotations.dedot': 'as `labels.dedot`',
-    include_annotations: 'which annotations are taken',
-    include_labels: 'which labels are taken',
-    exclude_labels: 'which labels are left out',
+    include_annotations: 'which annotations to include',
+    include_labels: 'which labels to include',
+    exclude_labels: 'which labels to exclude',
   },
   itself: Object.fromEntries(
     [
@@ -423,7 +423,7 @@ export const processors: readonly Processor[] = [
   fingerprint,
   addId,
   addKubernetes,
-  nothing('add_docker_metadata', 'the source has the facts of containers'),
+  nothing('add_docker_metadata', 'the source adds container metadata'),
 ]
 
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
@@ -431,13 +431,13 @@ const none = (name: string, reason: string, nearest: string): Refusal => ({ name
 export const refusedProcessors: readonly Refusal[] = [
   none(
     'script',
-    'programs in JavaScript do not run here',
-    'Write the program as a remap transform; the comment contains its text.',
+    'Penstock does not run JavaScript',
+    'Rewrite the program as a remap transform; the comment contains its text.',
   ),
   none(
     'rate_limit',
-    'there is no transform that limits the rate of events',
-    'Limit requests by `request.rate_limit_num` of the sink, which makes the source wait and discards nothing.',
+    'no transform limits the rate of events',
+    'Limit requests with `request.rate_limit_num` of the sink. This slows the source down and discards nothing.',
   ),
   ...[
     'add_host_metadata',
@@ -448,15 +448,15 @@ export const refusedProcessors: readonly Refusal[] = [
   ].map((name) =>
     none(
       name,
-      'facts about the machine are not looked up',
-      'Set fields in a remap transform; the node of a pod is known.',
+      'Penstock does not look up metadata of the machine',
+      'Set fields in a remap transform; events of pods contain the node.',
     ),
   ),
-  none('dns', 'addresses are not looked up', 'Let the destination look addresses up.'),
-  none('registered_domain', 'there is no list of domains', 'Let the destination find them.'),
+  none('dns', 'Penstock does not look up addresses', 'Look up addresses at the destination.'),
+  none('registered_domain', 'Penstock has no list of domains', 'Determine domains at the destination.'),
 ]
 
-/** A processor with its condition as steps; undefined if it has none. */
+/** Converts a processor and its condition to steps; undefined if there are no steps. */
 export function stepsOf(tree: Tree, report: Report, partNamed: (name: string, tree: Tree) => Part): readonly Step[] {
   if (!isMap(tree)) return []
   if (tree.value.has('if')) {
@@ -472,8 +472,8 @@ export function stepsOf(tree: Tree, report: Report, partNamed: (name: string, tr
       report.gap(
         tree,
         'processor if',
-        'events cannot be left out in a branch',
-        'Write the branch as a filter transform with the condition.',
+        'a branch cannot drop events',
+        'Replace the branch with a filter transform with the condition.',
       )
       return []
     }

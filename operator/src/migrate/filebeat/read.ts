@@ -1,15 +1,15 @@
-// The places of a configuration of Filebeat: a file, a ConfigMap, the values of its chart, or a Beat resource. Names with dots and
-// nested tables mean the same, so both become options with dots.
+// Finds a Filebeat configuration in a file, a ConfigMap, chart values, or a Beat resource. Names with dots and nested tables mean the
+// same, so both become options with dots.
 
 import type { Gap, NamedText } from '../draft.ts'
 import type { Part } from '../loki/context.ts'
 import { below, isMap, type Place, type Tree, textOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
 
-/** The beginnings of the names of a configuration's options. */
+/** Prefixes of the option names of a configuration. */
 const sections = ['filebeat', 'output', 'processors', 'setup', 'logging', 'cloud']
 
-/** A table with names without dots. */
+/** A table in which names with dots are replaced by nested tables. */
 function expanded(tree: Tree): Tree {
   if (!isMap(tree)) return Array.isArray(tree.value) ? { ...tree, value: tree.value.map(expanded) } : tree
   const merged = new Map<string, Tree>()
@@ -53,7 +53,7 @@ export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
   })
 }
 
-/** The output that `cloud.id` stands for: its second part is a host, and the name of the store below it, in base64. */
+/** The output for `cloud.id`. Its second part is the base64 text of a host and a store name. */
 function withCloud(config: Tree): Tree {
   const cloud = below(config, 'cloud')
   const id = textOf(below(cloud, 'id'))
@@ -78,7 +78,7 @@ function withCloud(config: Tree): Tree {
   return { ...config, value: new Map([...config.value, ['output', tree(new Map([['elasticsearch', tree(output)]]))]]) }
 }
 
-/** The output that the operator for Beats makes of a reference, with variables for the user that it creates. */
+/** The output that the Beats operator (ECK) generates for a reference, with variables for the user that it creates. */
 function withReferred(config: Tree, resource: Tree): Tree {
   const reference = below(resource, 'spec', 'elasticsearchRef')
   const name = textOf(below(reference, 'name'))
@@ -102,7 +102,7 @@ function textsBelow(files: Tree | undefined, gaps: Gap[]): readonly Tree[] {
     const found = embedded(item, gaps)
     const config = found === undefined ? undefined : expanded(found)
     if (config === undefined) return []
-    // A file of inputs or modules holds a list, and is named by the configuration.
+    // A file with inputs or modules contains a list, and the configuration names it.
     return isConfig(config) ? [config] : []
   })
 }
@@ -119,7 +119,7 @@ export function isFilebeat(given: NamedText): boolean {
   return configsOf(given, []).length > 0
 }
 
-/** A table as a part whose options have dots in their names. */
+/** A table as a part whose option names contain dots. */
 export function partOf(name: string, tree: Tree): Part {
   const options = new Map<string, Tree>()
   const walk = (prefix: string, item: Tree): void => {
@@ -130,11 +130,11 @@ export function partOf(name: string, tree: Tree): Part {
       else options.set(path, each)
     }
   }
-  // Labels are a table of names in one processor, and options in others.
+  // Labels are a table of user-defined names in one processor, and options in others.
   const isWhole = (path: string) => whole.has(path) || (path === 'labels' && name === 'add_labels')
   walk('', tree)
   return { name, file: tree.file, line: tree.line, tree: { file: tree.file, line: tree.line, value: options } }
 }
 
-/** Options that are tables of names that users choose. */
+/** Options that are tables with user-defined names. */
 const whole = new Set(['fields', 'mappings', 'when', 'headers', 'parameters', 'target_fields'])

@@ -1,5 +1,5 @@
-// Annotations of pods that the filter `kubernetes` reads: whether logs are left out, and which parser the line has. An annotation is for
-// all containers and both streams, or for one of them: `fluentbit.io/parser[_STREAM][-CONTAINER]`. The more exact one counts.
+// Pod annotations that the filter `kubernetes` reads: whether to exclude logs, and the parser of lines. An annotation applies to all
+// containers and both streams, or to one of them: `fluentbit.io/parser[_STREAM][-CONTAINER]`. The more specific one wins.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -18,20 +18,20 @@ const lookUp = (word: string): readonly string[] => [
   '}',
 ]
 
-/** Leaves out the logs of pods that ask for it. */
+/** Drops the logs of pods with the exclusion annotation. */
 export const excludeStep: Step = {
   type: 'filter',
   text: [...lookUp('exclude'), '!includes(["true", "on", "yes"], downcase(string(wanted) ?? ""))'].join('\n'),
 }
 
 /**
- * Lines that parse `.log` by the parser that an annotation names, into `merged`: null if it does not match. Pods without such an
- * annotation, or with a parser that is not known, get the JSON of the line.
+ * Lines that parse `.log` with the parser that an annotation names, into `merged`: null if it does not match. Without such an annotation,
+ * or with an unknown parser, the line is parsed as JSON.
  */
 export function annotatedLines(section: Section, context: Context): readonly string[] {
   const names = [...new Set([...context.parsers.keys(), ...shipped.keys()])]
   const branches = names.flatMap((name): string[] => {
-    // Parts of a parser without a counterpart are reported where the parser is used by name.
+    // Parts of a parser without a counterpart are reported where a filter names the parser.
     const lines = parserLines(name, 'string(.log) ?? ""', context.silent(), section)
     return lines === undefined ? [] : [`if wanted == ${textLiteral(name)} {\n${indented(lines)}\n  merged = parsed\n}`]
   })
@@ -39,8 +39,8 @@ export function annotatedLines(section: Section, context: Context): readonly str
   context.replaced(
     section,
     'kubernetes: K8S-Logging.Parser',
-    `the parsers that annotations may name are those of the configuration and some that Fluent Bit ships: ${known}`,
-    'Add parsers that pods name besides to the configuration, and convert again.',
+    `annotations can name parsers of the configuration and some that Fluent Bit ships: ${known}`,
+    'Add other parsers that pods name to the configuration, and convert again.',
   )
   return [
     ...lookUp('parser'),

@@ -1,5 +1,5 @@
-// Fluent Bit's classic syntax: `[SECTION]` lines, and indented lines of a key and a value below them. A `#` opens a comment only at
-// the start of a line: values such as regular expressions may contain it.
+// Fluent Bit's classic syntax: `[SECTION]` lines, followed by indented lines with a key and a value. A `#` begins a comment only at
+// the start of a line, because values such as regular expressions may contain it.
 
 import type { Entry, Place, SectionFile, Unread } from './sections.ts'
 
@@ -31,8 +31,8 @@ export function readClassic(text: string, file: string): SectionFile {
       continue
     }
     const section = sections.at(-1)
-    if (key.startsWith('@')) unread.push({ ...place, reason: `the command \`${key}\` is not one of Fluent Bit's` })
-    else if (section === undefined) unread.push({ ...place, reason: 'the line stands before the first section' })
+    if (key.startsWith('@')) unread.push({ ...place, reason: `Fluent Bit has no command \`${key}\`` })
+    else if (section === undefined) unread.push({ ...place, reason: 'the line is before the first section' })
     else section.entries.push({ ...place, key: key.toLowerCase(), value })
   }
   return { sections, variables, includes, unread }

@@ -1,4 +1,4 @@
-// Shared by outputs of Fluent Bit: the options of their connections, and their counterparts.
+// Connection options that outputs of Fluent Bit share, and their counterparts.
 
 import type { Step } from '../draft.ts'
 import { common, matched } from './plugin.ts'
@@ -7,40 +7,40 @@ import { isOn, lastValue, type Section } from './sections.ts'
 const address = { host: 'the address', port: 'the address', tls: '`https` in the address' } as const
 export const security = {
   'tls.verify': '`tls.verify_certificate`, `tls.verify_hostname`',
-  'tls.verify_hostname': '`tls.verify_hostname`; without it the sink verifies the name, where Fluent Bit does not',
+  'tls.verify_hostname': '`tls.verify_hostname`; without it, the sink verifies the name, whereas Fluent Bit does not',
   'tls.ca_file': '`tls.ca_file`',
   'tls.crt_file': '`tls.crt_file`',
   'tls.key_file': '`tls.key_file`',
 } as const
 export const login = { http_user: '`auth`', http_passwd: '`auth`' } as const
 export const delivery = {
-  retry_limit: '`request.retry_attempts`; without it the sink retries without limit, where Fluent Bit retries once',
+  retry_limit: '`request.retry_attempts`; without it, the sink retries forever, whereas Fluent Bit retries once',
 } as const
-export const sized = { 'storage.total_limit_size': '`buffer` on disk' } as const
+export const sized = { 'storage.total_limit_size': 'a disk buffer' } as const
 export const local = { ...common, ...matched } as const
 export const always = { ...local, ...address, ...security, ...delivery, ...sized } as const
 export const itself = {
-  workers: 'requests run beside each other as `request.concurrency` says',
-  buffer_size: 'answers are read as they come',
-  trace_error: 'the agent logs errors with their answers',
+  workers: '`request.concurrency` limits concurrent requests',
+  buffer_size: 'the sink reads responses without a size option',
+  trace_error: 'the agent logs errors with their responses',
   trace_output: '`penstock tap` shows events',
-  log_response_payload: 'the agent logs errors with their answers',
-  log_level: 'the level of the agent counts',
-  'tls.debug': 'the level of the agent counts',
+  log_response_payload: 'the agent logs errors with their responses',
+  log_level: 'the agent has one log level',
+  'tls.debug': 'the agent has one log level',
 } as const
 
-/** Of sinks without a connection, which take events as they come. */
+/** Options of outputs without a connection. */
 export const unbuffered = {
   ...itself,
   'storage.total_limit_size': {
     how: '`buffer` of the sink',
     unless: /./,
-    reason: 'the limit is that of chunks on disk, and the sink keeps its events in memory',
-    nearest: 'Give the sink `buffer: {type: disk, max_size: BYTES}`.',
+    reason: 'the limit is for chunks on disk, and the sink keeps its events in memory',
+    nearest: 'Set `buffer: {type: disk, max_size: BYTES}` of the sink.',
   },
 } as const
 
-/** Variables of the environment as references to a Secret. */
+/** Environment variables as references to a Secret. */
 export function secret(text: string): string {
   return text.replace(/\$\{([A-Za-z0-9_]+)\}/g, 'SECRET[env.$1]')
 }
@@ -56,7 +56,7 @@ export function addressOf(section: Section, port: string, path: string): string 
   return `${isSecure ? 'https' : 'http'}://${host}:${value(section, 'port') ?? port}${path}`
 }
 
-/** Of a service that speaks TLS at its usual port. */
+/** Options of a service that uses TLS on its default port. */
 export function serviceAddress(section: Section, service: string): string {
   const scheme = isOn(lastValue(section, 'tls'), true) ? 'https' : 'http'
   const port = value(section, 'port')
@@ -91,7 +91,7 @@ export function connection(section: Section): Record<string, unknown> {
 
 const smallestDisk = 268_435_488
 
-/** Chunks that wait on disk, up to a size. */
+/** A limit for chunks on disk as a disk buffer. */
 function buffer(section: Section): Record<string, unknown> {
   const found = /^(\d+(?:\.\d+)?)\s*([kmg])?b?$/i.exec(lastValue(section, 'storage.total_limit_size') ?? '')
   if (found === null) return {}

@@ -170,7 +170,7 @@ const records: { name: string; filters: string; record: object; assert?: string 
   },
 ]
 
-test.each(records)('the transforms give the record of Fluent Bit: $name', ({ filters, record, assert }) => {
+test.each(records)('the transforms produce the record of Fluent Bit: $name', ({ filters, record, assert }) => {
   const { document, resource, gaps } = convert(`${tail}${filters}${output}`)
   const made: { name: string; inputs: string[] }[] = resource.spec.transforms
   const at = made.at(-1)?.name
@@ -239,7 +239,7 @@ test('pods have the names that Fluent Bit gives them, and a path selects pods', 
   expect(lint(String(document))).toEqual([])
 })
 
-test('a filter in Lua is a gap with its place, and its text stays in a comment', () => {
+test('a Lua filter is a gap with its line, and a comment contains its text', () => {
   const { document, gaps } = convert(`${tail}${filter('lua', 'script a.lua', 'call f')}${output}`, 'f.conf', {
     'a.lua': 'function f(t, ts, r)\n  return 1, ts, r\nend',
   })
@@ -248,8 +248,8 @@ test('a filter in Lua is a gap with its place, and its text stays in a comment',
       file: 'f.conf',
       line: 5,
       subject: 'filter lua',
-      reason: 'programs in Lua do not run here',
-      nearest: 'Write the program as a remap transform; the comment contains its text.',
+      reason: 'Penstock does not run Lua',
+      nearest: 'Rewrite the program as a remap transform; the comment contains its text.',
       isAbsent: true,
     },
   ])
@@ -261,9 +261,9 @@ test.each([
   ['an input', '[INPUT]\n    Name systemd\n    Tag host\n', output, 'input systemd', 1],
   ['an output', tail, '[OUTPUT]\n    Name kafka\n    Match *\n', 'output kafka', 5],
   ['an option', tail, '[OUTPUT]\n    Name loki\n    Match *\n    Label_Map_Path /a.json\n', 'loki: label_map_path', 8],
-  ['a plugin nobody knows', tail, '[OUTPUT]\n    Name pigeon\n    Match *\n', 'output pigeon', 5],
+  ['an unknown plugin', tail, '[OUTPUT]\n    Name pigeon\n    Match *\n', 'output pigeon', 5],
   [
-    'a pattern for some tags that are not known',
+    'a pattern that matches some of several unknown tags',
     `${tail}${filter('rewrite_tag', 'Rule $log ^(.) got.$1 false')}`,
     '[OUTPUT]\n    Name null\n    Match got.a*\n[OUTPUT]\n    Name null\n    Match *\n',
     'Match got.a*',
@@ -417,7 +417,7 @@ test.each([
   expect(lint(String(document))).toEqual([])
 })
 
-test('a pattern that cannot be used gives a gap and a step that passes events on, with its program in the comment', () => {
+test('an invalid pattern gives a gap and a step that passes events unchanged, with its program in the comment', () => {
   const text = `${tail}${filter('grep', 'Regex log ^(a')}${output}`
   const { document, gaps, resource } = convert(text)
   expect(gaps).toMatchObject([{ line: 5, subject: 'filter grep', reason: expect.stringContaining('is not valid') }])
@@ -426,7 +426,7 @@ test('a pattern that cannot be used gives a gap and a step that passes events on
   expect(lint(String(document))).toEqual([])
 })
 
-test('rules of a multiline parser that look ahead are a gap with the reason', () => {
+test('rules of a multiline parser with look-ahead are a gap with the reason', () => {
   const rules =
     '[MULTILINE_PARSER]\n    Name own\n    Type regex\n    Rule "start_state" "/^(?=a)/" "cont"\n    Rule "cont" "/^ /" "cont"\n'
   const { document, gaps } = convert(`${rules}${tail}    multiline.parser own\n${output}`)
@@ -438,19 +438,19 @@ test('rules of a multiline parser that look ahead are a gap with the reason', ()
 
 test.each([
   [
-    'a rule that no line may begin as the first one does',
+    'a rule that excludes lines that begin like the first one',
     ['"start_state" "/^\\d+ (a|b)/" "cont"', '"cont" "/^(?!\\d+ (a|b)).*/" "cont"'],
     { start: '(?m)^\\d+ (a|b)', condition: '(?m)^(?:\\d+ (a|b))', mode: 'halt_before', timeoutMs: 4000 },
     0,
   ],
   [
-    'rules that any state takes',
+    'rules that are the same in all states',
     ['"start_state" "/^E/" "one"', '"one, two" "/^ at/" "two"', '"one, two" "/^Caused/" "one"'],
     { start: '(?m)^E', condition: '(?:(?m)^ at)|(?:(?m)^Caused)', mode: 'continue_through', timeoutMs: 4000 },
     0,
   ],
   [
-    'rules of one state alone',
+    'rules of only one state',
     ['"start_state" "/^E/" "one"', '"one" "/^ at/" "two"', '"two" "/^Caused/" "one"'],
     { start: '(?m)^E', condition: '(?:(?m)^ at)|(?:(?m)^Caused)', mode: 'continue_through', timeoutMs: 4000 },
     1,
@@ -477,7 +477,7 @@ test('empty lines are filtered where Fluent Bit skipped them', () => {
   expect(resource.spec.transforms[0]).toMatchObject({ type: 'filter', config: { condition: '.message != ""' } })
 })
 
-test('records with a new tag begin again at the first filter, and reach the outputs of that tag', () => {
+test('records with a new tag start again at the first filter, and reach the outputs of that tag', () => {
   const rewrite = filter(
     'rewrite_tag',
     'Rule $log ^E errors false',
@@ -520,10 +520,10 @@ test('records with a new tag begin again at the first filter, and reach the outp
   expect(String(document)).toContain('.team = "ops"')
 })
 
-test('a rule that matches what it gives ends, with a gap', () => {
+test('a rule that matches its own result ends with a gap', () => {
   const loops = filter('rewrite_tag', 'Rule $log ^. app true') + filter('rewrite_tag', 'Rule $log ^. app true')
   const { document, gaps } = convert(`${tail}${loops}${output}`)
-  expect(gaps.map(({ reason }) => reason)).toContain('records would be given a new tag more than 4 times')
+  expect(gaps.map(({ reason }) => reason)).toContain('rules would rewrite the tag of a record more than 4 times')
   expect(lint(String(document))).toEqual([])
 })
 
@@ -535,7 +535,7 @@ const shaped: readonly { readonly name: string; readonly text: string; readonly 
       '. == { "key": "web", "partition": 3, "value": { "log": "x", "n": 1, "@timestamp": "2026-01-01T00:00:00.250Z" } }',
   },
   {
-    name: 'kafka-rest: a time in another form and field',
+    name: 'kafka-rest: a time with another format and field',
     text: 'Name kafka-rest\n    Time_Key at\n    Time_Key_Format %H:%M:%S',
     assert: '. == { "value": { "log": "x", "n": 1, "at": "00:00:00.250Z" } }',
   },
@@ -548,7 +548,7 @@ const shaped: readonly { readonly name: string; readonly text: string; readonly 
 test.each(shaped)('$name', async ({ text, assert }) => {
   const { document, resource, gaps } = convert(`${tail}[OUTPUT]\n    Match *\n    ${text}\n`)
   const at = resource.spec.sinks[0].inputs[0]
-  // Fields of tests are texts, and the time of an event is none.
+  // Fields in unit tests are texts, but the time of an event is not.
   const last = resource.spec.transforms.length - 1
   const [before] = resource.spec.transforms[last].inputs
   const typed = {

@@ -1,5 +1,5 @@
-// A Fluent Bit configuration to a Pipeline. Tags are resolved here: inputs whose tags the same filters and outputs match share one chain of
-// transforms, in the order of the file, as records pass through Fluent Bit.
+// Converts a Fluent Bit configuration to a Pipeline, and resolves tags: inputs whose tags match the same filters and outputs share one
+// chain of transforms in the order of the file, which is the order in which Fluent Bit runs filters.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Draft, Included, NamedText, Step } from '../draft.ts'
@@ -27,24 +27,24 @@ const multilineFilter = {
     ...common,
     ...matched,
     'multiline.parser': '`multiline` of the source',
-    'multiline.key_content': 'the line of the source',
+    'multiline.key_content': 'the source joins the line itself',
   },
   itself: {
-    mode: 'the source joins parts by itself',
-    flush_ms: 'the time of the parser counts',
-    buffer: 'the source joins lines of one file or container alone',
+    mode: 'the source joins partial lines itself',
+    flush_ms: 'the timeout of the parser applies',
+    buffer: 'the source joins lines only within one file or container',
     emitter_name: 'there is no emitter',
     emitter_mem_buf_limit: 'there is no emitter',
     'emitter_storage.type': 'there is no emitter',
   },
 } as const
 
-/** Whether a text has the sections of the classic syntax, or the lists of the YAML syntax, or holds such a text. */
+/** Whether a text is in the classic syntax or the YAML syntax, or contains such a text. */
 export function isFluentBit(given: NamedText): boolean {
   return isConfiguration(given.text) || holdsResources(given) || embedded(given) !== undefined
 }
 
-/** Reads the files of one configuration, with those that they include, into a draft. */
+/** Reads the files of one configuration, and the files they include, into a draft. */
 export function convertFluentBit(files: readonly NamedText[], included: Included, draft: Draft): void {
   const { sections, found, secrets } = read(files, included, draft.gaps)
   for (const [variable, key] of secrets) draft.secrets.set(variable, key)
@@ -54,8 +54,8 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
     context.gap(
       section,
       `[${section.kind.toUpperCase()}]`,
-      'sections of this kind are not read',
-      'Leave it out, or add transforms for it.',
+      '`convert` does not read sections of this kind',
+      'Remove it, or add transforms for it.',
     )
   }
   const ofKind = (kind: string) => sections.filter((section) => section.kind === kind)
@@ -65,7 +65,7 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
 
 const diskSize = '1G'
 
-/** Outputs with a limit of their chunks, where an input keeps its chunks on disk and the output sets none. */
+/** Adds a limit to outputs without one if an input keeps its chunks on disk. */
 function onDisk(inputs: readonly Section[], outputs: readonly Section[], context: Context): readonly Section[] {
   const at = inputs
     .flatMap(({ entries }) => entries)
@@ -77,31 +77,31 @@ function onDisk(inputs: readonly Section[], outputs: readonly Section[], context
   context.replaced(
     at,
     'storage.type',
-    `chunks have no limit on disk there; each sink keeps up to ${diskSize}B on disk, and then lines wait in their files`,
+    `Fluent Bit does not limit chunks on disk; each sink keeps up to ${diskSize}B on disk, and further lines wait in their files`,
     'Set `buffer.max_size` of the sinks.',
   )
   const limit = { file: at.file, line: at.line, key: 'storage.total_limit_size', value: diskSize }
   return outputs.map((section) => (isOpen(section) ? { ...section, entries: [...section.entries, limit] } : section))
 }
 
-/** Inputs that the same filters and outputs match: their names, and where their events are now. */
+/** Inputs that match the same filters and outputs: their names, and the last component of their chain. */
 interface Chain {
   heads: string[]
   readonly tag: Tag
   readonly filters: Takers
   readonly outputs: Takers
-  /** How often its records have got a new tag. */
+  /** Number of times that rules have rewritten the tag of its records. */
   readonly rewrites: number
 }
 
-/** Sections, and whether they take all records of a tag. */
+/** Sections, and whether they match all records of a tag. */
 type Takers = ReadonlyMap<Section, Exclude<Taken, 'none'>>
 
 const maxRewrites = 4
 
 class Conversion {
   readonly #draft: Draft
-  /** For parts without a place. */
+  /** The place of gaps that belong to no line. */
   readonly #start: Place
   readonly #context: Context
   readonly #included: Included
@@ -150,12 +150,12 @@ class Conversion {
       current = branches
     }
     for (const section of outputSections) this.#sink(section, all)
-    // Records whose tag no output matches go nowhere, as in Fluent Bit.
+    // As in Fluent Bit, records whose tag matches no output are discarded.
     this.#draft.removeUnread()
     this.#complete(inputSections[0] ?? filterSections[0] ?? outputSections[0])
   }
 
-  /** Whether something depends on the tags of records beside the way that they take. */
+  /** Whether a tag affects more than the choice of filters and outputs. */
   #usesTag(filters: Takers, outputs: Takers): boolean {
     const takers = [...filters, ...outputs]
     return takers.some(
@@ -163,11 +163,16 @@ class Conversion {
     )
   }
 
-  /** Whether records of an input go nowhere. */
+  /** Whether no output receives the records of an input. */
   #isUnheard(input: Section, filters: Takers): boolean {
     if ([...filters.keys()].some((section) => pluginOf(section) === rewriteTag.name)) return false
     const reason = 'no output matches its tag'
-    this.#context.gap(input, `input ${pluginOf(input)}`, reason, 'The input is left out, as its records go nowhere.')
+    this.#context.gap(
+      input,
+      `input ${pluginOf(input)}`,
+      reason,
+      'The input is left out, because no output receives its records.',
+    )
     return true
   }
 
@@ -177,7 +182,7 @@ class Conversion {
     chain.heads = [...this.#append(taken, steps, nameOf(section), section), ...rest]
   }
 
-  /** The records of a chain that a section takes, and the others. */
+  /** Splits the records of a chain into those that a section matches and the others. */
   #divided(chain: Chain, section: Section, taken: Taken | undefined): { taken: string[]; rest: string[] } {
     if (taken !== 'some') return { taken: chain.heads, rest: [] }
     const { program, text } = chain.tag
@@ -186,8 +191,8 @@ class Conversion {
       this.#context.gap(
         section,
         match === undefined ? `Match_Regex ${lastValue(section, 'match_regex')}` : `Match ${match}`,
-        `the pattern chooses some of the tags \`${text}\`, and events have no tags`,
-        'The step applies to all of them. Give it a condition by `.kubernetes`, or read these pods by a source of their own.',
+        `the pattern matches some of the tags \`${text}\`, and events have no tags`,
+        'The step applies to all of them. Add a condition on `.kubernetes`, or read these pods with a separate source.',
       )
       return { taken: chain.heads, rest: [] }
     }
@@ -201,7 +206,7 @@ class Conversion {
     }
   }
 
-  /** Splits a chain by the rules of a filter: gives the branches, and leaves in the chain what keeps its tag. */
+  /** Splits a chain by the rules of a filter: returns the branches, and leaves records that keep their tag in the chain. */
   #rewrite(
     chain: Chain,
     section: Section,
@@ -216,12 +221,12 @@ class Conversion {
         this.#context.gap(
           section,
           'rewrite_tag',
-          `records would be given a new tag more than ${maxRewrites} times`,
-          'Look whether rules match the tags that they give.',
+          `rules would rewrite the tag of a record more than ${maxRewrites} times`,
+          'Check whether rules match the tags that they set.',
         )
         return []
       }
-      // A record that meets its own rule again would go around forever.
+      // A record that matches the same rule again would loop forever.
       const filters = takersOf(
         tag,
         filterSections.filter((filter) => filter !== section),
@@ -261,8 +266,8 @@ class Conversion {
     const { component, steps }: SourcePart = plugin.build(section, this.#context)
     const joining = [...matching.keys()].find((filter) => pluginOf(filter) === 'multiline')
     if (joining !== undefined && matching.get(joining) === 'some') {
-      const nearest = 'Read the files of these tags by a source of their own.'
-      this.#context.gap(joining, 'multiline', 'the source joins lines of all its tags', nearest)
+      const nearest = 'Read the files of these tags with a separate source.'
+      this.#context.gap(joining, 'multiline', 'the source joins lines for all its tags', nearest)
     }
     const joined = joining === undefined ? undefined : multilineOf(joining, this.#context)
     const isPods = component.type === 'orchestrator_logs'
@@ -278,7 +283,7 @@ class Conversion {
     return this.#processed(heads, section)[0] ?? source
   }
 
-  /** Events behind the processors of an input or an output. */
+  /** Adds the processors of an input or an output, and returns the last component. */
   #processed(heads: readonly string[], { processors: own = [] }: Section): string[] {
     return own.reduce<string[]>(
       (current, section) => {
@@ -304,7 +309,7 @@ class Conversion {
     return this.#refused(section)
   }
 
-  /** A step in place of a filter without a counterpart. */
+  /** The placeholder step for a filter without a counterpart. */
   #refused(section: Section): readonly Step[] {
     const comments = [
       `GAP: the ${section.kind} \`${pluginOf(section)}\` (${section.file}:${section.line}) has no counterpart. Events pass unchanged.`,
@@ -327,8 +332,8 @@ class Conversion {
       this.#context.gap(
         section,
         `output ${pluginOf(section)}`,
-        'no input has a tag that it matches',
-        'The output is left out, as it receives nothing.',
+        'it matches the tag of no input',
+        'The output is left out, because it receives nothing.',
       )
       return
     }
@@ -356,7 +361,7 @@ class Conversion {
     })
   }
 
-  /** Heads whose records have the variable `tag` after a program. Where tags differ, each head gets its own first. */
+  /** Heads whose records get the variable `tag` from a program. If tags differ, each head gets its own program. */
   #tagged(
     section: Section,
     arrivals: readonly { readonly heads: readonly string[]; readonly tag: Tag }[],
@@ -366,7 +371,7 @@ class Conversion {
     if (!readsTag(section)) return { heads, program: [] }
     if (programs.has(undefined)) {
       const nearest = 'Set the field in a remap transform before the sink.'
-      this.#context.gap(section, `${pluginOf(section)}: tag`, 'a part of the tag is not known', nearest)
+      this.#context.gap(section, `${pluginOf(section)}: tag`, 'a part of the tag is unknown', nearest)
       return { heads, program: ['tag = ""'] }
     }
     if (programs.size === 1) return { heads, program: arrivals[0]?.tag.program ?? [] }
@@ -398,7 +403,7 @@ class Conversion {
     return undefined
   }
 
-  /** Sinks take variables as secrets; a program cannot. Options that are left out need none. */
+  /** Sinks read variables as secrets, but programs cannot. Options that are left out need no value. */
   #reportVariables(section: Section, plugins: readonly Described[]): void {
     const itself = plugins.find(({ name }) => name === pluginOf(section))?.itself ?? {}
     for (const entry of section.entries) {
@@ -408,8 +413,8 @@ class Conversion {
         this.#context.gap(
           entry,
           whole,
-          'a resource is literal text, and the variable of the environment has no value here',
-          'Write the value in its place, or set the field from `.kubernetes`.',
+          'a resource is literal text, and the environment variable has no value here',
+          'Replace it with its value, or set the field from `.kubernetes`.',
         )
       }
     }
@@ -430,7 +435,7 @@ class Conversion {
       this.#context.gap(
         place,
         'outputs',
-        'the configuration has no output that receives anything',
+        'no output of the configuration receives events',
         'Replace the sink `discarded`.',
       )
       this.#draft.add('sinks', 'discarded', {
@@ -444,12 +449,12 @@ class Conversion {
 
 const isOfNamespace = (namespace: string) => `%orchestrator.pod_namespace == ${textLiteral(namespace)}`
 
-/** Steps for the logs of one namespace; others pass as they are. */
+/** Steps for the logs of one namespace; other events pass unchanged. */
 function inNamespace({ namespace }: Section, steps: readonly Step[]): readonly Step[] {
   return namespace === undefined ? steps : only(isOfNamespace(namespace), steps)
 }
 
-/** Steps for events that meet a condition; others pass as they are. */
+/** Steps for events that match a condition; other events pass unchanged. */
 function only(test: string, steps: readonly Step[]): readonly Step[] {
   return steps.map((step) => ({
     ...step,

@@ -1,5 +1,5 @@
-// Configurations in the shapes that people run: 8 inputs, 11 chains of filters and 9 outputs, in combinations. Each gives a Pipeline that
-// passes lint, and whatever has no counterpart is a gap with its place.
+// Common configurations: combinations of 8 inputs, 11 chains of filters and 9 outputs. All become Pipelines that pass lint, and parts
+// without a counterpart become gaps with line numbers.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ type Options = readonly (readonly [string, string])[]
 interface Case {
   readonly about: string
   readonly options: Options
-  /** Whether everything of it has a counterpart. */
+  /** Whether all parts have a counterpart. */
   readonly whole: boolean
 }
 
@@ -375,7 +375,7 @@ const item = (options: Options) => {
     .join('\n      ')}\n`
 }
 
-/** Every chain of filters with six inputs and outputs, so that every pair of neighbours occurs: 60 configurations. */
+/** Each chain of filters with six inputs and outputs, so that all neighbouring pairs occur: 60 configurations. */
 const cases = filters.flatMap((chain, row) =>
   [0, 1, 2, 3, 4, 5].flatMap((column) => {
     const input = inputs[(row + column * 3) % inputs.length]
@@ -405,7 +405,7 @@ function convert(file: string, text: string) {
   return { document, gaps: draft.gaps, problems, lines: text.split('\n').length }
 }
 
-test('the corpus has sixty-six configurations, most of which have a counterpart as a whole', () => {
+test('the corpus has 66 configurations, most of which convert completely', () => {
   expect(new Set(cases.map(({ classic }) => classic)).size).toBe(66)
   expect(cases.filter(({ whole }) => whole).length).toBeGreaterThan(20)
 })

@@ -1,5 +1,5 @@
-// Configurations of Fluent Bit inside other files: the files of a ConfigMap or a Secret, and the sections among the values of a chart.
-// The chart has default sections for those that the values leave out.
+// Fluent Bit configurations inside other files: the files of a ConfigMap or a Secret, and the sections in chart values.
+// The chart has default sections for those that the values omit.
 
 import type { NamedText } from '../draft.ts'
 import { type Inner, innerTexts } from '../inner.ts'
@@ -8,9 +8,9 @@ import { treesOf } from '../loki/yaml.ts'
 import { isClassic, isConfiguration } from './text.ts'
 
 export interface Embedded {
-  /** Where the configuration begins. */
+  /** The main file of the configuration. */
   readonly mains: readonly NamedText[]
-  /** Also the texts that these include. */
+  /** All texts, including those that the main file includes. */
   readonly all: readonly Inner[]
   readonly variables: ReadonlyMap<string, string>
 }
@@ -51,15 +51,15 @@ const byDefault: Readonly<Record<string, string>> = {
     Retry_Limit False`,
 }
 
-/** Texts of the chart in the order in which it puts them. */
+/** The sections of the chart in the order in which the chart joins them. */
 const order = ['customParsers', 'service', 'inputs', 'filters', 'outputs']
 
 const isScript = (text: string) => /^\s*function\s+[\w.]+\s*\(/m.test(text)
 
-/** The configuration within a file of YAML; undefined if there is none. */
+/** The configuration in a YAML file; undefined if there is none. */
 export function embedded(given: NamedText): Embedded | undefined {
   if (!/\.(?:ya?ml|json)$/i.test(given.file) || isConfiguration(given.text)) return undefined
-  // A quick look, as other agents have files of YAML, too.
+  // A quick check first, because other agents also use YAML files.
   if (!/\[(?:INPUT|OUTPUT|FILTER)\]|^\s*pipeline:|kind: *Secret/im.test(given.text)) return undefined
   const all = innerTexts(given, (text) => isConfiguration(text) || isScript(text))
   if (!all.some(({ text }) => isConfiguration(text))) return undefined
@@ -90,7 +90,7 @@ function defaultsFor(values: Tree): NamedText[] {
   )
 }
 
-/** Variables with values among those of a chart. */
+/** Variables whose values chart values contain. */
 function variablesOf(values: Tree): [string, string][] {
   return itemsOf(below(values, 'env')).flatMap((entry): [string, string][] => {
     const name = textOf(below(entry, 'name'))

@@ -1,4 +1,4 @@
-// Outputs of Fluent Bit whose bodies wrap the records: the REST proxy of Kafka, and a cloud monitor.
+// Outputs of Fluent Bit that wrap records in another document: the Kafka REST proxy, and a cloud monitor.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import {
@@ -21,7 +21,7 @@ const proxyHeaders = { 'content-type': 'application/vnd.kafka.json.v2+json' }
 
 export const kafkaRest: Plugin<SinkPart> = {
   name: 'kafka-rest',
-  becomes: '`http` at the REST proxy of Kafka',
+  becomes: '`http` to the Kafka REST proxy',
   options: {
     ...always,
     ...login,
@@ -30,7 +30,7 @@ export const kafkaRest: Plugin<SinkPart> = {
     partition: 'a field of each record',
     message_key: 'a field of each record',
     time_key: 'a field of the value',
-    time_key_format: 'the form of the time',
+    time_key_format: 'the format of the time',
   },
   itself,
   build: (section, context) => {
@@ -38,15 +38,15 @@ export const kafkaRest: Plugin<SinkPart> = {
     const partition = lastValue(section, 'partition')
     const key = lastValue(section, 'message_key')
     const timeKey = lastValue(section, 'time_key') ?? '@timestamp'
-    // Fluent Bit puts milliseconds behind the form.
+    // Fluent Bit appends milliseconds to the format.
     const form = `${lastValue(section, 'time_key_format') ?? '%Y-%m-%dT%H:%M:%S'}%.3fZ`
     const isNumber = partition !== undefined && /^\d{1,9}$/.test(partition)
     if (partition !== undefined && !isNumber) {
       context.gap(
         section,
         'kafka-rest: partition',
-        `the partition \`${partition}\` is no number`,
-        'Without it the proxy chooses the partition.',
+        `the partition \`${partition}\` is not a number`,
+        'Without it, the proxy chooses the partition.',
       )
     }
     const members = [
@@ -88,7 +88,7 @@ export const azure: Plugin<SinkPart> = {
   },
   itself: {
     ...itself,
-    time_generated: 'the sink always says which field has the time',
+    time_generated: 'the sink always names the field with the time',
   },
   build: (section) => {
     const timeKey = lastValue(section, 'time_key') ?? '@timestamp'

@@ -1,5 +1,5 @@
-// Filters of Fluent Bit as remap and filter transforms. A program works on the record: fields of the event apart from `timestamp`, which
-// is the time that Fluent Bit keeps beside the record.
+// Converts Fluent Bit filters to remap and filter transforms. Programs change the record: all fields of the event except `timestamp`,
+// which is the time that Fluent Bit keeps outside of the record.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -23,8 +23,8 @@ function pathOf(text: string, entry: Entry, context: Context): readonly string[]
     context.gap(
       entry,
       entry.key,
-      `\`${text}\` is no field that a program can name`,
-      'Write the step as a remap transform.',
+      `\`${text}\` is not a field that a program can refer to`,
+      'Rewrite the step as a remap transform.',
     )
   }
   return path
@@ -36,8 +36,8 @@ const grep: Plugin<Steps> = {
   options: {
     ...common,
     ...matched,
-    regex: 'events that match stay',
-    exclude: 'events that match go',
+    regex: 'keeps events that match',
+    exclude: 'drops events that match',
     logical_op: '`&&` or `||`',
   },
   build: (section, context) => {
@@ -52,7 +52,7 @@ const grep: Plugin<Steps> = {
       tests.push(rule.key === 'regex' || operator !== 'legacy' ? test : `!${test}`)
     }
     if (tests.length === 0) return []
-    // With a logical operation the rules are one, and all are of one kind.
+    // With a logical operation, all rules are of one kind and form one condition.
     if (operator === 'legacy') return [{ type: 'filter', text: tests.join(' && ') }]
     const joined = tests.join(operator === 'or' ? ' || ' : ' && ')
     return [{ type: 'filter', text: rules[0]?.key === 'exclude' ? `!(${joined})` : joined }]
@@ -61,7 +61,7 @@ const grep: Plugin<Steps> = {
 
 const value = (text: string) => textOf(text.replace(/^"(.*)"$/s, '$1'))
 
-/** A rule of `modify` as a statement. */
+/** Statements for the rules of `modify`. */
 const modifyRules: Readonly<Record<string, (from: string, to: string) => string>> = {
   set: (key, text) => `${fieldLiteral([key])} = ${value(text)}`,
   add: (key, text) => `if !exists(${fieldLiteral([key])}) { ${fieldLiteral([key])} = ${value(text)} }`,
@@ -90,7 +90,7 @@ const modifyConditions: Readonly<Record<string, (path: readonly string[], text: 
   key_value_does_not_match: (path, text) => `(exists(${fieldLiteral(path)}) && !${matches(path, text)})`,
 }
 
-/** Conditions on all fields that an expression chooses; another one that they match. */
+/** Conditions on all fields whose names match an expression, and whose values match another one. */
 const anyConditions: Readonly<Record<string, (key: string, value: string) => string>> = {
   a_key_matches: (key) => someField(isLike('key', key), '_value'),
   no_key_matches: (key) => `!${someField(isLike('key', key), '_value')}`,
@@ -131,8 +131,8 @@ const modify: Plugin<Steps> = {
         context.gap(
           entry,
           `modify: condition ${kind}`,
-          'the condition has no counterpart, so the filter is left out',
-          'Write the filter as a remap transform with `if`.',
+          'the filter is left out, because its condition has no counterpart',
+          'Rewrite the filter as a remap transform with `if`.',
         )
         return []
       }
@@ -164,7 +164,7 @@ const nest: Plugin<Steps> = {
     operation: '`nest` and `lift`',
     wildcard: 'which fields',
     nest_under: 'the new object',
-    nested_under: 'the object that goes',
+    nested_under: 'the object to flatten',
     add_prefix: '`map_keys`',
     remove_prefix: '`map_keys`',
   },
@@ -193,7 +193,12 @@ const nest: Plugin<Steps> = {
         : `key == ${textLiteral(glob)}`,
     )
     if (under === undefined || tests.length === 0) {
-      context.gap(section, 'nest', 'the filter names no fields or no object for them', 'Write it as a remap transform.')
+      context.gap(
+        section,
+        'nest',
+        'the filter names no fields, or no object for them',
+        'Rewrite it as a remap transform.',
+      )
       return []
     }
     const test = `key != "timestamp" && (${tests.join(' || ')})`
@@ -235,22 +240,22 @@ const recordModifier: Plugin<Steps> = {
   },
 }
 
-const own = 'the source asks the API server as the agent does'
+const own = "the source uses the agent's access to the API server"
 
 const kubernetes: Plugin<Steps> = {
   name: 'kubernetes',
   becomes:
-    'a remap transform that takes the facts which `orchestrator_logs` adds; a filter transform for the annotation of exclusion',
+    'a remap transform that uses the metadata of `orchestrator_logs`; a filter transform for the exclusion annotation',
   options: {
     ...common,
     ...matched,
     merge_log: '`parse_json` of the line',
     merge_log_key: 'the object for the parsed line',
-    keep_log: '`del` of the line',
-    labels: 'whether labels are taken',
-    annotations: 'whether annotations are taken',
+    keep_log: 'without it, the line is deleted',
+    labels: 'whether to include labels',
+    annotations: 'whether to include annotations',
     namespace_labels: 'an object `kubernetes_namespace`',
-    namespace_annotations: 'a gap if it is on',
+    namespace_annotations: 'a gap if enabled',
     'k8s-logging.exclude': 'a filter transform',
     'k8s-logging.parser': 'the parser that the annotation names, with `Merge_Log`',
   },
@@ -275,7 +280,7 @@ const kubernetes: Plugin<Steps> = {
       'cache_use_docker_id',
     ]
       .map((name): [string, string] => [name, own])
-      .concat([['merge_log_trim', 'white space at the end is no part of the line']]),
+      .concat([['merge_log_trim', 'lines have no trailing white space']]),
   ),
   build: (section, context) => {
     const steps: Step[] = []
@@ -309,8 +314,8 @@ const kubernetes: Plugin<Steps> = {
       context.gap(
         section,
         'kubernetes: Namespace_Annotations',
-        'the source does not know annotations of namespaces',
-        'Use labels of namespaces.',
+        'the source does not read annotations of namespaces',
+        'Use namespace labels.',
       )
     }
     if (isOn(lastValue(section, 'merge_log'), false)) lines.push(...mergeLines(section, context))
@@ -326,8 +331,8 @@ function mergeLines(section: Section, context: Context): string[] {
     context.replaced(
       section,
       'kubernetes: Merge_Log',
-      'a field `timestamp` of a line would replace the time of the event, so it is called `log_timestamp`',
-      'Give `Merge_Log_Key`, or read `log_timestamp`.',
+      'a field `timestamp` of a line would replace the time of the event, so it becomes `log_timestamp`',
+      'Set `Merge_Log_Key`, or use `log_timestamp`.',
     )
   }
   const isAnnotated = isOn(lastValue(section, 'k8s-logging.parser'), false)
@@ -353,17 +358,22 @@ const parser: Plugin<Steps> = {
   options: {
     ...common,
     ...matched,
-    key_name: 'the field that is parsed',
+    key_name: 'the field to parse',
     parser:
-      "`parse_json`, `parse_grok` (in Ruby's dialect), `parse_logfmt` or `parse_key_value`; the first that matches counts",
-    reserve_data: 'whether other fields stay',
-    preserve_key: 'whether the field stays',
+      "`parse_json`, `parse_grok` (in Ruby's dialect), `parse_logfmt` or `parse_key_value`; the first parser that matches wins",
+    reserve_data: 'whether to keep other fields',
+    preserve_key: 'whether to keep the source field',
   },
   build: (section, context) => {
     const key = lastValue(section, 'key_name') ?? 'log'
     const path = accessor(key)
     if (path === undefined) {
-      context.gap(section, `parser: ${key}`, 'the field cannot be named', 'Write the filter as a remap transform.')
+      context.gap(
+        section,
+        `parser: ${key}`,
+        'a program cannot refer to the field',
+        'Rewrite the filter as a remap transform.',
+      )
       return []
     }
     const from = `string(${fieldLiteral(path)}) ?? ""`
@@ -390,7 +400,7 @@ const parser: Plugin<Steps> = {
   },
 }
 
-/** Tests of `type_converter` for the kind of its source, by option. */
+/** Type checks of `type_converter` for the source field, by option. */
 const convertedKinds: Readonly<Record<string, (field: string) => string>> = {
   int_key: (field) => `is_integer(${field})`,
   uint_key: (field) => `is_integer(${field}) && int!(${field}) >= 0`,
@@ -398,13 +408,13 @@ const convertedKinds: Readonly<Record<string, (field: string) => string>> = {
   str_key: (field) => `is_string(${field})`,
 }
 
-/** The number at the beginning of a text counts; without one it is zero. */
+/** Reads the number at the beginning of a text; zero if there is none. */
 const number = (field: string, to: string, digits: string, call: string): string[] => [
   `  parsed = parse_regex(string!(${field}), r'^\\s*(?P<number>${digits})') ?? {}`,
   `  ${to} = ${call}`,
 ]
 
-/** Statements of `type_converter` by the kind of the source and that of the target; undefined for other targets. */
+/** Statements of `type_converter` by source and target type; undefined for other targets. */
 function converted(kind: string, target: string, field: string, to: string): string[] | undefined {
   const isText = kind === 'str_key'
   switch (target.toLowerCase()) {
@@ -446,8 +456,8 @@ const typeConverter: Plugin<Steps> = {
         context.gap(
           entry,
           `type_converter: ${entry.key}`,
-          `\`${entry.value}\` is not a field, its new name and ${known}`,
-          'Write the step as a remap transform.',
+          `\`${entry.value}\` must be a field, its new name and ${known}`,
+          'Rewrite the step as a remap transform.',
         )
         return []
       }
@@ -457,7 +467,7 @@ const typeConverter: Plugin<Steps> = {
   },
 }
 
-/** Filters that change no record: people look at what they show. */
+/** Filters that only show records and do not change them. */
 const passing = (name: string, does: string, nearest: string): Plugin<Steps> => ({
   name,
   becomes: `nothing: ${nearest.replace(/\.$/, '')}`,
@@ -465,7 +475,7 @@ const passing = (name: string, does: string, nearest: string): Plugin<Steps> => 
   itself: Object.fromEntries(
     ['format', 'json_date_key', 'json_date_format', 'key_exists', 'key_not_exists', 'key_val_is_null']
       .concat(['key_val_is_not_null', 'key_val_eq', 'action'])
-      .map((option) => [option, 'records pass as they are'] as const),
+      .map((option) => [option, 'records pass unchanged'] as const),
   ),
   build: (section, context) => {
     context.replaced(section, `filter ${name}`, does, nearest)
@@ -473,11 +483,11 @@ const passing = (name: string, does: string, nearest: string): Plugin<Steps> => 
   },
 })
 
-const stdout = passing('stdout', 'it prints records in passing', 'Use `penstock tap`.')
+const stdout = passing('stdout', 'it only prints records', 'Use `penstock tap`.')
 const expectation = passing(
   'expect',
-  'it tests records, and logs what is not as expected',
-  'Write `spec.tests` of the Pipeline.',
+  'it only tests records, and logs unexpected ones',
+  'Add `spec.tests` to the Pipeline.',
 )
 
 export const filters: readonly Plugin<Steps>[] = [
@@ -495,27 +505,23 @@ export const filters: readonly Plugin<Steps>[] = [
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
 export const refusedFilters: readonly Refusal[] = [
-  none(
-    'lua',
-    'programs in Lua do not run here',
-    'Write the program as a remap transform; the comment contains its text.',
-  ),
-  none('wasm', 'programs in WebAssembly do not run here', 'Write the program as a remap transform.'),
+  none('lua', 'Penstock does not run Lua', 'Rewrite the program as a remap transform; the comment contains its text.'),
+  none('wasm', 'Penstock does not run WebAssembly', 'Rewrite the program as a remap transform.'),
   none(
     'throttle',
-    'no transform counts events over time, so none are discarded beyond `Rate`',
-    'Give the Pipeline `limits: {perContainer: {linesPerSecond: N, onLimit: Drop}}`, where N is `Rate` for each container and second; or `request.rate_limit_num` of the sink, which makes sources wait and discards nothing.',
+    'no transform counts events over time, so events beyond `Rate` are not discarded',
+    'Set `limits: {perContainer: {linesPerSecond: N, onLimit: Drop}}` of the Pipeline, where N is `Rate` per container and second; or `request.rate_limit_num` of the sink, which slows sources down and discards nothing.',
   ),
   {
     name: 'multiline',
-    reason: 'lines are joined by sources',
-    nearest: 'Give `multiline` to the source.',
+    reason: 'sources join lines',
+    nearest: 'Set `multiline` of the source.',
     isHere: true,
   },
-  none('geoip2', 'a Pipeline has no tables of addresses', 'Let the destination look addresses up.'),
-  none('log_to_metrics', 'there is no transform that counts events as metrics', 'Count at the destination.'),
-  none('aws', 'facts about the machine are not looked up', 'Set fields in a remap transform.'),
-  none('ecs', 'facts about the task are not looked up', 'Set fields in a remap transform.'),
-  none('checklist', 'a Pipeline has no tables', 'Use `includes` in a remap transform.'),
-  none('sysinfo', 'facts about the machine are not looked up', 'Set fields in a remap transform.'),
+  none('geoip2', 'Penstock has no tables of IP addresses', 'Look up addresses at the destination.'),
+  none('log_to_metrics', 'no transform derives metrics from events', 'Count at the destination.'),
+  none('aws', 'Penstock does not look up metadata of the machine', 'Set fields in a remap transform.'),
+  none('ecs', 'Penstock does not look up metadata of the task', 'Set fields in a remap transform.'),
+  none('checklist', 'Penstock has no tables for this', 'Use `includes` in a remap transform.'),
+  none('sysinfo', 'Penstock does not look up metadata of the machine', 'Set fields in a remap transform.'),
 ]

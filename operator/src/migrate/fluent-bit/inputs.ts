@@ -1,5 +1,5 @@
-// Inputs of Fluent Bit as sources. `orchestrator_logs` reads pod logs and knows the pod without a file name. The first transform then
-// gives each event the fields of Fluent Bit's record, so filters and outputs find the fields that they name.
+// Converts Fluent Bit inputs to sources. `orchestrator_logs` reads pod logs and knows the pod without a file name. The first transform
+// then gives each event the fields of Fluent Bit's record, so that filters and outputs find the fields that they name.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -23,13 +23,13 @@ const tail: Plugin<SourcePart> = {
   options: {
     ...common,
     ...tagged,
-    tag_regex: 'which filters and outputs apply, with `Tag`',
-    path: '`include`; for pod logs a filter by the names of pods, unless all are read',
+    tag_regex: 'selects filters and outputs, together with `Tag`',
+    path: '`include`; for pod logs, a filter by the names of pods unless the input reads all pods',
     exclude_path: '`exclude`; for pod logs a filter',
-    parser: "a remap transform; the runtime's own format is read by the source",
-    'multiline.parser': '`multiline`; docker and cri are read by the source',
-    multiline: '`multiline` by the expression of the first parser',
-    multiline_flush: 'the time of `multiline`',
+    parser: "a remap transform; the source reads the runtime's own format",
+    'multiline.parser': '`multiline`; the source reads docker and cri itself',
+    multiline: '`multiline` with the expression of the first parser',
+    multiline_flush: 'the timeout of `multiline`',
     parser_firstline: '`multiline`, and a remap transform',
     ...Object.fromEntries(
       Array.from({ length: 9 }, (_, index) => [`parser_${index + 1}`, 'a remap transform for further lines']),
@@ -37,33 +37,33 @@ const tail: Plugin<SourcePart> = {
     path_key: 'a field of the record',
     offset_key: '`offset_key`; a gap for pod logs',
     read_from_head: '`read_from`',
-    key: 'the name of the field of the line',
+    key: 'the name of the field for the line',
     rotate_wait: '`rotate_wait_secs`',
     ignore_older: '`ignore_older_secs`',
     skip_empty_lines: 'a filter transform',
   },
   itself: {
-    refresh_interval: 'new files are seen when they appear',
-    db: 'positions are kept by themselves',
+    refresh_interval: 'the source finds new files when they appear',
+    db: 'the source keeps its own checkpoints',
     'db.sync': 'as `db`',
     'db.locking': 'as `db`',
     'db.journal_mode': 'as `db`',
-    mem_buf_limit: 'a source waits for the buffers of its sinks',
+    mem_buf_limit: 'a source waits while the buffers of its sinks are full',
     'storage.type': 'see `buffer` of sinks',
-    'storage.pause_on_chunks_overlimit': 'a source waits for the buffers of its sinks',
-    log_level: 'the level of the agent counts',
-    buffer_chunk_size: 'buffers grow with the lines',
+    'storage.pause_on_chunks_overlimit': 'a source waits while the buffers of its sinks are full',
+    log_level: 'the agent has one log level',
+    buffer_chunk_size: 'the source sizes its buffers by itself',
     buffer_max_size: 'lines are read up to `max_line_bytes` of the source',
     skip_long_lines: {
-      how: 'lines beyond `max_line_bytes` are discarded and counted',
+      how: 'the source discards and counts lines longer than `max_line_bytes`',
       unless: /^(off|false|no|0)$/i,
-      reason: 'Fluent Bit stops reading a file at a line that is too long; the source discards the line and reads on',
-      nearest: 'Leave the option out.',
+      reason: 'Fluent Bit stops reading a file at a line that is too long; the source discards the line and continues',
+      nearest: 'Remove the option.',
     },
-    inotify_watcher: 'the source watches and reads at intervals',
-    docker_mode: 'the source joins lines that the runtime has cut',
+    inotify_watcher: 'the source both watches and polls files',
+    docker_mode: 'the source joins lines that the runtime has split',
     docker_mode_flush: 'as `docker_mode`',
-    threaded: 'sources do not wait for each other',
+    threaded: 'sources do not block each other',
   },
   build: (section, context) => {
     const paths = list(section, 'path')
@@ -121,8 +121,8 @@ const tail: Plugin<SourcePart> = {
 const newline = textLiteral('\n')
 
 /**
- * The older way to join lines: a parser takes the first one, and the text of the others goes behind the last field that it finds, unless
- * further parsers take them.
+ * The older way to join lines: a parser reads the first line. The text of further lines is appended to the last field that it found, unless
+ * other parsers match these lines.
  */
 function firstLines(section: Section, context: Context): { joined: Joined; lines: readonly string[] } | undefined {
   if (!isOn(lastValue(section, 'multiline'), false)) return undefined
@@ -132,13 +132,13 @@ function firstLines(section: Section, context: Context): { joined: Joined; lines
   const at = `string(.${textLiteral(lastValue(section, 'key') ?? 'log')}) ?? ""`
   const parsed = parserLines(name, 'first', context, section)
   const timeout = 1000 * (seconds(lastValue(section, 'multiline_flush')) ?? 4)
-  // A source needs no groups, and its expressions have names in another form.
+  // A source needs no groups, and its expressions use another syntax for names.
   const { problem, ...joined } = startingWith(bare(regex.replace(/\(\?<\w+>/g, '(')), timeout)
   const groups = [...regex.matchAll(/\(\?<(\w+)>/g)].map(([, group = '']) => group)
   const kept = groups.findLast((group) => group !== lastValue(definition ?? section, 'time_key'))
   if (parsed === undefined || problem !== undefined || kept === undefined) {
-    const reason = problem ?? `the parser \`${name}\` has no expression with a name for the text`
-    context.gap(section, 'tail: Multiline', reason, 'Give the source `multiline`, and parse in a remap transform.')
+    const reason = problem ?? `the parser \`${name}\` has no expression with a named group for the text`
+    context.gap(section, 'tail: Multiline', reason, 'Set `multiline` of the source, and parse in a remap transform.')
     return undefined
   }
   const others = section.entries.filter(({ key }) => /^parser_\d$/.test(key))
@@ -171,7 +171,7 @@ function firstLines(section: Section, context: Context): { joined: Joined; lines
   }
 }
 
-/** The condition that chooses pods by the names of their files, as the paths do; undefined if all are chosen. */
+/** The condition that selects pods by the file names in the paths; undefined if the paths select all pods. */
 function choiceOf(
   section: Section,
   context: Context,
@@ -188,8 +188,8 @@ function choiceOf(
       context.gap(
         section,
         `tail: ${glob}`,
-        'the path selects pods by the names of folders',
-        'Select pods by `selector` of the source, or by a filter transform.',
+        'the path selects pods by the names of directories',
+        'Select pods with `selector` of the source, or with a filter transform.',
       )
       return false
     })
@@ -219,7 +219,7 @@ function podLogs(
 
   const parser = lastValue(section, 'parser')
   const definition = parser === undefined ? undefined : findParser(parser, context)
-  // The parser of Fluent Bit's own file, where the configuration does not bring it along.
+  // The parser from the file that Fluent Bit ships, if the configuration does not define it.
   const shippedRegex = parser?.toLowerCase() === 'cri' ? '(?<stream>)(?<logtag>)(?<message>)' : ''
   const regex = definition === undefined ? shippedRegex : (lastValue(definition, 'regex') ?? '')
   const isRuntime =
@@ -230,8 +230,8 @@ function podLogs(
     context.gap(
       section,
       `tail: parser ${parser}`,
-      'the parser would read whole lines of the container runtime, which the source reads itself',
-      'Parse the field `log` in a remap transform, or by a parser filter.',
+      'the parser expects the complete line of the container runtime, which the source parses itself',
+      'Parse the field `log` in a remap transform, or with a parser filter.',
     )
   }
   const key = /\(\?<message>/.test(regex) ? 'message' : (lastValue(section, 'key') ?? 'log')
@@ -242,12 +242,12 @@ function podLogs(
     context.gap(
       section,
       'tail: no parser of the runtime',
-      'the field `log` had the whole line of the container runtime, with its time and stream',
-      'The source reads that line itself, and `log` is the text of the program alone. Change filters that parse the rest.',
+      'in Fluent Bit, the field `log` contained the complete line of the container runtime, with time and stream',
+      "The source parses that line itself, and `log` contains only the program's own text. Change filters that parse the rest.",
     )
   }
   if (multiline.some((word) => word === 'cri')) fields.push('"_p": "F"')
-  // The parser `docker` that Fluent Bit ships keeps the field of the time.
+  // The parser `docker` that Fluent Bit ships keeps the time field.
   const keeps =
     definition === undefined ? parser?.toLowerCase() === 'docker' : isOn(lastValue(definition, 'time_keep'), false)
   if (multiline.length > 0 || keeps)
@@ -255,16 +255,16 @@ function podLogs(
   if (lastValue(section, 'path_key') !== undefined)
     fields.push(`${textLiteral(lastValue(section, 'path_key') ?? '')}: .file`)
   if (isOn(lastValue(section, 'multiline'), false)) {
-    const reason = 'its parsers read whole lines of the container runtime, which the source reads itself'
-    context.gap(section, 'tail: Multiline', reason, 'Give `multiline.parser`, and convert again.')
+    const reason = 'its parsers expect the complete line of the container runtime, which the source parses itself'
+    context.gap(section, 'tail: Multiline', reason, 'Set `multiline.parser`, and convert again.')
   }
   if (lastValue(section, 'offset_key') !== undefined) {
-    context.gap(section, 'tail: offset_key', 'lines of pods do not hold their position in the file', 'Leave it out.')
+    context.gap(section, 'tail: offset_key', 'lines of pods do not contain their position in the file', 'Remove it.')
   }
   const isLinked = !isOfFile(section) || paths.every((path) => path.startsWith('/var/log/containers/'))
   steps.push({
     type: 'remap',
-    text: `# The record as Fluent Bit has it; the facts about the pod wait for the filter kubernetes.\n%orchestrator = .orchestrator\n${isLinked ? '' : '%file = .file\n'}. = { ${fields.join(', ')} }`,
+    text: `# The record in the form of Fluent Bit; the filter kubernetes adds the pod metadata later.\n%orchestrator = .orchestrator\n${isLinked ? '' : '%file = .file\n'}. = { ${fields.join(', ')} }`,
   })
   const decoding = definition === undefined ? [] : decodingLines(definition, '', context)
   if (decoding.length > 0) steps.push({ type: 'remap', text: decoding.join('\n') })
@@ -285,7 +285,7 @@ function seconds(text: string | undefined): number | undefined {
 
 const events: Plugin<SourcePart> = {
   name: 'kubernetes_events',
-  becomes: '`orchestrator_events`, and a remap transform that gives fields their names in the API',
+  becomes: '`orchestrator_events`, and a remap transform that renames fields to their names in the API',
   options: { ...common, ...tagged },
   itself: {
     kube_url: account,
@@ -297,15 +297,15 @@ const events: Plugin<SourcePart> = {
     interval_sec: account,
     interval_nsec: account,
     'tls.verify': account,
-    db: 'positions are kept by themselves',
+    db: 'the source keeps its own checkpoints',
     'db.sync': 'as `db`',
   },
   build: (section, context) => {
     context.replaced(
       section,
       'kubernetes_events',
-      'the record has the fields that the source knows, below the names of the API: it has no `source`, `kind` and `metadata.resourceVersion`',
-      'Compare by `penstock run`.',
+      'the record has only the fields that the source reads, under their names in the API: `source`, `kind` and `metadata.resourceVersion` are missing',
+      'Compare the results with `penstock run`.',
     )
     const object = (at: string) =>
       `filter({ "apiVersion": ${at}.api_version, "kind": ${at}.kind, "namespace": ${at}.namespace, "name": ${at}.name, "uid": ${at}.uid, "fieldPath": ${at}.field_path }) -> |_key, value| { value != null }`
@@ -335,22 +335,22 @@ const dummy: Plugin<SourcePart> = {
     interval_sec: {
       how: '`interval`',
       unless: /^(?!0$)/,
-      reason: 'Fluent Bit makes this many records at once, and the source one after another',
+      reason: 'Fluent Bit generates this many records at once, whereas the source generates one at a time',
       nearest: 'Set `interval` of the source.',
     },
     copies: {
       how: 'one record at a time',
       unless: /^(?!1$)/,
-      reason: 'the source makes one record at a time',
-      nearest: 'Set `interval` of the source to a part of it.',
+      reason: 'the source generates one record at a time',
+      nearest: 'Set a shorter `interval` of the source.',
     },
-    threaded: 'sources do not wait for each other',
+    threaded: 'sources do not block each other',
   },
   build: (section, context) => {
     const given = lastValue(section, 'dummy') ?? '{"message":"dummy"}'
     const line = objectText(given)
     if (line === undefined) {
-      context.gap(section, 'dummy: dummy', 'the record is no JSON object', 'Correct `lines` of the source.')
+      context.gap(section, 'dummy: dummy', 'the record is not a JSON object', 'Correct `lines` of the source.')
     }
     const rate = Number(lastValue(section, 'rate') ?? 1)
     const count = Number(lastValue(section, 'samples') ?? 0)
@@ -372,23 +372,23 @@ function objectText(text: string): string | undefined {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? JSON.stringify(value) : undefined
   } catch {
-    return undefined // the caller reports it
+    return undefined // The caller reports it.
   }
 }
 
 export const inputs: readonly Plugin<SourcePart>[] = [tail, events, dummy]
 
-const host = 'Keep Fluent Bit for it, or let the program write to a file that a `file` source reads.'
-const listening = 'Keep Fluent Bit in front, with an output that writes to a queue or file that Penstock reads.'
-const figures = 'Use the node exporter and a Prometheus server; Penstock reads logs on nodes.'
+const host = 'Keep Fluent Bit for this input, or let the program write to a file that a `file` source reads.'
+const listening = 'Keep Fluent Bit as the receiver, with an output to a queue or file that Penstock reads.'
+const figures = 'Use the node exporter and a Prometheus server; on nodes, Penstock reads only logs.'
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
 export const refusedInputs: readonly Refusal[] = [
-  none('systemd', 'there is no source of the journal', host),
-  none('kmsg', 'there is no source of kernel messages', host),
+  none('systemd', 'there is no source that reads the journal', host),
+  none('kmsg', 'there is no source that reads kernel messages', host),
   none('exec', 'there is no source that starts programs', host),
   ...['forward', 'http', 'tcp', 'udp', 'syslog', 'opentelemetry', 'elasticsearch', 'splunk', 'mqtt'].map((name) =>
-    none(name, 'there is no source that listens for it', listening),
+    none(name, 'there is no source that listens for this protocol', listening),
   ),
   ...[
     'cpu',
@@ -400,6 +400,6 @@ export const refusedInputs: readonly Refusal[] = [
     'fluentbit_metrics',
     'process_exporter_metrics',
     'docker',
-  ].map((name) => none(name, 'figures of nodes and programs have no source', figures)),
-  none('kafka', 'there is no source for the protocol', 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).'),
+  ].map((name) => none(name, 'there is no source for metrics of nodes and programs', figures)),
+  none('kafka', 'there is no source for this protocol', 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).'),
 ]

@@ -1,14 +1,14 @@
-// Lines that belong together. Fluent Bit and the plugin `detect_exceptions` of Fluentd have machines with states; a source has a pattern
-// for the first line and one for the others. A machine becomes these two: what begins it, and what any of its other rules takes.
+// Multiline rules. Fluent Bit and the plugin `detect_exceptions` of Fluentd use state machines; a source has a pattern for the first line
+// and one for further lines. A machine becomes these two patterns: its start rules, and the union of its other rules.
 
 import { multilineProblems } from '@penstock/agent/config'
 import type { Context } from './plugin.ts'
 import { entriesOf, lastValue, listOf, type Place, type Section } from './sections.ts'
 
-/** Fluent Bit reads the container runtime's lines by these; the source does so itself. */
+/** Parsers for lines of the container runtime, which the source parses itself. */
 export const runtimeParsers: ReadonlySet<string> = new Set(['cri', 'docker', 'containerd'])
 
-/** `multiline` of a source of files and of one of pods. */
+/** The option `multiline` of a `file` source and of an `orchestrator_logs` source. */
 export interface Joined {
   readonly file: Readonly<Record<string, unknown>>
   readonly pods: Readonly<Record<string, unknown>>
@@ -19,10 +19,10 @@ export interface Machine {
   readonly starts: readonly string[]
   /** Patterns of further lines. */
   readonly others: readonly string[]
-  /** Whether the machine takes the same further lines in each of its states. */
+  /** Whether the machine accepts the same further lines in all states. */
   readonly isExact: boolean
   readonly timeoutMs: number
-  /** The pattern of the first line that is no further line, in place of `others`. */
+  /** Alternative to `others`: the pattern of the first line that is not a further line. */
   readonly end?: string
 }
 
@@ -74,7 +74,7 @@ const dart = machine(
   ],
 )
 
-/** The machines that Fluent Bit brings along. */
+/** The built-in machines of Fluent Bit. */
 const presets: Readonly<Record<string, Machine>> = {
   java,
   python,
@@ -82,7 +82,7 @@ const presets: Readonly<Record<string, Machine>> = {
   ruby: machine(['^.+:\\d+:in\\s'], ['^\\s+from\\s.*:\\d+:in\\s'], true),
 }
 
-/** The machines of `detect_exceptions`, by its names of languages. */
+/** The machines of `detect_exceptions` by language. */
 export const languages: Readonly<Record<string, Machine>> = {
   java,
   javascript: java,
@@ -109,8 +109,8 @@ export function multilineOf(section: Section, context: Context): Joined | undefi
       context.gap(
         section,
         `multiline.parser ${name}`,
-        'no rules of this name can be converted',
-        'Give `multiline.custom` to the source: start, condition and mode.',
+        '`convert` does not know rules with this name',
+        'Set `multiline.custom` of the source: start, condition and mode.',
       )
       continue
     }
@@ -119,7 +119,7 @@ export function multilineOf(section: Section, context: Context): Joined | undefi
         definition,
         `multiline_parser ${name}`,
         problemOf(found) ?? '',
-        'Give `multiline.custom` to the source, with patterns that look neither ahead nor behind.',
+        'Set `multiline.custom` of the source, with patterns that use neither look-ahead nor look-behind.',
       )
       continue
     }
@@ -127,8 +127,8 @@ export function multilineOf(section: Section, context: Context): Joined | undefi
       context.gap(
         section,
         `multiline.parser ${name}`,
-        'a source joins lines by one set of rules, and those of the parsers end in different ways',
-        'Give `multiline.custom` to the source: start, condition and mode.',
+        'a source joins lines with one set of rules, and these parsers end messages in different ways',
+        'Set `multiline.custom` of the source: start, condition and mode.',
       )
       continue
     }
@@ -142,12 +142,12 @@ export function reportStates(place: Place, subject: string, context: Context): v
   context.replaced(
     place,
     subject,
-    'the states of its rules are not distinguished: a line that any of them takes continues the event',
-    'Compare a few stack traces by `penstock run`.',
+    'the conversion merges the states of its rules: a line that matches any rule continues the event',
+    'Compare a few stack traces with `penstock run`.',
   )
 }
 
-/** One pair of patterns for all machines; undefined without any. */
+/** One pair of patterns for all machines; undefined if there are none. */
 export function joinedBy(machines: readonly Machine[]): Joined | undefined {
   if (machines.length === 0) return undefined
   const end = machines.find((each) => each.end !== undefined)?.end
@@ -174,7 +174,7 @@ const ofFile = ({ start, condition, mode, timeoutMs }: Custom) => ({
   timeout_ms: timeoutMs,
 })
 
-/** Events that begin with a line that a pattern matches. */
+/** Events whose first line matches a pattern. */
 export function startingWith(start: string, timeoutMs: number): Joined & { readonly problem: string | undefined } {
   const custom = { start, condition: start, mode: 'halt_before', timeoutMs } as const
   return { pods: { custom }, file: ofFile(custom), problem: multilineProblems(ofFile(custom))[0]?.message }
@@ -189,7 +189,7 @@ export function problemOf({ starts, others, end, timeoutMs }: Machine): string |
   return multilineProblems({ ...patterns, mode: 'continue_through', timeout_ms: timeoutMs })[0]?.message
 }
 
-/** A pattern of Ruby without its slashes: the ends of lines within a text count. */
+/** A Ruby pattern without its slashes. `^` and `$` match at line ends within the text. */
 export const bare = (text: string) => `(?m)${text.replace(/^\/(.*)\/$/s, '$1')}`
 
 interface Rule {
@@ -198,7 +198,7 @@ interface Rule {
   readonly to: string
 }
 
-/** The rules of a definition; undefined if nothing begins an event, or nothing continues it. */
+/** The rules of a definition; undefined if no rule begins an event, or no rule continues one. */
 function machineOf(definition: Section): Machine | undefined {
   const rules = entriesOf(definition, 'rule').flatMap((entry): Rule[] => {
     const [from, regex, to] = [...entry.value.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((part) => part[1] ?? '')
@@ -221,7 +221,7 @@ function machineOf(definition: Section): Machine | undefined {
   }
 }
 
-/** Of lines that do not begin with something, the pattern of what they do not begin with. */
+/** For a pattern of lines that do not begin with X, returns X. */
 function endOf(regex: string): string | undefined {
   const found = /^(\(\?m\))\^\(\?!(.*)\)(?:\.[*+]\$?)?$/s.exec(regex)
   const [, flag = '', text = ''] = found ?? []

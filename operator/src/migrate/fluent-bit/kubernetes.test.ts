@@ -1,4 +1,4 @@
-// Records of pods: what the filter `kubernetes`, its annotations and the tags of pods decide.
+// Records of pods: the effects of the filter `kubernetes`, of its annotations, and of tags.
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
@@ -26,7 +26,7 @@ interface Case {
   readonly name: string
   readonly text: string
   readonly event: object
-  /** A condition on the record before the last sink; undefined if no record arrives there. */
+  /** A condition on the record before the last sink; undefined if no record must arrive there. */
   readonly assert?: string
   readonly sink?: number
 }
@@ -56,16 +56,16 @@ const parsed = (more: string[] = []) =>
 
 test.each<Case>([
   { name: 'a pod without annotations', text: pods() + exclude + end, event: pod('x'), assert: '.log == "x"' },
-  { name: 'a pod that is left out', text: pods() + exclude + end, event: excluded('fluentbit.io/exclude') },
+  { name: 'an excluded pod', text: pods() + exclude + end, event: excluded('fluentbit.io/exclude') },
   { name: 'another word for true', text: pods() + exclude + end, event: excluded('fluentbit.io/exclude', 'On') },
-  { name: 'a stream that is left out', text: pods() + exclude + end, event: excluded('fluentbit.io/exclude_stderr') },
+  { name: 'an excluded stream', text: pods() + exclude + end, event: excluded('fluentbit.io/exclude_stderr') },
   {
     name: 'the other stream',
     text: pods() + exclude + end,
     event: excluded('fluentbit.io/exclude_stdout'),
     assert: '.log == "x"',
   },
-  { name: 'a container that is left out', text: pods() + exclude + end, event: excluded('fluentbit.io/exclude-nginx') },
+  { name: 'an excluded container', text: pods() + exclude + end, event: excluded('fluentbit.io/exclude-nginx') },
   {
     name: 'a stream of another container',
     text: pods() + exclude + end,
@@ -103,13 +103,13 @@ const ofPod = (file: string) => ({ ...pod('x'), file })
 
 test.each<Case>([
   {
-    name: 'a pattern that chooses the pod',
+    name: 'a pattern that matches the pod',
     text: lines('Tag kube.*', 'Match kube.var.log.containers.*_shop_*'),
     event: pod('x'),
     assert: '.seen == "yes"',
   },
   {
-    name: 'a pattern that chooses other pods',
+    name: 'a pattern that matches other pods',
     text: lines('Tag kube.*', 'Match kube.var.log.containers.*_cart_*'),
     event: pod('x'),
     assert: '!exists(.seen) && .log == "x"',
@@ -121,7 +121,7 @@ test.each<Case>([
     assert: '.seen == "yes"',
   },
   {
-    name: 'a tag by an expression on the path',
+    name: 'a tag from an expression on the path',
     text: lines(regex, 'Match kube.shop.web-1.*'),
     event: pod('x'),
     assert: '.seen == "yes"',
@@ -133,7 +133,7 @@ test.each<Case>([
     assert: '!exists(.seen)',
   },
   {
-    name: 'a tag by the path of the file below the pods',
+    name: 'a tag from the path in the pods directory',
     text: lines('Tag kube.*', 'Match *pods.shop_web*', '/var/log/pods/*/*/*.log'),
     event: ofPod('/var/log/pods/shop_web-1_uid/nginx/0.log'),
     assert: '.seen == "yes" && !exists(.file)',

@@ -1,21 +1,21 @@
-// Lines of text that outputs of Fluent Bit write in place of JSON: `.message` gets the line, and the sink writes it by the codec `text`.
+// Text formats that outputs of Fluent Bit write instead of JSON. A program puts the line into `.message`, and the sink uses the codec `text`.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 
-/** Lines that set `record` to what is written: the record without the time beside it and some fields. */
+/** Lines that set `record` to the fields to write: the record without its time and some other fields. */
 const recordLines = (removed: readonly (readonly string[])[]): readonly string[] => [
   'record = .',
   'del(record.timestamp)',
   ...removed.map((path) => `del(record${fieldLiteral(path)})`),
 ]
 
-/** The form of Fluentd's plugin: texts in quotes where they have spaces or signs, with quotes and backslashes marked. */
+/** The format of Fluentd's plugin: texts with spaces or `=` in quotes; quotes and backslashes escaped. */
 const pluginText = [
   '  text = replace(replace(string(value) ?? encode_json(value), "\\\\", "\\\\\\\\"), "\\"", "\\\\\\"")',
   '  if contains(text, " ") || contains(text, "=") { text = "\\"" + text + "\\"" }',
 ]
 
-/** `key="text" number=1`, or the value alone of a record with one field. */
+/** `key="text" number=1`; for a record with one field, only its value. */
 export function lokiLines(
   format: string,
   dropsSingle: string | undefined,
@@ -42,7 +42,7 @@ export function lokiLines(
   return [...recordLines(removed), ...whole, ...single, '.message = line']
 }
 
-/** Columns of a file: `csv`, `ltsv`, a template, or the tag and the time before JSON. */
+/** Formats of files: `csv`, `ltsv`, a template, or tag and time followed by JSON. */
 export function fileLines(
   format: string,
   options: {

@@ -1,4 +1,4 @@
-// Every option that a mapping lists changes the Pipeline or gives a gap for some value: none is listed and ignored.
+// Every option that a mapping lists changes the Pipeline or gives a gap for some value, so none is listed but ignored.
 
 import { expect, test } from 'vitest'
 import { Draft } from '../draft.ts'
@@ -8,7 +8,7 @@ import { inputs } from './inputs.ts'
 import { outputs } from './outputs.ts'
 import { common, matched, tagged } from './plugin.ts'
 
-/** The companion options without which a section's options have no effect; further ones for single options. */
+/** Companion options without which options of a section have no effect, and further ones for single options. */
 const base: Readonly<Record<string, readonly string[]>> = {
   tail: ['Path /srv/app.log'],
   nest: ['Operation nest', 'Wildcard a*', 'Nest_under n'],
@@ -99,7 +99,7 @@ const listed = [
   ...outputs.map((plugin) => ({ kind: 'OUTPUT', plugin })),
 ].flatMap(({ kind, plugin: { name, options } }) =>
   Object.keys(options)
-    // Names and tags decide about the chain, not about a component.
+    // Names and tags affect the chain, not a component.
     .filter((option) => !Object.hasOwn({ ...common, ...matched, ...tagged }, option))
     .map((option) => ({ kind, name, option })),
 )
@@ -114,4 +114,4 @@ test.each(listed)('$name: $option has an effect', ({ kind, name, option }) => {
 const needless = [...inputs, ...filters, ...outputs].flatMap(({ name, options, itself = {} }) =>
   Object.keys(itself).map((option) => ({ name, option, isRead: Object.hasOwn(options, option) })),
 )
-test.each(needless)('$name: $option is in one list alone', ({ isRead }) => expect(isRead).toBe(false))
+test.each(needless)('$name: $option is in only one list', ({ isRead }) => expect(isRead).toBe(false))

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Fluent Bit are meant
-// The events that arrive at sinks, for outputs that write other things than the record.
+// The events that arrive at sinks, for outputs that do not write the plain record.
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
@@ -25,12 +25,12 @@ const shaped: readonly {
     assert: '.message == "\\"a b\\""',
   },
   {
-    name: 'loki with the only key as it is',
+    name: 'loki with the only key unchanged',
     text: 'Name loki\n    Drop_Single_Key raw\n    Remove_Keys gone, n',
     assert: '.message == "a b"',
   },
   {
-    name: 'loki with several keys, of which one would go alone',
+    name: 'loki with several keys, with the option for a single key',
     text: 'Name loki\n    Drop_Single_Key On',
     assert: '.message == "{\\"gone\\":\\"x\\",\\"log\\":\\"a b\\",\\"n\\":1}"',
   },
@@ -41,7 +41,7 @@ const shaped: readonly {
   },
   { name: 'a tag', text: 'Name es\n    Include_Tag_Key On\n    Tag_Key t', assert: '.t == "app.web"' },
   {
-    name: 'a tag by the path',
+    name: 'a tag from the path',
     from: other,
     text: 'Name es\n    Include_Tag_Key On',
     assert: '."_flb-key" == "app.srv.a.x.log"',
@@ -53,7 +53,7 @@ const shaped: readonly {
     assert: '.tagkey == "app.srv.a.x.log" && .message == "a b"',
   },
   {
-    name: 'an index by the time of the request',
+    name: 'an index with the time of the request',
     text: 'Name es\n    Logstash_Format On\n    Logstash_DateFormat %Y\n    Current_Time_Index On',
     assert: '%index_date == format_timestamp!(now(), "%Y")',
   },
@@ -74,7 +74,7 @@ const shaped: readonly {
     assert: "match!(.message, r'^time=\\d+\\.\\d{9}\\tgone=x\\tlog=a b\\tn=1$')",
   },
   {
-    name: 'a file by a template',
+    name: 'a file with a template',
     text: 'Name file\n    Path /out\n    File x\n    Format template\n    Template {n}: {log}',
     assert: '.message == "1: a b"',
   },
@@ -85,7 +85,7 @@ test.each(shaped)('$name', async ({ text, assert, from = input }) => {
   const { document, resource, gaps } = converted(convertFluentBit, [file])
   const at = resource.spec.sinks[0].inputs[0]
   const [first] = resource.spec.transforms
-  // The record enters as JSON of a line, behind the transform that makes a record of it.
+  // The record enters as a JSON line, after the transform that builds the record.
   const source = `${first.config.source}\n. = merge(object!(parse_json!(.log)), { "timestamp": now() })`
   document.setIn(['spec', 'transforms', 0, 'config', 'source'], source)
   const log = { message: '{"log":"a b","n":1,"gone":"x"}', file: '/srv/a/x.log' }
@@ -104,7 +104,7 @@ test.each([
   ],
   ['Storage.Type filesystem', 'Name null', undefined, []],
   ['Storage.Type memory', 'Name loki', undefined, []],
-])('chunks of an input with %s wait at the output %j', (line, text, buffer, subjects) => {
+])('chunks of an input with %s wait in the buffer of the output %j', (line, text, buffer, subjects) => {
   const file = { file: 'fluent-bit.conf', text: `${input}    ${line}\n[OUTPUT]\n    Match *\n    ${text}\n` }
   const { resource, gaps } = converted(convertFluentBit, [file])
   expect(resource.spec.sinks[0].config?.buffer).toEqual(buffer)

@@ -1,5 +1,5 @@
-// Outputs of Fluent Bit as sinks. A transform before the sink gives the event the form that the output would have sent, where it
-// differs from the record, such as the field of the time.
+// Converts Fluent Bit outputs to sinks. If the form that the output sends differs from the record, such as in the time field, a transform
+// before the sink produces it.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import {
@@ -44,18 +44,18 @@ function lokiLabels(section: Section, context: Context): Record<string, string> 
         context.gap(
           entry,
           `loki: label ${part}`,
-          'the value of the label cannot be named',
+          'a template cannot refer to the value of the label',
           'Add the label to `labels` of the sink.',
         )
     }
   }
-  // A name that ends in `*` becomes a label for each member; the sink writes `_` for what names may not have, as Fluent Bit does.
+  // A name that ends in `*` becomes a label for each member. Like Fluent Bit, the sink replaces characters that names cannot have by `_`.
   if (isOn(lastValue(section, 'auto_kubernetes_labels'), false)) labels['*'] = '{{ kubernetes.labels }}'
   if (Object.keys(labels).length === 0) labels['job'] = 'fluent-bit'
   return labels
 }
 
-/** Metadata of lines: names with the fields that they come from. */
+/** Structured metadata of lines: names, and the fields with their values. */
 function metadataOf(section: Section, context: Context): Record<string, string> {
   const metadata: Record<string, string> = {}
   for (const entry of entriesOf(section, 'structured_metadata')) {
@@ -67,7 +67,7 @@ function metadataOf(section: Section, context: Context): Record<string, string> 
       else if (name !== undefined && !text.startsWith('$')) metadata[name] = literalTemplate(secret(text))
       else {
         const nearest = 'Add it to `structured_metadata` of the sink.'
-        context.gap(entry, `loki: metadata ${part}`, 'the value cannot be named', nearest)
+        context.gap(entry, `loki: metadata ${part}`, 'a template cannot refer to the value', nearest)
       }
     }
   }
@@ -83,13 +83,13 @@ const loki: Plugin<SinkPart> = {
     uri: '`path`',
     labels: '`labels`',
     label_keys: '`labels`',
-    auto_kubernetes_labels: '`labels` of all labels of the pod',
+    auto_kubernetes_labels: 'all labels of the pod in `labels`',
     remove_keys: '`encoding.except_fields`',
     line_format: '`encoding.codec`; a remap transform for `key_value`',
     drop_single_key: 'a remap transform',
     structured_metadata: '`structured_metadata`',
     tenant_id: '`tenant_id`',
-    tenant_id_key: '`tenant_id` by a field, or `Tenant_ID` for events without it',
+    tenant_id_key: '`tenant_id` from a field; `Tenant_ID` for events without it',
     bearer_token: '`auth`',
     compress: '`compression`',
   },
@@ -153,11 +153,11 @@ const search = (name: string): Plugin<SinkPart> => ({
     path: 'the address',
     logstash_format: '`bulk.index` with the date',
     logstash_prefix: '`bulk.index`',
-    logstash_prefix_key: '`bulk.index` by a field, or by the prefix for events without it',
+    logstash_prefix_key: '`bulk.index` from a field; the prefix for events without it',
     logstash_prefix_separator: '`bulk.index`',
     generate_id: '`id_key` with a hash of the record',
     logstash_dateformat: '`bulk.index`',
-    time_key: 'the field of the time',
+    time_key: 'the field for the time',
     replace_dots: '`map_keys` in a remap transform',
     id_key: '`id_key`',
     write_operation: '`bulk.action`',
@@ -165,17 +165,17 @@ const search = (name: string): Plugin<SinkPart> => ({
     compress: '`compression`',
     cloud_id: 'the address',
     cloud_auth: '`auth`',
-    aws_auth: '`auth` with the strategy `aws`',
+    aws_auth: '`auth` with `strategy: aws`',
     aws_region: '`aws.region`',
-    include_tag_key: 'a field of the tag',
-    tag_key: 'the name of the field of the tag',
-    current_time_index: '`bulk.index` by the time at which the event arrives',
+    include_tag_key: 'a field for the tag',
+    tag_key: 'the name of the field for the tag',
+    current_time_index: '`bulk.index` with the arrival time of the event',
   },
   itself: {
     ...itself,
-    suppress_type_name: 'the sink asks for the version, and sends types up to version 6',
-    time_key_nanos: 'times have all their digits',
-    aws_service_name: 'the service is that of the address',
+    suppress_type_name: 'the sink requests the version of the server, and sends types up to version 6',
+    time_key_nanos: 'times keep their full precision',
+    aws_service_name: 'the address determines the service',
   },
   build: (section, context, tag = []) => {
     const { index, lines: named } = indexOf(section)
@@ -185,8 +185,8 @@ const search = (name: string): Plugin<SinkPart> => ({
       context.gap(
         section,
         `${name}: Write_Operation`,
-        `the operation \`${operation}\` is not sent`,
-        'The sink writes `index`; with `id_key` the document of an id is replaced.',
+        `the sink does not send the operation \`${operation}\``,
+        'The sink sends `index`; with `id_key`, it replaces an existing document with the same id.',
       )
     }
     const timeField = fieldLiteral([lastValue(section, 'time_key') ?? '@timestamp'])
@@ -218,7 +218,7 @@ const search = (name: string): Plugin<SinkPart> => ({
   },
 })
 
-/** The address behind an identifier of Elastic Cloud: a name, and the host with the parts of the cluster in base64. */
+/** The address for an Elastic Cloud id: a name, and the base64 text of the host and the parts of the cluster. */
 function cloudAddress(section: Section): string | undefined {
   const [, code] = /^[^:]*:(\S+)$/.exec(lastValue(section, 'cloud_id') ?? '') ?? []
   const [host = '', cluster] = Buffer.from(code ?? '', 'base64')
@@ -235,7 +235,7 @@ function cloudLogin(section: Section): Record<string, unknown> {
     : { auth: { strategy: 'basic', user: secret(found[1] ?? ''), password: secret(found[2] ?? '') } }
 }
 
-/** The name of the index, which may hold a date, and the lines that set what it names. */
+/** The name of the index, which may contain a date, and the lines that set the fields it refers to. */
 function indexOf(section: Section): { readonly index: string; readonly lines: readonly string[] } {
   if (!isOn(lastValue(section, 'logstash_format'), false))
     return { index: (lastValue(section, 'index') ?? 'fluent-bit').replaceAll('{{', '\\{{'), lines: [] }
@@ -255,7 +255,7 @@ function indexOf(section: Section): { readonly index: string; readonly lines: re
   return { index: `{{ %logstash_prefix }}${end}`, lines }
 }
 
-/** Lines that set `_id`, which the sink removes from the event: Fluent Bit sends the field of the id with the others. */
+/** Lines that set `_id`, which the sink removes from the event. The original field stays, because Fluent Bit sends it. */
 function idOf(section: Section): readonly string[] {
   const key = lastValue(section, 'id_key')
   if (key === undefined) return isOn(lastValue(section, 'generate_id'), false) ? ['._id = sha1(encode_json(.))'] : []
@@ -263,7 +263,7 @@ function idOf(section: Section): readonly string[] {
   return [`if exists(${field}) { ._id = ${field} }`]
 }
 
-/** The field of the time in bodies of JSON. */
+/** The time field in JSON bodies. */
 function dateLines(section: Section): string[] {
   const key = lastValue(section, 'json_date_key') ?? 'date'
   if (/^(false|off)$/i.test(key)) return []
@@ -278,7 +278,7 @@ function dateLines(section: Section): string[] {
   return [`${fieldLiteral([key])} = ${forms[format] ?? forms['double']}`]
 }
 
-const dated = { json_date_key: 'a field of the time', json_date_format: 'the form of the time' } as const
+const dated = { json_date_key: 'a field for the time', json_date_format: 'the format of the time' } as const
 
 const http: Plugin<SinkPart> = {
   name: 'http',
@@ -301,8 +301,8 @@ const http: Plugin<SinkPart> = {
       context.gap(
         section,
         `http: Format ${format}`,
-        `the sink does not write \`${format}\``,
-        'The sink writes an array of JSON; let the receiver read that.',
+        `the sink does not support the format \`${format}\``,
+        'The sink writes a JSON array; configure the receiver to read it.',
       )
     }
     const headers = Object.fromEntries(
@@ -332,21 +332,21 @@ const http: Plugin<SinkPart> = {
 
 const splunk: Plugin<SinkPart> = {
   name: 'splunk',
-  becomes: '`http` at the event collector',
+  becomes: '`http` to the event collector',
   options: {
     ...always,
     splunk_token: 'a header',
-    splunk_send_raw: 'whether the record is below `event`',
+    splunk_send_raw: 'whether to put the record into `event`',
     compress: '`compression`',
     event_host: 'a field',
     event_source: 'a field',
     event_sourcetype: 'a field',
     event_index: 'a field',
-    event_key: 'the value below `event`',
+    event_key: 'the value of `event`',
     event_field: 'a member of `fields`',
     channel: 'a header',
   },
-  itself: { ...itself, http_buffer_size: 'answers are read as they come' },
+  itself: { ...itself, http_buffer_size: 'the sink reads responses without a size option' },
   build: (section, context) => {
     const time = '"time": to_unix_timestamp(timestamp(.timestamp) ?? now(), unit: "nanoseconds") / 1000000000.0'
     const fields = ['host', 'source', 'sourcetype', 'index'].flatMap((name) => {
@@ -359,7 +359,12 @@ const splunk: Plugin<SinkPart> = {
       const [name = '', text = ''] = words(entry.value)
       const path = accessor(text)
       if (path !== undefined) return [`${textLiteral(name)}: ${fieldLiteral(path)}`]
-      context.gap(entry, `splunk: event_field ${entry.value}`, 'the field cannot be named', 'Add it to `fields`.')
+      context.gap(
+        entry,
+        `splunk: event_field ${entry.value}`,
+        'a program cannot refer to the field',
+        'Add it to `fields`.',
+      )
       return []
     })
     const eventPath = accessor(lastValue(section, 'event_key') ?? '')
@@ -402,14 +407,14 @@ const datadog: Plugin<SinkPart> = {
     dd_service: 'a field',
     dd_source: 'a field',
     dd_tags: 'a field',
-    dd_message_key: 'the field of the line',
+    dd_message_key: 'the field with the line',
     compress: '`compression`',
-    include_tag_key: 'a field of the tag',
-    tag_key: 'the name of the field of the tag',
+    include_tag_key: 'a field for the tag',
+    tag_key: 'the name of the field for the tag',
     dd_hostname: 'a field',
-    json_date_key: 'a field of the time',
+    json_date_key: 'a field for the time',
   },
-  itself: { ...itself, provider: 'tags of the task are not asked for' },
+  itself: { ...itself, provider: 'Penstock does not look up tags of the task' },
   build: (section, _context, tag = []) => {
     const key = lastValue(section, 'dd_message_key') ?? 'log'
     const set = (name: string, from: string) => {
@@ -456,7 +461,7 @@ const newRelic: Plugin<SinkPart> = {
   itself,
   build: (section, context) => {
     if (lastValue(section, 'api_key') !== undefined) {
-      context.gap(section, 'nrlogs: api_key', 'the sink authenticates by a license key', 'Give `license_key`.')
+      context.gap(section, 'nrlogs: api_key', 'the sink authenticates with a license key', 'Set `license_key`.')
     }
     const uri = value(section, 'base_uri')
     const config = {
@@ -481,8 +486,8 @@ const stdout: Plugin<SinkPart> = {
       context.replaced(
         section,
         `stdout: Format ${format}`,
-        'the sink writes lines of JSON, and no other form for people',
-        'Nothing, unless a program reads the output of the agent.',
+        'the sink writes lines of JSON, and has no format for people',
+        'Nothing to do, unless a program reads the output of the agent.',
       )
     const lines = dateLines(section)
     return {
@@ -498,13 +503,13 @@ const file: Plugin<SinkPart> = {
   options: {
     ...local,
     path: '`path`',
-    file: '`path`; without it the tag',
+    file: '`path`; by default the tag',
     format: '`encoding`; a remap transform for all but `plain`',
     template: 'the line',
     delimiter: 'between columns',
     label_delimiter: 'between name and value',
   },
-  itself: { ...unbuffered, mkdir: 'the sink makes folders' },
+  itself: { ...unbuffered, mkdir: 'the sink creates directories' },
   build: (section, context, tag = []) => {
     const format = (lastValue(section, 'format') ?? 'out_file').toLowerCase()
     const read = (key: string) => lastValue(section, key)
@@ -514,7 +519,7 @@ const file: Plugin<SinkPart> = {
       context.gap(
         section,
         `file: Format ${format}`,
-        'the sink writes no text of this form',
+        'the sink has no text format of this kind',
         'The sink writes lines of JSON, as `Format plain` does.',
       )
     const name = read('file')

@@ -1,4 +1,4 @@
-// Parsers and outputs of Fluent Bit: what becomes of a line, and of options whose effect an event does not show.
+// Parsers and outputs of Fluent Bit: the results for a line, and options whose effect is not visible in an event.
 
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
@@ -34,13 +34,13 @@ test.each([
     { m: 'x', timestamp: `${year}-02-03T04:05:06Z` },
   ],
   [
-    'times with an offset of their own',
+    'times with their own offset',
     ['Format json', 'Time_Key t', 'Time_Format %Y-%m-%d %H:%M:%S', 'Time_Offset +0200', 'Time_Keep On'],
     '{"t":"2026-01-02 03:04:05"}',
     { t: '2026-01-02 03:04:05', timestamp: '2026-01-02T01:04:05Z' },
   ],
   [
-    'JSON within a field, beside the others',
+    'JSON within a field, next to other fields',
     ['Format json', 'Decode_Field json p'],
     '{"p":"{\\"a\\":1}","b":2}',
     { p: '{"a":1}', a: 1, b: 2 },
@@ -62,7 +62,7 @@ test.each([
   [['Parser docker'], true],
   [['Parser cri'], false],
   [['multiline.parser docker'], true],
-])('pods read by %j: the record has the time: %j', (lines, expected) => {
+])('pods with %j: the record contains the time: %j', (lines, expected) => {
   const { resource } = convert(
     sections({
       INPUT: ['Name tail', 'Path /var/log/containers/*.log', 'Tag kube.*', ...lines],
@@ -82,7 +82,7 @@ const search = (...lines: readonly string[]) =>
     }),
   )
 
-test('the name of an index may hold a date, and the field of a prefix', async () => {
+test('the name of an index can contain a date, and a field with a prefix', async () => {
   const dated = search('Index app-%Y.%m', 'storage.total_limit_size 5G', 'net.keepalive off')
   expect(dated.gaps).toEqual([])
   expect(dated.resource.spec.sinks[0].config).toMatchObject({

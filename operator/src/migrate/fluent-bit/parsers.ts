@@ -1,4 +1,4 @@
-// Parsers of Fluent Bit as pieces of programs: a text is parsed into `parsed`, and the time of the event is set from it.
+// Converts Fluent Bit parsers to parts of programs that parse a text into `parsed` and set the time of the event.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Context } from './plugin.ts'
@@ -13,7 +13,7 @@ const builtIn = (name: string, options: Readonly<Record<string, string>>): Secti
 })
 const webTime = { time_key: 'time', time_format: '%d/%b/%Y:%H:%M:%S %z' }
 
-/** Parsers of the file that Fluent Bit ships, where the configuration does not bring them along. */
+/** Parsers from the file that Fluent Bit ships, for configurations that do not define them. */
 export const shipped: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['json', builtIn('json', { format: 'json' })],
   ['logfmt', builtIn('logfmt', { format: 'logfmt' })],
@@ -48,15 +48,15 @@ const known = new Set([
 
 /** The options of other agents' parsers that Fluent Bit lacks. */
 export interface Dialect {
-  /** Texts that mean true. */
+  /** Texts that are read as true. */
   readonly truths: readonly string[]
-  /** Of times that have none: an offset, or a name; undefined: that of the agent. */
+  /** The default time zone: an offset or a name. If undefined, the zone of the agent. */
   readonly zone: string | undefined
-  /** Between the members of a line, and between name and value. */
+  /** The delimiters between members, and between name and value. */
   readonly members?: { readonly pattern?: string | undefined; readonly delimiter: string; readonly label: string }
 }
 
-/** The digits at the start of a text count, as in C and Ruby; without any the number is zero. */
+/** Reads the digits at the start of a text, as C and Ruby do; zero if there are none. */
 const digits: Readonly<Record<string, readonly [string, string]>> = {
   integer: ['[-+]?\\d+', 'to_int(found.digits) ?? 0'],
   int: ['[-+]?\\d+', 'to_int(found.digits) ?? 0'],
@@ -64,7 +64,7 @@ const digits: Readonly<Record<string, readonly [string, string]>> = {
   float: ['[-+]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][-+]?\\d+)?', 'to_float(found.digits) ?? 0.0'],
 }
 
-/** Lines that convert a field; undefined for a type that is not known. `array` may have the sign between its items. */
+/** Lines that convert a field; undefined for an unknown type. `array` may name the delimiter of its items. */
 function conversion(
   key: string,
   type: string,
@@ -89,8 +89,8 @@ function conversion(
 }
 
 /**
- * Lines that parse the text `from`: afterwards `parsed` is an object, or null if the text does not match. Undefined if the parser
- * cannot be converted, which is reported.
+ * Lines that parse the text `from`. Afterwards `parsed` is an object, or null if the text does not match. Reports a gap and returns
+ * undefined if the parser cannot be converted.
  */
 export function parserLines(
   name: string,
@@ -101,7 +101,7 @@ export function parserLines(
 ): string[] | undefined {
   const parser = findParser(name, context)
   if (parser === undefined) {
-    const nearest = 'Convert the file with the parser, too, or write a remap transform that parses the text.'
+    const nearest = 'Convert the file with the parser too, or write a remap transform that parses the text.'
     context.gap(at, `parser ${name}`, 'the configuration does not define the parser', nearest)
     return undefined
   }
@@ -143,7 +143,7 @@ export function parserLines(
   return lines
 }
 
-/** Lines for what is parsed: conversions of fields, and the time of the event. */
+/** Lines that process `parsed`: they convert fields, and set the time of the event. */
 export function fieldLines(
   name: string,
   parser: Section,
@@ -172,8 +172,8 @@ export function fieldLines(
 }
 
 /**
- * Decodes texts within fields. A JSON value takes the place of its text, or its members come beside the other fields.
- * @param root the object with the fields; empty for the event
+ * Decodes texts within fields. A JSON value replaces its text, or its members are added to the other fields.
+ * @param root the object with the fields; empty for the root of the event
  */
 export function decodingLines(parser: Section, root: string, context: Context): string[] {
   const entries = parser.entries.filter(({ key }) => key === 'decode_field' || key === 'decode_field_as')
@@ -181,7 +181,7 @@ export function decodingLines(parser: Section, root: string, context: Context): 
     const [decoder = '', field = ''] = entry.value.trim().split(/\s+/)
     const at = `${root}.${textLiteral(field)}`
     const text = `string(${at}) ?? ""`
-    // Texts of JSON have been decoded once already, with the line that they come from.
+    // Texts from JSON have already been unescaped together with their line.
     if (/^escaped/.test(decoder) && root === '') return []
     if (/^escaped/.test(decoder)) {
       return [`decoded = parse_json("\\"" + (${text}) + "\\"") ?? null`, `if is_string(decoded) { ${at} = decoded }`]
@@ -202,7 +202,7 @@ export function decodingLines(parser: Section, root: string, context: Context): 
   })
 }
 
-/** Fluent Bit takes times without a zone for those of UTC. */
+/** Fluent Bit reads times without a zone as UTC. */
 function zoneOf(parser: Section): string | undefined {
   if (isOn(lastValue(parser, 'time_system_timezone'), false)) return undefined
   return lastValue(parser, 'time_offset') ?? 'UTC'
@@ -214,7 +214,7 @@ function membersCall(from: string, { pattern: between, delimiter, label }: NonNu
   return `parse_key_value(${text}, key_value_delimiter: ${textLiteral(label)}, field_delimiter: ${textLiteral(sign)})`
 }
 
-/** Sets the time of the event, and keeps a field `timestamp` of the text apart from it. */
+/** Sets the time of the event. A field `timestamp` of the text is renamed, so that it does not replace that time. */
 function timeLines(parser: Section, zone: string | undefined): string[] {
   const key = lastValue(parser, 'time_key')
   const format = lastValue(parser, 'time_format')
@@ -230,8 +230,8 @@ function timeLines(parser: Section, zone: string | undefined): string[] {
 }
 
 /**
- * Reads a time by a format. Without a year it is one of this year.
- * @param zone an offset or a name, for a time without a zone; undefined: that of the agent
+ * Parses a time with a format. A time without a year is in the current year.
+ * @param zone the offset or name for times without a zone; if undefined, the zone of the agent
  */
 function timeCall(at: string, format: string, zone: string | undefined): string {
   const isDated = /%[-_0^#]?[YyCGgFDcsxv+]/.test(format)

@@ -1,5 +1,5 @@
-// The contract of a mapping: which plugin it takes, what the plugin becomes, and what becomes of each of its options. The guide's
-// table and the report of options without a counterpart are derived from it.
+// The contract of a mapping: the plugin, its counterpart, and the counterpart of each option. The tables of the guide and the reports of
+// options without a counterpart are derived from it.
 
 import { missingPart } from '../absence.ts'
 import type { Component, Gap, Step } from '../draft.ts'
@@ -39,7 +39,7 @@ export class Context {
     this.#gaps = gaps
   }
 
-  /** The same parsers, for what is reported elsewhere. */
+  /** The same parsers without reports, because the gaps are reported elsewhere. */
   silent(): Context {
     return new Context([...this.parsers.values(), ...this.multilineParsers.values()], [])
   }
@@ -48,12 +48,12 @@ export class Context {
     this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest })
   }
 
-  /** Reports a plugin that nothing takes; the refusal says why. */
+  /** Reports a plugin without a mapping; the refusal gives the reason. */
   missing(place: Place, subject: string, refusal: Refusal | undefined): void {
     this.#gaps.push(missingPart(place, subject, refusal, 'plugin'))
   }
 
-  /** Reports what something else does, or does in another way. */
+  /** Reports a part whose work Penstock does in another way. */
   replaced(place: Place, subject: string, reason: string, nearest: string): void {
     this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })
   }
@@ -65,11 +65,11 @@ export class Context {
       if (Object.hasOwn(options, entry.key)) continue
       if (section.kind === 'processor' && entry.key === 'condition') continue
       if (entry.key.startsWith('processors.')) {
-        const reason = `the plugin gives no ${entry.value}`
-        this.replaced(entry, `${name}: processors of ${entry.value}`, reason, 'Leave them out.')
+        const reason = `the plugin produces no ${entry.value}`
+        this.replaced(entry, `${name}: processors of ${entry.value}`, reason, 'Remove them.')
         continue
       }
-      // Connections are kept and limited by the agent's own rules.
+      // The agent manages its connections in its own way.
       if (entry.key.startsWith('net.')) continue
       const own = Object.hasOwn(itself, entry.key) ? itself[entry.key] : undefined
       if (typeof own === 'string') continue
@@ -82,7 +82,7 @@ export class Context {
         entry,
         `${name}: ${entry.key}`,
         `the option \`${entry.key}\` has no counterpart`,
-        `The Pipeline behaves as if it were not given. Options that are converted: ${others}.`,
+        `The Pipeline behaves as if the option were not set. Options that are converted: ${others}.`,
       )
     }
   }
@@ -91,4 +91,4 @@ export class Context {
 /** Options that every plugin has. */
 export const common = { name: 'the type', alias: 'the name of the component' } as const
 export const matched = { match: 'the inputs', match_regex: 'the inputs' } as const
-export const tagged = { tag: 'which filters and outputs apply' } as const
+export const tagged = { tag: 'selects filters and outputs' } as const

@@ -1,4 +1,4 @@
-// Processors of inputs and outputs: the record that they give.
+// Processors of inputs and outputs: the resulting records.
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
@@ -56,12 +56,12 @@ test.each([
   await check(configuration('', list(processor)), '12', assert)
 })
 
-test('a processor without a counterpart is a gap in its place', async () => {
+test('a processor without a counterpart is a gap', async () => {
   const text = configuration(list('name: sql\nquery: SELECT a FROM STREAM;', modifier('action: turn', 'key: log')))
   await check(text, '12', '.log == "12"', ['processor sql', 'content_modifier: turn'])
 })
 
-test('lines joined in the older way: the first parser, further parsers, and the rest behind the last field', async () => {
+test('multiline in the older way: the first parser, further parsers, and the rest appended to the last field', async () => {
   const text = `[PARSER]
     Name first
     Format regex

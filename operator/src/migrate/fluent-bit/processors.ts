@@ -1,5 +1,5 @@
-// Processors of the YAML syntax, which work on the records of one input or one output. Filters may stand among them. A condition says for
-// which records one of them works.
+// Processors of the YAML syntax, which change the records of one input or one output. Filters can be processors too. A condition limits a
+// processor to some records.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -25,7 +25,7 @@ const actions: Readonly<Record<string, (field: string, value: string, regex: str
   ],
 }
 
-/** Conversions of a field; one that is not possible leaves it as it is. */
+/** Conversions of a field. A value that cannot be converted stays unchanged. */
 const conversions: Readonly<Record<string, (field: string) => string>> = {
   string: (field) => `to_string(${field}) ?? encode_json(${field})`,
   boolean: (field) => `to_bool(${field}) ?? false`,
@@ -43,7 +43,7 @@ const contentModifier: Plugin<readonly Step[]> = {
     value: 'the text',
     pattern: 'the expression of `extract`',
     converted_type: 'the function of `convert`',
-    context: 'a gap for all but the record',
+    context: 'a gap for everything but the record',
     condition: '`if` around the statement',
   },
   build: (section, context) => {
@@ -61,7 +61,7 @@ const contentModifier: Plugin<readonly Step[]> = {
         section,
         `content_modifier: ${action} ${scope === 'body' ? type : scope}`.trim(),
         'the action has no counterpart for records',
-        'Write it as a remap transform.',
+        'Rewrite it as a remap transform.',
       )
       return []
     }
@@ -78,12 +78,12 @@ export const processors: readonly Plugin<readonly Step[]>[] = [contentModifier]
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
 export const refusedProcessors: readonly Refusal[] = [
-  none('sql', 'statements of SQL are not converted', 'Write them as remap and filter transforms.'),
-  none('labels', 'it changes the labels of metrics', 'Change labels at the destination.'),
+  none('sql', '`convert` does not convert SQL statements', 'Rewrite them as remap and filter transforms.'),
+  none('labels', 'it changes labels of metrics', 'Change labels at the destination.'),
   none('metrics_selector', 'it chooses metrics', 'Choose them at the destination.'),
-  none('opentelemetry_envelope', 'there is no sink for the protocol', 'Leave it out.'),
-  none('sampling', 'traces are not collected', 'Leave it out.'),
-  none('tda', 'it works on metrics', 'Leave it out.'),
+  none('opentelemetry_envelope', 'there is no sink for this protocol', 'Remove it.'),
+  none('sampling', 'Penstock does not collect traces', 'Remove it.'),
+  none('tda', 'it processes metrics', 'Remove it.'),
 ]
 
 interface Rule {
@@ -92,7 +92,7 @@ interface Rule {
   readonly value?: unknown
 }
 
-/** Tests of a field against a value, by the word of the rule. */
+/** Tests of a field against a value, by operator. */
 const tests: Readonly<Record<string, (field: string, value: unknown) => string>> = {
   eq: (field, value) => `${field} == ${literalOf(value)}`,
   neq: (field, value) => `${field} != ${literalOf(value)}`,
@@ -107,7 +107,7 @@ const tests: Readonly<Record<string, (field: string, value: unknown) => string>>
 const literalOf = (value: unknown) => (typeof value === 'string' ? textLiteral(value) : JSON.stringify(value ?? null))
 const listOf = (value: unknown) => `[${(Array.isArray(value) ? value : [value]).map(literalOf).join(', ')}]`
 
-/** The condition of a processor as an expression; undefined if it has none, or none that is known, which is reported. */
+/** The condition of a processor as an expression; undefined if there is none, or if it is unknown, which is reported. */
 export function conditionOf(section: Section, context: Context): string | undefined {
   const entry = section.entries.find(({ key }) => key === 'condition')
   if (entry === undefined) return undefined
@@ -124,7 +124,7 @@ function report(entry: Entry, context: Context): void {
   context.gap(
     entry,
     'condition',
-    'a rule of the condition is not known, so the processor works on all records',
+    'the condition has an unknown rule, so the processor changes all records',
     'Put `if` around the statements of its transform.',
   )
 }

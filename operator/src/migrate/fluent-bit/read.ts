@@ -1,4 +1,4 @@
-// The files of a configuration of Fluent Bit as the sections in the order in which it reads them, with the values of variables.
+// Reads the files of a Fluent Bit configuration into sections, in the order in which Fluent Bit reads them, with values of variables.
 
 import type { Gap, Included, NamedText, SecretKey } from '../draft.ts'
 import { includedFrom } from '../inner.ts'
@@ -19,7 +19,7 @@ export interface Configuration {
   readonly sections: Section[]
   /** Finds the files of the configuration. */
   readonly found: Included
-  /** Keys of Secrets that variables stand for. */
+  /** Keys of Secrets by the variables that refer to them. */
   readonly secrets: ReadonlyMap<string, SecretKey>
 }
 
@@ -40,7 +40,7 @@ export function read(given: readonly NamedText[], besides: Included, gaps: Gap[]
     const found: SectionFile =
       /\.ya?ml$/i.test(file) && !isClassic(text) ? readYaml(text, file) : readClassic(text, file)
     for (const { reason, ...place } of found.unread) {
-      gaps.push({ ...place, subject: file, reason, nearest: 'Correct the file, or leave the text out.' })
+      gaps.push({ ...place, subject: file, reason, nearest: 'Correct the file, or remove the text.' })
     }
     for (const [name, value] of found.variables) variables.set(name, value)
     const parserFiles = found.sections
@@ -54,18 +54,18 @@ export function read(given: readonly NamedText[], besides: Included, gaps: Gap[]
           line: entry.line,
           subject: entry.value,
           reason: 'the file cannot be read',
-          nearest: 'Put the file beside the configuration, and convert again.',
+          nearest: 'Put the file next to the configuration, and convert again.',
         })
       }
       for (const next of files) take(next)
     }
-    // The order of plugins counts, so an included file stands where it is included.
+    // The order of plugins matters, so sections of an included file are inserted at the include statement.
     const parts = [...found.sections, ...found.includes].sort((a, b) => a.line - b.line)
     for (const part of parts) {
       if ('entries' in part) sections.push(part)
       else follow(part)
     }
-    // The parsers that Fluent Bit ships are known without their file.
+    // Parsers that Fluent Bit ships are known without their file.
     for (const entry of parserFiles) if (included(entry.value, file).length > 0) follow(entry)
   }
   for (const main of mains) take(main)
@@ -74,13 +74,13 @@ export function read(given: readonly NamedText[], besides: Included, gaps: Gap[]
   for (const { kind, entries } of sections) {
     if (kind === 'service') continue
     for (const { value, ...place } of entries.filter(({ value }) => /\{\{.*\}\}/.test(value))) {
-      const reason = 'templates of the chart are not filled in'
+      const reason = 'the templates of the chart have not been rendered'
       gaps.push({
         file: place.file,
         line: place.line,
         subject: value,
         reason,
-        nearest: 'Convert what `helm template` gives.',
+        nearest: 'Convert the output of `helm template`.',
       })
     }
   }

@@ -31,7 +31,7 @@ pipeline:
         - level (warn|error)
 `
 
-test('the classic syntax keeps the line of every section and entry, the order of entries, and signs inside values', () => {
+test('the classic syntax keeps line numbers, the order of entries, and special characters in values', () => {
   const { sections, variables, includes, unread } = readClassic(classic, 'a.conf')
   expect(
     sections.map(({ kind, line, entries }) => [
@@ -63,7 +63,7 @@ test('the classic syntax keeps the line of every section and entry, the order of
   expect(unread).toEqual([])
 })
 
-test('the YAML syntax becomes the same sections, with its own lines', () => {
+test('the YAML syntax becomes the same sections, with line numbers of the YAML file', () => {
   const { sections, variables, includes } = readYaml(yaml, 'a.yaml')
   expect(
     sections.map(({ kind, line, entries }) => [
@@ -100,7 +100,7 @@ test.each([
   ['pipeline:\n  inputs: []\n  sorcery: []\n', readYaml, 3],
   ['a: b\n', readYaml, 1],
   ['pipeline:\n  inputs: [\n', readYaml, 3],
-])('text that has no meaning is reported with its line: %j', (text, read, line) => {
+])('unknown text is reported with its line: %j', (text, read, line) => {
   expect(read(text, 'x').unread.map((found) => found.line)).toContain(line)
 })
 
@@ -113,7 +113,7 @@ test('a rule of a multiline parser is one entry in both syntaxes', () => {
   ).toMatchObject(rule)
 })
 
-test('a processor that is not known is one gap', () => {
+test('an unknown processor is one gap', () => {
   const text = `pipeline:
   inputs:
     - name: tail

@@ -1,25 +1,25 @@
-// Outputs of Fluent Bit for which there is no sink, and what to use in their place.
+// Outputs of Fluent Bit without a sink, and alternatives.
 
 import type { Refusal } from '../page.ts'
 
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
-const byHttp = 'Use the sink `http` with a receiver that writes to it.'
+const byHttp = 'Use the sink `http`, with a receiver that writes to this destination.'
 
 export const refusedOutputs: readonly Refusal[] = [
   none(
     'kafka',
-    'there is no sink for the protocol of Kafka',
-    'Let a REST proxy of Kafka listen, and change the output to `kafka-rest`, which is converted; or use the sink `message_broker` (Pulsar).',
+    'there is no sink for the Kafka protocol',
+    'Run a Kafka REST proxy, and change the output to `kafka-rest`, which can be converted; or use the sink `message_broker` (Pulsar).',
   ),
   none(
     's3',
-    'there is no sink for stores of objects',
-    'Send to a store that archives to S3 itself, as `log_aggregator` and `search_engine` can; or keep Fluent Bit behind Penstock: its input `http` takes what the sink `http` sends.',
+    'there is no sink for object stores',
+    'Send to a store that archives to S3 itself, as `log_aggregator` and `search_engine` can; or keep Fluent Bit after Penstock: its input `http` accepts requests of the sink `http`.',
   ),
   none(
     'forward',
-    'there is no sink for the protocol of Fluentd',
-    'Let the receiver listen for HTTP (`in_http` of Fluentd, the input `http` of Fluent Bit), and change the output to `http` with `Format json`, which is converted. The tag is a part of the address there.',
+    'there is no sink for the forward protocol of Fluentd',
+    'Let the receiver listen for HTTP (`in_http` of Fluentd, the input `http` of Fluent Bit), and change the output to `http` with `Format json`, which can be converted. The address then contains the tag.',
   ),
   ...[
     'gelf',
@@ -50,8 +50,8 @@ export const refusedOutputs: readonly Refusal[] = [
     'counter',
     'slack',
     'exit',
-  ].map((name) => none(name, 'there is no sink for it', byHttp)),
+  ].map((name) => none(name, 'there is no sink for this destination', byHttp)),
   ...['prometheus_exporter', 'prometheus_remote_write'].map((name) =>
-    none(name, 'figures have no source here', 'Let a Prometheus server read the agents.'),
+    none(name, 'there is no source for these metrics', 'Let a Prometheus server scrape the agents.'),
   ),
 ]

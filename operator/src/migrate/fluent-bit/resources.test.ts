@@ -1,4 +1,4 @@
-// Resources of the fluent-operator: sections in the order of names, options under Fluent Bit's names, Secrets, scripts, and what is a gap.
+// Resources of the fluent-operator: sections in the order of names, options with Fluent Bit's names, Secrets, scripts, and gaps.
 
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
@@ -28,7 +28,7 @@ const entries = (text: string) =>
     ...all.map(({ key, value }) => `${key} ${value}`),
   ])
 
-test('options have the names that Fluent Bit gives them', () => {
+test('options get the names of Fluent Bit', () => {
   expect(
     entries(
       resource(
@@ -108,7 +108,7 @@ test('options have the names that Fluent Bit gives them', () => {
   ).toEqual([['multiline_parser', 'name m', 'type regex', 'flush_timeout 1000', 'rule "start_state" "/^a/" "cont"']])
 })
 
-test('an event takes the filters in the order of their names', async () => {
+test('an event passes the filters in the order of their names', async () => {
   const {
     document,
     resource: made,
@@ -134,7 +134,7 @@ test('an event takes the filters in the order of their names', async () => {
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('a script in a ConfigMap is in the comment', () => {
+test('the comment contains a script from a ConfigMap', () => {
   const { document } = convert(
     input,
     output,
@@ -156,7 +156,7 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('a Filter and an Output of a namespace take the logs of its pods alone', async () => {
+test('a Filter and an Output in a namespace apply only to logs of its pods', async () => {
   const own = (kind: string, spec: string) =>
     resource(kind, 'own', spec).replace(/namespace: [\w-]+/, 'namespace: shop')
   const {
@@ -183,7 +183,7 @@ test('a Filter and an Output of a namespace take the logs of its pods alone', as
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('resources for Fluentd name where its configuration is', () => {
+test('resources for Fluentd give a gap that names its configuration', () => {
   const text = `apiVersion: fluentd.fluent.io/v1alpha1\nkind: ClusterOutput\nmetadata: { name: a }\nspec: { outputs: [] }\n`
   expect(convert(text).gaps[0]).toMatchObject({
     subject: 'ClusterOutput a',
@@ -199,7 +199,7 @@ test.each([
   { match: 'match: "kube.*_shop_*"', gaps: 0, isRead: true },
   { match: 'matchRegex: "kube\\\\..*_shop_.*"', gaps: 0, isRead: true },
   { match: 'match: host.*', gaps: 1, isRead: false },
-])('an output with $match is read as its pattern says, or is a gap', ({ match, gaps: count, isRead }) => {
+])('an output with $match is converted with its pattern, or is a gap', ({ match, gaps: count, isRead }) => {
   const other = resource('ClusterOutput', 'z', `${match}\nstdout: { format: json_lines }`)
   const { resource: made, gaps } = convert(input, output, other)
   expect(gaps.map(({ reason }) => reason)).toHaveLength(count)

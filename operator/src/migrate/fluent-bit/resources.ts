@@ -1,5 +1,5 @@
-// Resources of the fluent-operator as the sections of Fluent Bit that it makes of them. Filters and outputs follow the order of their
-// names, as there.
+// Converts resources of the fluent-operator to the Fluent Bit sections that the operator would generate. Filters and outputs are sorted by
+// name, as the operator does.
 
 import type { Gap, NamedText, SecretKey } from '../draft.ts'
 import { innerTexts } from '../inner.ts'
@@ -10,7 +10,7 @@ import type { Entry, Section } from './sections.ts'
 
 const group = /^\s*apiVersion:\s*["']?(?:fluentbit\.fluent\.io|fluentd\.fluent\.io|logging\.kubesphere\.io)\//m
 
-/** Whether a text holds resources of the fluent-operator. */
+/** Whether a text contains resources of the fluent-operator. */
 export function holdsResources({ file, text }: NamedText): boolean {
   return (
     /\.(?:ya?ml|json)$/i.test(file) &&
@@ -23,12 +23,13 @@ export const resourceKinds: readonly Described[] = [
   { name: 'ClusterInput', becomes: 'a source, as the inputs below', options: {} },
   {
     name: 'ClusterFilter, Filter',
-    becomes: 'a transform for each of its `filters`, in the order of names; that of a Filter for its namespace',
+    becomes:
+      'a transform for each item of `filters`, in the order of resource names; that of a Filter applies to its namespace',
     options: {},
   },
   {
     name: 'ClusterOutput, Output',
-    becomes: 'a sink, as the outputs below; before that of an Output a filter by its namespace',
+    becomes: 'a sink, as the outputs below; an Output also gets a filter by its namespace',
     options: {},
   },
   {
@@ -38,12 +39,12 @@ export const resourceKinds: readonly Described[] = [
   },
   {
     name: 'FluentBit, ClusterFluentBitConfig, FluentBitConfig',
-    becomes: 'nothing: the agents are those of Penstock',
+    becomes: 'nothing: Penstock has its own agents',
     options: {},
   },
 ]
 
-/** Plugins whose names differ by more than the letters. */
+/** Plugins whose names differ by more than case and underscores. */
 const plugins: Readonly<Record<string, string>> = {
   fluentBitMetrics: 'fluentbit_metrics',
   prometheusScrapeMetrics: 'prometheus_scrape',
@@ -55,7 +56,7 @@ const plugins: Readonly<Record<string, string>> = {
   influxDB: 'influxdb',
 }
 
-/** Options whose names differ by more than the letters. */
+/** Options whose names differ by more than case and underscores. */
 const keys: Readonly<Record<string, string>> = {
   refreshIntervalSeconds: 'refresh_interval',
   rotateWaitSeconds: 'rotate_wait',
@@ -81,7 +82,7 @@ const keys: Readonly<Record<string, string>> = {
   headers: 'header',
 }
 
-/** Lists that are one value with commas; others are a key that occurs several times. */
+/** Lists that become one value with commas. Other lists become a repeated key. */
 const joined: ReadonlySet<string> = new Set(['loki.labels', 'loki.labelKeys', 'loki.removeKeys'])
 
 const snake = (name: string) =>
@@ -99,7 +100,7 @@ interface Resource {
 
 export interface Resources {
   readonly sections: readonly Section[]
-  /** Scripts in ConfigMaps beside the resources. */
+  /** Scripts in ConfigMaps in the same files. */
   readonly scripts: readonly (NamedText & { readonly name: string })[]
   readonly secrets: ReadonlyMap<string, SecretKey>
 }
@@ -139,8 +140,8 @@ class Maker {
     const spec = below(tree, 'spec')
     const isFluentd = (textOf(below(tree, 'apiVersion')) ?? '').startsWith('fluentd.')
     if (isFluentd || !isMap(spec)) {
-      const reason = isFluentd ? 'resources for Fluentd are not converted' : 'it has no `spec`'
-      const nearest = 'Convert the Secret in which the operator puts the configuration that it makes of them.'
+      const reason = isFluentd ? '`convert` does not convert resources for Fluentd' : 'it has no `spec`'
+      const nearest = 'Convert the Secret with the configuration that the operator generates from them.'
       this.#gap(tree, `${kind} ${resource.name}`, reason, nearest)
     } else if (kind === 'ClusterInput' || kind === 'Input') this.#plugin('input', resource, spec, spec)
     else if (kind === 'ClusterOutput' || kind === 'Output') this.#plugin('output', resource, spec, spec)
@@ -149,8 +150,15 @@ class Maker {
     } else if (kind === 'ClusterParser' || kind === 'Parser') this.#parser(resource, spec)
     else if (kind === 'ClusterMultilineParser' || kind === 'MultilineParser') this.#multiline(resource, spec)
     else {
-      const nearest = 'The Agent `node` of the installation runs Pipelines. Set resources and tolerations in an Agent.'
-      this.#gap(tree, `${kind} ${resource.name}`, 'it describes agents, and a Pipeline has none', nearest, true)
+      const nearest =
+        'The Agent `node` of the installation runs Pipelines. Set resources and tolerations there, or in another Agent.'
+      this.#gap(
+        tree,
+        `${kind} ${resource.name}`,
+        'it describes agents, which are not part of a Pipeline',
+        nearest,
+        true,
+      )
     }
   }
 
@@ -159,7 +167,7 @@ class Maker {
     this.#gaps.push(isReplaced ? { ...gap, isReplaced } : gap)
   }
 
-  /** A section for each plugin in a table; the options that all plugins have stand in `spec`. */
+  /** A section for each plugin in a table. Options that all plugins have are in `spec`. */
   #plugin(kind: string, resource: Resource, spec: Tree, table: Tree): void {
     const shared: Entry[] = []
     for (const [from, to] of [
@@ -177,8 +185,8 @@ class Maker {
       this.#gap(
         resource.tree,
         `${resource.kind} ${resource.name}`,
-        'it takes the logs of its namespace, which the file does not say',
-        'The namespace `default` stands in its place. Write the namespace into the resource, and convert again.',
+        'it applies to the logs of its namespace, but the file does not name one',
+        'The conversion uses the namespace `default`. Add the namespace to the resource, and convert again.',
       )
     }
     for (const [key, options] of isMap(table) ? table.value : []) {
@@ -189,7 +197,7 @@ class Maker {
       }
       if (kind !== 'filter' && key === 'processors') continue
       if (kind !== 'filter' && key === 'selector') {
-        this.#gap(options, `${kind} ${key}`, 'labels of resources choose no plugins here', 'Leave it out.')
+        this.#gap(options, `${kind} ${key}`, 'labels of resources do not select plugins here', 'Remove it.')
         continue
       }
       const name = plugins[key] ?? snake(key)
@@ -213,7 +221,7 @@ class Maker {
     })
   }
 
-  /** A section in the classic syntax, or as a table. */
+  /** A section from text in the classic syntax, or from a table. */
   #custom(kind: string, options: Tree, shared: readonly Entry[], only: Pick<Section, 'namespace'>): void {
     const text = below(options, 'config')
     const lines = (textOf(text) ?? '').split('\n')
@@ -277,7 +285,7 @@ class Maker {
     return keys[key] ?? snake(key)
   }
 
-  /** A text, or the variable that stands for the key of a Secret. */
+  /** A text, or the variable for the key of a Secret. */
   #value(item: Tree): string {
     const reference = below(item, 'valueFrom', 'secretKeyRef')
     if (reference === undefined) return textOf(item) ?? ''
@@ -319,7 +327,7 @@ class Maker {
 
 const entry = ({ file, line }: Tree, key: string, value: string): Entry => ({ file, line, key, value })
 
-/** Rules or conditions of the filter `modify`: a word, and a key with or without a value. */
+/** Rules or conditions of the filter `modify`: an operator, and a key with or without a value. */
 function modifications(rule: Tree, isCondition: boolean): Entry[] {
   return (isMap(rule) ? [...rule.value] : []).flatMap(([key, item]) => {
     const word = snake(key)
@@ -331,7 +339,7 @@ function modifications(rule: Tree, isCondition: boolean): Entry[] {
   })
 }
 
-/** A tree without its places. */
+/** A tree without line numbers. */
 function plain(tree: Tree): unknown {
   if (isList(tree)) return tree.value.map(plain)
   return isMap(tree) ? Object.fromEntries([...tree.value].map(([key, item]) => [key, plain(item)])) : tree.value

@@ -1,5 +1,5 @@
-// The filter `rewrite_tag`: a record that matches a rule gets another tag and starts again at the first filter. Here it takes another
-// branch, with the filters and outputs that match the new tag.
+// The filter `rewrite_tag`: a record that matches a rule gets another tag and starts again at the first filter. In the Pipeline, it goes
+// to a separate branch with the filters and outputs that match the new tag.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { type Context, common, matched } from './plugin.ts'
@@ -9,11 +9,11 @@ import { accessor, matches, words } from './text.ts'
 
 export const rewriteTag = {
   name: 'rewrite_tag',
-  becomes: 'a filter transform for each rule, from which a branch begins with the filters and outputs of the new tag',
+  becomes: 'a filter transform for each rule, which begins a branch with the filters and outputs of the new tag',
   options: {
     ...common,
     ...matched,
-    rule: 'the condition of a branch; of several rules the first that matches counts',
+    rule: 'the condition of a branch; the first rule that matches wins',
   },
   itself: {
     emitter_name: 'there is no emitter',
@@ -23,9 +23,9 @@ export const rewriteTag = {
 } as const
 
 export interface Branch {
-  /** The new tag. Its program is for records as they are when they get it. */
+  /** The new tag. Its program runs on records at the point of the rewrite. */
   readonly tag: Tag
-  /** The condition of its records. */
+  /** The condition that selects its records. */
   readonly condition: string
 }
 
@@ -35,7 +35,7 @@ export interface Rewritten {
   readonly rest: string | undefined
 }
 
-/** The effect of a section's rules on records of a tag. */
+/** The effect of a section's rules on the records of a tag. */
 export function rewritten(section: Section, context: Context, old: Tag): Rewritten {
   const branches: Branch[] = []
   const gone: string[] = []
@@ -47,8 +47,8 @@ export function rewritten(section: Section, context: Context, old: Tag): Rewritt
       context.gap(
         entry,
         `rewrite_tag: Rule ${entry.value}`,
-        'the rule is not a field, an expression, a tag and whether to keep the record',
-        'Write the branch as a filter transform, and name it in the inputs of its sinks.',
+        'a rule must be a field, an expression, a tag and whether to keep the record',
+        'Rewrite the branch as a filter transform, and name it in the inputs of its sinks.',
       )
       continue
     }
@@ -61,16 +61,16 @@ export function rewritten(section: Section, context: Context, old: Tag): Rewritt
   return { branches, rest: gone.length === 0 ? undefined : gone.map((test) => `!${test}`).join(' && ') }
 }
 
-/** Samples of a part of a tag that records decide. */
+/** Samples for a part of a tag that depends on the record. */
 const unknown = ['a-1', 'zz-9']
 
 interface Part {
   readonly sample: (old: string, index: number) => string
-  /** An expression; undefined if a program cannot know it. */
+  /** An expression; undefined if a program cannot determine the value. */
   readonly text: string | undefined
 }
 
-/** A tag with `$TAG`, `$TAG[1]`, `$1` for what a group found, and `$key['name']` for fields. */
+/** A tag with the placeholders `$TAG`, `$TAG[1]`, `$1` for groups, and `$key['name']` for fields. */
 function newTag(text: string, old: Tag): Tag {
   const parts = text
     .split(/(\$(?:TAG(?:\[\d+\])?|\d+|[A-Za-z_]\w*(?:\[[^\]]*\])*))/)

@@ -1,5 +1,5 @@
-// Fluent Bit's configuration as sections with the place of every line: both syntaxes, classic and YAML, become the same sections.
-// Keys are in small letters, as Fluent Bit compares them. A key may occur several times, and the order of entries counts.
+// A Fluent Bit configuration as sections with line numbers. The classic and the YAML syntax become the same sections. Keys are in lower
+// case, because Fluent Bit ignores case. A key may occur several times, and the order of entries matters.
 
 export interface Place {
   readonly file: string
@@ -16,43 +16,43 @@ export interface Section extends Place {
   /** `input`, `filter`, `output`, `parser`, `multiline_parser`, `service`, or another word of the file. */
   readonly kind: string
   readonly entries: readonly Entry[]
-  /** Of a filter or an output that takes the logs of one namespace alone. */
+  /** The namespace of a filter or an output that processes the logs of one namespace only. */
   readonly namespace?: string
-  /** Of an input or an output: what works on its records alone, as sections of the kind `processor`. */
+  /** Processors of an input or an output, as sections of the kind `processor`. */
   readonly processors?: readonly Section[]
 }
 
-/** Text that is in the file but has no meaning for the reader. */
+/** Text in the file that the reader does not understand. */
 export interface Unread extends Place {
   readonly reason: string
 }
 
 export interface SectionFile {
   readonly sections: readonly Section[]
-  /** Values that the file itself gives to variables. */
+  /** Values that the file itself assigns to variables. */
   readonly variables: ReadonlyMap<string, string>
   readonly includes: readonly Entry[]
   readonly unread: readonly Unread[]
 }
 
-/** The last value of a key, which is the one that counts where a key has one value. */
+/** The last value of a key. It wins if a key can have only one value. */
 export function lastValue(section: Section, key: string): string | undefined {
   return section.entries.findLast((entry) => entry.key === key)?.value
 }
 
-/** The values of a key that may occur several times, in their order. */
+/** All values of a repeated key, in order. */
 export function entriesOf(section: Section, key: string): readonly Entry[] {
   return section.entries.filter((entry) => entry.key === key)
 }
 
-/** The words of a key whose values are lists with commas. */
+/** The items of a key whose values are comma-separated lists. */
 export function listOf(section: Section, key: string): string[] {
   return entriesOf(section, key)
     .flatMap((entry) => entry.value.split(',').map((part) => part.trim()))
     .filter((part) => part !== '')
 }
 
-/** Fluent Bit's words for true; all others are false. */
+/** Fluent Bit's words for true; all other words mean false. */
 export function isOn(value: string | undefined, byDefault: boolean): boolean {
   return value === undefined ? byDefault : /^(on|true|yes|1)$/i.test(value)
 }

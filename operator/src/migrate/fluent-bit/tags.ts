@@ -1,16 +1,16 @@
-// Tags of records. Events have no tags: which sections take them is decided here, by samples of the tags that an input gives. A pattern
-// that chooses some of them becomes a filter on the tag, which a program puts together from the file of the record or the names of its pod.
+// Tags of records. Events have no tags, so the converter decides which sections match, with samples of the tags that an input produces. A
+// pattern that matches only some of them becomes a filter on the tag, which a program builds from the file of the record or its pod.
 
 import { textLiteral } from '@penstock/agent/config'
 import { lastValue, listOf, type Section } from './sections.ts'
 import { globPattern, pattern } from './text.ts'
 
 export interface Tag {
-  /** As it is written, with what records decide in it. */
+  /** The tag as written, with placeholders for parts that depend on the record. */
   readonly text: string
-  /** Tags of records, as unlike each other as can be; one if all records have it. */
+  /** Example tags that differ as much as possible; a single one if all records have the same tag. */
   readonly samples: readonly string[]
-  /** Lines that set the variable `tag`; undefined if a program cannot know the tag. */
+  /** Lines that set the variable `tag`; undefined if a program cannot determine the tag. */
   readonly program: readonly string[] | undefined
 }
 
@@ -20,13 +20,13 @@ const fixedTag = (text: string): Tag => ({
   program: [`tag = ${textLiteral(text)}`],
 })
 
-/** An expression for the path of the log of a pod, as the kubelet links it. */
+/** An expression for the path of a pod's log under which the kubelet links it. */
 export const podLogPath = (root: '.' | '%') =>
   `"/var/log/containers/" + (string(${root}orchestrator.pod_name) ?? "") + "_" + (string(${root}orchestrator.pod_namespace) ?? "") + "_" + (string(${root}orchestrator.container_name) ?? "") + "-" + replace(string(${root}orchestrator.container_id) ?? "", r'^.*://', "") + ".log"`
 
 const names = ['a-1_b_c-0123456789abcdef', 'zz-9_yy_xx-fedcba9876543210']
 
-/** Whether tags of an input hold the path of the file. */
+/** Whether the tags of an input contain the path of the file. */
 export const isOfFile = (section: Section) =>
   (lastValue(section, 'tag') ?? '').includes('*') || lastValue(section, 'tag_regex') !== undefined
 
@@ -53,7 +53,7 @@ function ofPath(text: string, files: readonly string[], path: string): Tag {
 
 const literal = (text: string) => (text === '' ? [] : [textLiteral(text)])
 
-/** A tag with `<name>` for what an expression finds in the path. */
+/** A tag with the placeholder `<name>` for a group of an expression that matches the path. */
 function ofRegex(text: string, files: readonly string[], path: string, regex: string): Tag {
   const like = new RegExp(rubyLike(regex))
   const samples = files.map((file) => {
@@ -72,7 +72,7 @@ function ofRegex(text: string, files: readonly string[], path: string, regex: st
 
 export type Taken = 'all' | 'some' | 'none'
 
-/** Which records of a tag a filter or an output takes. */
+/** Whether a filter or an output matches all, some or none of the records of a tag. */
 export function takenBy(section: Section, tag: Tag): Taken {
   const match = lastValue(section, 'match')
   const regex = lastValue(section, 'match_regex')
@@ -82,7 +82,7 @@ export function takenBy(section: Section, tag: Tag): Taken {
   if (taken === tag.samples.length) return 'all'
   if (tag.samples.length === 1) return 'none'
   if (taken > 0 || match === undefined) return 'some'
-  // A pattern with another beginning takes none of them; otherwise it may take some.
+  // A pattern with another prefix matches none of them; otherwise it may match some.
   const fixed = sharedStart(tag.samples)
   const start = match.split('*')[0] ?? ''
   return start.startsWith(fixed) || fixed.startsWith(start) ? 'some' : 'none'
@@ -102,7 +102,7 @@ export function tagTest(section: Section): string {
   return `is_object(parse_grok(tag, ${pattern(regex)}) ?? null)`
 }
 
-/** An expression of Ruby as one of JavaScript, as far as expressions on tags go. */
+/** Converts a Ruby expression to JavaScript, as far as tags need it. */
 function rubyLike(text: string): string {
   const plain = text
     .replace(/^\/(.*)\/[a-z]*$/s, '$1')
@@ -113,7 +113,7 @@ function rubyLike(text: string): string {
     new RegExp(plain)
     return plain
   } catch {
-    // An expression that is not valid here chooses none of the samples, and the program of its filter is a gap.
+    // An invalid expression matches no sample, and the program of its filter becomes a gap.
     return '(?!)'
   }
 }

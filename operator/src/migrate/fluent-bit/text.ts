@@ -1,9 +1,9 @@
-// Pieces of programs for values of Fluent Bit: texts, fields, record accessors, regular expressions in Ruby's dialect.
+// Parts of programs for Fluent Bit values: texts, fields, record accessors, regular expressions in Ruby's dialect.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isYamlLike } from '../inner.ts'
 
-/** `$a['b']['c']` or a plain name as the names of fields; undefined if it is neither. */
+/** Parses `$a['b']['c']` or a plain name to field names; undefined if it is neither. */
 export function accessor(text: string): readonly string[] | undefined {
   if (!text.startsWith('$')) return text === '' ? undefined : [text]
   const found = /^\$([^[\].\s$]+)((?:\[(?:'[^']*'|"[^"]*")\])*)$/.exec(text)
@@ -11,10 +11,10 @@ export function accessor(text: string): readonly string[] | undefined {
   return [found[1], ...[...(found[2] ?? '').matchAll(/\[['"]([^'"]*)['"]\]/g)].map((part) => part[1] ?? '')]
 }
 
-/** A variable that every process of a pod has. */
+/** A variable that every process in a pod has. */
 export const hostVariable = '$'.concat('{HOSTNAME}')
 
-/** A text that a record gets, as an expression. */
+/** A text as an expression that computes it. */
 export function textOf(text: string): string {
   const parts = text.split(hostVariable).map((part) => (part === '' ? '' : textLiteral(part)))
   const all = parts.flatMap((part, index) => [...(index === 0 ? [] : ['(get_hostname() ?? "")']), part])
@@ -35,7 +35,7 @@ export function pattern(text: string): string {
   return `s'${whole.replaceAll("'", '\\x27').replaceAll('%{', '%\\{')}'`
 }
 
-/** A test of a field: Fluent Bit matches texts alone. */
+/** A test of a field. Fluent Bit matches only texts. */
 export function matches(path: readonly string[], regex: string): string {
   const at = fieldLiteral(path)
   return `(is_string(${at}) && is_object(parse_grok(string(${at}) ?? "", ${pattern(regex)}) ?? null))`
@@ -49,7 +49,7 @@ export function globPattern(glob: string): string {
   return `^${escaped}$`
 }
 
-/** Words of a value; a word in quotes may contain white space. */
+/** Splits a value into words. A word in quotes may contain white space. */
 export function words(text: string): string[] {
   return [...text.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map((found) => found[1] ?? found[2] ?? '')
 }
@@ -61,7 +61,7 @@ export function isClassic(text: string): boolean {
       text,
     ) &&
     !isYamlLike(text) &&
-    // Fluentd includes files by the same word.
+    // Fluentd uses the same statement to include files.
     !/^\s*<(?:source|match|filter|label|system)\b[^>]*>\s*$/m.test(text)
   )
 }

@@ -1,5 +1,5 @@
-// Fluent Bit's own run on recorded lines: inputs of files read the sample from its beginning, the output prints JSON, and filters that ask
-// other machines are left out. The configuration is written in the classic syntax, with all that it includes.
+// Runs Fluent Bit on recorded lines: file inputs read the sample from its beginning, the output prints JSON, and filters that send requests
+// are left out. The configuration is written in the classic syntax, with all included files.
 
 import { PenstockError } from '@penstock/agent/errors'
 import type { NamedText } from '../draft.ts'
@@ -10,10 +10,10 @@ import { shipped } from './parsers.ts'
 import { load } from './read.ts'
 import { type Entry, lastValue, type Section } from './sections.ts'
 
-/** Filters that ask the API server or another service. */
+/** Filters that send requests to the API server or another service. */
 const asking: ReadonlySet<string> = new Set(['kubernetes', 'aws', 'ecs', 'nightfall'])
 
-/** Options of `tail` that the trial sets, or that are about other files. */
+/** Options of `tail` that the trial sets itself, or that concern other files. */
 const ofFiles = /^(?:path|exclude_path|db(?:\..*)?|storage\..*|read_from_head|ignore_older|exit_on_eof)$/
 
 export async function fluentBitTrial({ files, included, sample, sink, folder }: TrialRequest): Promise<Trial> {
@@ -23,7 +23,7 @@ export async function fluentBitTrial({ files, included, sample, sink, folder }: 
   if (chosen === undefined) {
     throw new PenstockError(
       'PEN_USAGE',
-      `The configuration has no output that became \`${sink}\`. Give the events of the old agent by \`--against OUTPUT\`.`,
+      `The configuration has no output that became \`${sink}\`. Pass the events of the old agent with \`--against OUTPUT\`.`,
     )
   }
   const leftOut: string[] = []
@@ -44,7 +44,7 @@ export async function fluentBitTrial({ files, included, sample, sink, folder }: 
     )
   }
   const filters = ofKind('filter').filter((section) => isKept(section, !asking.has(pluginOf(section))))
-  // Outputs that write JSON write the time, too.
+  // Outputs that write JSON also write the time.
   const dates = chosen.entries.filter(({ key }) => key.startsWith('json_date_'))
   const isJson = ['stdout', 'http', 'file'].includes(pluginOf(chosen))
   const matches = chosen.entries.filter(({ key }) => key === 'match' || key === 'match_regex')
@@ -76,7 +76,7 @@ export async function fluentBitTrial({ files, included, sample, sink, folder }: 
   return { files: texts, words: ['--quiet', '--config', `${folder}/fluent-bit.conf`], leftOut }
 }
 
-/** The sample of a pod is as containerd writes it. */
+/** The sample of a pod is in the format of containerd. */
 function ofPods({ key, value, ...place }: Entry): Entry {
   const isRuntime = key === 'parser' && /^(?:docker|containerd)$/i.test(value)
   return { ...place, key, value: isRuntime ? 'cri' : value }
@@ -95,7 +95,7 @@ const runtime: Section = {
   }).map(([key, value]) => ({ ...place, key, value })),
 }
 
-/** Parsers of the file that ships with Fluent Bit, except those that the configuration defines. */
+/** Parsers from the file that Fluent Bit ships, except those that the configuration defines. */
 function shippedParsers(own: readonly Section[]): readonly Section[] {
   const names = new Set(own.map((section) => lastValue(section, 'name')))
   return [runtime, ...shipped.values()].filter((section) => !names.has(lastValue(section, 'name')))
@@ -106,7 +106,7 @@ function written(kind: string, entries: readonly Pick<Entry, 'key' | 'value'>[])
     if (!value.includes('\n')) return `    ${key} ${value}\n`
     throw new PenstockError(
       'PEN_USAGE',
-      `The option \`${key}\` has several lines, which the classic syntax cannot hold. Give the events of the old agent by \`--against OUTPUT\`.`,
+      `The option \`${key}\` has several lines, which the classic syntax does not allow. Pass the events of the old agent with \`--against OUTPUT\`.`,
     )
   })
   return `[${kind}]\n${lines.join('')}`

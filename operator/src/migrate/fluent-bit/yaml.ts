@@ -1,5 +1,5 @@
-// Fluent Bit's YAML syntax: lists of plugins below `pipeline`, and lists of parsers beside it. Each item becomes a section, each value
-// an entry; a list is a key that occurs several times, as in the classic syntax.
+// Fluent Bit's YAML syntax: lists of plugins in `pipeline`, and top-level lists of parsers. Each item becomes a section, and each value an
+// entry. A list becomes a repeated key, as in the classic syntax.
 
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
 import type { Entry, Place, Section, SectionFile, Unread } from './sections.ts'
@@ -31,14 +31,14 @@ export function readYaml(text: string, file: string): SectionFile {
     const place = placeOf(node)
     if (isSeq(node)) return node.items.flatMap((item) => entriesAt(key, item))
     if (isMap(node)) {
-      // A rule of a multiline parser; in the classic syntax it is one line of three quoted words.
+      // A rule of a multiline parser. The classic syntax writes it as one line of three quoted words.
       const { state, regex, next_state: next } = node.toJSON() as Record<string, unknown>
       if (state !== undefined && regex !== undefined)
         return [{ ...place, key: 'rule', value: `"${state}" "${regex}" "${next}"` }]
-      // A group of options: the classic syntax joins their names by a period.
+      // A group of options. The classic syntax joins the names with a period.
       return pairsOf(node).flatMap(([below, value]) => entriesAt(`${key}.${below}`, value))
     }
-    // Fluent Bit takes the text as it is written: `null` is a plugin.
+    // Fluent Bit uses the text as written: `null` is a plugin.
     const value = isScalar(node) ? (node.value ?? node.source) : node
     return [{ ...place, key, value: value === null || value === undefined ? '' : String(value) }]
   }
@@ -73,7 +73,7 @@ export function readYaml(text: string, file: string): SectionFile {
     if (key === 'pipeline') {
       for (const [part, plugins, partAt] of pairsOf(value)) {
         const kind = Object.hasOwn(pipelineLists, part) ? pipelineLists[part] : undefined
-        if (kind === undefined) unread.push({ ...placeOf(partAt), reason: `\`pipeline.${part}\` is not read` })
+        if (kind === undefined) unread.push({ ...placeOf(partAt), reason: `\`pipeline.${part}\` is unknown` })
         else for (const plugin of itemsOf(plugins)) addSection(kind, plugin)
       }
     } else if (key === 'env') {
@@ -81,7 +81,7 @@ export function readYaml(text: string, file: string): SectionFile {
     } else if (key === 'includes') includes.push(...entriesAt('include', value))
     else if (key === 'service') addSection('service', value)
     else if (list !== undefined) for (const item of itemsOf(value)) addSection(list, item)
-    else unread.push({ ...placeOf(at), reason: `\`${key}\` is not read` })
+    else unread.push({ ...placeOf(at), reason: `\`${key}\` is unknown` })
   }
   return { sections, variables, includes, unread }
 }

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
-// The output of converted configurations of Fluentd for an event, their gaps, and how files are read.
+// Converted Fluentd configurations: the output for an event, gaps, and the reading of files.
 
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
@@ -53,7 +53,7 @@ test.each([
     expected: { log: 'x', stream: 'stdout' },
   },
   {
-    name: 'facts about the pod',
+    name: 'pod metadata',
     text: pods + filter('kubernetes_metadata', 'de_dot true'),
     event: line('x'),
     expected: {
@@ -62,7 +62,7 @@ test.each([
     },
   },
   {
-    name: 'values are those of the record as it came',
+    name: 'values come from the incoming record',
     text:
       files +
       filter(
@@ -82,7 +82,7 @@ test.each([
     expected: { a: 'two', b: 1, t: 'app.log', p: 'log-x', l: 'info', u: 'DEEP' },
   },
   {
-    name: 'operators and methods of Ruby',
+    name: 'Ruby operators and methods',
     text:
       files +
       filter(
@@ -123,7 +123,7 @@ test.each([
     expected: undefined,
   },
   {
-    name: 'labels of Loki leave the line, which has keys and values',
+    name: 'Loki labels are removed from the line, which has keys and values',
     text: `${files}<match **>\n  @type loki\n  url http://loki\n  <label>\n    level\n  </label>\n</match>\n`,
     event: { message: '{"level":"warn","a":"b c","n":1,"q":"x\\"y"}', timestamp: time },
     expected: { message: 'a="b c" n=1 q=x\\"y', level: 'warn' },
@@ -135,7 +135,7 @@ test.each([
     expected: { host: 'web', event: { a: 1 }, fields: { pod: 'p', ns: 'shop' } },
   },
   {
-    name: 'a field of the time',
+    name: 'a field for the time',
     text: files.replace(
       '@type json',
       '@type json\n    time_key at\n    time_type string\n    time_format %Y-%m-%d %H:%M:%S',
@@ -169,13 +169,13 @@ test.each([
     expected: { a: 1, in_code: 200, in_rest: 'OK' },
   },
   {
-    name: 'what a strict parser does not match is left out',
+    name: 'a strict parser drops lines that do not match',
     text: files + filter('parser', 'key_name log', '<parse>', '  @type json', '</parse>'),
     event: { message: '{"log":"no JSON"}', timestamp: time },
     expected: undefined,
   },
   {
-    name: 'what a lenient parser does not match stays',
+    name: 'a lenient parser keeps lines that do not match',
     text:
       files +
       filter(
@@ -191,7 +191,7 @@ test.each([
     expected: { log: 'no JSON' },
   },
   {
-    name: 'grep takes numbers as texts',
+    name: 'grep reads numbers as texts',
     text:
       files +
       filter(
@@ -209,7 +209,7 @@ test.each([
     expected: { code: 204 },
   },
   {
-    name: 'grep leaves out',
+    name: 'grep drops',
     text: files + filter('grep', 'exclude1 code ^2'),
     event: { message: '{"code":204}', timestamp: time },
     expected: undefined,
@@ -239,7 +239,7 @@ test.each([
   expect(await lint(document.toString())).toEqual([])
 })
 
-test('files that are included stand where they are included, and those that are missing are gaps', () => {
+test('included files are inserted at the include statement, and missing files are gaps', () => {
   const draft = new Draft()
   const others: Readonly<Record<string, string>> = { 'conf.d/*.conf': filter('grep', 'regexp1 a b') }
   const included = (path: string) => (others[path] === undefined ? [] : [{ file: path, text: others[path] }])
@@ -252,7 +252,7 @@ test('files that are included stand where they are included, and those that are 
   expect(draft.document({ name: 'a' }).toString()).toContain('grep-filter')
 })
 
-test('values go over lines, and hold quotes, brackets and signs of comments', () => {
+test('values can span lines, and contain quotes, brackets and comment characters', () => {
   const { parts, remarks } = readFluentd(
     `<match a{b,c}.**> # why
   @type http
@@ -285,9 +285,9 @@ lines \\"quoted\\" # no comment"
 
 test.each([
   ['<source>\n  @type tail\n', '`</source>` is missing'],
-  ['</source>\n', 'no such element is open here'],
-  ['path /x\n', 'a parameter stands outside of all elements'],
-])('what cannot be read is a gap: %j', (text, reason) => {
+  ['</source>\n', 'there is no open element with this name'],
+  ['path /x\n', 'a parameter is outside of all elements'],
+])('invalid text is a gap: %j', (text, reason) => {
   expect(readFluentd(text, 'f').remarks.map((remark) => remark.reason)).toEqual([reason])
 })
 
@@ -308,7 +308,7 @@ test.each([
   expect(matchOf({ text, isOfPods: true }, pattern)).toBe(match)
 })
 
-test('gaps name the file, the line, the reason and what to do', () => {
+test('gaps contain the file, the line, the reason and the action to take', () => {
   const { gaps } = convert(`<source>
   @type forward
 </source>
@@ -325,11 +325,11 @@ test('gaps name the file, the line, the reason and what to do', () => {
 </match>
 `)
   expect(gaps.map(({ line, subject, reason }) => `${line} ${subject}: ${reason}`)).toEqual([
-    '1 source forward: there is no source that listens for it',
-    '4 filter lua_like: the plugin is not known',
+    '1 source forward: there is no source that listens for this protocol',
+    '4 filter lua_like: the plugin is unknown',
     '10 http: odd_option: the option `odd_option` has no counterpart',
-    '7 http: http://a/${tag_parts[1]}: the address holds parts of tags',
-    '12 match never: no source has a tag that reaches it',
+    '7 http: http://a/${tag_parts[1]}: the address contains parts of tags',
+    '12 match never: the tag of no source reaches it',
   ])
 })
 
@@ -347,7 +347,7 @@ test.each([
     { start_pattern: '(?m)^a', condition_pattern: '(?m)^ ', mode: 'continue_through', timeout_ms: 5000 },
     [],
   ],
-])('lines are joined by %j', async (lines, multiline, subjects) => {
+])('the source joins lines with %j', async (lines, multiline, subjects) => {
   const { document, resource, gaps } = convert(`${files}${filter('concat', 'key log', lines)}${end}`)
   expect(gaps.map(({ subject }) => subject)).toEqual(subjects)
   expect(resource.spec.sources[0].config.multiline).toEqual(multiline)
@@ -359,7 +359,7 @@ test.each([
   ['python', '  File', true],
   ['all', 'goroutine 1 [running]:', true],
   ['ruby', 'at a.b', false],
-])('detect_exceptions of %s continues by the rules of the plugin', (name, line, isMet) => {
+])('detect_exceptions for %s uses the rules of the plugin', (name, line, isMet) => {
   const { resource, gaps } = convert(
     `${files}<match app.log>\n  @type detect_exceptions\n  languages ${name}\n  @label @OUT\n</match>\n<label @OUT>\n  <match **>\n    @type null\n  </match>\n</label>\n`,
   )

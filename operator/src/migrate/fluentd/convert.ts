@@ -1,5 +1,5 @@
-// A Fluentd configuration to a Pipeline. Events take the way that their tags have through Fluentd: the filters of a label in their order, up
-// to the first match that takes them. Copies, labels and new tags are followed here.
+// Converts a Fluentd configuration to a Pipeline. Follows events through Fluentd by their tags: the filters of a label in order, up to the
+// first element that matches, and from there through copies, labels and new tags.
 
 import { fieldLiteral } from '@penstock/agent/config'
 import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
@@ -19,26 +19,26 @@ import { recordPath } from './ruby.ts'
 import type { Element } from './syntax.ts'
 import { isKnown, matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
 
-/** How often events may get a new tag or label. */
+/** Maximum number of times that events may get a new tag or label. */
 const maxHops = 8
 
-/** Matches that lead events on. */
+/** Matches that pass events on. */
 export const flows: readonly Described[] = [
   {
     name: 'copy',
     becomes: 'the sinks of its stores read the same transforms',
-    options: { copy_mode: 'events are never shared where they are changed' },
+    options: { copy_mode: 'stores never share events that one of them changes' },
   },
-  { name: 'relabel', becomes: 'the filters and matches of the label follow', options: {} },
+  { name: 'relabel', becomes: 'the filters and matches of the label', options: {} },
   {
     name: 'rewrite_tag_filter',
-    becomes: 'a filter transform for each rule, from which a branch begins with the filters and matches of the new tag',
+    becomes: 'a filter transform for each rule, which begins a branch with the filters and matches of the new tag',
     options: {
-      rule: 'the condition of a branch; the first that matches counts',
-      capitalize_regex_backreference: 'tags of events are no part of them',
-      hostname_command: 'tags of events are no part of them',
-      remove_tag_prefix: 'tags of events are no part of them',
-      emit_mode: 'events go on one by one',
+      rule: 'the condition of a branch; the first rule that matches wins',
+      capitalize_regex_backreference: 'events have no tags',
+      hostname_command: 'events have no tags',
+      remove_tag_prefix: 'events have no tags',
+      emit_mode: 'the agent passes events on in its own batches',
     },
   },
   {
@@ -46,42 +46,42 @@ export const flows: readonly Described[] = [
     becomes: '`multiline` of the source',
     options: {
       languages: '`preset`',
-      remove_tag_prefix: 'the tag afterwards',
-      multiline_flush_interval: 'the time of the preset counts',
-      message: 'the line of the source',
-      stream: 'lines of one stream are joined',
+      remove_tag_prefix: 'the tag after the step',
+      multiline_flush_interval: 'the timeout of the preset applies',
+      message: 'the source joins the line itself',
+      stream: 'the source joins lines of one stream',
       max_bytes: '`max_merged_line_bytes` of the source',
-      max_lines: 'the size counts',
-      match_tag: 'the tag stays',
-      force_line_breaks: 'lines are joined by newlines',
+      max_lines: 'the limit in bytes applies',
+      match_tag: 'the tag stays the same',
+      force_line_breaks: 'joined lines are separated by line feeds',
     },
   },
   {
     name: 'concat',
     becomes: '`multiline` of the source',
     options: {
-      key: 'the line of the source',
+      key: 'the source joins the line itself',
       multiline_start_regexp: '`start`',
       continuous_line_regexp: '`condition`',
-      multiline_end_regexp: 'a gap, unless it finds the ends of lines that Docker has cut',
-      stream_identity_key: 'lines of one container are joined',
+      multiline_end_regexp: 'a gap, unless it detects lines that Docker has split',
+      stream_identity_key: 'the source joins lines of one container',
       flush_interval: '`timeoutMs`',
-      timeout_label: 'events go on in any case',
-      separator: 'lines are joined by newlines',
-      partial_key: 'the source joins parts by itself',
-      partial_value: 'the source joins parts by itself',
-      use_partial_metadata: 'the source joins parts by itself',
-      use_partial_cri_logtag: 'the source joins parts by itself',
-      partial_cri_logtag_key: 'the source joins parts by itself',
-      partial_cri_stream_key: 'the source joins parts by itself',
-      keep_partial_metadata: 'the source joins parts by itself',
-      keep_partial_key: 'the source joins parts by itself',
-      use_first_timestamp: 'an event has the time of its first line',
+      timeout_label: 'events continue in any case',
+      separator: 'joined lines are separated by line feeds',
+      partial_key: 'the source joins partial lines itself',
+      partial_value: 'the source joins partial lines itself',
+      use_partial_metadata: 'the source joins partial lines itself',
+      use_partial_cri_logtag: 'the source joins partial lines itself',
+      partial_cri_logtag_key: 'the source joins partial lines itself',
+      partial_cri_stream_key: 'the source joins partial lines itself',
+      keep_partial_metadata: 'the source joins partial lines itself',
+      keep_partial_key: 'the source joins partial lines itself',
+      use_first_timestamp: 'an event gets the time of its first line',
     },
   },
 ]
 
-/** Reads the files of one configuration, with those that they include, into a draft. */
+/** Reads the files of one configuration, and the files they include, into a draft. */
 export function convertFluentd(files: readonly NamedText[], included: Included, draft: Draft): void {
   const elements = elementsIn(
     files.filter((file) => !holdsResources(file)),
@@ -91,14 +91,14 @@ export function convertFluentd(files: readonly NamedText[], included: Included, 
   new Conversion(draft, [...elements, ...elementsOf(files.filter(holdsResources), draft)], files[0]?.file ?? '').run()
 }
 
-/** Events on their way: the transforms that they come from, and their tag. */
+/** Events at a point of the graph: the transforms that they come from, and their tag. */
 interface Flow {
   readonly heads: readonly string[]
   readonly tag: Tag
   readonly hops: number
 }
 
-/** The events that arrive at a sink, by their tags. */
+/** The events that arrive at a sink, by tag. */
 interface Arrival {
   readonly heads: string[]
   readonly tag: Tag
@@ -106,7 +106,7 @@ interface Arrival {
 
 class Conversion {
   readonly #draft: Draft
-  /** For parts without a place. */
+  /** The place of gaps that belong to no line. */
   readonly #start: Place
   readonly #context: Context
   readonly #gaps: Gap[]
@@ -137,8 +137,8 @@ class Conversion {
         this.#context.gap(
           element,
           `<${element.name}>`,
-          'the element is not known',
-          'Leave it out, or add transforms for it.',
+          'the element is unknown',
+          'Remove it, or add transforms for it.',
         )
       }
     }
@@ -183,7 +183,7 @@ class Conversion {
         file: section.file,
         line: section.line,
         subject: `source ${section.type}`,
-        reason: 'it shows Fluentd itself',
+        reason: 'it exposes Fluentd itself',
         nearest: replacement,
         isReplaced: true,
       })
@@ -220,7 +220,7 @@ class Conversion {
     return { head, tag, label }
   }
 
-  /** How the lines of a source are joined by what its events meet. */
+  /** The multiline rules of a source, from the elements that its events reach. */
   #joining(tag: Tag, label: string): Joined | undefined {
     let current = tag
     for (const section of this.#labels.get(label) ?? []) {
@@ -243,8 +243,8 @@ class Conversion {
           this.#context.gap(
             section,
             'concat',
-            'lines are joined only from a first line on',
-            'Give `multiline.custom` to the source.',
+            'a source needs a pattern for the first line of a message',
+            'Set `multiline.custom` of the source.',
           )
       }
       if (section.kind === 'match') {
@@ -260,17 +260,17 @@ class Conversion {
     return undefined
   }
 
-  /** Lines that begin with a pattern, with those behind them that another one matches. */
+  /** Joins a line that matches one pattern with following lines that match another pattern. */
   #continued(start: string, further: string, section: Plugged): Joined | undefined {
     const machine = { starts: [bare(start)], others: [bare(further)], isExact: true, timeoutMs: 5000 }
     const joined = joinedBy([machine])
     const problem = problemOf(machine)
     if (problem === undefined) return joined
-    this.#context.gap(section, 'concat', problem, 'Give `multiline.custom` to the source.')
+    this.#context.gap(section, 'concat', problem, 'Set `multiline.custom` of the source.')
     return undefined
   }
 
-  /** Sends events through the filters of a label, up to the match that takes them. */
+  /** Passes events through the filters of a label, up to the first match. */
   #follow(start: Flow, label: string): void {
     let flow = start
     for (const section of this.#labels.get(label) ?? []) {
@@ -291,17 +291,17 @@ class Conversion {
         flow = { ...flow, heads: parts.rest }
       } else flow = { ...flow, heads: [...this.#filtered(section, { ...flow, heads: parts.taken }), ...parts.rest] }
     }
-    // Events that no match takes are discarded, with a warning in Fluentd's log.
+    // Fluentd discards events without a match, and logs a warning.
   }
 
-  /** Events whose tags a pattern takes, and the others; undefined if tags cannot be known. */
+  /** Splits events into those whose tags match a pattern and the others; undefined if the tags are unknown. */
   #divided(section: Plugged, { heads, tag }: Flow): { readonly taken: string[]; readonly rest: string[] } | undefined {
     if (!isKnown(tag)) {
       this.#context.gap(
         section,
         `<${section.kind} ${section.pattern}>`,
-        `the pattern chooses some of the tags \`${tag.text}\`, and events have no tags`,
-        'Give the step a condition by fields, or read these files by a source of their own.',
+        `the pattern matches some of the tags \`${tag.text}\`, and events have no tags`,
+        'Add a condition on fields to the step, or read these files with a separate source.',
       )
       return undefined
     }
@@ -341,8 +341,8 @@ class Conversion {
       this.#context.gap(
         section,
         `match ${section.type}`,
-        `events would get a new tag or label more than ${maxHops} times`,
-        'Look whether rules match the tags that they give.',
+        `events would change their tag or label more than ${maxHops} times`,
+        'Check whether rules match the tags that they set.',
       )
       return
     }
@@ -354,7 +354,7 @@ class Conversion {
       for (const store of stores) this.#take(this.#section(store), next, label)
     } else if (section.type === 'relabel') {
       const wanted = lastValue(section, '@label') ?? ''
-      // The chart of the project has this label in a file of its own, and discards what it gets.
+      // The official chart defines this label in a separate file, and discards the events.
       if (!this.#labels.has(wanted) && wanted !== '@FLUENT_LOG')
         this.#context.gap(section, `relabel ${wanted}`, 'there is no such label', 'Add the label, or a sink.')
       this.#follow(next, wanted)
@@ -375,16 +375,16 @@ class Conversion {
     }
   }
 
-  /** Reports the options without a counterpart of a section that only leads events on; events may come to it several times. */
+  /** Reports the options without a counterpart of a section that only passes events on. Events may reach the section several times. */
   #reportFlow(section: Plugged): void {
     const flow = flows.find(({ name }) => name === section.type)
     if (flow === undefined || this.#reportedFlows.has(section)) return
     this.#reportedFlows.add(section)
-    const options = { ...common, '@label': 'the label that follows', ...flow.options }
+    const options = { ...common, '@label': 'the next label', ...flow.options }
     this.#context.reportOptions(section, { name: flow.name, options, itself: { ...always, ...flow.itself } })
   }
 
-  /** Events that keep their tag would meet the same match again. */
+  /** Events that keep their tag would reach the same match again. */
   #followAfter(section: Plugged, flow: Flow, label: string): void {
     const all = this.#labels.get(label) ?? []
     const rest = all.slice(all.indexOf(section) + 1)
@@ -405,8 +405,8 @@ class Conversion {
         this.#context.gap(
           rule,
           'rewrite_tag_filter: rule',
-          'the rule is not a field, an expression and a tag',
-          'Write the branch as a filter transform, and name it in the inputs of its sinks.',
+          'a rule must be a field, an expression and a tag',
+          'Rewrite the branch as a filter transform, and name it in the inputs of its sinks.',
         )
         continue
       }
@@ -423,7 +423,7 @@ class Conversion {
     }
   }
 
-  /** Heads whose events have one tag, or keep theirs in `%tag` where the sink reads it. */
+  /** Heads whose events have one tag; if the sink uses different tags, transforms first store them in `%tag`. */
   #tagged(section: Plugged, arrivals: readonly Arrival[]): { readonly heads: string[]; readonly tag: Tag | undefined } {
     const heads = arrivals.flatMap((arrival) => arrival.heads)
     const [first] = arrivals
@@ -449,8 +449,8 @@ class Conversion {
       this.#context.replaced(
         section,
         `secondary ${secondary}`,
-        'it takes what cannot be delivered when retries end; those of the sink do not end, so lines wait in their files',
-        'Leave `request.retry_attempts` out, as it is.',
+        'it receives events whose retries have failed; the sink retries forever, so lines wait in their files',
+        'Do not set `request.retry_attempts`.',
       )
     }
     if (plugin === undefined) {
@@ -486,7 +486,7 @@ class Conversion {
     return undefined
   }
 
-  /** Sinks take variables as secrets; a program cannot. Options that are left out need none. */
+  /** Sinks read variables as secrets, but programs cannot. Options that are left out need no value. */
   #reportVariables(section: Plugged, plugins: readonly Described[]): void {
     const itself = plugins.find(({ name }) => name === section.type)?.itself ?? {}
     for (const entry of section.entries) {
@@ -496,13 +496,13 @@ class Conversion {
           entry,
           whole,
           `a resource is literal text, and the variable \`${name}\` has no value here`,
-          'Write the value in its place, or set the field from `.kubernetes`.',
+          'Replace it with its value, or set the field from `.kubernetes`.',
         )
       }
     }
   }
 
-  /** Matches that no events reach. */
+  /** Reports matches that no events reach. */
   #reportUnreached(): void {
     for (const section of this.#sections.values()) {
       if (section.kind !== 'match' || this.#arrivals.has(section)) continue
@@ -510,14 +510,19 @@ class Conversion {
       if (this.#labels.get('@FLUENT_LOG')?.includes(section)) continue
       if (this.#labels.get('@ERROR')?.includes(section) && ['null', 'stdout', 'file'].includes(section.type)) {
         const nearest = 'See the metrics of discarded events, and the log of the agent.'
-        this.#context.replaced(section, 'label @ERROR', 'what a step or a sink refuses is counted and logged', nearest)
+        this.#context.replaced(
+          section,
+          'label @ERROR',
+          'the agent counts and logs events that a step or a sink rejects',
+          nearest,
+        )
         continue
       }
       this.#context.gap(
         section,
         `match ${section.pattern}`,
-        'no source has a tag that reaches it',
-        'The output is left out, as it receives nothing.',
+        'the tag of no source reaches it',
+        'The output is left out, because it receives nothing.',
       )
     }
   }
@@ -537,7 +542,7 @@ class Conversion {
       this.#context.gap(
         place,
         'matches',
-        'the configuration has no match that receives anything',
+        'no match of the configuration receives events',
         'Replace the sink `discarded`.',
       )
       this.#draft.add('sinks', 'discarded', {

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
-// Configurations in the shapes that people run: sources, filters and outputs in combinations. Each gives a Pipeline that passes lint, and
-// whatever has no counterpart is a gap with its place.
+// Common configurations: combinations of sources, filters and outputs. All become Pipelines that pass lint, and parts without a counterpart
+// become gaps with line numbers.
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
@@ -11,7 +11,7 @@ import { convertFluentd } from './convert.ts'
 interface Part {
   readonly about: string
   readonly text: string
-  /** Whether everything of it has a counterpart. */
+  /** Whether all parts have a counterpart. */
   readonly whole: boolean
 }
 
@@ -408,7 +408,7 @@ const ends: readonly Part[] = [
 const system =
   '# Of the daemon set.\n<label @FLUENT_LOG>\n  <match fluent.**>\n    @type null\n  </match>\n</label>\n<system>\n  log_level warn\n</system>\n'
 
-/** Each chain with several sources and ends, so every part appears several times. */
+/** Each chain with several sources and destinations, so that all parts occur several times. */
 const cases = chains.flatMap((chain, at) =>
   Array.from({ length: 6 }, (_, step) => {
     const source = sources[(at + 2 * step) % sources.length] as Part
@@ -421,7 +421,7 @@ const cases = chains.flatMap((chain, at) =>
   }),
 )
 
-test('the corpus has the size that it is meant to have', () => {
+test('the corpus has the expected size', () => {
   expect(cases.length).toBeGreaterThanOrEqual(60)
   expect(new Set(cases.map(({ text }) => text)).size).toBe(cases.length)
 })
@@ -443,7 +443,7 @@ test.each(cases)('$name', async ({ text, whole }) => {
   expect(await lint(document.toString())).toEqual([])
 })
 
-test('mistakes give an output that passes lint, and gaps with places', async () => {
+test('configurations with mistakes give an output that passes lint, and gaps with line numbers', async () => {
   for (let seed = 1; seed <= 150; seed++) {
     const text = mutated(cases[seed % cases.length]?.text ?? '', seed)
     const { document, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])

@@ -1,19 +1,19 @@
-// Elements as the sections that mappings read: parameters of elements within are named with the name of the element before them, such as
+// Converts elements to the sections that mappings read. The name of an inner element becomes the prefix of its parameters, as in
 // `parse.@type`.
 
 import { type Entry, lastValue, type Section } from '../fluent-bit/sections.ts'
 import type { Element } from './syntax.ts'
 
-/** An element as a section, with the elements within it. */
+/** An element as a section, with its inner elements. */
 export interface Plugged extends Section {
   readonly element: Element
-  /** The pattern of tags of a filter or a match. */
+  /** The tag pattern of a filter or a match. */
   readonly pattern: string
   /** The value of `@type`. */
   readonly type: string
 }
 
-/** Elements that may occur several times, or that hold plugins: they are read for themselves. */
+/** Elements that can be repeated or that contain plugins. They are read separately. */
 const apart = new Set([
   'store',
   'rule',
@@ -51,17 +51,17 @@ function entriesOf({ parameters, children }: Element, prefix: string): Entry[] {
   ]
 }
 
-/** The elements of this name within another one. */
+/** The inner elements with this name. */
 export function childrenOf(element: Element, name: string): readonly Element[] {
   return element.children.filter((child) => child.name === name)
 }
 
-/** The value of a parameter, the last where there are several. */
+/** The value of a parameter; the last one if there are several. */
 export function parameter(element: Element, key: string): string | undefined {
   return element.parameters.findLast((each) => each.key === key)?.value
 }
 
-/** Words of a list: `a,b`, or JSON. */
+/** The items of a list: `a,b`, or JSON. */
 export function listOf(text: string | undefined): string[] {
   if (text === undefined) return []
   if (text.trim().startsWith('[')) {
@@ -69,7 +69,7 @@ export function listOf(text: string | undefined): string[] {
       const list: unknown = JSON.parse(text)
       if (Array.isArray(list)) return list.map(String)
     } catch {
-      // A list that is no JSON is one of words.
+      // A list that is not JSON is a comma-separated list.
     }
   }
   return text

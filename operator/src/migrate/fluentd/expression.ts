@@ -1,5 +1,5 @@
-// The Ruby of `record_transformer` as expressions: operators, the choice by `?`, and methods of texts. Each node has the kind of its
-// value, as an operation that cannot fail must not be guarded, and one that can fail must be.
+// Converts the Ruby of `record_transformer` to remap expressions: operators, the ternary operator, and string methods. Each node has the
+// kind of its value, because remap requires error handling exactly for operations that can fail.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { pattern } from '../fluent-bit/text.ts'
@@ -7,24 +7,24 @@ import { pattern } from '../fluent-bit/text.ts'
 interface Node {
   readonly text: string
   readonly kind: 'text' | 'integer' | 'boolean' | 'list' | 'any'
-  /** Of a field of the record. */
+  /** The path, for a field of the record. */
   readonly path?: readonly string[]
-  /** Of an expression between slashes. */
+  /** The source, for a regular expression between slashes. */
   readonly regex?: string
 }
 
 export interface RubyValue {
   readonly text: string
-  /** Statements before it. */
+  /** Statements that must run before the expression. */
   readonly before: readonly string[]
-  /** Whether it is surely a text. */
+  /** Whether the value is always a text. */
   readonly isText: boolean
 }
 
 /**
- * @param known expressions for words such as `tag` and `hostname`
- * @param name begins the names of variables
- * @returns undefined for Ruby that is not known
+ * @param known expressions for names such as `tag` and `hostname`
+ * @param name the prefix for names of variables
+ * @returns undefined for unsupported Ruby
  */
 export function rubyValue(
   code: string,
@@ -63,7 +63,7 @@ function tokensOf(code: string): string[] | undefined {
 
 const asText = ({ text, kind }: Node) => {
   if (kind === 'text') return text
-  // The language refuses to catch an error that cannot happen.
+  // Remap rejects error handling for an operation that cannot fail.
   return kind === 'integer' ? `to_string(${text})` : `(to_string(${text}) ?? "")`
 }
 const isTrue = ({ text, kind }: Node) => (kind === 'boolean' ? text : `(${text} != null && ${text} != false)`)
@@ -143,7 +143,7 @@ class Reader {
     return this.#operation(['+', '-'], () => this.#operation(['*'], () => this.#unary()))
   }
 
-  /** Numbers and texts have the same operators in both languages. */
+  /** Operators for numbers and texts, which are the same in both languages. */
   #operation(signs: readonly string[], operand: () => Node): Node {
     let left = operand()
     for (let sign = this.#take(...signs); sign !== undefined; sign = this.#take(...signs)) {
@@ -191,7 +191,7 @@ class Reader {
     }
   }
 
-  /** `a&.b`: nothing is called on nothing. */
+  /** `a&.b`: no call on nil. */
   #unlessNull(node: Node): Node {
     const called = this.#called(node, this.#tokens[this.#at++] ?? '')
     return called.path === undefined
@@ -225,7 +225,7 @@ class Reader {
 const textOf = (token: string) =>
   token.startsWith("'") ? token.slice(1, -1).replace(/\\(['\\])/g, '$1') : (JSON.parse(token) as string)
 
-/** A member by its name or its place. */
+/** A member by name or index. */
 function at(node: Node, key: Node): Node {
   if (node.path !== undefined && key.kind === 'text') {
     const path = [...node.path, JSON.parse(key.text.replace(/\\u\{[^}]*\}|\\[{}]/g, '')) as string]

@@ -1,4 +1,4 @@
-// The files of a Fluentd configuration: what a file holds that is one, and the elements of all with those that they include.
+// The files of a Fluentd configuration: finds configurations within files, and reads all elements, including those of included files.
 
 import type { Gap, Included, NamedText } from '../draft.ts'
 import { type Inner, includedFrom, innerTexts } from '../inner.ts'
@@ -20,7 +20,7 @@ function filesIn(given: NamedText): { readonly mains: readonly NamedText[]; read
   if (!/\.(?:ya?ml|json)$/i.test(given.file)) return { mains: [given], all: [] }
   const all = innerTexts(given, (text) => isElement(text) || /^\s*@include\s/m.test(text))
   if (all.length === 0) return { mains: [given], all }
-  // The main file includes the others; where none does, as in values of the chart, they follow one another.
+  // The main file includes the others. If no file does, as in chart values, they follow one another.
   const patterns = all.flatMap(({ name: from, text }) =>
     [...text.matchAll(/^\s*@include\s+["']?(\S+?)["']?\s*$/gm)].map(([, path = '']) => {
       const pattern = path.split('/').at(-1) ?? path
@@ -31,7 +31,7 @@ function filesIn(given: NamedText): { readonly mains: readonly NamedText[]; read
   return { mains: all.filter(({ name }) => !isIncluded(name)), all }
 }
 
-/** The elements of files, in the order in which Fluentd reads them. A file that cannot be found is a gap. */
+/** The elements of files, in the order in which Fluentd reads them. A missing file becomes a gap. */
 export function elementsIn(files: readonly NamedText[], besides: Included, gaps: Gap[]): Element[] {
   const inner = files.map(filesIn)
   const mains = inner.flatMap((each) => each.mains)
@@ -59,8 +59,8 @@ export function elementsIn(files: readonly NamedText[], besides: Included, gaps:
           file,
           line: part.line,
           subject: `@include ${part.path}`,
-          reason: isPattern ? 'there is no such file beside the configuration' : 'the file cannot be read',
-          nearest: 'Put the file beside the configuration, and convert again.',
+          reason: isPattern ? 'there is no such file next to the configuration' : 'the file cannot be read',
+          nearest: 'Put the file next to the configuration, and convert again.',
           ...(isPattern ? { isReplaced: true } : {}),
         })
       }

@@ -1,5 +1,5 @@
-// Filters of Fluentd as remap and filter transforms. A program works on the record: fields of the event apart from `timestamp`, which is
-// the time that Fluentd keeps beside the record.
+// Converts Fluentd filters to remap and filter transforms. Programs change the record: all fields of the event except `timestamp`, which is
+// the time that Fluentd keeps outside of the record.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
@@ -22,10 +22,10 @@ export interface FilterPlugin {
   readonly build: (section: Plugged, context: Context, gaps: Gap[], tag: Tag | undefined) => readonly Step[]
 }
 
-/** Any text that begins with this is an option, such as `record.env`. */
+/** Prefixes of options with user-defined names, such as `record.env`. */
 export const openOptions = ['record.', 'fields.', 'label.', 'labels.', 'headers.', 'hash_value_field.'] as const
 
-/** Fluentd takes values as texts. */
+/** Fluentd compares values as texts. */
 function matches(path: readonly string[], regex: string): string {
   return `is_object(parse_grok(to_string(${fieldLiteral(path)}) ?? "", ${pattern(regex)}) ?? null)`
 }
@@ -41,14 +41,14 @@ const grep: FilterPlugin = {
   becomes: 'a filter transform',
   options: {
     ...common,
-    regexp: 'events that match stay',
-    exclude: 'events that match go',
+    regexp: 'keeps events that match',
+    exclude: 'drops events that match',
     and: '`&&`',
     or: '`||`',
     ...Object.fromEntries(
       Array.from({ length: 20 }, (_, index) => [
-        [`regexp${index + 1}`, 'events that match stay'],
-        [`exclude${index + 1}`, 'events that match go'],
+        [`regexp${index + 1}`, 'keeps events that match'],
+        [`exclude${index + 1}`, 'drops events that match'],
       ]).flat() as [string, string][],
     ),
   },
@@ -62,8 +62,8 @@ const grep: FilterPlugin = {
         context.gap(
           at,
           `grep: ${key}`,
-          'the field or the expression cannot be read',
-          'Write the step as a filter transform.',
+          'the field or the expression is not valid',
+          'Rewrite the step as a filter transform.',
         )
         return []
       })
@@ -98,7 +98,7 @@ const grep: FilterPlugin = {
   },
 }
 
-/** Statements that set the fields of `<record>`; every value is that of the record as it came. */
+/** Statements that set the fields of `<record>`. All values are computed from the incoming record. */
 function recordLines(
   section: Plugged,
   context: Context,
@@ -120,7 +120,7 @@ function recordLines(
       context.gap(
         place,
         `${section.type}: ${name}`,
-        `\`${found.problem}\` is Ruby or names what events do not have`,
+        `\`${found.problem}\` is Ruby code, or names a value that events do not have`,
         'Set the field in a remap transform; the comment contains the text.',
       )
       kept.push(`${name} ${value}`)
@@ -140,12 +140,17 @@ function removals(keys: readonly string[], section: Plugged, context: Context): 
   return keys.flatMap((key) => {
     const path = recordPath(key)
     if (path !== undefined) return [`del(${fieldLiteral(path)})`]
-    context.gap(section, `${section.type}: ${key}`, 'the field cannot be named', 'Remove it in a remap transform.')
+    context.gap(
+      section,
+      `${section.type}: ${key}`,
+      'a program cannot refer to the field',
+      'Remove it in a remap transform.',
+    )
     return []
   })
 }
 
-/** Statements of `<replace>`: an expression of Ruby, and a text with `\\1` for its groups. */
+/** Statements of `<replace>`: a Ruby expression, and a text with `\\1` for groups. */
 function replacements(section: Plugged, context: Context): string[] {
   return childrenOf(section.element, 'replace').flatMap((child) => {
     const path = recordPath(parameter(child, 'key') ?? '')
@@ -154,7 +159,7 @@ function replacements(section: Plugged, context: Context): string[] {
       context.gap(
         child,
         `${section.type}: replace`,
-        'the field or the expression cannot be read',
+        'the field or the expression is not valid',
         'Use `replace` in a remap transform.',
       )
       return []
@@ -172,13 +177,13 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
   becomes: 'a remap transform',
   options: {
     ...common,
-    record: 'fields that are set',
+    record: 'the fields to set',
     [removed]: '`del`',
-    renew_record: 'whether other fields go',
-    keep_keys: 'fields that stay all the same',
+    renew_record: 'whether to remove other fields',
+    keep_keys: 'fields to keep in any case',
     whitelist_keys: 'a filter of fields',
     renew_time_key: 'the time of the event',
-    enable_ruby: 'the Ruby that is known: fields, `tag`, `hostname`, `time`, `||`, and a few methods of texts',
+    enable_ruby: 'supported Ruby: fields, `tag`, `hostname`, `time`, `||`, and a few string methods',
     remove_keys: '`del`',
     char_encoding: 'a gap',
     replace: '`replace`',
@@ -186,7 +191,7 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
   itself: { ...always, auto_typecast: 'values keep their types', caching: 'programs are compiled' },
   build: (section, context, _gaps, tag) => {
     const { lines, names, kept } = recordLines(section, context, tag)
-    const comments = kept.length === 0 ? {} : { comments: ['GAP: these fields are not set:', ...kept] }
+    const comments = kept.length === 0 ? {} : { comments: ['GAP: the transform does not set these fields:', ...kept] }
     const text = [...lines]
     const removedKeys = [...new Set([removed, 'remove_keys'])].flatMap((key) => listOf(lastValue(section, key)))
     if (isOn(lastValue(section, 'renew_record'), false)) {
@@ -205,7 +210,7 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
     }
     text.push(...replacements(section, context))
     if (lastValue(section, 'char_encoding') !== undefined) {
-      context.gap(section, `${name}: char_encoding`, 'texts are UTF-8', 'Leave the option out.')
+      context.gap(section, `${name}: char_encoding`, 'texts are UTF-8', 'Remove the option.')
     }
     text.push(...removals(removedKeys, section, context))
     if (text.length === 0) return kept.length === 0 ? [] : [{ type: 'remap', text: '.', ...comments }]
@@ -213,25 +218,25 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
   },
 })
 
-const own = 'the source asks the API server as the agent does'
+const own = "the source uses the agent's access to the API server"
 
 const kubernetes: FilterPlugin = {
   name: 'kubernetes_metadata',
-  becomes: 'a remap transform that takes the facts which `orchestrator_logs` adds',
+  becomes: 'a remap transform that uses the metadata of `orchestrator_logs`',
   options: {
     ...common,
-    skip_labels: 'whether labels are taken',
-    skip_container_metadata: 'whether facts of the image are taken',
-    skip_namespace_metadata: 'whether labels of the namespace are taken',
+    skip_labels: 'whether to include labels',
+    skip_container_metadata: 'whether to include metadata of the image',
+    skip_namespace_metadata: 'whether to include labels of the namespace',
     skip_master_url: 'a field of the record',
-    annotation_match: 'which annotations are taken',
-    de_dot: 'dots in the names of labels become other signs',
-    de_dot_separator: 'the sign',
-    de_slash: 'slashes in the names of labels become other signs',
-    de_slash_separator: 'the sign',
+    annotation_match: 'which annotations to include',
+    de_dot: 'dots in the names of labels are replaced',
+    de_dot_separator: 'the replacement',
+    de_slash: 'slashes in the names of labels are replaced',
+    de_slash_separator: 'the replacement',
     merge_json_log: '`parse_json` of the line',
-    preserve_json_log: 'whether the line stays',
-    merge_json_log_key: 'the field of the line',
+    preserve_json_log: 'whether to keep the line',
+    merge_json_log_key: 'the field with the line',
   },
   itself: {
     ...always,
@@ -303,7 +308,7 @@ const kubernetes: FilterPlugin = {
         `if is_object(.kubernetes.annotations) { .kubernetes.annotations = filter(object!(.kubernetes.annotations)) -> |key, _value| { ${tests} } }`,
       )
     }
-    // In older versions of the plugin, dots of labels become `_` unless an option says otherwise; in newer versions they stay.
+    // Older versions of the plugin replace dots in labels by `_` unless an option disables it; newer versions keep them.
     const signs = [
       ...(isOn(lastValue(section, 'de_dot'), false) ? [['.', lastValue(section, 'de_dot_separator') ?? '_']] : []),
       ...(isOn(lastValue(section, 'de_slash'), false) ? [['/', lastValue(section, 'de_slash_separator') ?? '__']] : []),
@@ -326,24 +331,24 @@ const kubernetes: FilterPlugin = {
 
 const parser: FilterPlugin = {
   name: 'parser',
-  becomes: 'a remap transform, and a filter transform where events that do not match are left out',
+  becomes: 'a remap transform; a filter transform if events that do not match are dropped',
   options: {
     ...common,
     ...parseOptions,
     parse: 'the type',
-    key_name: 'the field that is parsed',
-    reserve_data: 'whether other fields stay',
-    reserve_time: 'whether the time of the event stays',
-    remove_key_name_field: 'whether the field goes',
+    key_name: 'the field to parse',
+    reserve_data: 'whether to keep other fields',
+    reserve_time: 'whether to keep the time of the event',
+    remove_key_name_field: 'whether to remove the field',
     hash_value_field: 'the object for the members',
-    inject_key_prefix: 'what stands before the names of members',
-    emit_invalid_record_to_error: 'whether events that do not match are left out',
+    inject_key_prefix: 'the prefix for the names of members',
+    emit_invalid_record_to_error: 'whether to drop events that do not match',
     replace_invalid_sequence: 'texts are UTF-8 already',
     format: 'the type',
     expression: 'the expression',
-    time_format: 'how the time is written',
+    time_format: 'the format of the time',
   },
-  itself: { ...always, ...parseItself, suppress_parse_error_log: 'what does not match is counted' },
+  itself: { ...always, ...parseItself, suppress_parse_error_log: 'lines that do not match are counted' },
   build: (section, context, gaps) => {
     const path = recordPath(lastValue(section, 'key_name') ?? 'log')
     const at = section.entries.some(({ key }) => key === 'parse.@type')
@@ -389,9 +394,9 @@ const dedot: FilterPlugin = {
   becomes: 'a remap transform',
   options: {
     ...common,
-    de_dot_separator: 'the sign',
-    de_dot_nested: 'whether objects are looked through',
-    de_dot: 'whether it is done',
+    de_dot_separator: 'the replacement',
+    de_dot_nested: 'whether to include nested objects',
+    de_dot: 'whether to replace dots',
   },
   itself: always,
   build: (section) => {
@@ -406,7 +411,7 @@ const flatten: FilterPlugin = {
   name: 'flatten_hash',
   becomes: 'a remap transform',
   options: { ...common, separator: 'between names' },
-  itself: { ...always, flatten_array: 'lists become members by their places' },
+  itself: { ...always, flatten_array: 'items of lists become members by index' },
   build: (section) => [
     {
       type: 'remap',
@@ -429,7 +434,7 @@ const ids: FilterPlugin = {
   },
   itself: {
     ...always,
-    include_tag_in_seed: 'tags are no part of events',
+    include_tag_in_seed: 'events have no tags',
     include_time_in_seed: 'the time is part of the record',
   },
   build: (section) => {
@@ -455,7 +460,7 @@ const stdout: FilterPlugin = {
   options: { ...common, 'format.@type': 'lines of `penstock tap`', output_type: 'lines of `penstock tap`' },
   itself: always,
   build: (section, context) => {
-    context.replaced(section, 'filter stdout', 'it prints events in passing', 'Use `penstock tap`.')
+    context.replaced(section, 'filter stdout', 'it only prints events', 'Use `penstock tap`.')
     return []
   },
 }
@@ -478,22 +483,22 @@ const none = (name: string, reason: string, nearest: string): Refusal => ({ name
 export const refusedFilters: readonly Refusal[] = [
   none(
     'throttle',
-    'there is no transform that limits the rate of events',
-    'Limit requests by `request.rate_limit_num` of the sink, which makes the source wait and discards nothing.',
+    'no transform limits the rate of events',
+    'Limit requests with `request.rate_limit_num` of the sink. This slows the source down and discards nothing.',
   ),
-  none('prometheus', 'there is no transform that counts events as metrics', 'Count at the destination.'),
-  none('geoip', 'a Pipeline has no tables of addresses', 'Let the destination look addresses up.'),
-  none('systemd_entry', 'there is no source of the journal', 'Keep Fluentd for it.'),
+  none('prometheus', 'no transform derives metrics from events', 'Count at the destination.'),
+  none('geoip', 'Penstock has no tables of IP addresses', 'Look up addresses at the destination.'),
+  none('systemd_entry', 'there is no source that reads the journal', 'Keep Fluentd for it.'),
   {
     name: 'rename_key',
-    reason: 'the filter is not converted',
-    nearest: 'Rename fields in a remap transform by `map_keys`.',
+    reason: '`convert` does not convert this filter',
+    nearest: 'Rename fields with `map_keys` in a remap transform.',
     isHere: true,
   },
   {
     name: 'detect_exceptions',
-    reason: 'lines are joined by sources',
-    nearest: 'Give `multiline` to the source.',
+    reason: 'sources join lines',
+    nearest: 'Set `multiline` of the source.',
     isHere: true,
   },
 ]

@@ -1,4 +1,4 @@
-// Inputs of Fluentd as sources, with the transforms that give events the records that Fluentd has.
+// Converts Fluentd inputs to sources, with transforms that give events the form of Fluentd's records.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
@@ -12,21 +12,21 @@ import type { Refusal } from '../page.ts'
 import { listOf, type Plugged } from './element.ts'
 import { alternatives, parsedBy, parseItself, parseOptions, parsing } from './parsers.ts'
 
-/** Parameters that every plugin has. */
+/** Parameters that all plugins have. */
 export const common: Readonly<Record<string, string>> = {
   '@type': 'the type',
   type: 'the type',
   '@id': 'the name of the component',
   id: 'the name of the component',
-  '@label': 'which filters and matches apply',
+  '@label': 'selects filters and matches',
 }
 
 export const always: Readonly<Record<string, string>> = {
-  '@log_level': 'the level of the agent counts',
-  log_level: 'the level of the agent counts',
+  '@log_level': 'the agent has one log level',
+  log_level: 'the agent has one log level',
 }
 
-/** Context of a mapping of Fluentd besides its options. */
+/** The context of a Fluentd mapping. */
 export interface FluentdPlugin<Result> extends Omit<Plugin<Result>, 'build'> {
   readonly build: (section: Plugged, context: Context, gaps: Gap[]) => Result
 }
@@ -40,14 +40,14 @@ const tail: FluentdPlugin<SourcePart> = {
     ...common,
     ...parseOptions,
     parse: 'the type',
-    tag: 'which filters and matches apply',
-    path: '`include`; for pod logs a filter by the names of pods, unless all are read',
+    tag: 'selects filters and matches',
+    path: '`include`; for pod logs, a filter by the names of pods unless the input reads all pods',
     exclude_path: '`exclude`; for pod logs a filter',
-    format: "a remap transform; the runtime's own format is read by the source",
+    format: "a remap transform; the source reads the runtime's own format",
     expression: 'the expression',
-    time_format: 'how the time is written',
-    time_key: 'the field of the time',
-    keep_time_key: 'whether the field of the time stays',
+    time_format: 'the format of the time',
+    time_key: 'the field for the time',
+    keep_time_key: 'whether to keep the time field',
     path_key: 'a field of the record',
     read_from_head: '`read_from`',
     rotate_wait: '`rotate_wait_secs`',
@@ -55,27 +55,27 @@ const tail: FluentdPlugin<SourcePart> = {
     ...Object.fromEntries(
       Object.keys(parseOptions).map((option) => [`parse.${option}`, 'a remap transform for the text of the line']),
     ),
-    'parse.merge_cri_fields': 'whether the fields of the runtime stand in the record',
+    'parse.merge_cri_fields': 'whether the record contains the fields of the runtime',
   },
   itself: {
     ...always,
     ...parseItself,
     ...Object.fromEntries(
       [
-        ['pos_file', 'positions are kept by themselves'],
-        ['pos_file_compaction_interval', 'positions are kept by themselves'],
-        ['refresh_interval', 'new files are seen when they appear'],
-        ['follow_inodes', 'files are known by what they are, not by their names'],
-        ['enable_watch_timer', 'the source watches and reads at intervals'],
-        ['enable_stat_watcher', 'the source watches and reads at intervals'],
+        ['pos_file', 'the source keeps its own checkpoints'],
+        ['pos_file_compaction_interval', 'the source keeps its own checkpoints'],
+        ['refresh_interval', 'the source finds new files when they appear'],
+        ['follow_inodes', 'the source identifies files by content, not by name'],
+        ['enable_watch_timer', 'the source both watches and polls files'],
+        ['enable_stat_watcher', 'the source both watches and polls files'],
         ['multiline_flush_interval', '`timeoutMs` of `multiline`'],
-        ['skip_refresh_on_startup', 'new files are seen when they appear'],
-        ['ignore_repeated_permission_error', 'an error is logged once for each file'],
-        ['open_on_every_update', 'files are closed when nothing comes'],
-        ['read_lines_limit', 'files are read by turns'],
-        ['read_bytes_limit_per_second', 'files are read by turns'],
+        ['skip_refresh_on_startup', 'the source finds new files when they appear'],
+        ['ignore_repeated_permission_error', 'the agent logs an error once per file'],
+        ['open_on_every_update', 'the source closes idle files'],
+        ['read_lines_limit', 'the source reads files in turn'],
+        ['read_bytes_limit_per_second', 'the source reads files in turn'],
         ['encoding', 'lines are UTF-8'],
-        ['emit_unmatched_lines', 'lines that do not match keep their text'],
+        ['emit_unmatched_lines', 'the text of lines that do not match is kept'],
         ['max_line_size', 'lines are read up to `max_line_bytes` of the source'],
       ].map(([name, how]) => [name, how as string]),
     ),
@@ -115,7 +115,7 @@ const tail: FluentdPlugin<SourcePart> = {
   },
 }
 
-/** Options as before Fluentd 1.0: those of the parser are beside the others. */
+/** The syntax before Fluentd 1.0: options of the parser are next to the other options. */
 function formatless(section: Plugged): Plugged {
   const own = section.entries.filter(({ key }) => !/^@?type$/.test(key) && Object.hasOwn(parseOptions, `parse.${key}`))
   return { ...section, entries: [...section.entries, ...own.map((entry) => ({ ...entry, key: `parse.${entry.key}` }))] }
@@ -157,7 +157,7 @@ function podLogs(
     context.gap(
       section,
       `tail: parse ${formats.join(', ')}`,
-      'the parser would read whole lines of the container runtime, which the source reads itself',
+      'the parser expects the complete line of the container runtime, which the source parses itself',
       'Parse the field `log` in a remap transform.',
     )
   }
@@ -185,7 +185,7 @@ function podLogs(
     {
       type: 'remap',
       text: [
-        '# The record as Fluentd has it; the facts about the pod wait for the filter kubernetes_metadata.',
+        '# The record in the form of Fluentd; the filter kubernetes_metadata adds the pod metadata later.',
         '%orchestrator = .orchestrator',
         `. = { ${fields.join(', ')} }`,
         ...(key === 'message' ? nestedLines : []),
@@ -195,7 +195,7 @@ function podLogs(
   return { component: { type: 'orchestrator_logs', config: shared }, steps }
 }
 
-/** The time as the line of the container has it, where the record keeps it. */
+/** The time text of the container's line, if the record keeps it. */
 function keptTime(section: Plugged): readonly string[] {
   const [name] = alternatives(section).flatMap(({ section: each, prefix }) => {
     const read = (key: string) => lastValue(each, `${prefix}${key}`) ?? lastValue(section, key)
@@ -205,7 +205,7 @@ function keptTime(section: Plugged): readonly string[] {
   return name === undefined ? [] : [`${textLiteral(name)}: ${value}`]
 }
 
-/** The condition that chooses pods by the names of their files, as the paths do; undefined if all are chosen. */
+/** The condition that selects pods by the file names in the paths; undefined if the paths select all pods. */
 function choiceOf(paths: readonly string[], excluded: readonly string[]): string | undefined {
   const name = `name = ${podLogPath('.')}`
   const isAmong = (globs: readonly string[]) =>
@@ -219,7 +219,7 @@ function choiceOf(paths: readonly string[], excluded: readonly string[]): string
   return tests.length === 0 ? undefined : `${name}\n${tests.join(' && ')}`
 }
 
-/** Lines that begin with a pattern, and those that follow, as `multiline` of a source; undefined if that is not possible. */
+/** Patterns for first and further lines as `multiline` of a source; undefined if that is not possible. */
 export function joinedBy(start: string, timeoutMs: number, section: Plugged, context: Context): Joined | undefined {
   const slashed = /^\/(.*)\/([imx]*)$/s.exec(start)
   const text = slashed === null ? start : `${slashed[2] === '' ? '' : `(?${slashed[2]})`}${slashed[1]}`
@@ -229,7 +229,7 @@ export function joinedBy(start: string, timeoutMs: number, section: Plugged, con
     section,
     `${section.type}: ${start}`,
     problem,
-    'Give `multiline.custom` to the source, with patterns that look neither ahead nor behind.',
+    'Set `multiline.custom` of the source, with patterns that use neither look-ahead nor look-behind.',
   )
   return undefined
 }
@@ -247,7 +247,7 @@ const sample: FluentdPlugin<SourcePart> = {
   becomes: '`demo_logs`',
   options: {
     ...common,
-    tag: 'which filters and matches apply',
+    tag: 'selects filters and matches',
     sample: 'the lines',
     dummy: 'the lines',
     rate: '`interval`',
@@ -274,37 +274,33 @@ const sample: FluentdPlugin<SourcePart> = {
 export const inputs: readonly FluentdPlugin<SourcePart>[] = [tail, sample, { ...sample, name: 'dummy' }]
 
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
-const listening = 'Keep Fluentd in front, with an output that writes to a queue or file that Penstock reads.'
-const host = 'Keep Fluentd for it, or let the program write to a file that a `file` source reads.'
+const listening = 'Keep Fluentd as the receiver, with an output to a queue or file that Penstock reads.'
+const host = 'Keep Fluentd for this input, or let the program write to a file that a `file` source reads.'
 
-/** Inputs that only show Fluentd itself. */
+/** Inputs that only expose Fluentd itself. */
 export const replacedInputs: Readonly<Record<string, string>> = {
-  prometheus: 'The agents show their metrics by themselves; `penstock top` shows them, too.',
-  prometheus_monitor: 'The agents show their metrics by themselves.',
-  prometheus_output_monitor: 'The agents show their metrics by themselves.',
-  prometheus_tail_monitor: 'The agents show their metrics by themselves.',
+  prometheus: 'The agents expose their own metrics; `penstock top` also shows them.',
+  prometheus_monitor: 'The agents expose their own metrics.',
+  prometheus_output_monitor: 'The agents expose their own metrics.',
+  prometheus_tail_monitor: 'The agents expose their own metrics.',
   monitor_agent: 'Use `penstock status` and `penstock top`.',
   debug_agent: 'Use `penstock tap`.',
 }
 
 export const refusedInputs: readonly Refusal[] = [
   ...['forward', 'http', 'tcp', 'udp', 'syslog', 'unix', 'secure_forward', 'beats', 'gelf'].map((name) =>
-    none(name, 'there is no source that listens for it', listening),
+    none(name, 'there is no source that listens for this protocol', listening),
   ),
-  none('systemd', 'there is no source of the journal', host),
+  none('systemd', 'there is no source that reads the journal', host),
   none('exec', 'there is no source that starts programs', host),
-  none('windows_eventlog', 'there is no source of that log', host),
-  none('windows_eventlog2', 'there is no source of that log', host),
-  none('kafka', 'there is no source for the protocol', 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).'),
+  none('windows_eventlog', 'there is no source that reads this log', host),
+  none('windows_eventlog2', 'there is no source that reads this log', host),
+  none('kafka', 'there is no source for this protocol', 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).'),
   none(
     'kafka_group',
-    'there is no source for the protocol',
+    'there is no source for this protocol',
     'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).',
   ),
-  none(
-    's3',
-    'there is no source of objects',
-    'Let the bucket notify a queue with the content, or convert the objects.',
-  ),
-  none('kubernetes_objects', 'objects are not collected', 'Use `orchestrator_events` for Events.'),
+  none('s3', 'there is no source that reads objects', 'Send the content through a queue, or convert the objects.'),
+  none('kubernetes_objects', 'Penstock does not collect Kubernetes objects', 'Use `orchestrator_events` for Events.'),
 ]

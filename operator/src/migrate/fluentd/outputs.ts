@@ -1,4 +1,4 @@
-// Outputs of Fluentd as sinks.
+// Converts Fluentd outputs to sinks.
 
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import type { Refusal } from '../page.ts'
@@ -18,15 +18,15 @@ const loki = translated({
     label: '`labels`',
     remove_keys: '`encoding.except_fields`',
     line_format: '`encoding.codec`',
-    extract_kubernetes_labels: '`labels` of all labels of the pod',
+    extract_kubernetes_labels: 'all labels of the pod in `labels`',
     drop_single_key: '`encoding.codec`',
     insecure_tls: '`tls`',
     bearer_token_file: '`auth`',
     custom_headers: '`request.headers`',
   },
   itself: {
-    include_thread_label: 'streams are those of labels alone',
-    compress: 'requests are compressed by `compression`',
+    include_thread_label: 'labels alone define the streams',
+    compress: 'set `compression` of the sink',
     cert: 'as `tls`',
   },
   also: (section, context) => {
@@ -69,12 +69,12 @@ const loki = translated({
       context.gap(
         section,
         'loki: bearer_token_file',
-        'a token is not read from a file',
-        'Give `auth: {strategy: bearer, token: SECRET[…]}`.',
+        'the sink does not read a token from a file',
+        'Set `auth: {strategy: bearer, token: SECRET[…]}`.',
       )
     }
     const format = read('line_format') ?? 'key_value'
-    // A field that becomes a label leaves the record.
+    // A field that becomes a label is removed from the record.
     const ofLabels = childrenOf(section.element, 'label').flatMap(({ parameters }) =>
       parameters.map(({ key, value }) => (value === '' ? key : value)),
     )
@@ -116,7 +116,7 @@ const http = translated({
     json_array: '`framing`',
     'format.@type': '`encoding`',
     'auth.method': '`auth`',
-    content_type: 'the type is that of the encoding',
+    content_type: 'the encoding determines the content type',
     tls_verify_mode: '`tls`',
     serializer: '`encoding`',
     compress: '`compression`',
@@ -124,27 +124,32 @@ const http = translated({
   itself: {
     open_timeout: '`request.timeout_secs`',
     read_timeout: '`request.timeout_secs`',
-    retryable_response_codes: 'requests that may succeed later are sent again',
-    error_response_as_unrecoverable: 'what is refused for good is discarded and counted',
-    bulk_request: 'events go in requests by `batch`',
-    rate_limit_msec: 'requests wait for their answers',
-    raise_on_error: 'what is refused for good is discarded and counted',
+    retryable_response_codes: 'the sink retries requests that may succeed later',
+    error_response_as_unrecoverable: 'the sink discards and counts rejected events',
+    bulk_request: '`batch` configures requests',
+    rate_limit_msec: 'each request waits for its response',
+    raise_on_error: 'the sink discards and counts rejected events',
     authentication: '`auth`',
-    reuse_connections: 'connections are kept',
+    reuse_connections: 'the sink reuses connections',
   },
   also: (section, context, tag) => {
     const read = (key: string) => lastValue(section, key)
     const endpoint = read('endpoint') ?? read('endpoint_url') ?? 'http://localhost/'
     const uri = chunkTemplate(endpoint, tag)
     if (uri === undefined)
-      context.gap(section, `http: ${endpoint}`, 'the address holds parts of tags', 'Give `uri` a template of fields.')
+      context.gap(
+        section,
+        `http: ${endpoint}`,
+        'the address contains parts of tags',
+        'Set `uri` to a template with fields of the event.',
+      )
     const format = read('format.@type') ?? 'json'
     if (format !== 'json')
       context.gap(
         section,
         `http: format ${format}`,
-        `the sink writes JSON, not \`${format}\``,
-        'Let the receiver read lines of JSON.',
+        `the sink sends JSON, not \`${format}\``,
+        'Configure the receiver to read lines of JSON.',
       )
     let headers: [string, string][] = []
     try {
@@ -153,7 +158,7 @@ const http = translated({
         String(value),
       ])
     } catch {
-      context.gap(section, 'http: headers', 'the value is not an object', 'Give `request.headers`.')
+      context.gap(section, 'http: headers', 'the value is not an object', 'Set `request.headers`.')
     }
     return {
       options: {
@@ -172,7 +177,7 @@ const splunk = (name: string): OutputPlugin =>
   translated({
     name,
     as: 'splunk',
-    becomes: '`http` at the event collector',
+    becomes: '`http` to the event collector',
     names: {
       ...security,
       hec_token: 'splunk_token',
@@ -187,17 +192,17 @@ const splunk = (name: string): OutputPlugin =>
       protocol: 'the address',
       full_url: 'the address',
       insecure_ssl: '`tls`',
-      event_key: 'the value below `event`',
-      host_key: 'a field; it leaves the event unless `keep_keys` is on',
+      event_key: 'the value of `event`',
+      host_key: 'a field, which is removed from the event unless `keep_keys` is set',
       source_key: 'as `host_key`',
       sourcetype_key: 'as `host_key`',
       index_key: 'as `host_key`',
-      keep_keys: 'whether fields of keys stay in the event',
+      keep_keys: 'whether to keep these fields in the event',
       fields: 'members of `fields`',
     },
     itself: {
-      idle_timeout: 'connections are kept',
-      use_ack: 'a request is delivered when it is answered',
+      idle_timeout: 'the sink reuses connections',
+      use_ack: 'a request counts as delivered when the server responds',
       data_type: 'events',
     },
     also: (section, context) => {
@@ -210,7 +215,7 @@ const splunk = (name: string): OutputPlugin =>
             .slice(1)
             .map((part) => `['${part}']`)
             .join('')}`
-        context.gap(section, `${name}: ${key}`, 'the field cannot be named', 'Set it in a remap transform.')
+        context.gap(section, `${name}: ${key}`, 'a program cannot refer to the field', 'Set it in a remap transform.')
         return undefined
       }
       const several: [string, string][] = []
@@ -250,8 +255,8 @@ const datadog = translated({
   options: {
     use_ssl: 'the address',
     ssl_port: 'the address',
-    include_tag_key: 'a field of the tag',
-    tag_key: 'a field of the tag',
+    include_tag_key: 'a field for the tag',
+    tag_key: 'a field for the tag',
     timestamp_key: 'the time of the event',
     use_compression: '`compression`',
   },
@@ -269,7 +274,7 @@ const datadog = translated({
       'dd_sourcecategory',
       'force_v1_routes',
       'delete_extracted_tag_attributes',
-    ].map((name) => [name, 'requests are those of the intake'] as const),
+    ].map((name) => [name, 'the sink uses the intake API'] as const),
   ),
   also: (section, context, tag) => ({
     options: { compress: isOn(lastValue(section, 'use_compression'), true) ? 'gzip' : 'none' },
@@ -310,21 +315,26 @@ const file = (name: string): OutputPlugin =>
     names: {},
     options: {
       path: '`path`',
-      append: 'files are appended to',
+      append: 'the sink appends to files',
       compress: '`compression`',
       'format.@type': '`encoding`',
       symlink_path: 'a gap',
     },
     itself: {
-      add_path_suffix: 'the name of the file is as it is written',
-      path_suffix: 'the name of the file is as it is written',
-      recompress: 'files are written once',
+      add_path_suffix: 'the sink uses the file name as written',
+      path_suffix: 'the sink uses the file name as written',
+      recompress: 'the sink writes files once',
     },
     also: (section, context, tag) => {
       const path = lastValue(section, 'path') ?? '/var/log/fluent/out'
       const template = chunkTemplate(path, tag)
       if (template === undefined)
-        context.gap(section, `file: ${path}`, 'the path holds parts of tags', 'Give `path` a template of fields.')
+        context.gap(
+          section,
+          `file: ${path}`,
+          'the path contains parts of tags',
+          'Set `path` to a template with fields of the event.',
+        )
       const hasDate = /%[YmdHMS]/.test(path)
       const found = `${template ?? '/var/log/fluent/out'}${hasDate ? '' : '.%Y%m%d'}`
       return {
@@ -339,7 +349,7 @@ const nothing = translated({
   as: 'null',
   becomes: '`blackhole`',
   names: {},
-  options: { never_flush: 'events are forgotten' },
+  options: { never_flush: 'the sink discards events' },
 })
 
 export const outputs: readonly OutputPlugin[] = [
@@ -360,34 +370,46 @@ export const outputs: readonly OutputPlugin[] = [
   nothing,
 ]
 
-/** Options of an output that are read elsewhere; those of `<store>` and others that name servers. */
+/** Options of an output that are read elsewhere: those of `<store>` and of other elements that name servers. */
 export function secondaryOf(section: Plugged): string | undefined {
   const [secondary] = childrenOf(section.element, 'secondary')
   return secondary === undefined ? undefined : (parameter(secondary, '@type') ?? 'file')
 }
 
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
-const byHttp = 'Use the sink `http` with a receiver that writes to it.'
+const byHttp = 'Use the sink `http`, with a receiver that writes to this destination.'
 
 export const refusedOutputs: readonly Refusal[] = [
   ...['kafka', 'kafka2', 'kafka_buffered', 'rdkafka', 'rdkafka2'].map((name) =>
     none(
       name,
-      'there is no sink for the protocol',
-      'Use the sink `message_broker` (Pulsar), or a bridge that takes `http`.',
+      'there is no sink for this protocol',
+      'Use the sink `message_broker` (Pulsar), or a bridge that accepts HTTP.',
     ),
   ),
-  none('s3', 'there is no sink for objects', 'Write to a collector by `http`, which stores objects.'),
-  none('gcs', 'there is no sink for objects', 'Write to a collector by `http`, which stores objects.'),
+  none(
+    's3',
+    'there is no sink for object stores',
+    'Send to a collector with the sink `http`, and let it store objects.',
+  ),
+  none(
+    'gcs',
+    'there is no sink for object stores',
+    'Send to a collector with the sink `http`, and let it store objects.',
+  ),
   ...['azurestorage', 'azure-storage-append-blob', 'oss', 'webhdfs', 'swift'].map((name) =>
-    none(name, 'there is no sink for objects', 'Write to a collector by `http`, which stores objects.'),
+    none(
+      name,
+      'there is no sink for object stores',
+      'Send to a collector with the sink `http`, and let it store objects.',
+    ),
   ),
   ...['forward', 'secure_forward'].map((name) =>
-    none(name, 'there is no sink for the protocol', 'Let Fluentd listen by `in_http`, and use the sink `http`.'),
+    none(name, 'there is no sink for this protocol', 'Let Fluentd listen with `in_http`, and use the sink `http`.'),
   ),
   {
     name: 'azure-loganalytics',
-    reason: 'the output is not converted',
+    reason: '`convert` does not convert this output',
     nearest: 'Use the sink `cloud_monitor_logs` with `customer_id`, `shared_key` and `log_type`.',
     isHere: true,
   },
@@ -418,5 +440,5 @@ export const refusedOutputs: readonly Refusal[] = [
     'logdna',
     'papertrail',
     'graylog',
-  ].map((name) => none(name, 'there is no sink for it', byHttp)),
+  ].map((name) => none(name, 'there is no sink for this destination', byHttp)),
 ]

@@ -1,4 +1,4 @@
-// The tables of the guide for Fluentd. One table lists options that many plugins have.
+// The tables of the guide for Fluentd. Options that many plugins share have their own table.
 
 import { type Described, mappingTables } from '../page.ts'
 import { flows } from './convert.ts'
@@ -10,14 +10,14 @@ import { resourceKinds } from './resources.ts'
 import { buffered, itself } from './translation.ts'
 
 const shared: readonly Described[] = [
-  { name: '<parse>', becomes: 'a part of the transform', options: parseOptions, itself: parseItself },
+  { name: '<parse>', becomes: 'part of the transform', options: parseOptions, itself: parseItself },
   { name: '<buffer>, <inject>', becomes: 'options of the sink', options: buffered, itself: itself ?? {} },
 ]
 const known = new Set(
   [common, always, ...shared.flatMap((each) => [each.options, each.itself ?? {}])].flatMap(Object.keys),
 )
 
-/** A mapping with what is its own. */
+/** A mapping without the shared options. */
 function own({ name, becomes, options, itself: rest = {} }: Described): Described {
   const without = <Value>(all: Readonly<Record<string, Value>>) =>
     Object.fromEntries(

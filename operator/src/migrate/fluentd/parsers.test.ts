@@ -1,4 +1,4 @@
-// Parsers of Fluentd: what becomes of a line of a file, as the record that Fluentd makes of it.
+// Parsers of Fluentd: the record that Fluentd would create from a line of a file.
 
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
@@ -22,7 +22,7 @@ test.each([
     { host: 'web', bytes: 17, timestamp: '2026-01-02T03:04:05Z' },
   ],
   [
-    'members with signs of their own',
+    'members with custom delimiters',
     '@type ltsv\ndelimiter_pattern /\\s+/\nlabel_delimiter =\ntypes n:float,l:array:|',
     'n=1.5x   l=a|b',
     { n: 1.5 },
@@ -85,7 +85,7 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('pods keep the field of the time if they are asked to', () => {
+test('pods keep the time field if the configuration says so', () => {
   const text = `<source>\n  @type tail\n  path /var/log/containers/*.log\n  tag kube.*\n  format json\n  time_key at\n  keep_time_key true\n</source>\n<match **>\n  @type stdout\n</match>\n`
   const { resource } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
   expect(resource.spec.transforms[0].config.source).toContain('"at": format_timestamp(')

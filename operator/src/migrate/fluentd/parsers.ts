@@ -1,4 +1,4 @@
-// Parsers of Fluentd as pieces of programs: a text is parsed into `parsed`, and the time of the event is set from it.
+// Converts Fluentd parsers to parts of programs that parse a text into `parsed` and set the time of the event.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Gap } from '../draft.ts'
@@ -18,7 +18,7 @@ interface Known {
   readonly types?: string
 }
 
-/** Formats that Fluentd brings along, as the expressions that stand for them. */
+/** The expressions of Fluentd's built-in formats. */
 const formats: Readonly<Record<string, Known>> = {
   nginx: {
     regex:
@@ -46,30 +46,30 @@ const formats: Readonly<Record<string, Known>> = {
   },
 }
 
-/** Options of `<parse>` that are read, for every plugin that has one. */
+/** Supported options of `<parse>`, for all plugins that have this element. */
 export const parseOptions: Readonly<Record<string, string>> = Object.fromEntries(
   [
     ['@type', "`parse_json`, `parse_grok` (in Ruby's dialect), `parse_csv`, `parse_key_value`"],
     ['type', 'as `@type`'],
     ['expression', 'the expression'],
     ['format', 'as `@type` and `expression`'],
-    ['time_key', 'the field of the time'],
-    ['time_type', 'how the time is written'],
-    ['time_format', 'how the time is written'],
-    ['keep_time_key', 'whether the field of the time stays'],
+    ['time_key', 'the field for the time'],
+    ['time_type', 'the format of the time'],
+    ['time_format', 'the format of the time'],
+    ['keep_time_key', 'whether to keep the time field'],
     ['types', 'conversions of fields'],
-    ['keys', 'the names of columns'],
+    ['keys', 'the column names'],
     ['delimiter', 'between columns'],
     ['delimiter_pattern', 'between members'],
     ['label_delimiter', 'between name and value'],
     ['null_value_pattern', 'texts that become null'],
     ['null_empty_string', 'whether empty texts become null'],
-    ['utc', 'the zone of times without one'],
-    ['localtime', 'the zone of times without one'],
-    ['timezone', 'the zone of times without one'],
+    ['utc', 'the default time zone'],
+    ['localtime', 'the default time zone'],
+    ['timezone', 'the default time zone'],
     ['time_zone', 'as `timezone`'],
     ['grok_pattern', '`parse_grok`'],
-    ['grok', '`parse_grok`; the first that matches counts'],
+    ['grok', '`parse_grok`; the first pattern that matches wins'],
     ['grok.pattern', 'as `grok_pattern`'],
     ['grok_failure_key', 'a field of lines that do not match'],
     ['multiline_start_regexp', '`multiline` of the source'],
@@ -78,21 +78,21 @@ export const parseOptions: Readonly<Record<string, string>> = Object.fromEntries
   ].flatMap(([name, becomes]) => [[`parse.${name}`, becomes as string] as const]),
 )
 
-/** Options of `<parse>` whose work is done in another way. */
+/** Options of `<parse>` whose work Penstock does in another way. */
 export const parseItself: Readonly<Record<string, string>> = {
-  'parse.estimate_current_event': 'an event without a time has that at which it was read',
+  'parse.estimate_current_event': 'an event without a time gets the time at which it is read',
   'parse.json_parser': 'there is one parser',
   'parse.stream_buffer_size': 'there is one parser',
-  'parse.message_format': 'the form of the line is found',
-  'parse.with_priority': 'the priority is read if it is there',
+  'parse.message_format': 'the format of the line is detected',
+  'parse.with_priority': 'a priority is read if present',
   'parse.timeout': 'expressions take linear time',
-  'parse.unmatched_lines': 'lines that do not match keep their text',
+  'parse.unmatched_lines': 'the text of lines that do not match is kept',
 }
 
 /**
- * Lines that parse the text `from`: afterwards `parsed` is an object, or null if the text does not match. Undefined if that cannot be
- * converted, which is reported.
- * @param prefix of the names of options
+ * Lines that parse the text `from`. Afterwards `parsed` is an object, or null if the text does not match. Reports a gap and returns
+ * undefined if the parser cannot be converted.
+ * @param prefix the prefix of option names
  */
 export function parsing(
   section: Section,
@@ -199,7 +199,7 @@ function dialectOf(section: Section, prefix: string): Dialect {
   }
 }
 
-/** The parser of Apache gives all fields, and null for those that are not there. */
+/** Fluentd's Apache parser returns all fields; missing ones are null. */
 const apacheLines: readonly string[] = [
   'if is_object(parsed) {',
   `  parsed = merge({ ${['host', 'user', 'method', 'path', 'code', 'size', 'referer', 'agent'].map((name) => `"${name}": null`).join(', ')} }, object!(parsed))`,
@@ -223,7 +223,7 @@ function nullLines(regex: string | undefined, isEmpty: string | undefined): read
   ]
 }
 
-/** Patterns of grok: the first that matches counts. A type behind a name converts the field. */
+/** Grok patterns: the first one that matches wins. A type after a name converts the field. */
 function groks(section: Section, prefix: string, from: string, context: Context, gaps: Gap[]): string[] | undefined {
   const of = (key: string) => section.entries.filter((entry) => entry.key === `${prefix}${key}`)
   const patterns = [...of('grok_pattern'), ...of('grok.pattern')].map(({ value }) => value)
@@ -257,7 +257,7 @@ function groks(section: Section, prefix: string, from: string, context: Context,
   ]
 }
 
-/** The time of an event without a format: seconds since 1970, or a text in one of the usual forms. */
+/** The time of an event without a configured format: seconds since 1970, or a text in a common format. */
 function timeOf(section: Section, prefix: string, usual: 'float' | 'string'): string[] {
   const read = (key: string) => lastValue(section, `${prefix}${key}`)
   const at = `parsed.${textLiteral(read('time_key') ?? 'time')}`
@@ -286,7 +286,7 @@ function timeOf(section: Section, prefix: string, usual: 'float' | 'string'): st
   ]
 }
 
-/** Items of Ruby's `strftime` that have other names. */
+/** Items of Ruby's `strftime` that have other names in remap. */
 function rubyTime(format: string): string {
   if (format === '%iso8601') return '%+'
   return format
@@ -305,7 +305,7 @@ function columns(section: Section, prefix: string, from: string, type: 'csv' | '
   ]
 }
 
-/** Alternatives of `multi_format`, each with its own options; the section itself for other formats. */
+/** The alternatives of `multi_format` with their own options; for other formats, the section itself. */
 export function alternatives(section: Plugged): readonly { readonly section: Section; readonly prefix: string }[] {
   const [parse] = childrenOf(section.element, 'parse')
   const patterns: readonly Element[] = parse === undefined ? [] : childrenOf(parse, 'pattern')
@@ -313,7 +313,7 @@ export function alternatives(section: Plugged): readonly { readonly section: Sec
   return patterns.map((pattern) => ({ section: sectionOf(pattern), prefix: '' }))
 }
 
-/** Lines for all alternatives: the first that matches counts. Undefined if none can be converted. */
+/** Lines for all alternatives; the first one that matches wins. Undefined if none can be converted. */
 export function parsedBy(section: Plugged, from: string, context: Context, gaps: Gap[]): string[] | undefined {
   const all = alternatives(section).flatMap(({ section: each, prefix }) => {
     const lines = parsing(each, prefix, from, context, gaps)

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
-// Resources of the logging-operator: which pods a flow reads, the way of an event to its outputs, Secrets, and what is a gap.
+// Resources of the logging-operator: the pods of a flow, the path of an event to its outputs, Secrets, and gaps.
 
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
@@ -34,7 +34,7 @@ test.each([
     },
   },
   {
-    name: 'rules that leave out',
+    name: 'rules that exclude',
     spec: 'match: [ { exclude: { labels: { a: b } } }, { exclude: { container_names: [x, y] } }, { select: {} } ]',
     selector: {
       pods: { matchExpressions: [{ key: 'a', operator: 'NotIn', values: ['b'] }] },
@@ -61,7 +61,7 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('a Pipeline of the namespace of a Flow needs no selector of namespaces', () => {
+test('a Pipeline in the namespace of a Flow needs no namespace selector', () => {
   expect(sourcesOf(flow(`selectors: { app: web }\n${refs}`) + outputs, 'shop')[0].selector).toEqual({
     pods: { matchLabels: { app: 'web' } },
   })
@@ -77,10 +77,10 @@ const event = (message: string, facts: object) => ({
 
 test.each([
   { name: 'the first rule', namespace: 'kube-system', labels: {}, isTaken: true },
-  { name: 'a rule that leaves out', namespace: 'shop', labels: { a: 'b' }, isTaken: false },
+  { name: 'a rule that excludes', namespace: 'shop', labels: { a: 'b' }, isTaken: false },
   { name: 'a rule that needs both', namespace: 'shop', labels: { a: 'c' }, isTaken: true },
   { name: 'the last rule', namespace: 'other', labels: {}, isTaken: true },
-])('of rules in a list, $name decides', async ({ namespace, labels, isTaken }) => {
+])('in a list of rules, $name decides', async ({ namespace, labels, isTaken }) => {
   const spec =
     'match:\n- select: { namespaces_regex: ["^kube-"], hosts: [n1, n2] }\n- exclude: { namespaces: [shop], labels: { a: b } }\n- select: {}\nglobalOutputRefs: [all]'
   const { document, resource } = convert(`${flow(spec, 'ClusterFlow')}${outputs}`)
@@ -93,7 +93,7 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('rules that only leave out select nothing', async () => {
+test('rules that only exclude select nothing', async () => {
   const { document, resource } = convert(
     `${flow('match: [ { exclude: { labels: { a: b } } } ]\nglobalOutputRefs: [all]')}${outputs}`,
   )
@@ -101,7 +101,7 @@ test('rules that only leave out select nothing', async () => {
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('filters of the Logging come before those of the flow', async () => {
+test('filters of the Logging run before those of the flow', async () => {
   const logging = `---\n${head('Logging', 'all')}spec:\n  globalFilters:\n    - record_transformer: { records: [ { a: one }, { b: two } ] }\n`
   const filters = `filters:
 - parser: { reserve_data: true, remove_key_name_field: true, parse: { type: json } }
@@ -124,7 +124,7 @@ test('filters of the Logging come before those of the flow', async () => {
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('labels of pods are labels of streams', async () => {
+test('pod labels become stream labels', async () => {
   const { document, resource } = convert(`${flow('globalOutputRefs: [all]')}${outputs}`)
   expect(resource.spec.sinks[0].config.labels).toMatchObject({
     '*': '{{ kubernetes.labels }}',
@@ -134,7 +134,7 @@ test('labels of pods are labels of streams', async () => {
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('an output that two flows name is one sink', () => {
+test('an output of two flows becomes one sink', () => {
   const { resource } = convert(
     `${flow('globalOutputRefs: [all]')}---\n${flow('globalOutputRefs: [all]').replace('name: web', 'name: api')}${outputs}`,
   )
@@ -142,7 +142,7 @@ test('an output that two flows name is one sink', () => {
   expect(resource.spec.sinks[0].inputs).toHaveLength(2)
 })
 
-test('keys of Secrets are references to them, in the namespace of the output', async () => {
+test('keys of Secrets become references, in the namespace of the output', async () => {
   const output = `---\n${head('Output', 'es')}spec:\n  elasticsearch:
     host: es
     user: u
@@ -157,7 +157,7 @@ test('keys of Secrets are references to them, in the namespace of the output', a
 })
 
 test.each([
-  { name: 'an output that is not there', text: flow('localOutputRefs: [no]'), subject: 'Output no', line: 5 },
+  { name: 'a missing output', text: flow('localOutputRefs: [no]'), subject: 'Output no', line: 5 },
   { name: 'a flow without outputs', text: flow('match: []'), subject: 'shop-web', line: 1 },
   {
     name: 'tags',
@@ -186,7 +186,7 @@ test.each([
   expect(await lint(made)).toEqual([])
 })
 
-test('a default flow without others reads all pods', async () => {
+test('a default flow without other flows reads all pods', async () => {
   const { document, resource } = convert(
     `${head('Logging', 'l')}spec:\n  defaultFlow: { globalOutputRefs: [all] }\n${outputs}`,
   )

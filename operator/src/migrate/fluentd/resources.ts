@@ -1,5 +1,5 @@
-// Resources of the logging-operator as the elements of Fluentd that it makes of them: a source for each flow, the filters of the flow
-// in one label, and a label for each output.
+// Converts resources of the logging-operator to the Fluentd elements that the operator would generate: a source for each flow, a label with
+// the filters of the flow, and a label for each output.
 
 import type { Draft, Gap, NamedText, SecretKey, Step } from '../draft.ts'
 import { filters as bitFilters } from '../fluent-bit/filters.ts'
@@ -12,7 +12,7 @@ import type { Element, Parameter } from './syntax.ts'
 
 const group = /^apiVersion:\s*["']?logging\.banzaicloud\.io\//m
 
-/** Whether a text holds resources of the logging-operator. */
+/** Whether a text contains resources of the logging-operator. */
 export function holdsResources({ file, text }: NamedText): boolean {
   return (
     /\.(?:ya?ml|json)$/i.test(file) && (group.test(text) || /"apiVersion":\s*"logging\.banzaicloud\.io\//.test(text))
@@ -25,7 +25,7 @@ export const resourceKinds: readonly Described[] = [
     name: 'Flow, ClusterFlow',
     becomes: 'an `orchestrator_logs` source with a selector, and a transform for each filter',
     options: {
-      match: '`selector` of the source; a filter transform where the order of rules or names of hosts decide',
+      match: '`selector` of the source; a filter transform if the order of rules or the names of hosts matter',
       selectors: '`selector.pods`',
       filters: 'as the filters of Fluentd below',
       localOutputRefs: 'the inputs of sinks',
@@ -33,16 +33,16 @@ export const resourceKinds: readonly Described[] = [
       outputRefs: 'the inputs of sinks',
     },
     itself: {
-      loggingRef: 'all agents of the platform run the Pipeline',
-      flowLabel: 'labels are not written',
-      includeLabelInRouter: 'labels are not written',
+      loggingRef: 'all agents run the Pipeline',
+      flowLabel: 'labels are not part of events',
+      includeLabelInRouter: 'labels are not part of events',
     },
   },
   { name: 'Output, ClusterOutput', becomes: 'a sink, as the matches of Fluentd below', options: {} },
   {
     name: 'Logging',
-    becomes: 'its `globalFilters` come before the filters of each flow; its agents are those of Penstock',
-    options: { globalFilters: 'transforms', defaultFlow: 'a gap beside flows; without them a flow of all pods' },
+    becomes: 'its `globalFilters` run before the filters of each flow; Penstock has its own agents',
+    options: { globalFilters: 'transforms', defaultFlow: 'a gap if there are flows; otherwise a flow for all pods' },
   },
 ]
 
@@ -55,7 +55,7 @@ const ofAgents: ReadonlySet<string> = new Set([
   'LoggingRoute',
 ])
 
-/** Outputs whose plugin has another name. */
+/** Outputs whose plugin has a different name. */
 const outputTypes: Readonly<Record<string, string>> = {
   nullout: 'null',
   kafka: 'kafka2',
@@ -75,7 +75,7 @@ const filterTypes: Readonly<Record<string, string>> = {
   sumologic: 'kubernetes_sumologic',
 }
 
-/** Tables that are elements of Fluentd; others are objects in a parameter. */
+/** Tables that become Fluentd elements. Other tables become objects in a parameter. */
 const elementNames: Readonly<Record<string, string>> = {
   buffer: 'buffer',
   format: 'format',
@@ -103,7 +103,7 @@ interface Resource {
   readonly tree: Tree
 }
 
-/** The elements that the operator makes of the resources in files. */
+/** The elements that the operator would generate from the resources in files. */
 export function elementsOf(files: readonly NamedText[], draft: Draft): readonly Element[] {
   const resources = files.flatMap((file) => treesOf(file, draft.gaps).flatMap((tree) => resourcesIn(tree)))
   return new Maker(resources, draft).elements
@@ -133,12 +133,12 @@ class Maker {
     const flows = ofKinds('Flow', 'ClusterFlow')
     const [first] = flows
     if (first !== undefined) {
-      const reason = 'the line is `message`, as with containerd; with Docker, and in early versions, it is `log`'
+      const reason = 'the line is in `message`, as with containerd; with Docker, and in early versions, it is in `log`'
       this.#gap(
         first.tree,
         'records',
         reason,
-        'Rename the field behind the sources if filters or queries read `log`.',
+        'Rename the field after the sources if filters or queries use `log`.',
         true,
       )
     }
@@ -162,8 +162,8 @@ class Maker {
       this.#gap(
         tree,
         `Flow ${name}`,
-        'a Flow reads the pods of its namespace, which the file does not say',
-        'Give the source `selector.namespaces`, or convert with `-n`.',
+        'a Flow reads the pods of its namespace, but the file does not name one',
+        'Set `selector.namespaces` of the source, or convert with `-n`.',
       )
     }
     const { selector, condition } = selectionOf(spec, own, this.#draft.namespace === undefined)
@@ -185,7 +185,7 @@ class Maker {
     })
   }
 
-  /** The fields that Fluent Bit adds before Fluentd reads a record. */
+  /** The fields that Fluent Bit adds before Fluentd receives a record. */
   #kubernetes({ file, line }: Place): readonly Step[] {
     const plugin = bitFilters.find(({ name }) => name === 'kubernetes')
     const entries = [{ file, line, key: 'name', value: 'kubernetes' }]
@@ -196,7 +196,7 @@ class Maker {
     for (const part of ['fluentbit', 'fluentd', 'syslogNG', 'nodeAgents']) {
       const found = below(tree, 'spec', part)
       if (found === undefined) continue
-      const reason = 'it describes agents, and a Pipeline has none'
+      const reason = 'it describes agents, which are not part of a Pipeline'
       this.#gap(found, `Logging: ${part}`, reason, 'The Agent `node` of the installation runs Pipelines.', true)
     }
     const rest = below(tree, 'spec', 'defaultFlow')
@@ -205,16 +205,16 @@ class Maker {
       this.#flow({ kind: 'ClusterFlow', name: `${name}-default`, namespace: '', tree: rest }, rest, shared)
       return
     }
-    const reason = 'it takes what no flow selects, and a source does not know what others read'
+    const reason = 'it receives the events that no flow selects, and a source does not know what other sources read'
     this.#gap(
       rest,
       'Logging: defaultFlow',
       reason,
-      'Write a ClusterPipeline whose selector leaves out what the flows read.',
+      'Add a ClusterPipeline whose selector excludes the pods of the flows.',
     )
   }
 
-  /** The match that leads to the labels of outputs. */
+  /** The match that passes events to the labels of outputs. */
   #outputsOf(spec: Tree, namespace: string, place: Tree, id: string): Element {
     const named = (option: string, kind: string) =>
       itemsOf(below(spec, option)).map((ref) => ({ ref, kind, name: textOf(ref) ?? '' }))
@@ -230,7 +230,7 @@ class Maker {
       )
       if (output === undefined) {
         const nearest = 'Convert it together with the flow, or replace the sink that discards its events.'
-        this.#gap(ref, `${kind} ${name}`, 'the files do not have this output', nearest)
+        this.#gap(ref, `${kind} ${name}`, 'the files do not contain this output', nearest)
       }
       return output === undefined ? [] : [output]
     })
@@ -273,7 +273,7 @@ class Maker {
     })
   }
 
-  /** A plugin with its options: tables and lists of tables are elements within it, as far as Fluentd has such elements. */
+  /** A plugin with its options. Tables and lists of tables become inner elements if Fluentd has such elements. */
   #plugin(name: string, type: string, options: Tree, id: string): Element {
     const { parameters, children } = this.#options(options)
     const own = [parameter(options, '@type', type), parameter(options, '@id', id)]
@@ -318,12 +318,12 @@ class Maker {
     const mounted = below(item, 'mountFrom', 'secretKeyRef')
     if (mounted === undefined) return JSON.stringify(plain(item))
     const path = `/etc/penstock-secrets/${textOf(below(mounted, 'name'))}/${textOf(below(mounted, 'key'))}`
-    const reason = `the option is a file, and no Secret is mounted at \`${path}\``
+    const reason = `the option is a file, and an Agent mounts no Secret at \`${path}\``
     this.#gap(item, `${key}: mountFrom`, reason, 'Mount the Secret into the Agent, and correct the path.')
     return path
   }
 
-  /** A variable that stands for the key of a Secret. */
+  /** The variable for the key of a Secret. */
   #secret(reference: Tree): string {
     const [name = '', key = ''] = [textOf(below(reference, 'name')), textOf(below(reference, 'key'))]
     const variable = `SECRET_${name}_${key}`.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
@@ -356,7 +356,7 @@ class Maker {
     this.elements.push({ ...this.#element('label', tree, labelOf(output)), children: [whole] })
   }
 
-  /** The operator has its own defaults for Loki, and labels for the facts about a pod. */
+  /** The operator has its own defaults for Loki, and labels for pod metadata. */
   #loki(match: Element, options: Tree): Element {
     const isFacts = flagOf(below(options, 'configure_kubernetes_labels')) === true
     const parameters = match.parameters.filter(
@@ -391,13 +391,14 @@ class Maker {
 
   #other({ kind, name, tree }: Resource): void {
     if (ofAgents.has(kind)) {
-      const nearest = 'The Agent `node` of the installation runs Pipelines. Set resources and tolerations in an Agent.'
-      this.#gap(tree, kind, 'it describes agents, and a Pipeline has none', nearest, true)
+      const nearest =
+        'The Agent `node` of the installation runs Pipelines. Set resources and tolerations there, or in another Agent.'
+      this.#gap(tree, kind, 'it describes agents, which are not part of a Pipeline', nearest, true)
     } else if (/^SyslogNG/.test(kind)) {
       const text = JSON.stringify(plain(below(tree, 'spec') ?? tree), undefined, 2)
       const isFlow = kind.endsWith('Flow')
-      const nearest = isFlow ? 'Write its rules as transforms; the comment contains its text.' : 'Add a sink for it.'
-      this.#gap(tree, `${kind} ${name}`, 'configurations of syslog-ng are not converted', nearest)
+      const nearest = isFlow ? 'Rewrite its rules as transforms; the comment contains its text.' : 'Add a sink for it.'
+      this.#gap(tree, `${kind} ${name}`, '`convert` does not convert syslog-ng configurations', nearest)
       const comments = [
         `GAP: ${kind} \`${name}\` (${tree.file}:${tree.line}) is not converted. Its specification:`,
         text,
@@ -410,7 +411,7 @@ class Maker {
       this.#draft.add('sinks', `${name}-discarded`, { type: 'blackhole', inputs: [source] })
     } else if (kind === 'HostTailer' || kind === 'EventTailer') {
       const nearest = kind === 'HostTailer' ? 'Use the source `file`.' : 'Use the source `orchestrator_events`.'
-      this.#gap(tree, `${kind} ${name}`, 'the resource is not converted', nearest)
+      this.#gap(tree, `${kind} ${name}`, '`convert` does not convert this resource', nearest)
     }
   }
 
@@ -435,14 +436,14 @@ const labelOf = ({ kind, namespace, name }: Resource) => `@${kind}/${kind === 'O
 
 const parameter = ({ file, line }: Place, key: string, value: string): Parameter => ({ file, line, key, value })
 
-/** Whether a tree is within another. */
+/** Whether a tree contains another. */
 function holds(tree: Tree, wanted: Tree): boolean {
   if (tree === wanted) return true
   if (isList(tree)) return tree.value.some((item) => holds(item, wanted))
   return isMap(tree) && [...tree.value.values()].some((item) => holds(item, wanted))
 }
 
-/** A tree without its places. */
+/** A tree without line numbers. */
 function plain(tree: Tree): unknown {
   if (isList(tree)) return tree.value.map(plain)
   return isMap(tree) ? Object.fromEntries([...tree.value].map(([key, item]) => [key, plain(item)])) : tree.value

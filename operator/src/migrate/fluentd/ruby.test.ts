@@ -1,4 +1,4 @@
-// Methods of Ruby one behind another, on a field that may hold anything: each chain is an expression that compiles, or none.
+// Chains of Ruby methods on a field of any type: each chain becomes an expression that compiles, or is unsupported.
 
 import { compileProgram } from '@penstock/agent/config'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { convertFluentd } from './convert.ts'
 
 const methods = ['to_s', 'to_i', 'to_f', 'to_json', 'downcase', 'upcase', 'strip', 'chomp']
 
-test.each(methods)('chains that begin with `%s` make a program that is valid', (first) => {
+test.each(methods)('chains that begin with `%s` give a valid program', (first) => {
   const chains = methods.flatMap((second) => [[first, second], ...methods.map((third) => [first, second, third])])
   const values = [[first], ...chains].map((chain) => `record["level"].${chain.join('.')}`)
   const wrong = values.filter((value) => {

@@ -1,19 +1,19 @@
-// Placeholders of values: `${record["a"]}`, `${tag}`, `${hostname}` and the little Ruby that people write in them. All other
-// Ruby is left to the reader.
+// Placeholders in values: `${record["a"]}`, `${tag}`, `${hostname}` and the simple Ruby that people commonly use in them. Other Ruby
+// is reported as a gap.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { rubyValue } from './expression.ts'
 
-/** Expressions that placeholders may name beside the record. */
+/** Expressions other than the record that placeholders can name. */
 export interface Surroundings {
-  /** The tag: a text, or the name of a variable that holds it; undefined if it is not known. */
+  /** The tag: a text, or the name of the variable that contains it; undefined if unknown. */
   readonly tag: { readonly text: string } | { readonly variable: string } | undefined
 }
 
-/** Expressions that surely give a text. */
+/** Expressions that always return a text. */
 const isText = /^(?:"|downcase\(|upcase\(|strip_whitespace\(|replace\(|encode_json\(|\(to_string\(|\(get_hostname\()/
 
-/** A value with placeholders as an expression; or the part that cannot be one. */
+/** Converts a value with placeholders to an expression, or returns the part that cannot be converted. */
 export type Expressed =
   | { readonly ok: true; readonly text: string; readonly before: readonly string[] }
   | { readonly ok: false; readonly problem: string }
@@ -51,7 +51,7 @@ export function expressed(value: string, surroundings: Surroundings, name = 'val
   return { ok: true, text: parts.join(' + '), before }
 }
 
-/** Words of Ruby that are no fields. */
+/** Ruby names that are not fields. */
 function wordOf(word: string, { tag }: Surroundings): string | undefined {
   if (word === 'hostname') return '(get_hostname() ?? "")'
   const text = tag && ('text' in tag ? textLiteral(tag.text) : tag.variable)
@@ -75,7 +75,7 @@ function closing(text: string, from: number): number {
   return -1
 }
 
-/** Ruby as an expression; undefined for what is not known. */
+/** Converts Ruby to an expression; undefined if it is unsupported. */
 function rubyExpression(code: string, surroundings: Surroundings): string | undefined {
   const alternatives = splitOutside(code, '||')
   if (alternatives.length > 1) {
@@ -127,7 +127,7 @@ function rubyExpression(code: string, surroundings: Surroundings): string | unde
 
 type Kind = 'any' | 'text' | 'number'
 
-/** The expression that each method makes from the expression of a text, and the kind of its result. */
+/** For each string method, the expression for a text, and the kind of the result. */
 const methodsOfValues: Readonly<Record<string, readonly [Kind, (text: string, value: string) => string]>> = {
   to_s: ['text', (text) => text],
   to_i: ['number', (_, value) => `(to_int(${value}) ?? 0)`],
@@ -139,7 +139,7 @@ const methodsOfValues: Readonly<Record<string, readonly [Kind, (text: string, va
   chomp: ['text', (text) => `replace(${text}, r'\\r?\\n$', "")`],
 }
 
-/** Methods behind a field. The language refuses to catch an error that cannot happen, so the kind of each value counts. */
+/** Method calls on a field. Remap rejects error handling for operations that cannot fail, so the kind of each value matters. */
 function called(field: string, methods: string): string | undefined {
   let expression = field
   let kind: Kind = 'any'
@@ -154,7 +154,7 @@ function called(field: string, methods: string): string | undefined {
   return expression
 }
 
-/** Parts between a separator that is outside of quotes and brackets. */
+/** Splits at a separator outside of quotes and brackets. */
 function splitOutside(text: string, separator: string): string[] {
   const parts: string[] = []
   let quote = ''
@@ -173,7 +173,7 @@ function splitOutside(text: string, separator: string): string[] {
   return [...parts, text.slice(start)]
 }
 
-/** `$.a.b`, `$["a"]["b"]` or a plain name as the names of fields; undefined if it is neither. */
+/** Parses `$.a.b`, `$["a"]["b"]` or a plain name to field names; undefined if it is none of these. */
 export function recordPath(text: string): readonly string[] | undefined {
   if (!text.startsWith('$')) return text === '' ? undefined : [text]
   const bracketed = /^\$((?:\[(?:'[^']*'|"[^"]*")\])+)$/.exec(text)

@@ -1,4 +1,4 @@
-// Outputs of Fluentd for search engines.
+// Converts Fluentd outputs for search engines.
 
 import { fieldLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -20,10 +20,10 @@ const searchOptions: Readonly<Record<string, string>> = {
   logstash_dateformat: '`bulk.index`',
   logstash_prefix_separator: '`bulk.index`',
   target_index_key: '`bulk.index`',
-  include_tag_key: 'a field of the tag',
-  tag_key: 'a field of the tag',
+  include_tag_key: 'a field for the tag',
+  tag_key: 'a field for the tag',
   include_timestamp: 'the field `@timestamp`',
-  time_key: 'the field of the time',
+  time_key: 'the field for the time',
   write_operation: '`bulk.action`',
   data_stream_name: 'the data stream',
   pipeline: '`pipeline`',
@@ -96,7 +96,7 @@ const searchItself: OutputPlugin['itself'] = Object.fromEntries(
       'selector_class_name',
       'target_type_key',
     ],
-  ].map((name) => [name, 'the sink asks for the version, keeps its connections, and logs refused documents'] as const),
+  ].map((name) => [name, 'the sink detects the version, reuses connections, and logs rejected documents'] as const),
 )
 
 export const search = (name: string): OutputPlugin =>
@@ -121,8 +121,8 @@ export const search = (name: string): OutputPlugin =>
         context.gap(
           section,
           `${name}: ${given}`,
-          'the name of the index holds parts of tags',
-          'Give `bulk.index` a template of fields, such as `{{ kubernetes.namespace_name }}`.',
+          'the name of the index contains parts of tags',
+          'Set `bulk.index` to a template with fields, such as `{{ kubernetes.namespace_name }}`.',
         )
       }
       const hosts = listOf(read('hosts'))
@@ -146,8 +146,8 @@ export const search = (name: string): OutputPlugin =>
         context.replaced(
           section,
           `${name}: path`,
-          'the path of the address is in a variable, which stands behind a slash',
-          'Write its value into the Secret without a slash at its beginning.',
+          'the path of the address comes from a variable, and the address has a slash before it',
+          'Put the value into the Secret without a leading slash.',
         )
       }
       const timeout = /^(\d+)s?$/.exec(read('request_timeout') ?? '')?.[1]

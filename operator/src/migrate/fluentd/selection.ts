@@ -1,5 +1,5 @@
-// Which pods a flow of the logging-operator takes. Its rules are in a list, and the first that fits decides. A list that ends in one rule
-// that selects, after rules that leave something out, is a selector of the source; any other one is a condition.
+// The pods that a flow of the logging-operator selects. The first rule of its list that matches decides. A list of `exclude` rules that ends
+// in one `select` rule becomes a selector of the source; any other list becomes a condition.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Selector } from '../draft.ts'
@@ -8,7 +8,7 @@ import { below, isMap, itemsOf, pairsOf, type Tree, textsOf } from '../loki/tree
 
 export interface Selection {
   readonly selector?: Selector | undefined
-  /** A condition on an event as the source gives it. */
+  /** A condition on an event of the source. */
   readonly condition?: string | undefined
 }
 
@@ -105,7 +105,7 @@ function rulesOf(spec: Tree): readonly Rule[] {
   })
 }
 
-/** Whether a rule has one criterion that a selector can turn round. */
+/** Whether a rule has exactly one criterion, which a selector can negate. */
 function isSingle({ labels, namespaceLabels, namespaces, expressions, hosts, containers }: Rule): boolean {
   if (expressions.length + hosts.length > 0) return false
   const criteria = [
@@ -117,7 +117,7 @@ function isSingle({ labels, namespaceLabels, namespaces, expressions, hosts, con
   return criteria.reduce((sum, count) => sum + count, 0) === 1
 }
 
-/** A pod that matches no rule is not taken. */
+/** A pod that matches no rule is not selected. */
 function conditionOf(rules: readonly Rule[]): string {
   if (rules.length === 0) return 'false'
   const branches = rules.map((rule) => `if ${testOf(rule)} { ${rule.selects} }`)

@@ -1,4 +1,4 @@
-// Fluentd's configuration as a tree of elements with the place of every line. Values in double quotes may span lines and contain Ruby.
+// Parses a Fluentd configuration to a tree of elements with line numbers. Values in double quotes may span lines and contain Ruby.
 // References to environment variables become `${NAME}`; other Ruby is kept and reported.
 
 import type { Selector, Step } from '../draft.ts'
@@ -12,11 +12,11 @@ export interface Parameter extends Place {
 export interface Element extends Place {
   /** `source`, `match`, `parse`, … */
   readonly name: string
-  /** The text after the name: a pattern of tags, keys of chunks. */
+  /** The text after the name: a tag pattern or chunk keys. */
   readonly argument: string
   readonly parameters: readonly Parameter[]
   readonly children: readonly Element[]
-  /** Of a source that is made of a resource: the pods that it reads, and transforms before and behind that of the record. */
+  /** For a source generated from a resource: the pods it reads, and transforms before and after the one that builds the record. */
   readonly selector?: Selector | undefined
   readonly before?: readonly Step[]
   readonly after?: readonly Step[]
@@ -46,7 +46,7 @@ interface Open {
   children: Element[]
 }
 
-/** Reads a text; what has no meaning in it is a remark. */
+/** Parses a text; unknown parts become remarks. */
 export function readFluentd(text: string, file: string): ElementFile {
   const reader = new Reader(text, file)
   reader.read()
@@ -79,7 +79,7 @@ class Reader implements ElementFile {
         const path = this.#ruby(include[1].replace(/^["'](.*)["']$/, '$1'))
         const parent = this.#open.at(-1)
         if (parent === undefined) this.parts.push({ ...this.#place(), path })
-        else this.#remark(`@include ${path}`, 'a file is included within an element', 'Put its lines here.')
+        else this.#remark(`@include ${path}`, '`@include` within an element is not supported', 'Insert its lines here.')
       } else this.#parameter(line)
     }
     while (this.#open.length > 0) {
@@ -89,7 +89,7 @@ class Reader implements ElementFile {
         line,
         subject: `<${name}>`,
         reason: `\`</${name}>\` is missing`,
-        nearest: 'Close the element.',
+        nearest: 'Add the closing tag.',
       })
       this.#end(name)
     }
@@ -112,7 +112,7 @@ class Reader implements ElementFile {
     const open = this.#open.pop()
     if (open === undefined || open.name !== name) {
       if (open !== undefined) this.#open.push(open)
-      this.#remark(`</${name}>`, 'no such element is open here', 'Correct the file.')
+      this.#remark(`</${name}>`, 'there is no open element with this name', 'Correct the file.')
       return
     }
     const element: Element = { file: this.#file, ...open }
@@ -127,15 +127,15 @@ class Reader implements ElementFile {
     const key = found?.[1] ?? ''
     const open = this.#open.at(-1)
     if (open === undefined) {
-      this.#remark(line, 'a parameter stands outside of all elements', 'Correct the file.')
+      this.#remark(line, 'a parameter is outside of all elements', 'Correct the file.')
       return
     }
     const value = this.#value((found?.[2] ?? '').trim(), key)
-    // Without the variable it is as if the parameter were not there.
+    // If the variable is not set, Fluentd ignores the parameter.
     if (value !== notGiven) open.parameters.push({ ...place, key, value: value.replaceAll(notGiven, '') })
   }
 
-  /** A value, with the lines that belong to it. */
+  /** A value with all of its lines. */
   #value(start: string, key: string): string {
     const first = start[0]
     if (first === '"' || first === "'") return this.#quoted(start, first, key)
@@ -154,7 +154,7 @@ class Reader implements ElementFile {
     return this.#ruby(unescaped(inner), key)
   }
 
-  /** JSON, which may go over several lines. */
+  /** JSON, which may span several lines. */
   #balanced(start: string): string {
     let text = start
     const last = Math.min(this.#lines.length, this.#at + 200)
@@ -180,8 +180,8 @@ class Reader implements ElementFile {
       if (name === undefined) {
         this.#remark(
           whole,
-          'Ruby in a value is not run',
-          'Write the value that it has in its place, or set the field in a remap transform.',
+          '`convert` does not run Ruby in values',
+          'Replace it with its value, or set the field in a remap transform.',
         )
         return whole
       }
@@ -189,8 +189,8 @@ class Reader implements ElementFile {
       if (fallback === undefined) return `\${${name}}`
       this.#remark(
         whole,
-        `the variable \`${name}\` has no value here, so its default \`${fallback}\` stands`,
-        'Write the value that it has in its place.',
+        `the variable \`${name}\` has no value here, so its default \`${fallback}\` applies`,
+        'Replace it with the actual value.',
         true,
       )
       return fallback
@@ -198,11 +198,11 @@ class Reader implements ElementFile {
   }
 }
 
-/** Stands for a value that Fluentd takes for one that is not given. */
+/** Marks a value that Fluentd treats as not set. */
 const notGiven = '\u0000'
-/** Parameters that are worth a Secret even if the variable may not be there. */
+/** Parameters that get a Secret even if the variable is optional. */
 const isSecret = /user|pass|token|key|secret/i
-/** Parameters about files and connections of Fluentd itself, which no component has. */
+/** Parameters for files and connections of Fluentd itself, which components do not have. */
 const isOfItself = /^(?:pos_file|path_to_|kubernetes_url|@id$|bind$)/
 
 function closingQuote(text: string, quote: string): number {

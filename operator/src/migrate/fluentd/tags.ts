@@ -1,25 +1,25 @@
-// Patterns of tags. Which elements events reach is decided here; tags of pods differ from pod to pod, and a pattern that chooses some of
-// them becomes a condition on the names that the tag is made of.
+// Tag patterns, which decide the elements that events reach. Tags of pods differ from pod to pod. A pattern that matches only some of
+// them becomes a condition on the names that make up the tag.
 
 import { textLiteral } from '@penstock/agent/config'
 import { podLogPath } from '../fluent-bit/tags.ts'
 
-/** A tag: fixed, or with `*` in place of what the path of each file gives. */
+/** A tag: fixed, or with `*` for the part that comes from the path of a file. */
 export interface Tag {
   readonly text: string
-  /** Whether the part in place of `*` is the path of the log of a pod. */
+  /** Whether `*` is the path of a pod log. */
   readonly isOfPods: boolean
-  /** Whether the part in place of `*` is the path of a file, which records keep in `%file`. */
+  /** Whether `*` is the path of a file, which records keep in `%file`. */
   readonly isOfFile?: boolean | undefined
   /** Whether records keep the tag in `%tag`, and its parts in `%tag_parts`. */
   readonly isKept?: true
 }
 
-/** Whether a program can put the tag together. */
+/** Whether a program can build the tag. */
 export const isKnown = ({ text, isOfPods, isOfFile, isKept }: Tag) =>
   !text.includes('*') || isOfPods || isOfFile === true || isKept === true
 
-/** Patterns beside each other as one regular expression. */
+/** Space-separated patterns as one regular expression. */
 export function patternOf(patterns: string): string {
   const words = patterns.trim().split(/\s+/)
   return `^(?:${words.map(wordPattern).join('|')})$`
@@ -48,7 +48,7 @@ function wordPattern(word: string): string {
   return text
 }
 
-/** Paths in place of `*`, as unlike each other as can be. */
+/** Sample paths for `*` that differ as much as possible. */
 const samples = [
   'var.log.containers.a-1_b_c-0123456789abcdef.log',
   'var.log.containers.zz-9_yy_xx-fedcba9876543210.log',
@@ -56,7 +56,7 @@ const samples = [
 
 export type Match = 'all' | 'none' | 'some'
 
-/** Which events of a tag a pattern takes. */
+/** Whether a pattern matches all, some or no events of a tag. */
 export function matchOf(tag: Tag, patterns: string): Match {
   const regex = new RegExp(patternOf(patterns))
   if (!tag.text.includes('*')) return regex.test(tag.text) ? 'all' : 'none'
@@ -73,7 +73,7 @@ export function matchOf(tag: Tag, patterns: string): Match {
   return isNear ? 'some' : 'none'
 }
 
-/** A program that gives the tag of an event as `tag`. */
+/** A program that puts the tag of an event into the variable `tag`. */
 export function tagProgram(tag: Tag): string {
   const [before = '', after = ''] = tag.text.split('*')
   if (tag.isKept) return 'tag = string(%tag) ?? ""'

@@ -1,4 +1,4 @@
-// Outputs of Fluentd by way of those of Fluent Bit, where that has the same: the parameters get other names, and its mapping builds the sink.
+// Converts Fluentd outputs that also exist in Fluent Bit: renames the parameters, and lets the mapping of Fluent Bit build the sink.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
@@ -23,7 +23,7 @@ export interface OutputPlugin {
   readonly build: (section: Plugged, context: Context, gaps: Gap[], tag: Tag | undefined) => SinkPart
 }
 
-/** Shared by outputs: chunks are Fluentd's way to collect events into requests. */
+/** Options shared by outputs. Fluentd collects events into requests as chunks. */
 export const buffered: Readonly<Record<string, string>> = {
   'buffer.flush_interval': '`batch.timeout_secs`',
   'buffer.chunk_limit_size': '`batch.max_bytes`',
@@ -35,13 +35,13 @@ export const buffered: Readonly<Record<string, string>> = {
   'buffer.type': '`buffer`',
   'buffer.buffer_type': '`buffer`',
   buffer_type: '`buffer`',
-  'buffer.total_limit_size': '`buffer.max_size` of a buffer on disk',
+  'buffer.total_limit_size': '`buffer.max_size` of a disk buffer',
   flush_interval: '`batch.timeout_secs`',
   buffer_chunk_limit: '`batch.max_bytes`',
-  'inject.time_key': 'a field of the time',
-  'inject.time_format': 'the form of the time',
-  'inject.time_type': 'the form of the time',
-  'inject.tag_key': 'a field of the tag',
+  'inject.time_key': 'a field for the time',
+  'inject.time_format': 'the format of the time',
+  'inject.time_type': 'the format of the time',
+  'inject.tag_key': 'a field for the tag',
   'inject.hostname_key': 'a field',
   'inject.hostname': 'the value of that field',
   'inject.localtime': 'the zone of the time is UTC',
@@ -49,10 +49,10 @@ export const buffered: Readonly<Record<string, string>> = {
 }
 
 const overflow = {
-  how: 'a full buffer makes the source wait',
+  how: 'the source waits while the buffer is full',
   unless: /drop_oldest_chunk|throw_exception/i,
   reason: 'Fluentd discards events when its buffer is full; the source waits',
-  nearest: 'Give the sink `buffer: {type: memory, when_full: drop_newest}` to discard events.',
+  nearest: 'To discard events, set `buffer: {type: memory, when_full: drop_newest}` of the sink.',
 }
 
 export const itself: OutputPlugin['itself'] = {
@@ -116,13 +116,11 @@ export const itself: OutputPlugin['itself'] = {
         'buffer_queue_limit_length',
         'try_flush_interval',
       ],
-    ].map(
-      (name) => [name, 'events go in requests by `batch`, are sent again by `request`, and wait by `buffer`'] as const,
-    ),
+    ].map((name) => [name, '`batch`, `request` and `buffer` configure batching, retries and buffering'] as const),
   ),
 }
 
-/** Options of Fluent Bit's output by those of Fluentd. */
+/** Names of Fluent Bit's options by Fluentd's options. */
 type Names = Readonly<Record<string, string>>
 
 export const login: Names = { user: 'http_user', username: 'http_user', password: 'http_passwd' }
@@ -142,14 +140,14 @@ export const security: Names = {
 
 interface Translation {
   readonly name: string
-  /** Of Fluent Bit's output. */
+  /** Fixed options of Fluent Bit's output. */
   readonly as: string
   readonly becomes: string
   readonly names: Names
-  /** Options that `also` reads, with what becomes of each. */
+  /** Options that `also` reads, with their counterparts. */
   readonly options?: Readonly<Record<string, string>>
   readonly itself?: OutputPlugin['itself']
-  /** Further options, and steps before those of the output. */
+  /** Further options, and steps that run before those of the output. */
   readonly also?: (
     section: Plugged,
     context: Context,
@@ -171,7 +169,7 @@ export function translated({
   itself: more = {},
   also,
 }: Translation): OutputPlugin {
-  // Retries have a limit, unless they continue forever.
+  // Retries are limited unless `retry_forever` is set.
   const retries = ['buffer.retry_max_times', 'buffer.retry_limit', 'retry_limit']
   const forever = ['buffer.retry_forever', 'retry_forever', 'disable_retry_limit', 'buffer.disable_retry_limit']
   return {
@@ -195,7 +193,7 @@ export function translated({
         isOn(lastValue(section, key) || undefined, lastValue(section, key) === ''),
       )
       const limit = retries.map((key) => lastValue(section, key)).find((value) => value !== undefined)
-      // Events that a secondary output would take wait for its sink.
+      // Events that Fluentd would pass to a secondary output wait for the sink instead.
       const hasSecondary = section.element.children.some((child) => child.name === 'secondary')
       if (limit !== undefined && !isForever && !hasSecondary)
         entries.push({ ...place, key: 'retry_limit', value: limit })
@@ -220,15 +218,15 @@ export function translated({
   }
 }
 
-/** Outputs whose sinks write events as they come. */
+/** Outputs whose sinks write each event immediately. */
 const unbatched: ReadonlySet<string> = new Set(['file', 'stdout', 'null'])
 
-/** The largest batch in bytes that a sink takes, by the output of Fluent Bit; of others 10 MB. */
+/** The largest batch in bytes that a sink accepts, by output of Fluent Bit; 10 MB for other outputs. */
 const maxBatch: Readonly<Record<string, number>> = { datadog: 4_250_000, nrlogs: 1_000_000 }
 
 const smallestDisk = 268_435_488
 
-/** A buffer on disk of the size that chunks may have together. */
+/** A disk buffer with the total size limit of chunks. */
 function waiting(section: Section, context: Context): Record<string, unknown> {
   const read = (key: string) => lastValue(section, `buffer.${key}`)
   const type = read('@type') ?? read('type') ?? read('buffer_type') ?? lastValue(section, 'buffer_type')
@@ -236,7 +234,7 @@ function waiting(section: Section, context: Context): Record<string, unknown> {
   const size = bytesOf(read('total_limit_size'))
   if (size === undefined) {
     const reason =
-      'chunks wait on disk, up to 64 GiB there; the sink keeps up to 1 GiB, and then lines wait in their files'
+      'in Fluentd, up to 64 GiB of chunks wait on disk; the sink keeps up to 1 GiB, and further lines wait in their files'
     context.replaced(
       section,
       `${lastValue(section, '@type') ?? ''}: buffer.@type`,
@@ -269,7 +267,7 @@ function batchOf(section: Section, as: string): Record<string, unknown> {
   return Object.keys(batch).length === 0 ? {} : { batch }
 }
 
-/** Fields that `<inject>` adds. */
+/** Adds the fields of `<inject>`. */
 function injected(section: Section, context: Context, tag: Tag | undefined): Step[] {
   const lines: string[] = []
   const timeKey = lastValue(section, 'inject.time_key')
@@ -300,7 +298,7 @@ export function tagLines(key: string, section: Section, context: Context, tag: T
     context.gap(
       section,
       `tag as ${key}`,
-      'events with several tags arrive here, and events have no tags',
+      'the sink receives events from several tags, and events have no tags',
       'Set the field in a remap transform of each source.',
     )
     return []
@@ -309,7 +307,7 @@ export function tagLines(key: string, section: Section, context: Context, tag: T
   return [tagProgram(tag), `${fieldLiteral([key])} = tag`]
 }
 
-/** A text with `${key}`, `${tag}` and times of chunks as a template; undefined if it holds anything else. */
+/** Converts a text with `${key}`, `${tag}` and chunk times to a template; undefined if it contains anything else. */
 export function chunkTemplate(text: string, tag: Tag | undefined): string | undefined {
   let isKnown = true
   const template = text.replace(/\$\{([^}]*)\}/g, (whole, name: string) => {

@@ -1,5 +1,5 @@
-// A chain of programs: the processing of a job, piece by piece. Pieces that compile together become one transform, in which a comment
-// names the stage of each. A piece that does not compile is a gap, and a comment keeps its text.
+// A chain of programs with the processing of a job. Parts that compile together become one transform, in which comments name the stages.
+// A part that does not compile becomes a gap, and a comment keeps its text.
 
 import { compileProgram, multilineProblems } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -10,7 +10,7 @@ import { translateRegex } from './regex.ts'
 import { type Lines, type Scope, stages } from './stages.ts'
 import { isMap, itemsOf, millisecondsOf, type Place, type Tree, textOf } from './tree.ts'
 
-/** `multiline` of a source of pods; a source of files has the same by other names. */
+/** The option `multiline` of an `orchestrator_logs` source. A `file` source has the same with other names. */
 export interface Joined {
   readonly start: string
   readonly timeoutMs: number
@@ -22,7 +22,7 @@ interface Piece {
   readonly lines: Lines
 }
 
-/** Characters of one program; the next piece begins another. */
+/** Maximum length of a program in characters. The next part begins another program. */
 const maxLength = 16_000
 
 export class Chain {
@@ -36,7 +36,7 @@ export class Chain {
     this.#isPods = isPods
   }
 
-  /** Adds lines of a part; what does not compile by itself is a gap. */
+  /** Adds the lines of a part. A part that does not compile becomes a gap. */
   add(title: string, place: Place, lines: Lines): void {
     if (lines.length > 0) this.#pieces.push({ title, place, lines: this.#checked(title, place, lines) })
   }
@@ -52,7 +52,7 @@ export class Chain {
     ]
   }
 
-  /** Adds the stages of a list, each a name with its options. */
+  /** Adds the stages of a list; each is a name with its options. */
   addStages(list: Tree | undefined): void {
     for (const part of partsOf(list)) {
       if (part.name === 'multiline') continue
@@ -63,7 +63,7 @@ export class Chain {
     }
   }
 
-  /** A match whose stages do not compile together: its condition is remembered, and each stage asks for it. */
+  /** A `match` whose stages do not fit into one program: a variable keeps its condition, and each stage checks it. */
   #addApart(part: Part): void {
     const flag = `%matched_${++this.#matches}`
     const inner = partsOf(isMap(part.tree) ? part.tree.value.get('stages') : undefined)
@@ -78,9 +78,9 @@ export class Chain {
 
   #lines(part: Part, nested?: () => Lines): Lines {
     const stage = stages.find(({ name }) => name === part.name)
-    const statements = 'Write the stage as statements in its place.'
+    const statements = 'Replace the stage with statements.'
     const comment = (at: Part, reason: string): Lines => [
-      `# GAP: the stage \`${at.name}\` (${at.file}:${at.line}) is not converted: ${reason}. Events pass unchanged.`,
+      `# GAP: the stage \`${at.name}\` (${at.file}:${at.line}) has no counterpart: ${reason}. Events pass unchanged.`,
     ]
     const refuse = (at: Part, reason: string, nearest = statements): Lines => {
       this.#report.gap(at, `stage ${at.name}`, reason, nearest)
@@ -91,12 +91,12 @@ export class Chain {
       if (part.name === 'multiline') {
         return refuse(
           part,
-          'lines are joined by the source, for all of its events alike',
-          'Read these pods by a source of their own with `multiline`.',
+          'the source joins lines, in the same way for all of its events',
+          'Read these pods with a separate source that sets `multiline`.',
         )
       }
       this.#report.missing(part, `stage ${part.name}`, known, 'stage', statements)
-      return comment(part, known?.reason ?? 'the stage is not known')
+      return comment(part, known?.reason ?? 'the stage is unknown')
     }
     if (nested === undefined) {
       if (stage.takesNames !== true) this.#report.options(part, stage)
@@ -120,21 +120,21 @@ export class Chain {
     return [`# ${part.name}`, ...this.#checked(`stage ${part.name}`, part, lines)]
   }
 
-  /** A program has no environment. */
+  /** Replaces variables in text for a program, which has no environment. */
   #reportVariables(part: Part, tree: Tree): void {
     const text = textOf(tree)
     for (const found of text === undefined ? [] : unknownVariables(text)) {
       this.#report.gap(
         tree,
         `stage ${part.name}: ${found}`,
-        'a program has no variables of the environment',
-        'Write the value in its place.',
+        'a program cannot read environment variables',
+        'Replace it with its value.',
       )
     }
     if (isMap(tree)) for (const [name, item] of tree.value) if (name !== 'stages') this.#reportVariables(part, item)
   }
 
-  /** The transforms, as few as compile. */
+  /** The transforms; as few as possible. */
   steps(): Step[] {
     const programs: string[] = []
     for (const { title, place, lines } of this.#pieces) {
@@ -149,7 +149,7 @@ export class Chain {
   }
 }
 
-/** Stages of a list: each item is a name with its options. */
+/** The stages of a list; each item is a name with its options. */
 export function partsOf(list: Tree | undefined): readonly Part[] {
   return itemsOf(list).flatMap((item) =>
     isMap(item) ? [...item.value].map(([name, tree]) => ({ file: item.file, line: item.line, name, tree })) : [],
@@ -160,18 +160,18 @@ const multilineOptions = {
   firstline: '`multiline.custom.start`',
   max_wait_time: '`multiline.custom.timeoutMs`',
 } as const
-/** For the guide: the stage is part of the source. */
+/** For the guide only: the stage becomes an option of the source. */
 export const multilineStage = {
   name: 'multiline',
   becomes: '`multiline` of the source; a gap inside of `match`',
   options: multilineOptions,
   itself: {
-    max_lines: 'an event ends by the bytes that a source joins, not by a number of lines',
-    trim_newlines: 'lines come without their ends',
+    max_lines: 'a source limits the size of an event, not its number of lines',
+    trim_newlines: 'lines have no line feeds at their ends',
   },
 } as const
 
-/** The stage `multiline` of a pipeline, as far as a source can join lines for it. */
+/** The stage `multiline` of a pipeline as an option of the source, if possible. */
 export function joinedBy(list: Tree | undefined, report: Report): Joined | undefined {
   let joined: Joined | undefined
   for (const [index, part] of partsOf(list).entries()) {
@@ -184,8 +184,8 @@ export function joinedBy(list: Tree | undefined, report: Report): Joined | undef
       report.gap(
         part,
         'stage multiline',
-        `the stages before it (${before.map(({ name }) => name).join(', ')}) work on joined lines now, as the source joins them`,
-        'Compare a few events by `penstock run`.',
+        `the stages before it (${before.map(({ name }) => name).join(', ')}) receive joined lines now, because the source joins them`,
+        'Compare a few events with `penstock run`.',
       )
     }
     const regex = translateRegex(textIn(part, 'firstline') ?? '')
@@ -194,15 +194,15 @@ export function joinedBy(list: Tree | undefined, report: Report): Joined | undef
     const found: Joined = { start, timeoutMs: Math.max(1, Math.round(wait)) }
     const [problem] = multilineProblems({ ...fileMultiline(found) })
     if (!regex.ok || start === '' || problem !== undefined || joined !== undefined) {
-      const reason = regex.ok ? (problem?.message ?? 'a source joins lines by one set of rules') : regex.reason
-      report.gap(part, 'stage multiline', reason, 'Give `multiline.custom` to the source: start, condition and mode.')
+      const reason = regex.ok ? (problem?.message ?? 'a source joins lines with one set of rules') : regex.reason
+      report.gap(part, 'stage multiline', reason, 'Set `multiline.custom` of the source: start, condition and mode.')
       continue
     }
     report.replaced(
       part,
       'stage multiline',
-      'the source joins the lines, of each container and stream or of each file',
-      'An event ends before the next first line, after the wait, or at the longest line of the source.',
+      'the source joins lines, separately for each container and stream or for each file',
+      'An event ends before the next first line, after the timeout, or at the size limit of the source.',
     )
     joined = found
   }

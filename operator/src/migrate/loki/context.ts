@@ -1,5 +1,5 @@
-// The contract of a mapping of stages, components or other parts: which part it takes, what the part becomes, and what becomes of each of
-// its options. The guide's tables and the report of options without a counterpart are derived from it.
+// The contract of a mapping of stages, components or other parts: the part, its counterpart, and the counterpart of each option. The tables
+// of the guide and the reports of options without a counterpart are derived from it.
 
 import { missingPart } from '../absence.ts'
 import type { Gap } from '../draft.ts'
@@ -35,14 +35,14 @@ export class Report {
     this.#add({ file: place.file, line: place.line, subject, reason, nearest })
   }
 
-  /** A part may be looked at more than once. */
+  /** Gaps by key, because a part may be converted more than once. */
   #add(gap: Gap): void {
     const isSame = ({ file, line, subject, reason }: Gap) =>
       file === gap.file && line === gap.line && subject === gap.subject && reason === gap.reason
     if (!this.#gaps.some(isSame)) this.#gaps.push(gap)
   }
 
-  /** Reports what nothing is missing of, as something else does it. */
+  /** Reports a part whose work Penstock does in another way, so that nothing is missing. */
   replaced(place: Place, subject: string, reason: string, nearest: string): void {
     this.#add({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })
   }
@@ -62,13 +62,13 @@ export class Report {
           value,
           subject,
           `the option \`${name}\` has no counterpart`,
-          `The Pipeline behaves as if it were not given.${known}`,
+          `The Pipeline behaves as if the option were not set.${known}`,
         )
       } else if (textsOf(value).some((text) => own.unless.test(text))) this.gap(value, subject, own.reason, own.nearest)
     }
   }
 
-  /** Reports a part of a kind that is known to have no counterpart, or is not known. */
+  /** Reports a part without a counterpart, or an unknown part. */
   refused(part: Part, kind: string, refusals: readonly Refusal[]): void {
     this.missing(
       part,
@@ -78,7 +78,7 @@ export class Report {
     )
   }
 
-  /** Reports a part that nothing takes; the refusal says why. */
+  /** Reports a part without a mapping; the refusal gives the reason. */
   missing(place: Place, subject: string, refusal: Refusal | undefined, kind: string, nearest?: string): void {
     this.#add(missingPart(place, subject, refusal, kind, nearest))
   }

@@ -1,4 +1,4 @@
-// Layouts of times as Go writes them, in the form of an example, as formats of strftime.
+// Converts Go's time layouts, which are example times, to strftime formats.
 
 const named: Readonly<Record<string, string>> = {
   ANSIC: 'Mon Jan _2 15:04:05 2006',
@@ -11,7 +11,7 @@ const named: Readonly<Record<string, string>> = {
   RFC1123Z: 'Mon, 02 Jan 2006 15:04:05 -0700',
 }
 
-/** Elements of a layout, the longer ones first. */
+/** Elements of a layout; longer ones first. */
 const elements: readonly (readonly [string, string])[] = [
   ['January', '%B'],
   ['Monday', '%A'],
@@ -45,12 +45,12 @@ const elements: readonly (readonly [string, string])[] = [
 
 export interface Format {
   readonly strftime: string
-  /** Whether the text says the year, so that it need not be guessed. */
+  /** Whether the text contains the year, so that it need not be guessed. */
   readonly hasYear: boolean
   readonly hasZone: boolean
 }
 
-/** Undefined if an element has no counterpart. */
+/** Returns undefined if an element has no counterpart. */
 export function formatOfLayout(layout: string): Format | undefined {
   let rest = Object.hasOwn(named, layout) ? (named[layout] ?? '') : layout
   let out = ''
@@ -73,7 +73,7 @@ export function formatOfLayout(layout: string): Format | undefined {
     if (element[1] === '') return undefined
     out += element[1]
     rest = rest.slice(element[0].length)
-    // Go takes a fraction after seconds, whether the layout has one or not.
+    // Go accepts a fraction after seconds even if the layout has none.
     if (element[1] === '%S' && !/^[.,](?:0+|9+)(?!\d)/.test(rest)) out += '%.f'
   }
   const hasDate = /%[mbB]/.test(out) && /%[de]/.test(out)

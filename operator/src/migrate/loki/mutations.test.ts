@@ -1,5 +1,5 @@
-// Configurations with mistakes: lines that are gone, doubled or swapped, and signs in the wrong place. Each gives an output that passes lint,
-// and gaps with places. The mistakes are the same in every run.
+// Configurations with mistakes: missing, duplicate and swapped lines, and misplaced characters. All give an output that passes lint, and gaps
+// with line numbers. The mistakes are the same in every run.
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'

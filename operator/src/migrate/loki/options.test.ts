@@ -1,4 +1,4 @@
-// Every option that a mapping lists changes the Pipeline or gives a gap for some value: none is listed and ignored.
+// Every option that a mapping lists changes the Pipeline or gives a gap for some value, so none is listed but ignored.
 
 import { expect, test } from 'vitest'
 import { components, endpoint } from '../alloy/components.ts'
@@ -19,7 +19,7 @@ function outcome(
   const draft = new Draft()
   convert([{ file, text }], () => [], draft)
   const gaps = draft.gaps.map(({ subject, reason }) => `${subject}: ${reason}`)
-  // Lines move when an option is added.
+  // An additional option changes line numbers.
   return `${draft.document({ name: 'x' }).toString({ lineWidth: 0 })}${gaps.join('\n')}`.replace(
     /\((?:f|g)\.\w+:\d+\)/g,
     '',
@@ -28,7 +28,7 @@ function outcome(
 
 const yaml = (text: string) => outcome(convertPromtail, 'f.yaml', text)
 
-/** Options that others need before they have an effect, in YAML of one line. */
+/** Options that other options need to have an effect, as one line of YAML. */
 const stageBase: Readonly<Record<string, string>> = {
   json: 'expressions: { a: }',
   logfmt: 'mapping: { a: }',
@@ -97,11 +97,14 @@ test.each(listed)('stage $name: $option has an effect', ({ name, option }) => {
 const needless = [...stages, multilineStage].flatMap(({ name, itself = {} }) =>
   Object.keys(itself).map((option) => ({ name, option })),
 )
-test.each(needless)('stage $name: $option has none, as something else does its work', ({ name, option }) => {
-  const made = (more: string) =>
-    yaml(job(`${name}: { ${[stageBase[name] ?? '', more].filter((part) => part !== '').join(', ')} }`))
-  expect(made(`${option}: 7`)).toBe(made(''))
-})
+test.each(needless)(
+  'stage $name: $option has no effect, because Penstock does this in another way',
+  ({ name, option }) => {
+    const made = (more: string) =>
+      yaml(job(`${name}: { ${[stageBase[name] ?? '', more].filter((part) => part !== '').join(', ')} }`))
+    expect(made(`${option}: 7`)).toBe(made(''))
+  },
+)
 
 test.each(Object.keys(ruleOptions))('rule: %s has an effect', (option) => {
   const bases = [
@@ -166,7 +169,7 @@ test.each(Object.keys(endpoint.options))('endpoint: %s has an effect', (option) 
   expect(others.filter((value) => made(`${base}    ${option} = ${value}`) !== made(base))).not.toEqual([])
 })
 
-/** A configuration in which a component has more text in its block. */
+/** A configuration with additional text in the block of a component. */
 const places: Readonly<Record<string, (line: string) => string>> = {
   'discovery.kubernetes': (line) =>
     `discovery.kubernetes "d" {\n${line}\n}\nloki.source.kubernetes "s" {\n  targets = discovery.kubernetes.d.targets\n  forward_to = [loki.write.w.receiver]\n}\n${write}`,
@@ -218,9 +221,9 @@ test.each(componentOptions)('$name: $option has an effect', ({ name, option }) =
 const twice = [...stages, multilineStage, ...components, endpoint].flatMap(({ name, options, itself = {} }) =>
   Object.keys(itself).map((option) => ({ name, option, isRead: Object.hasOwn(options, option) })),
 )
-test.each(twice)('$name: $option is in one list alone', ({ isRead }) => expect(isRead).toBe(false))
+test.each(twice)('$name: $option is in only one list', ({ isRead }) => expect(isRead).toBe(false))
 
-test('stages have the names of Alloy', () => {
+test('stages use the names of Alloy', () => {
   expect(['labels', 'labeldrop', 'labelallow'].map(stageName)).toEqual([
     'stage.labels',
     'stage.label_drop',

@@ -6,7 +6,7 @@ import { refusedStages } from './refusals.ts'
 import { ruleOptions } from './relabel.ts'
 import { stages } from './stages.ts'
 
-/** @param nameOf what the agent calls a stage */
+/** @param nameOf returns the agent's name of a stage */
 export function stageTables(nameOf: (name: string) => string): string {
   const renamed = <Named extends { readonly name: string }>(all: readonly Named[]) =>
     all.map((each) => ({ ...each, name: nameOf(each.name) }))
@@ -15,6 +15,6 @@ export function stageTables(nameOf: (name: string) => string): string {
 
 export function ruleTable(title: string): string {
   const becomes =
-    'statements of a remap transform; selectors of the source for rules that keep or drop pods by one label'
+    'statements of a remap transform; rules that keep or drop pods by one label become selectors of the source'
   return mappingTables('Relabelling', [{ name: title, becomes, options: ruleOptions }], [])
 }

@@ -1,5 +1,5 @@
-// Labels that discovery gives to a pod (`__meta_kubernetes_…`), from the facts that the source adds to each event. Only those that a rule
-// can read are made.
+// Builds the labels that discovery sets for a pod (`__meta_kubernetes_…`) from the metadata that the source adds to events. Only labels
+// that a rule can read are built.
 
 import { compileFieldSelector, fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { errorText } from '@penstock/agent/errors'
@@ -24,7 +24,7 @@ const facts: Readonly<Record<string, string>> = {
   [`${meta}pod_controller_name`]: 'replace(string(.orchestrator.pod_owner) ?? "", r\'^[^/]*/\', "")',
 }
 
-/** Labels whose names end in the name of a label or annotation of Kubernetes. */
+/** Labels whose names end in the name of a Kubernetes label or annotation. */
 const families: readonly (readonly [string, readonly string[], boolean])[] = [
   [`${meta}pod_label_`, ['orchestrator', 'pod_labels'], false],
   [`${meta}pod_labelpresent_`, ['orchestrator', 'pod_labels'], true],
@@ -38,44 +38,44 @@ const families: readonly (readonly [string, readonly string[], boolean])[] = [
 
 const familyOf = (name: string) => families.find(([prefix]) => name.startsWith(prefix))
 
-/** Names that the rules read. */
+/** Label names that the rules read. */
 function namesIn(rules: readonly Rule[]): ReadonlySet<string> {
   return new Set(
     rules.flatMap(({ action, sources, target }) => (action.endsWith('equal') ? [...sources, target] : sources)),
   )
 }
 
-/** Whether a name that begins so can match an expression. */
+/** Whether a name with this prefix can match an expression. */
 function canMatch(regex: string, prefix: string): boolean {
   const start = /^\^?(?:\(\?:)?([\w]*)/.exec(regex)?.[1] ?? ''
-  // A repeated part may be missing.
+  // A repeated part may occur zero times.
   const fixed = /^[*?{]/.test(regex.replace(/^\^?(?:\(\?:)?[\w]*/, '')) ? start.slice(0, -1) : start
   return regex.includes('|') || fixed.startsWith(prefix) || prefix.startsWith(fixed)
 }
 
-/** Rules without those that read data unknown to the source; these are gaps. */
+/** Removes rules that read data unknown to the source, and reports them as gaps. */
 export function knownRules(rules: readonly Rule[], report: Report): readonly Rule[] {
   return rules.filter((rule) => {
     const unknown = rule.sources.find(
       (name) => name.startsWith(meta) && facts[name] === undefined && familyOf(name) === undefined,
     )
     if (unknown === undefined) return true
-    // Whether a pod still runs decides about targets; the source reads the files that are there.
+    // The phase of a pod matters only to targets; the source reads all existing files.
     const isPhase = /_pod_(?:phase|ready|container_init)$/.test(unknown)
     const add = isPhase ? report.replaced.bind(report) : report.gap.bind(report)
     add(
       rule,
       `relabel rule on ${unknown}`,
-      'the source does not know it, so the rule is left out',
+      'the source does not have this label, so the rule is left out',
       isPhase
-        ? 'The source reads all containers of a pod, for as long as their files are there.'
+        ? 'The source reads all containers of a pod as long as their files exist.'
         : 'Use a label or an annotation of the pod.',
     )
     return false
   })
 }
 
-/** Lines that make the variable `labels`. */
+/** Lines that set the variable `labels`. */
 export function discoveredLines(rules: readonly Rule[]): readonly string[] {
   const names = namesIn(rules)
   const maps = rules.filter(({ action }) => action === 'labelmap')
@@ -86,7 +86,7 @@ export function discoveredLines(rules: readonly Rule[]): readonly string[] {
   const merged: string[] = []
   for (const [prefix, path, isPresence] of families) {
     const read = [...names].filter((name) => familyOf(name)?.[0] === prefix)
-    // A name without `_` stands for itself alone; in others any character may have become one.
+    // A name without `_` is unambiguous; each `_` may replace any other character.
     const isWhole =
       maps.some(({ regex }) => canMatch(regex, prefix)) || read.some((name) => name.slice(prefix.length).includes('_'))
     if (isWhole) {
@@ -112,12 +112,12 @@ export interface Selection {
   readonly rules: readonly Rule[]
 }
 
-/** Names that a field or label may have, and nothing of a pattern. */
+/** Literal names of fields or labels, without pattern syntax. */
 const plainNames = /^\(?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\|[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\)?$/
 
 /**
- * Rules that keep or drop pods by one label become selectors of the source, which then does not read their files; the others stay.
- * @param allowsFields whether fields may be selected, as in a ClusterPipeline
+ * Converts rules that keep or drop pods by one label to selectors of the source, so that it does not read the files; other rules stay.
+ * @param allowsFields whether field selectors are allowed, as in a ClusterPipeline
  */
 export function selectionOf(rules: readonly Rule[], allowsFields: boolean): Selection {
   const fields: string[] = []
@@ -151,7 +151,7 @@ export function selectionOf(rules: readonly Rule[], allowsFields: boolean): Sele
   }
 }
 
-/** Selectors that discovery has, as options of the source; each has a role, a label selector and a field selector. */
+/** The selectors of discovery as options of the source. They consist of a role, a label selector and a field selector. */
 export function givenSelectors(items: readonly Tree[], report: Report): Readonly<Record<string, string>> {
   const selectors: Record<string, string> = {}
   const add = (option: string, text: string, compile: (text: string) => unknown, item: Tree): void => {
@@ -160,13 +160,13 @@ export function givenSelectors(items: readonly Tree[], report: Report): Readonly
       compile(text)
       selectors[option] = text
     } catch (error) {
-      report.gap(item, `selector ${text}`, errorText(error), `Correct it, and give it to the source as \`${option}\`.`)
+      report.gap(item, `selector ${text}`, errorText(error), `Correct it, and set \`${option}\` of the source.`)
     }
   }
   for (const item of items) {
     if ((textOf(below(item, 'role')) ?? 'pod') !== 'pod') continue
     add('extra_label_selector', textOf(below(item, 'label')) ?? '', compileSelector, item)
-    // Pods of the own node are read anyway.
+    // The source reads only pods of its own node anyway.
     const fields = (textOf(below(item, 'field')) ?? '')
       .split(',')
       .filter((text) => !/^\s*spec\.nodeName\s*=/.test(text))

@@ -1,4 +1,4 @@
-// A client of Promtail, or an endpoint of `loki.write`, as a sink. Both have the same options by other names.
+// Converts a Promtail client or a `loki.write` endpoint to a sink. Both have the same options with different names.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Component } from '../draft.ts'
@@ -9,7 +9,7 @@ import { below, bytesOf, flagOf, millisecondsOf, pairsOf, type Tree, textOf } fr
 
 export interface Push {
   readonly component: Component
-  /** Lines before the sink: what becomes of labels and of the tenant. */
+  /** Lines before the sink, which set labels and the tenant. */
   readonly lines: readonly string[]
 }
 
@@ -25,8 +25,8 @@ export interface PushNames {
 }
 
 export const pushOptions = (names: PushNames): Readonly<Record<string, string>> => ({
-  url: '`endpoint`, `path`; a name and a password in it become `auth`',
-  tenant_id: '`tenant_id`; the tenant of a stage or label comes before it',
+  url: '`endpoint`, `path`; user name and password become `auth`',
+  tenant_id: '`tenant_id`; a tenant from a stage or label takes precedence',
   [names.wait]: '`batch.timeout_secs`',
   [names.size]: '`batch.max_bytes`',
   [names.timeout]: '`request.timeout_secs`',
@@ -42,24 +42,24 @@ export const pushOptions = (names: PushNames): Readonly<Record<string, string>> 
 
 export const pushItself: Readonly<Record<string, string | Exception>> = {
   name: 'the name of the sink',
-  stream_lag_labels: 'the metric has no labels',
-  enable_http2: 'the sink speaks HTTP/1.1',
-  follow_redirects: 'the sink follows none',
+  stream_lag_labels: 'the metric has no stream labels',
+  enable_http2: 'the sink uses HTTP/1.1',
+  follow_redirects: 'the sink does not follow redirects',
   retry_on_http_429: {
-    how: 'requests with status 429 are sent again',
+    how: 'the sink retries requests with status 429',
     unless: /^false$/i,
-    reason: 'requests with status 429 are always sent again',
-    nearest: 'Leave the option out.',
+    reason: 'the sink always retries requests with status 429',
+    nearest: 'Remove the option.',
   },
   drop_rate_limited_batches: {
-    how: 'requests with status 429 are sent again',
+    how: 'the sink retries requests with status 429',
     unless: /^true$/i,
-    reason: 'requests with status 429 are always sent again',
-    nearest: 'Give the sink `buffer.when_full: drop_newest`, so that a slow destination does not hold up its source.',
+    reason: 'the sink always retries requests with status 429',
+    nearest: 'Set `buffer.when_full: drop_newest` of the sink, so that a slow destination does not block the source.',
   },
 }
 
-/** Returns the sink of a part, and the lines before it. `external` are labels that every event gets. */
+/** Returns the sink for a part, and the lines before it. All events get the labels in `external`. */
 export function pushOf(
   part: Part,
   names: PushNames,
@@ -74,7 +74,7 @@ export function pushOf(
       report.replaced(
         tree,
         part.name,
-        `the default of a variable is not kept: ${byDefault}`,
+        `the default of the variable is lost: ${byDefault}`,
         'Put the value into the Secret.',
       )
     }
@@ -85,12 +85,12 @@ export function pushOf(
     report.replaced(
       part,
       `${part.name}: url`,
-      'the whole address is in a variable, and the sink appends `path`',
-      'Put the address without `/loki/api/v1/push` into the Secret, or change `path`.',
+      'a variable contains the whole address, and the sink appends `path`',
+      'Remove `/loki/api/v1/push` from the address in the Secret, or change `path`.',
     )
   }
   if (address === undefined) {
-    report.gap(part, `${part.name}: url`, 'it is no address', 'Give the sink `endpoint`.')
+    report.gap(part, `${part.name}: url`, 'it is not a valid address', 'Set `endpoint` of the sink.')
   }
   const { batch, request } = limitsOf(part, names, secret)
   const auth = authOf(part, report, secret) ?? address?.auth
@@ -117,8 +117,8 @@ export function pushOf(
     report.replaced(
       part,
       `${part.name}: tenant_id`,
-      'a tenant out of a Secret takes the place of that of a stage or label',
-      'Write the tenant in `tenant_id` of the sink if stages choose it.',
+      'a tenant from a Secret replaces that of a stage or label',
+      'If stages choose the tenant, set `tenant_id` of the sink without a Secret.',
     )
     config.tenant_id = tenant.replaceAll('{{', '\\{{').replaceAll('%', '%%')
   }
@@ -131,7 +131,7 @@ export function pushOf(
   return { component: { type: 'log_aggregator', config }, lines }
 }
 
-/** When requests are sent, and how often again. */
+/** Batching and retries of requests. */
 function limitsOf(part: Part, names: PushNames, secret: Secret) {
   const seconds = (ms: number) => Math.max(1, Math.round(ms / 1000))
   const wait = millisecondsOf(textIn(part, names.wait))
@@ -148,7 +148,7 @@ function limitsOf(part: Part, names: PushNames, secret: Secret) {
     ...(timeout === undefined ? {} : { timeout_secs: seconds(timeout) }),
     ...(least === undefined ? {} : { retry_initial_backoff_secs: seconds(least) }),
     ...(most === undefined ? {} : { retry_max_duration_secs: seconds(most) }),
-    // The first try counts among them; zero is without limit.
+    // The number includes the first attempt; zero means no limit.
     ...(retries > 0 ? { retry_attempts: retries - 1 } : {}),
     ...(Object.keys(headers).length > 0 ? { headers } : {}),
   }
@@ -163,14 +163,14 @@ interface Address {
   readonly endpoint: string
   readonly path: string
   readonly auth?: Readonly<Record<string, unknown>>
-  /** Whether only a Secret has it. */
+  /** Whether only a Secret contains it. */
   readonly isVariable?: true
 }
 
 function addressOf(url: string): Address | undefined {
   const found = /^(https?:\/\/)(?:([^@/]*)@)?([^/?]+)(\/[^?]*)?(\?.*)?$/.exec(url.trim())
   if (found === null) {
-    // A whole address may be in a variable.
+    // A variable may contain the whole address.
     return /^SECRET\[env\.\w+\]/.test(url)
       ? {
           endpoint: url.replace(/\/loki\/api\/v1\/push$/, ''),
@@ -197,14 +197,14 @@ function decoded(text: string): string {
 
 type Secret = (tree: Tree | undefined) => string | undefined
 
-/** The content of a file as a key of the Secret. */
+/** Replaces the content of a file with a key of the Secret. */
 function fileSecret(report: Report, part: Part, tree: Tree, what: string): string {
   const base = (textOf(tree) ?? '').split('/').at(-1) ?? ''
   const key = base.toUpperCase().replace(/[^A-Z0-9]+/g, '_') || what.toUpperCase()
   report.replaced(
     tree,
     `${part.name}: ${what}_file`,
-    'a sink reads no file with a secret',
+    'a sink does not read secrets from files',
     `Put the content of \`${textOf(tree)}\` into the key \`${key}\` of the Secret.`,
   )
   return `SECRET[env.${key}]`
@@ -228,7 +228,7 @@ function authOf(part: Part, report: Report, secret: Secret): Readonly<Record<str
       authorization,
       `${part.name}: authorization`,
       `the sink does not send the type \`${type}\``,
-      'Give the header in `request.headers` of the sink.',
+      'Set the header in `request.headers` of the sink.',
     )
     return undefined
   }
@@ -263,13 +263,13 @@ function tlsOf(part: Part, report: Report, secret: Secret): Readonly<Record<stri
   return tls
 }
 
-/** Labels that every event gets: by the program, or by the sink where only a Secret has the value. */
+/** Labels for all events, set by the program, or by the sink if only a Secret contains the value. */
 function externalLabels(external: readonly (readonly [string, string, Tree])[], report: Report) {
   const ofSink: Record<string, string> = {}
   const lines: string[] = []
   for (const [name, text, place] of external) {
     if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name)) {
-      report.gap(place, `external label ${name}`, 'it is no name of a label', 'Name it with letters, digits and `_`.')
+      report.gap(place, `external label ${name}`, 'it is not a valid label name', 'Use letters, digits and `_`.')
       continue
     }
     if (unknownVariables(text).length > 0) {
@@ -278,7 +278,7 @@ function externalLabels(external: readonly (readonly [string, string, Tree])[], 
       report.replaced(
         place,
         `external label ${name}`,
-        'a label out of a Secret takes the place of one that an event has by this name',
+        'a label from a Secret replaces a label with this name of the event',
         `Put the value into the Secret.${defaults.length > 0 ? ` Its default: ${defaults.join(', ')}.` : ''}`,
       )
     } else {

@@ -3,28 +3,28 @@
 import type { Refusal } from '../page.ts'
 
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
-const windows = 'events of Windows have no source'
+const windows = 'there is no source for Windows events'
 const host = 'Keep the old agent on these machines.'
 
 export const refusedStages: readonly Refusal[] = [
   none(
     'limit',
     'no transform limits the rate of events',
-    'Give the Pipeline `limits.perContainer.linesPerSecond`; `onLimit: Drop` drops what is above, `Lag` reads it later.',
+    'Set `limits.perContainer.linesPerSecond` of the Pipeline; `onLimit: Drop` drops lines above the limit, `Lag` reads them later.',
   ),
-  none('metrics', 'no transform counts lines as metrics', 'Count by rules of Loki, or at the destination.'),
-  none('geoip', 'a Pipeline has no tables of addresses', 'Let the destination look addresses up.'),
+  none('metrics', 'no transform derives metrics from lines', 'Count with rules of Loki, or at the destination.'),
+  none('geoip', 'Penstock has no tables of IP addresses', 'Look up addresses at the destination.'),
   none('eventlogmessage', windows, host),
   none('windowsevent', windows, host),
   none(
     'luhn',
-    'no function tests the digits of card numbers',
-    'Mask them by their form: `redact` with `us_social_security_number` or a pattern.',
+    'no function checks the digits of card numbers',
+    'Mask them by pattern: use `redact` with `us_social_security_number` or a pattern.',
   ),
   {
     name: 'truncate',
-    reason: 'lines are cut by the source',
-    nearest: 'Cut in a remap transform: `truncate(string!(.message), limit: CHARACTERS)`.',
+    reason: 'the source truncates lines',
+    nearest: 'Truncate in a remap transform: `truncate(string!(.message), limit: CHARACTERS)`.',
     isHere: true,
   },
 ]

@@ -2,7 +2,7 @@ import { compileProgram } from '@penstock/agent/config'
 import { expect, test } from 'vitest'
 import { groupNames, segmentsOf, translateRegex } from './regex.ts'
 
-// Each pattern was given to Go's `regexp`; the text is what the dialect of the remap language takes.
+// All patterns were checked with Go's `regexp`. The expected text is in the dialect of the remap language.
 test.each([
   ['\\d+ \\w+', '[0-9]+ [0-9A-Za-z_]+'],
   ['[^\\s"]+\\S', '[^\\t\\n\\f\\r\\x20"]+[^\\t\\n\\f\\r\\x20]'],
@@ -15,21 +15,21 @@ test.each([
   ['\\Qa.b\\E\\/\\_\\<', 'a\\.b/_<'],
   ['\\x41\\101[[:alpha:]]', '\\x{41}\\x{41}[[:alpha:]]'],
   ['(?i)(?P<a>x)$', '(?i)(?P<a>x)$'],
-])('the pattern %s of Go is written so that it compiles', (go, expected) => {
+])('the Go pattern %s is converted to one that compiles', (go, expected) => {
   const translated = translateRegex(go)
   expect(translated).toEqual({ ok: true, text: expected })
   expect(compileProgram(`.x = match("a", r'${expected}')`)).toMatchObject({ ok: true })
 })
 
-test.each([['\\q'], ['[a'], ['a\\'], ['\\B']])('the pattern %s is refused with the reason', (go) => {
+test.each([['\\q'], ['[a'], ['a\\'], ['\\B']])('the pattern %s is rejected with a reason', (go) => {
   expect(translateRegex(go)).toMatchObject({ ok: false, reason: expect.stringMatching(/\w/) })
 })
 
-test('groups have their names', () => {
+test('groups keep their names', () => {
   expect(groupNames('(?P<a>x)(y)(?<b_1>z)(?:w)')).toEqual(['a', 'b_1'])
 })
 
-test('a pattern is taken apart where its groups are in a row', () => {
+test('a pattern with sequential groups is split', () => {
   expect(segmentsOf('(?i)password=(\\S+) (?P<n>[)]x)')).toEqual({
     flags: '(?i)',
     pieces: [

@@ -1,10 +1,10 @@
-// Regular expressions of Go (RE2) as literals of the remap language, which has the dialect of Rust. Both find the same match; they differ
-// in what `\d`, `\w`, `\s` and `\b` mean (ASCII alone in Go), in what an unpaired brace or a bracket in a class is, and in some escapes.
+// Converts Go regular expressions (RE2) to literals of the remap language, which uses Rust's dialect. The dialects differ in the meaning of
+// `\d`, `\w`, `\s` and `\b` (ASCII only in Go), of unpaired braces and of brackets in a class, and in some escapes.
 
-/** A pattern, or why it cannot be written. */
+/** A pattern, or the reason why it cannot be converted. */
 export type Translated = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string }
 
-/** The meaning of Go's shorthands, inside of a class. */
+/** Go's shorthands, written as the content of a class. */
 const shorthands: Readonly<Record<string, string>> = {
   d: '0-9',
   w: '0-9A-Za-z_',
@@ -13,7 +13,7 @@ const shorthands: Readonly<Record<string, string>> = {
 const kept = new Set([...'nrtfvaAz'])
 const special = new Set([...'\\.+*?()|[]{}^$#&-~'])
 
-/** One character as itself. A quote would end the literal. */
+/** Escapes one character. A quote would end the literal. */
 function plain(char: string): string {
   if (char === "'") return '\\x27'
   if (char === '\n') return '\\n'
@@ -51,7 +51,7 @@ class Translator {
     return char
   }
 
-  /** Whether a brace that was just read begins `{2}`, `{2,}` or `{2,3}`; any other is text in Go. */
+  /** Whether the brace just read begins `{2}`, `{2,}` or `{2,3}`. Go reads any other brace as text. */
   #isRepetition(): boolean {
     return /^\d+(?:,\d*)?\}/.test(this.#text.slice(this.#at, this.#at + 20))
   }
@@ -94,7 +94,7 @@ class Translator {
     return plain(char)
   }
 
-  /** `\Q…\E`: text. */
+  /** `\Q…\E`: literal text. */
   #quoted(): string {
     const end = this.#text.indexOf('\\E', this.#at)
     const text = this.#text.slice(this.#at, end < 0 ? undefined : end)
@@ -105,7 +105,7 @@ class Translator {
   #class(): string {
     let out = '['
     if (this.#text[this.#at] === '^') out += this.#take()
-    // A bracket that comes first is text.
+    // A bracket in first position is literal text.
     if (this.#text[this.#at] === ']') {
       this.#at++
       out += '\\]'
@@ -121,14 +121,14 @@ class Translator {
       const char = this.#take()
       if (char === ']') return `${out}]`
       if (char === '\\') out += this.#escape(true)
-      // Elsewhere a hyphen stands for a range.
+      // In other positions, a hyphen denotes a range.
       else if (char === '-') out += this.#isRange(out) ? '-' : '\\-'
       else if ('[&~^'.includes(char)) out += `\\${char}`
       else out += special.has(char) ? char : plain(char)
     }
   }
 
-  /** Whether a hyphen that was just read is between two characters. */
+  /** Whether the hyphen just read is between two characters. */
   #isRange(before: string): boolean {
     return this.#text[this.#at] !== ']' && !/^\[\^?$/.test(before)
   }
@@ -143,19 +143,19 @@ export function translateRegex(text: string): Translated {
   }
 }
 
-/** Names of the groups of a pattern. */
+/** Group names of a pattern. */
 export function groupNames(text: string): readonly string[] {
   return [...text.matchAll(/\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>/g)].map((found) => found[1] ?? '')
 }
 
 export interface Segments {
-  /** Flags such as `(?i)` before everything else. */
+  /** Flags at the beginning, such as `(?i)`. */
   readonly flags: string
-  /** In their order: a piece that is a group to replace, or one between such groups. */
+  /** The parts in order: groups to replace, and the text between them. */
   readonly pieces: readonly { readonly text: string; readonly isGroup: boolean; readonly name?: string }[]
 }
 
-/** A pattern as a row of groups and the text between them; undefined if groups are nested, in alternatives or in repetitions. */
+/** Splits a pattern into groups and the text between them; undefined if groups are nested, in alternatives or in repetitions. */
 export function segmentsOf(pattern: string): Segments | undefined {
   const flags = /^(?:\(\?[a-zA-Z-]+\))*/.exec(pattern)?.[0] ?? ''
   const pieces: { text: string; isGroup: boolean; name?: string }[] = []

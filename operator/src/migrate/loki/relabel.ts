@@ -1,5 +1,5 @@
-// Relabelling rules of Prometheus as lines of a program. The variable `labels` holds all labels. At the end the program removes those
-// whose names begin with `__` and those with an empty value; the others are the labels of the stream.
+// Converts Prometheus relabelling rules to lines of a program. The variable `labels` contains all labels. At the end, the program removes
+// labels whose names begin with `__` and labels with empty values; the others are the labels of the stream.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { option, type Part, type Report, textIn, textsIn } from './context.ts'
@@ -11,7 +11,7 @@ export interface Rule extends Place {
   readonly action: string
   readonly sources: readonly string[]
   readonly separator: string
-  /** As Prometheus spells it; it matches a whole value. */
+  /** In Prometheus syntax; it must match the whole value. */
   readonly regex: string
   readonly target: string
   readonly replacement: string
@@ -20,16 +20,16 @@ export interface Rule extends Place {
 
 const anything = '(.*)'
 
-/** Options of a rule, for the guide. */
+/** Options of a rule for the guide. */
 export const ruleOptions = {
   action:
     '`replace`, `keep`, `drop`, `keepequal`, `dropequal`, `hashmod`, `labelmap`, `labeldrop`, `labelkeep`, `lowercase`, `uppercase`: statements of the program',
-  source_labels: 'the labels whose values are joined',
-  separator: 'what stands between them',
+  source_labels: 'the labels whose values to join',
+  separator: 'the separator of their values',
   regex: 'a regular expression for the whole value',
-  target_label: 'the label that is set',
+  target_label: 'the label to set',
   replacement: 'its value',
-  modulus: 'of the hash',
+  modulus: 'the modulus of the hash',
 } as const
 
 export function ruleOf(part: Part, report: Report): Rule {
@@ -40,7 +40,7 @@ export function ruleOf(part: Part, report: Report): Rule {
     action: (textIn(part, 'action') ?? 'replace').toLowerCase(),
     sources: textsIn(part, 'source_labels'),
     separator: textIn(part, 'separator') ?? ';',
-    // An empty expression matches an empty value alone, and differs from none.
+    // An empty expression matches only an empty value; without an expression, all values match.
     regex: option(part, 'regex') === undefined ? anything : (textOf(option(part, 'regex')) ?? ''),
     target: textIn(part, 'target_label') ?? '',
     replacement: textIn(part, 'replacement') ?? '$1',
@@ -51,22 +51,22 @@ export function ruleOf(part: Part, report: Report): Rule {
 const at = (name: string) => `labels${fieldLiteral([name])}`
 const textAt = (name: string) => `string!(${at(name)} || "")`
 
-/** The values of the source labels as one text. */
+/** The joined values of the source labels. */
 function joined({ sources, separator }: Rule): string {
   if (sources.length === 0) return '""'
   return sources.map(textAt).join(separator === '' ? ' + ' : ` + ${textLiteral(separator)} + `)
 }
 
-/** A text whose groups Prometheus would fill in. */
+/** A replacement text with group references. */
 const hasGroups = (text: string) => text.includes('$')
 
 const validName = /^[a-zA-Z_][a-zA-Z0-9_]*$/
 
-/** The lines of a rule; undefined, with a gap, if it has no counterpart. */
+/** The lines of a rule. Reports a gap and returns undefined if it has no counterpart. */
 export function ruleLines(rule: Rule, report: Report): readonly string[] | undefined {
   const { action, target, replacement } = rule
   const refuse = (reason: string): undefined => {
-    report.gap(rule, `relabel rule ${action}`, reason, 'Set or delete labels below `labels` in the program.')
+    report.gap(rule, `relabel rule ${action}`, reason, 'Set or delete members of `labels` in the program.')
     return undefined
   }
   const regex = translateRegex(`^(?:${rule.regex})$`)
@@ -76,7 +76,7 @@ export function ruleLines(rule: Rule, report: Report): readonly string[] | undef
   switch (action) {
     case 'replace': {
       if (target === '') return refuse('it names no `target_label`')
-      return replaceLines(rule, value, literal) ?? refuse(`\`${target}\` is no name of a label`)
+      return replaceLines(rule, value, literal) ?? refuse(`\`${target}\` is not a valid label name`)
     }
     case 'keep':
       return [value, `if !match(value, ${literal}) { abort }`]
@@ -102,7 +102,7 @@ export function ruleLines(rule: Rule, report: Report): readonly string[] | undef
     case 'hashmod': {
       const { modulus } = rule
       if (!Number.isInteger(modulus) || modulus < 1 || modulus > 2_147_483_647)
-        return refuse('its modulus is no number')
+        return refuse('its modulus is not a number')
       return [
         value,
         'hash = md5(value)',
@@ -112,17 +112,17 @@ export function ruleLines(rule: Rule, report: Report): readonly string[] | undef
       ]
     }
     default:
-      return refuse('the action is not known')
+      return refuse('the action is unknown')
   }
 }
 
-/** Undefined if the target can be no name. */
+/** Returns undefined if the target is not a valid name. */
 function replaceLines(rule: Rule, value: string, literal: string): readonly string[] | undefined {
   const { target, replacement, regex } = rule
   const isAny = regex === anything || regex === '.*'
   if (!hasGroups(target)) {
     if (!validName.test(target)) return undefined
-    // A constant, whatever the value is.
+    // The replacement does not depend on the value.
     if (isAny && !hasGroups(withoutNode(replacement))) {
       return [`${at(target)} = ${textExpression(replacement)}`]
     }

@@ -1,4 +1,4 @@
-// Selectors of log lines, such as `{app="web"} |= "error" !~ "health"`, as conditions of the remap language.
+// Converts log selectors, such as `{app="web"} |= "error" !~ "health"`, to conditions of the remap language.
 
 import { textLiteral } from '@penstock/agent/config'
 import { labelText, lineText } from './fields.ts'
@@ -14,7 +14,7 @@ interface Token {
   readonly text: string
 }
 
-/** Escapes of a text in quotes, as Go reads them. */
+/** Go's escapes in quoted text. */
 export function unquote(text: string): string {
   const signs: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', a: '\x07', b: '\b', f: '\f', v: '\v' }
   return text.replace(
@@ -42,7 +42,7 @@ function tokensOf(text: string): Token[] | undefined {
   return tokens
 }
 
-/** One comparison; a pattern for a label matches its whole value. */
+/** One comparison. A pattern for a label must match the whole value. */
 function comparison(value: string, op: string, operand: string, isWhole: boolean): string {
   const regex = () => {
     const translated = translateRegex(isWhole ? `^(?:${operand})$` : operand)
@@ -69,7 +69,7 @@ function comparison(value: string, op: string, operand: string, isWhole: boolean
 /** The selector as a condition on `.labels` and the line. */
 export function selectorCondition(text: string): Condition {
   const tokens = tokensOf(text)
-  if (tokens === undefined) return { ok: false, reason: 'the selector cannot be read' }
+  if (tokens === undefined) return { ok: false, reason: 'the selector is not valid' }
   let at = 0
   const take = (kind: Token['kind'], ...texts: readonly string[]): string | undefined => {
     const found = tokens[at]
@@ -85,21 +85,21 @@ export function selectorCondition(text: string): Condition {
       const op = take('op', '=', '!=', '=~', '!~')
       const operand = take('text')
       if (name === undefined || op === undefined || operand === undefined)
-        throw new Error('a label is not compared with a text')
+        throw new Error('a label must be compared with a text')
       tests.push(comparison(labelText(name), op, operand, true))
       if (take('op', ',') === undefined && tokens[at]?.text !== '}') throw new Error('the braces are not closed')
     }
     while (at < tokens.length) {
       const op = take('op', '|=', '!=', '|~', '!~')
-      if (op === undefined) throw new Error('only filters of lines (`|=`, `!=`, `|~`, `!~`) can follow the labels')
+      if (op === undefined) throw new Error('only line filters (`|=`, `!=`, `|~`, `!~`) can follow the labels')
       const operands: string[] = []
       do {
         const operand = take('text')
-        if (operand === undefined) throw new Error('a filter of lines has no text')
+        if (operand === undefined) throw new Error('a line filter has no text')
         operands.push(operand)
       } while (take('op', 'or') !== undefined)
       const all = operands.map((operand) => comparison(lineText, op, operand, false))
-      // `!= "a" or "b"` drops lines with either.
+      // `!= "a" or "b"` drops lines that contain either text.
       tests.push(all.length === 1 ? (all[0] ?? '') : `(${all.join(op.startsWith('!') ? ' && ' : ' || ')})`)
     }
     return { ok: true, text: tests.length === 0 ? 'true' : tests.join(' && ') }

@@ -1,4 +1,4 @@
-// Sources of the lines that Promtail and Alloy read, and the first program behind each: it gives an event its labels.
+// Sources for the lines that Promtail and Alloy read, and the first program after a source, which sets the labels of events.
 
 import { compileGlob, fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Component, Draft } from '../draft.ts'
@@ -17,23 +17,23 @@ export interface SourceLimits {
 
 export interface Pods {
   readonly rules: readonly Rule[]
-  /** Selectors that the old agent gave to discovery. */
+  /** Selectors of the old agent's discovery. */
   readonly selectors: Readonly<Record<string, string>>
-  /** Namespaces that are read; all if empty. */
+  /** Namespaces to read; if empty, all. */
   readonly namespaces: readonly string[]
   readonly joined: Joined | undefined
   readonly limits: SourceLimits
   /** Labels that all events get before the rules. */
   readonly labels: readonly (readonly [string, string, Tree])[]
-  /** The label `filename`, where the old agent read files, and left out targets without a path; undefined if it asked the API server. */
+  /** The label `filename`, if the old agent read files and ignored targets without a path; undefined if it read from the API server. */
   readonly file: string | undefined
-  /** Whether a label has the name of the node, out of the environment. */
+  /** Whether a label contains a variable with the name of the node. */
   readonly asksNode: boolean
-  /** Statements behind the rules. */
+  /** Statements after the rules. */
   readonly defaults?: readonly string[]
 }
 
-/** Adds the component, or gives that of before which is the same. */
+/** Adds the component, or returns an identical earlier one. */
 export class SourceSet {
   readonly #draft: Draft
   readonly #known = new Map<string, string>()
@@ -49,7 +49,7 @@ export class SourceSet {
     return known
   }
 
-  /** A source that reads nothing in the place of one without a counterpart. */
+  /** Adds a source that reads nothing, to replace one without a counterpart. */
   addMissing(wanted: string, subject: string, place: Place): string {
     const comment = `GAP: \`${subject}\` (${place.file}:${place.line}) has no counterpart. This source reads nothing.`
     const name = wanted.toLowerCase().replace(/[^a-z0-9-]+/g, '-')
@@ -66,14 +66,14 @@ function merged(
   return all
 }
 
-/** Facts that every pod has, so that a rule on them always gives a path. */
+/** Labels that all pods have, so that a rule on them always sets a path. */
 const always = new Set(
   ['pod_uid', 'pod_name', 'pod_container_name', 'namespace', 'pod_container_id'].map(
     (name) => `__meta_kubernetes_${name}`,
   ),
 )
 
-/** Rules without those that find the files and the node, which the source does by itself. */
+/** Removes rules that find the files and the node, which the source does itself. */
 function withoutPaths(rules: readonly Rule[], report: Report): readonly Rule[] {
   const read = new Set(rules.flatMap(({ sources }) => sources))
   const paths = rules.filter(({ target }) => target === '__path__')
@@ -87,8 +87,8 @@ function withoutPaths(rules: readonly Rule[], report: Report): readonly Rule[] {
     report.gap(
       rule,
       'relabel rule on __path__',
-      `the path \`${rule.replacement}\` selects other files than those of pods`,
-      'Read these files by a `file` source.',
+      `the path \`${rule.replacement}\` selects files other than pod logs`,
+      'Read these files with a `file` source.',
     )
   }
   return rules.filter(({ target }) => {
@@ -97,7 +97,7 @@ function withoutPaths(rules: readonly Rule[], report: Report): readonly Rule[] {
   })
 }
 
-/** Rules without a path that no other rule reads: the API server is asked for pods, not for files. */
+/** Removes rules that set a path which no other rule reads, because the API server provides pods, not files. */
 function withoutUnreadPath(rules: readonly Rule[]): readonly Rule[] {
   const isRead = rules.some(({ sources }) => sources.includes('__path__'))
   return isRead ? rules : rules.filter(({ target }) => target !== '__path__')
@@ -123,8 +123,8 @@ export function addPods(
     report.gap(
       place,
       `selector ${refused}`,
-      'a Pipeline of a namespace cannot select pods by fields',
-      'Leave `-n` out, or drop events in the program.',
+      'a Pipeline in a namespace cannot select pods by fields',
+      'Omit `-n`, or drop events in the program.',
     )
   }
   const given = merged(isCluster ? pods.selectors : allowed, selection.selectors)
@@ -164,7 +164,7 @@ export function addPods(
   return source
 }
 
-/** Whether a rule only says that pods of the own node are read. */
+/** Whether a rule only limits targets to pods of the own node. */
 function isNodeRule(action: string, sources: readonly string[], target: string): boolean {
   const [name] = sources
   if (target === '__host__') return true
@@ -179,15 +179,15 @@ function staticLines(labels: readonly (readonly [string, string, Tree])[], repor
       report.gap(
         tree,
         `label ${name}: ${found}`,
-        'a program has no variables of the environment',
-        'Write the value in its place, or add the label to `labels` of the sink.',
+        'a program cannot read environment variables',
+        'Replace it with its value, or add the label to `labels` of the sink.',
       )
     }
     return `labels${fieldLiteral([name])} = ${textExpression(text)}`
   })
 }
 
-/** The event as stages have it. */
+/** The event in the form that stages expect. */
 function finishLines(file: string | undefined, ...more: readonly string[]): string[] {
   return [
     'labels = filter(labels) -> |name, value| { !starts_with(name, "__") && is_string(value) && value != "" }',
@@ -223,8 +223,8 @@ export function addFiles(
     report.gap(
       place,
       path,
-      'a bracket or brace of the path is not closed, or it stands for too many paths',
-      'Give the source `include`.',
+      'a bracket or brace of the path is not closed, or the path expands to too many paths',
+      'Set `include` of the source.',
     )
     return false
   }
@@ -244,7 +244,7 @@ export function addFiles(
   return source
 }
 
-/** The program that gives events their labels, where discovery adds none. */
+/** The program that sets the labels of events if discovery adds none. */
 export function addLabels(
   chain: Chain,
   labels: readonly (readonly [string, string, Tree])[],
@@ -272,7 +272,7 @@ export function pathOf(labels: Tree | undefined, name: string): string | undefin
   return labels?.value instanceof Map ? textOf(labels.value.get(name)) : undefined
 }
 
-/** Whether the files belong to pods; `orchestrator_logs` reads those with the pod's metadata. */
+/** Whether the files are pod logs, which `orchestrator_logs` reads together with the pod's metadata. */
 export function isPodPath(path: string): boolean {
   return /^\/var\/log\/(?:pods|containers)\//.test(path)
 }

@@ -1,5 +1,5 @@
-// Stages of a pipeline of Promtail or Alloy as lines of a program. A stage works on the fields of `fields.ts`, as the old one works on the
-// entry, its labels and the extracted values; so each stage stands alone, and the order of the file is the order of the program.
+// Converts the stages of a Promtail or Alloy pipeline to lines of a program. They read and write the fields of `fields.ts`, as the old
+// stages do with the entry, its labels and the extracted values. So stages are independent, and the program keeps their order.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from './context.ts'
@@ -14,29 +14,29 @@ export type Lines = readonly string[]
 
 export interface Scope {
   readonly report: Report
-  /** Whether the source has read the lines of the container runtime. */
+  /** Whether the source has already parsed the lines of the container runtime. */
   readonly isPods: boolean
-  /** Lines of the stages in another one. */
+  /** Lines of the inner stages of a stage. */
   readonly nested: (part: Part) => Lines
-  /** A gap in the place of a stage. */
+  /** Reports a gap and returns its comment, which replaces the stage. */
   readonly refuse: (part: Part, reason: string, nearest?: string) => Lines
 }
 
 export type Stage = Mapping<readonly [Scope], Lines> & {
-  /** Whether the options are names that users choose. */
+  /** Whether option names are user-defined. */
   readonly takesNames?: true
 }
 
 const indent = (lines: Lines): string[] => lines.map((line) => line.replace(/^(?=.)/gm, '  '))
 const block = (condition: string, lines: Lines): string[] => [`if ${condition} {`, ...indent(lines), '}']
 
-/** Lines that process a text: a value if a source is named, otherwise the line. A value that is no text is unchanged. */
+/** Lines that process a text: the value that `source` names, otherwise the line. A value that is not a text stays unchanged. */
 function onSource(source: string | undefined, lines: (subject: string) => Lines): Lines {
   if (source === undefined || source === '') return lines(lineText)
   return block(`is_string(${extracted(source)})`, lines(`string!(${extracted(source)})`))
 }
 
-/** A literal, or nothing with a gap. */
+/** A regular expression as a literal; reports a gap if it cannot be converted. */
 function pattern(part: Part, scope: Scope, regex: string, lines: (literal: string) => Lines): Lines {
   const translated = translateRegex(regex)
   if (!translated.ok) return scope.refuse(part, `its regular expression is not valid: ${translated.reason}`)
@@ -46,7 +46,7 @@ function pattern(part: Part, scope: Scope, regex: string, lines: (literal: strin
 const asText =
   'if is_null(value) || is_string(value) { value } else if is_float(value) { replace(to_string!(value), r\'\\.0$\', "") } else if is_object(value) || is_array(value) { encode_json(value) } else { to_string!(value) }'
 
-/** A path of JMESPath that is a chain of names and indexes; undefined if it is more. */
+/** A JMESPath expression of only names and indexes as a path; undefined for other expressions. */
 function jsonPath(expression: string): string | undefined {
   let rest = expression.trim()
   let path = ''
@@ -66,8 +66,8 @@ const json: Stage = {
   name: 'json',
   becomes: '`parse_json`',
   options: {
-    expressions: 'fields and items of the parsed line, by chains of names and indexes',
-    source: 'the value that is parsed',
+    expressions: 'paths of names and indexes into the parsed line',
+    source: 'the value to parse',
     drop_malformed: '`abort`',
   },
   build: (part, scope) => {
@@ -75,9 +75,9 @@ const json: Stage = {
     const values = pairsOf(option(part, 'expressions')).flatMap(([name, expression, place]) => {
       const path = jsonPath(expression === '' ? name : expression)
       if (path !== undefined) return [[name, path] as const]
-      const reason = `\`${expression || name}\` is more than a chain of names and indexes`
+      const reason = `\`${expression || name}\` is more than a path of names and indexes`
       unread.push(
-        scope.refuse({ ...part, line: place.line }, reason, 'Work the value out in the program, from `parsed`.'),
+        scope.refuse({ ...part, line: place.line }, reason, 'Compute the value from `parsed` in the program.'),
       )
       return []
     })
@@ -96,7 +96,7 @@ const json: Stage = {
 const logfmt: Stage = {
   name: 'logfmt',
   becomes: '`parse_logfmt`',
-  options: { mapping: 'fields of the parsed line', source: 'the value that is parsed' },
+  options: { mapping: 'fields of the parsed line', source: 'the value to parse' },
   build: (part) => {
     const mapping = pairsOf(option(part, 'mapping')).map(([name, key]) => [name, key === '' ? name : key] as const)
     return onSource(textIn(part, 'source'), (subject) => [
@@ -114,8 +114,8 @@ const regex: Stage = {
   becomes: '`parse_regex`',
   options: {
     expression: 'the pattern; its named groups become values',
-    source: 'the value that is parsed',
-    labels_from_groups: 'whether the groups are labels, too',
+    source: 'the value to parse',
+    labels_from_groups: 'whether groups also become labels',
   },
   build: (part, scope) => {
     const expression = textIn(part, 'expression') ?? ''
@@ -135,7 +135,7 @@ const regex: Stage = {
   },
 }
 
-/** Fields of a template: the current value, the line, and the extracted values. */
+/** The fields of a template: the current value, the line, and the extracted values. */
 const templateFields = (value: string) => (name: string) =>
   name === 'Value' ? value : name === 'Entry' ? lineText : extracted(name)
 
@@ -143,21 +143,21 @@ const replace: Stage = {
   name: 'replace',
   becomes: '`replace_with`',
   options: {
-    expression: 'the pattern; its groups are replaced, and what stands between them stays',
-    source: 'the value that is changed',
-    replace: 'the text in place of a group; a template may read `.Value`',
+    expression: 'the pattern; its groups are replaced, and the text between them stays',
+    source: 'the value to change',
+    replace: 'the replacement of a group; a template can use `.Value`',
   },
   build: (part, scope) => {
     const segments = segmentsOf(textIn(part, 'expression') ?? '')
     if (segments === undefined) {
       return scope.refuse(
         part,
-        'its groups do not stand in a row: one is inside of another, of alternatives or of a repetition',
+        'its groups are not in sequence: one is inside another group, an alternative or a repetition',
       )
     }
     const made = templateLines(textIn(part, 'replace') ?? '', templateFields('given'))
-    if (!made.ok) return scope.refuse(part, `its template is not converted: ${made.reason}`)
-    // Every piece becomes a group, so that the whole match is the row of them.
+    if (!made.ok) return scope.refuse(part, `its template has no counterpart: ${made.reason}`)
+    // All parts become groups, so that the match consists of groups only.
     const whole = segments.flags + segments.pieces.map(({ text }) => `(${text})`).join('')
     const isConstant = made.lines.length === 1 && !made.lines[0]?.includes('given')
     const pieces = segments.pieces.flatMap(({ isGroup, name }, index): string[] => {
@@ -186,12 +186,12 @@ const replace: Stage = {
 
 const template: Stage = {
   name: 'template',
-  becomes: 'statements that make a text',
-  options: { source: 'the value that is set', template: 'the text; `if`, and the common functions' },
+  becomes: 'statements that build a text',
+  options: { source: 'the value to set', template: 'the text; `if`, and the common functions' },
   build: (part, scope) => {
     const source = textIn(part, 'source') ?? ''
     const made = templateLines(textIn(part, 'template') ?? '', templateFields(extracted(source)))
-    if (!made.ok) return scope.refuse(part, `its template is not converted: ${made.reason}`)
+    if (!made.ok) return scope.refuse(part, `its template has no counterpart: ${made.reason}`)
     const lines = [
       ...made.lines,
       ...block('text == ""', [`del(${extracted(source)})`]).slice(0, -1),
@@ -252,7 +252,7 @@ const labelAllow: Stage = {
   ],
 }
 
-/** Statements that set `time` and `error` from the text in `from`; undefined if the layout has no counterpart. */
+/** Statements that parse the text in `from` into `time` and `error`; undefined if the layout has no counterpart. */
 function timeLines(format: string, location: string | undefined): Lines | undefined {
   const units: Readonly<Record<string, string>> = {
     UnixMs: 'milliseconds',
@@ -273,7 +273,7 @@ function timeLines(format: string, location: string | undefined): Lines | undefi
   if (known === undefined) return undefined
   const zone = known.hasZone ? '' : `, timezone: ${textLiteral(location ?? 'UTC')}`
   if (known.hasYear) return [parse(known.strftime, zone)]
-  // A text without a year is of this one, but around the end of a year.
+  // A time without a year is in the current year, except around the turn of the year.
   return [
     'given = from',
     'year = to_int!(format_timestamp!(now(), "%Y"))',
@@ -294,12 +294,11 @@ const timestamp: Stage = {
   name: 'timestamp',
   becomes: '`.timestamp`',
   options: {
-    source: 'the value that is parsed',
+    source: 'the value to parse',
     format: '`parse_timestamp`',
-    fallback_formats: 'further tries',
-    location: 'the time zone of times without one',
-    action_on_failure:
-      '`skip`; with `fudge`, which is what counts without the option, the event keeps its own time, too',
+    fallback_formats: 'further formats to try',
+    location: 'the default time zone',
+    action_on_failure: '`skip`; with `fudge`, the default, the event also keeps its own time',
   },
   build: (part, scope) => {
     const source = textIn(part, 'source') ?? ''
@@ -312,8 +311,8 @@ const timestamp: Stage = {
       scope.report.replaced(
         part,
         `${part.name}: action_on_failure`,
-        'a time that cannot be read does not become the last one of the stream plus a nanosecond',
-        'The event keeps the time at which it was written or read.',
+        'the old agent replaces a time that it cannot parse by the last time of the stream plus a nanosecond',
+        'Here the event keeps the time at which it was written or read.',
       )
     }
     const lines = tries.flatMap((one = [], index) => {
@@ -344,8 +343,8 @@ const drop: Stage = {
   name: 'drop',
   becomes: '`abort`, which drops the event',
   options: {
-    source: 'the values that are looked at',
-    separator: 'what stands between several values',
+    source: 'the values to check',
+    separator: 'the separator of several values',
     value: '`==`',
     expression: '`match`',
     older_than: 'the age of the event',
@@ -364,12 +363,12 @@ const drop: Stage = {
     const older = textIn(part, 'older_than')
     if (longer !== undefined) {
       const bytes = bytesOf(longer)
-      if (bytes === undefined) return scope.refuse(part, `\`${longer}\` is no number of bytes`)
+      if (bytes === undefined) return scope.refuse(part, `\`${longer}\` is not a number of bytes`)
       tests.push(`length(${lineText}) > ${bytes}`)
     }
     if (older !== undefined) {
       const ms = millisecondsOf(older)
-      if (ms === undefined) return scope.refuse(part, `\`${older}\` is no duration`)
+      if (ms === undefined) return scope.refuse(part, `\`${older}\` is not a duration`)
       tests.push(
         `to_unix_timestamp(now(), unit: "milliseconds") - to_unix_timestamp(timestamp!(.timestamp), unit: "milliseconds") > ${Math.round(ms)}`,
       )
@@ -381,7 +380,7 @@ const drop: Stage = {
         : sources.length === 1
           ? `string!(${extracted(first)} || "")`
           : `join!(filter([${sources.map(extracted).join(', ')}]) -> |_index, item| { is_string(item) }, ${textLiteral(separator)})`
-    // A value that is there but null drops nothing where it is compared.
+    // A comparison with null never drops the event.
     const present = sources.map((name) =>
       value === undefined && expression === undefined ? `exists(${extracted(name)})` : `is_string(${extracted(name)})`,
     )
@@ -401,12 +400,12 @@ const match: Stage = {
   name: 'match',
   becomes: '`if` around the statements of its stages',
   options: {
-    selector: 'the condition: labels and filters of lines',
+    selector: 'the condition: labels and line filters',
     stages: 'the statements',
     action: '`keep`: the statements; `drop`: `abort`',
   },
   itself: {
-    pipeline_name: 'metrics have the name of the transform',
+    pipeline_name: 'metrics carry the name of the transform',
     drop_counter_reason: 'the metric `component_discarded_events_total` of the transform counts the events',
   },
   build: (part, scope) => {
@@ -415,7 +414,7 @@ const match: Stage = {
     if (textIn(part, 'action') === 'drop') return [`if ${condition.text} { abort }`]
     if (itemsOf(option(part, 'stages')).length === 0) return scope.refuse(part, 'it has no stages')
     return block(condition.text, [
-      // Stages in a stage begin with the labels as values.
+      // Inner stages begin with the labels as extracted values.
       'for_each(object!(.labels)) -> |name, value| { .extracted = set!(object!(.extracted), [name], value) }',
       ...scope.nested(part),
     ])
@@ -425,7 +424,7 @@ const match: Stage = {
 const pack: Stage = {
   name: 'pack',
   becomes: '`encode_json`',
-  options: { labels: 'what goes into the line', ingest_timestamp: '`now()`; true if it is not given' },
+  options: { labels: 'the labels to put into the line', ingest_timestamp: '`now()`; true by default' },
   build: (part) => {
     const names = textsIn(part, 'labels')
     return [
@@ -456,18 +455,18 @@ const tenant: Stage = {
 
 const sampling: Stage = {
   name: 'sampling',
-  becomes: '`abort`, by chance',
-  options: { rate: 'the share that stays' },
+  becomes: '`abort`, at random',
+  options: { rate: 'the share of events to keep' },
   itself: { drop_counter_reason: 'the metric `component_discarded_events_total` of the transform counts the events' },
   build: (part, scope) => {
     const rate = Number(textIn(part, 'rate'))
-    if (!(rate >= 0 && rate <= 1)) return scope.refuse(part, 'its rate is not from 0 to 1')
-    if (rate === 1) return ['# All events stay.']
+    if (!(rate >= 0 && rate <= 1)) return scope.refuse(part, 'its rate must be from 0 to 1')
+    if (rate === 1) return ['# Keeps all events.']
     return [rate === 0 ? 'abort' : `if random_float(0.0, 1.0) >= ${rate} { abort }`]
   },
 }
 
-/** The sequences that Loki takes for colours. */
+/** The colour sequences that Loki removes. */
 const colours =
   '[\\x{1b}\\x{9b}][\\[\\]()#;?]*(?:(?:(?:[a-zA-Z0-9]*(?:;[a-zA-Z0-9]*)*)?\\x07)|(?:(?:[0-9]{1,4}(?:;[0-9]{0,4})*)?[0-9A-PRZcf-ntqry=><~]))'
 
@@ -478,7 +477,7 @@ const decolorize: Stage = {
   build: () => [`.message = replace(${lineText}, r'${colours}', "")`],
 }
 
-/** The source's value takes the place of the stage's result. */
+/** The value of the source replaces the result of the stage. */
 const ofRuntime = (isPods: boolean, values: Lines, otherwise: Lines): Lines =>
   isPods
     ? ['if is_string(.stream) {', '  .labels.stream = .stream', '  .extracted.stream = .stream', '}', ...values]
@@ -486,7 +485,7 @@ const ofRuntime = (isPods: boolean, values: Lines, otherwise: Lines): Lines =>
 
 const docker: Stage = {
   name: 'docker',
-  becomes: 'nothing for pods, whose lines the source reads; else `parse_json`',
+  becomes: 'nothing for pods, whose lines the source parses; otherwise `parse_json`',
   options: {},
   build: (_, { isPods }) =>
     ofRuntime(
@@ -509,11 +508,11 @@ const docker: Stage = {
 
 const cri: Stage = {
   name: 'cri',
-  becomes: 'nothing for pods, whose lines the source reads and joins; else `parse_regex`',
+  becomes: 'nothing for pods, whose lines the source parses and joins; otherwise `parse_regex`',
   options: {},
   itself: {
-    max_partial_lines: 'the source joins parts up to `max_merged_line_bytes`',
-    max_partial_line_size: 'the source joins parts up to `max_merged_line_bytes`',
+    max_partial_lines: 'the source joins partial lines up to `max_merged_line_bytes`',
+    max_partial_line_size: 'the source joins partial lines up to `max_merged_line_bytes`',
     max_partial_line_size_truncate: '`max_merged_line_action` of the source',
   },
   build: (_, { isPods }) =>

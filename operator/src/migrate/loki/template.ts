@@ -1,17 +1,17 @@
-// Templates of Go, as the stages `template` and `replace` have them, as lines of a program that make a text in the variable `text`.
+// Converts Go templates of the stages `template` and `replace` to lines of a program that build the variable `text`.
 
 import { textLiteral } from '@penstock/agent/config'
 import { translateRegex } from './regex.ts'
 import { unquote } from './selector.ts'
 
-/** Returns the expression of a field such as `.Value`; its value is a text, or null if there is none. */
+/** Returns the expression of a field such as `.Value`. Its value is a text, or null if missing. */
 export type Fields = (name: string) => string
 
 export type TemplateLines =
   | {
       readonly ok: true
       readonly lines: readonly string[]
-      /** Fields without which Go's template fails, so that the stage does nothing: expressions. */
+      /** Expressions of fields without which Go's template fails, so that the stage does nothing. */
       readonly required: readonly string[]
     }
   | { readonly ok: false; readonly reason: string }
@@ -21,7 +21,7 @@ type Node =
   | { readonly kind: 'value'; readonly words: readonly Word[] }
   | { readonly kind: 'if'; readonly branches: readonly Branch[] }
 interface Branch {
-  /** Undefined in `else`. */
+  /** The condition; undefined for `else`. */
   readonly words: readonly Word[] | undefined
   readonly nodes: readonly Node[]
 }
@@ -31,7 +31,7 @@ type Word =
   | { readonly kind: 'pipe' }
   | { readonly kind: 'group'; readonly words: readonly Word[] }
 
-/** Compiles a template; `fields` gives the places of its fields. */
+/** Compiles a template; `fields` returns the expressions of its fields. */
 export function templateLines(template: string, fields: Fields): TemplateLines {
   try {
     const writer = new Writer(fields)
@@ -42,7 +42,7 @@ export function templateLines(template: string, fields: Fields): TemplateLines {
   }
 }
 
-/** `text = ""` and `text = text + X` as one. */
+/** Merges `text = ""` and `text = text + X`. */
 function joinFirst([, line = '']: readonly string[]): string {
   return line.startsWith('text = text + ') ? `text = ${line.slice('text = text + '.length)}` : `text = ""\n${line}`
 }
@@ -72,20 +72,20 @@ function parse(template: string): readonly Node[] {
     if (action.startsWith('/*')) continue
     if (keyword === 'if') stack.push({ nodes: [], branches: [{ words: wordsOf(rest), nodes: [] }] })
     else if (keyword === 'else' || keyword === 'else if') {
-      if (stack.length === 1) throw new Error('`else` stands without `if`')
+      if (stack.length === 1) throw new Error('`else` without `if`')
       top().branches.push({ words: keyword === 'else' ? undefined : wordsOf(rest), nodes: [] })
     } else if (keyword === 'end') {
       const closed = stack.length > 1 ? stack.pop() : undefined
-      if (closed === undefined) throw new Error('`end` stands without `if`')
+      if (closed === undefined) throw new Error('`end` without `if`')
       current().push({ kind: 'if', branches: closed.branches })
     } else if (keyword !== '') throw new Error(`\`${keyword}\` has no counterpart`)
     else if (/^\$\w+\s*:?=/.test(action)) throw new Error('variables have no counterpart')
     else current().push({ kind: 'value', words: wordsOf(action) })
   }
   const tail = template.slice(from)
-  if (tail.includes('{{')) throw new Error('a template that begins with `{{` does not end')
+  if (tail.includes('{{')) throw new Error('`{{` without `}}`')
   addText(trims ? tail.trimStart() : tail)
-  if (stack.length > 1) throw new Error('`if` has no `end`')
+  if (stack.length > 1) throw new Error('`if` without `end`')
   return stack[0]?.nodes ?? []
 }
 
@@ -110,7 +110,7 @@ function wordsOf(text: string): readonly Word[] {
     else if (open !== undefined) stack.push([])
     else {
       const group = stack.length > 1 ? stack.pop() : undefined
-      if (group === undefined) throw new Error('a bracket is not opened')
+      if (group === undefined) throw new Error('a bracket is not open')
       stack.at(-1)?.push({ kind: 'group', words: group })
     }
   }
@@ -118,26 +118,26 @@ function wordsOf(text: string): readonly Word[] {
   return stack[0] ?? []
 }
 
-/** The value of a word or a call. */
+/** The value of an operand or a call. */
 interface Value {
   readonly type: 'text' | 'number' | 'condition'
   readonly expression: string
-  /** Whether it may be null: a field. */
+  /** Whether it is a field, which may be null. */
   readonly isField?: true
-  /** A text that the template spells out. */
+  /** The text of a literal. */
   readonly constant?: string
 }
 
 const text = (expression: string): Value => ({ type: 'text', expression })
 const condition = (expression: string): Value => ({ type: 'condition', expression })
 
-/** A class of the characters in a text. */
+/** A regular expression class with the characters of a text. */
 const classOf = (characters: string) =>
   `[${[...characters].map((char) => (/[\w ]/.test(char) ? char : `\\x{${char.codePointAt(0)?.toString(16)}}`)).join('')}]`
 const space = '[\\t\\n\\x0b\\f\\r\\x20\\x{85}\\x{a0}]'
 
 function constantOf(value: Value | undefined, what: string): string {
-  if (value?.constant === undefined) throw new Error(`${what} is not written out`)
+  if (value?.constant === undefined) throw new Error(`${what} must be a literal`)
   return value.constant
 }
 
@@ -161,7 +161,7 @@ function quoteMeta(given: string): string {
 
 type Call = (values: readonly Value[], at: (index: number) => string) => Value
 
-/** Functions by name: those of Promtail and Alloy, and the more common ones of sprig. */
+/** Functions by name: those of Promtail and Alloy, and common ones of sprig. */
 const functions: Readonly<Record<string, Call>> = {
   ToLower: (_, at) => text(`downcase(${at(0)})`),
   ToUpper: (_, at) => text(`upcase(${at(0)})`),
@@ -169,16 +169,17 @@ const functions: Readonly<Record<string, Call>> = {
   upper: (_, at) => text(`upcase(${at(0)})`),
   TrimSpace: (_, at) => trimmed(at(0), space, true, true),
   trim: (_, at) => trimmed(at(0), space, true, true),
-  Trim: (values, at) => trimmed(at(0), classOf(constantOf(values[1], 'what `Trim` cuts')), true, true),
-  TrimLeft: (values, at) => trimmed(at(0), classOf(constantOf(values[1], 'what `TrimLeft` cuts')), true, false),
-  TrimRight: (values, at) => trimmed(at(0), classOf(constantOf(values[1], 'what `TrimRight` cuts')), false, true),
-  trimAll: (values, at) => trimmed(at(1), classOf(constantOf(values[0], 'what `trimAll` cuts')), true, true),
+  Trim: (values, at) => trimmed(at(0), classOf(constantOf(values[1], 'the characters of `Trim`')), true, true),
+  TrimLeft: (values, at) => trimmed(at(0), classOf(constantOf(values[1], 'the characters of `TrimLeft`')), true, false),
+  TrimRight: (values, at) =>
+    trimmed(at(0), classOf(constantOf(values[1], 'the characters of `TrimRight`')), false, true),
+  trimAll: (values, at) => trimmed(at(1), classOf(constantOf(values[0], 'the characters of `trimAll`')), true, true),
   TrimPrefix: (values, at) => withoutPrefix(at(0), constantOf(values[1], 'the prefix')),
   TrimSuffix: (values, at) => withoutSuffix(at(0), constantOf(values[1], 'the suffix')),
   trimPrefix: (values, at) => withoutPrefix(at(1), constantOf(values[0], 'the prefix')),
   trimSuffix: (values, at) => withoutSuffix(at(1), constantOf(values[0], 'the suffix')),
   Replace: (values, at) => {
-    if (values[3]?.type !== 'number') throw new Error('`Replace` has no number of times')
+    if (values[3]?.type !== 'number') throw new Error('`Replace` has no count')
     return text(
       `replace(${at(0)}, ${at(1)}, ${at(2)}, count: ${Number(values[3].expression) < 0 ? -1 : values[3].expression})`,
     )
@@ -203,10 +204,11 @@ const functions: Readonly<Record<string, Call>> = {
   contains: (_, at) => condition(`contains(${at(1)}, ${at(0)})`),
   hasPrefix: (_, at) => condition(`starts_with(${at(1)}, ${at(0)})`),
   hasSuffix: (_, at) => condition(`ends_with(${at(1)}, ${at(0)})`),
-  // Whole numbers, as in sprig: a text that is none counts as zero.
+  // As in sprig, operands are whole numbers, and a text that is not a number is zero.
   div: (values, at) => {
     const by = Number(values[1]?.expression)
-    if (!Number.isInteger(by) || by === 0) throw new Error('`div` divides by what is no whole number of the template')
+    if (!Number.isInteger(by) || by === 0)
+      throw new Error('the divisor of `div` must be a literal whole number other than zero')
     return text(`to_string(to_int(${whole(values, at, 0)} / ${by}))`)
   },
   add: (values, at) => text(`to_string(${values.map((_, index) => whole(values, at, index)).join(' + ')})`),
@@ -218,19 +220,19 @@ const functions: Readonly<Record<string, Call>> = {
 const whole = (values: readonly Value[], at: (index: number) => string, index: number): string =>
   values[index]?.type === 'number' ? values[index].expression : `(to_int(${at(index)}) ?? 0)`
 
-/** `%s` and `%v` take the values in their order. */
+/** `%s` and `%v` consume the values in order. */
 function formatted(values: readonly Value[], at: (index: number) => string): string {
   let next = 1
-  const parts = constantOf(values[0], 'the form of `printf`')
+  const parts = constantOf(values[0], 'the format of `printf`')
     .split(/(%[sv%])/)
     .filter((part) => part !== '')
     .map((part) => {
       if (part === '%%') return textLiteral('%')
       if (part === '%s' || part === '%v') return at(next++)
-      if (part.includes('%')) throw new Error('`printf` has other verbs than `%s` and `%v`')
+      if (part.includes('%')) throw new Error('`printf` has verbs other than `%s` and `%v`')
       return textLiteral(part)
     })
-  if (next !== values.length) throw new Error('`printf` has other values than verbs')
+  if (next !== values.length) throw new Error('the number of values of `printf` differs from its verbs')
   return parts.length === 0 ? '""' : parts.join(' + ')
 }
 
@@ -274,18 +276,18 @@ class Writer {
     return parts.join(' ').split('\n')
   }
 
-  /** Go's text for a value: a missing field gives `<no value>`. */
+  /** Go's text for a value. A missing field becomes `<no value>`. */
   #shown(value: Value): string {
-    if (value.type === 'condition') throw new Error('a condition is written as text')
+    if (value.type === 'condition') throw new Error('a condition is used as text')
     if (value.type === 'number') return textLiteral(value.expression)
     return value.isField ? `string!(${value.expression} || "<no value>")` : value.expression
   }
 
-  /** A value as the text that a function takes. */
+  /** A value as a text argument of a function. */
   #argument(value: Value | undefined): string {
-    if (value === undefined) throw new Error('a function lacks a value')
+    if (value === undefined) throw new Error('an argument of a function is missing')
     if (value.type === 'number') return value.expression
-    if (value.type === 'condition') throw new Error('a condition is given to a function')
+    if (value.type === 'condition') throw new Error('an argument of a function is a condition')
     if (!value.isField) return value.expression
     if (this.#depth === 0) this.required.add(value.expression)
     return `string!(${value.expression} || "")`
@@ -330,12 +332,12 @@ class Writer {
     return call(values, (index) => this.#argument(values[index]))
   }
 
-  /** Functions that take what is not there. */
+  /** Functions that accept missing values. */
   #operator(name: string, values: readonly Value[]): Value | undefined {
     const [first, second] = values
     const open = (value: Value | undefined): string => {
       if (value === undefined || value.type === 'condition')
-        throw new Error(`\`${name}\` compares other things than texts`)
+        throw new Error(`\`${name}\` compares values other than texts`)
       return value.isField
         ? `string!(${value.expression} || "")`
         : value.type === 'number'
@@ -361,7 +363,7 @@ class Writer {
         return condition(`(${values.map((value) => this.#test(value)).join(name === 'and' ? ' && ' : ' || ')})`)
       case 'default':
         if (first?.constant === undefined || second === undefined) return undefined
-        // An empty text counts as none.
+        // An empty text counts as missing.
         return text(
           `string!(get!(filter([${open(second)}, ${textLiteral(first.constant)}]) -> |_index, item| { item != "" }, [0]) || "")`,
         )

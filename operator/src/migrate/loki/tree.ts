@@ -1,4 +1,4 @@
-// Settings with the place of each: what a file of YAML or one of Alloy says, in the same form.
+// Settings with line numbers. YAML files and Alloy files are read into the same form.
 
 export interface Place {
   readonly file: string
@@ -20,14 +20,14 @@ export function isList(tree: Tree | undefined): tree is Tree & { readonly value:
   return Array.isArray(tree?.value)
 }
 
-/** The value below names; undefined if there is none. */
+/** The value at a path of names; undefined if there is none. */
 export function below(tree: Tree | undefined, ...names: readonly string[]): Tree | undefined {
   let current = tree
   for (const name of names) current = isMap(current) ? current.value.get(name) : undefined
   return current
 }
 
-/** A scalar as text; undefined for anything else, and for nothing. */
+/** A scalar as text; otherwise undefined. */
 export function textOf(tree: Tree | undefined): string | undefined {
   const value = tree?.value
   return value === undefined || value === null || typeof value === 'object' ? undefined : String(value)
@@ -37,14 +37,14 @@ export function itemsOf(tree: Tree | undefined): readonly Tree[] {
   return isList(tree) ? tree.value : []
 }
 
-/** The texts of a list; a single text counts as a list of one. */
+/** The texts of a list. A single text is a list with one item. */
 export function textsOf(tree: Tree | undefined): readonly string[] {
   if (isList(tree)) return tree.value.flatMap((item) => textOf(item) ?? [])
   const text = textOf(tree)
   return text === undefined ? [] : [text]
 }
 
-/** Names with their texts; a name without a text has an empty one. */
+/** Names with their texts; empty if a name has no text. */
 export function pairsOf(tree: Tree | undefined): readonly (readonly [string, string, Tree])[] {
   return isMap(tree) ? [...tree.value].map(([name, item]) => [name, textOf(item) ?? '', item] as const) : []
 }
@@ -54,7 +54,7 @@ export function flagOf(tree: Tree | undefined): boolean | undefined {
   return text === undefined ? undefined : text === 'true' || text === 'yes' || text === 'on'
 }
 
-/** A duration of Go, such as `1h30m`, in milliseconds; undefined if it is none. */
+/** Parses a Go duration, such as `1h30m`, to milliseconds; undefined if it is not valid. */
 export function millisecondsOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   if (/^\d+$/.test(text)) return text === '0' ? 0 : undefined
@@ -78,7 +78,7 @@ export function millisecondsOf(text: string | undefined): number | undefined {
   return sum
 }
 
-/** A number of bytes, such as `8kb` or `1MiB`; undefined if it is none. */
+/** Parses a size, such as `8kb` or `1MiB`, to bytes; undefined if it is not valid. */
 export function bytesOf(text: string | undefined): number | undefined {
   const found = /^(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?$/i.exec(text?.trim() ?? '')
   if (found === null) return undefined

@@ -1,4 +1,4 @@
-// YAML documents as settings with their places, also those embedded as text in another document, as in ConfigMaps and values of charts.
+// Reads YAML documents into settings with line numbers, including YAML that is embedded as text in ConfigMaps and chart values.
 
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from 'yaml'
 import type { Gap, NamedText } from '../draft.ts'
@@ -23,7 +23,7 @@ export function treesOf({ file, text }: NamedText, gaps: Gap[], above = 0): read
         const items = resolved.items.flatMap(({ key, value }): [string, Tree][] => {
           const name = String(isScalar(key) ? key.value : key)
           const below = treeOf(value, depth + 1)
-          // Merged keys stand where they are merged.
+          // Insert merged keys at the place of the merge.
           if (name === '<<' && below.value instanceof Map) return [...below.value]
           const keyLine = lineAt((key as Node | null)?.range?.[0])
           const isBlock = isScalar(value) && (value.type === 'BLOCK_LITERAL' || value.type === 'BLOCK_FOLDED')
@@ -34,7 +34,7 @@ export function treesOf({ file, text }: NamedText, gaps: Gap[], above = 0): read
       if (isSeq(resolved)) return { file, line, value: resolved.items.map((item) => treeOf(item, depth + 1)) }
       const value = isScalar(resolved) ? resolved.value : null
       const isPlain = ['string', 'number', 'boolean'].includes(typeof value)
-      // A number keeps its digits.
+      // Keep the digits of a number as written.
       const source = isScalar(resolved) && typeof value === 'number' ? resolved.source : undefined
       return { file, line, value: source ?? (isPlain ? (value as string | number | boolean) : null) }
     }
@@ -42,10 +42,10 @@ export function treesOf({ file, text }: NamedText, gaps: Gap[], above = 0): read
   })
 }
 
-/** The settings in a text that is in a setting. Its lines are counted from that setting on. */
+/** Parses the text of a setting as YAML. Line numbers refer to the outer file. */
 export function embedded(tree: Tree, gaps: Gap[], change: (text: string) => string = (text) => text): Tree | undefined {
   const text = textOf(tree)
   if (text === undefined) return undefined
-  // The text of a block begins in the line after its key.
+  // The text of a block begins on the line after its key.
   return treesOf({ file: tree.file, text: change(text) }, gaps, tree.line)[0]
 }

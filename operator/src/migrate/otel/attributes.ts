@@ -1,4 +1,4 @@
-// The processors `attributes` and `resource`: actions on attributes, one after another.
+// The processors `attributes` and `resource`, which run a list of actions on attributes.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -23,7 +23,7 @@ const actionOptions = {
 
 const conversions: Readonly<Record<string, string>> = { int: 'to_int', double: 'to_float', string: 'to_string' }
 
-/** Statements of one action on the attributes below a path. */
+/** Statements for one action on the attributes at a path. */
 function actionLines(part: Part, base: readonly string[], context: Context): string[] {
   context.reportOptions(part, { name: 'action', options: actionOptions })
   const key = part.text('key') ?? ''
@@ -36,7 +36,7 @@ function actionLines(part: Part, base: readonly string[], context: Context): str
       part.place(),
       `${part.id}: ${action} ${key || pattern}`,
       reason,
-      'Write the action as a remap transform.',
+      'Rewrite the action as a remap transform.',
     )
     return []
   }
@@ -46,7 +46,7 @@ function actionLines(part: Part, base: readonly string[], context: Context): str
     case 'upsert': {
       const from = part.text('from_attribute')
       const given = part.get('value')
-      if (part.has('from_context')) return refuse('the value comes from the request that brought the record')
+      if (part.has('from_context')) return refuse('the value comes from the request that carried the record')
       if (from === undefined && given === undefined) return refuse('the action has no value')
       const isNode = typeof given === 'string' && nodeVariable.test(given)
       const value =
@@ -78,7 +78,7 @@ function actionLines(part: Part, base: readonly string[], context: Context): str
     }
     case 'convert': {
       const call = conversions[part.text('converted_type') ?? '']
-      if (call === undefined) return refuse('the type is not known')
+      if (call === undefined) return refuse('the type is unknown')
       return [
         `if exists(${field}) {`,
         `  made, error = ${call}(${read})`,
@@ -87,7 +87,7 @@ function actionLines(part: Part, base: readonly string[], context: Context): str
       ]
     }
     default:
-      return refuse('the action is not known')
+      return refuse('the action is unknown')
   }
 }
 
@@ -118,7 +118,7 @@ const actions = (name: string, base: readonly string[], list: string): Mapping<S
 export const attributes = actions('attributes', ['attributes'], 'actions')
 export const resource = actions('resource', ['resource', 'attributes'], 'attributes')
 
-/** Turns attributes of the record into attributes of the resource. */
+/** Moves attributes of the record to the resource. */
 export const groupByAttributes: Mapping<Steps> = {
   name: 'groupbyattrs',
   becomes: 'a remap transform that moves attributes to the resource',
@@ -132,18 +132,18 @@ export const groupByAttributes: Mapping<Steps> = {
   },
 }
 
-/** Masks values, and takes out keys that are not allowed. */
+/** Masks values, and removes keys that are not allowed. */
 export const redaction: Mapping<Steps> = {
   name: 'redaction',
   becomes: 'a remap transform',
   options: {
-    allow_all_keys: 'whether all attributes stay',
-    allowed_keys: 'the attributes that stay',
-    ignored_keys: 'attributes that stay as they are',
-    blocked_values: '`replace` by asterisks',
-    blocked_key_patterns: 'values of these attributes become asterisks',
+    allow_all_keys: 'whether to keep all attributes',
+    allowed_keys: 'the attributes to keep',
+    ignored_keys: 'attributes to keep unchanged',
+    blocked_values: '`replace` with asterisks',
+    blocked_key_patterns: 'asterisks replace values of these attributes',
   },
-  itself: { summary: 'no attribute says what was masked', redact_all_types: 'texts are masked' },
+  itself: { summary: 'no attribute lists the masked values', redact_all_types: 'only texts are masked' },
   build: (part) => {
     const list = (option: string) => `[${part.list(option).map(textLiteral).join(', ')}]`
     const masked = (path: readonly string[]) => {

@@ -1,11 +1,11 @@
-// Options that all exporters have: where they connect to, how they authenticate, and what becomes of events that wait.
+// Options that all exporters share: address, authentication, retries and queue.
 
 import { isTable } from '@penstock/agent/schema'
 import { withoutPlaceholders } from './environment.ts'
 import { refusedExtension } from './extensions.ts'
 import { type Context, type Part, seconds, typeOf } from './mapping.ts'
 
-/** The compressions that exporters over HTTP take. */
+/** The compression methods of HTTP exporters. */
 export const allCompressions = ['gzip', 'snappy', 'zlib', 'zstd']
 
 const tlsOptions = {
@@ -25,9 +25,10 @@ export const deliveryOptions = {
   'retry_on_failure.initial_interval': '`request.retry_initial_backoff_secs`',
   'retry_on_failure.max_interval': '`request.retry_max_duration_secs`',
   'sending_queue.num_consumers': '`request.concurrency`',
-  'sending_queue.storage': '`buffer` on disk',
-  'sending_queue.queue_size': '`buffer.max_size` on disk, `buffer.max_events` in memory where the sizer counts items',
-  'sending_queue.sizer': 'what `queue_size` counts',
+  'sending_queue.storage': 'a disk buffer',
+  'sending_queue.queue_size':
+    '`buffer.max_size` of a disk buffer; `buffer.max_events` of a memory buffer if the sizer counts items',
+  'sending_queue.sizer': 'the unit of `queue_size`',
 } as const
 
 export const httpOptions = {
@@ -40,21 +41,21 @@ export const httpOptions = {
   ...deliveryOptions,
 } as const
 
-const pool = 'connections are kept and closed as needed'
+const pool = 'the sink manages its connections'
 
 export const httpItself = {
-  'tls.insecure': 'the address says whether TLS is used',
+  'tls.insecure': 'the scheme of the address decides about TLS',
   'tls.min_version': 'TLS 1.2 is the lowest version',
-  'tls.reload_interval': 'files are read again when they change',
-  'retry_on_failure.multiplier': 'waits follow the Fibonacci sequence',
-  'retry_on_failure.randomization_factor': 'waits vary by chance',
+  'tls.reload_interval': 'the agent reloads files when they change',
+  'retry_on_failure.multiplier': 'retry delays follow the Fibonacci sequence',
+  'retry_on_failure.randomization_factor': 'delays have random jitter',
   'retry_on_failure.max_elapsed_time':
-    'the sink retries until the destination takes the events; its buffer holds what follows',
-  'sending_queue.enabled': 'every sink has a buffer',
-  'sending_queue.block_on_overflow': 'a full buffer makes the source wait',
-  'sending_queue.wait_for_result': 'positions of sources move when events are delivered',
-  'sending_queue.batch': 'the sink makes batches by itself',
-  batcher: 'the sink makes batches by itself',
+    'the sink retries until the destination accepts the events; later events wait in its buffer',
+  'sending_queue.enabled': 'all sinks have a buffer',
+  'sending_queue.block_on_overflow': 'the source waits while the buffer is full',
+  'sending_queue.wait_for_result': 'checkpoints of sources advance when events are delivered',
+  'sending_queue.batch': 'the sink builds its own batches',
+  batcher: 'the sink builds its own batches',
   read_buffer_size: pool,
   write_buffer_size: pool,
   max_idle_conns: pool,
@@ -111,7 +112,7 @@ function bufferOf(part: Part): Record<string, unknown> | undefined {
   const size = Number(part.text('sending_queue.queue_size'))
   const sizer = part.text('sending_queue.sizer') ?? 'requests'
   if (part.has('sending_queue.storage')) {
-    // The queue of the collector counts requests; 1 GiB is a queue of its default length with full requests.
+    // The collector's queue counts requests; 1 GiB corresponds to a queue of the default length with full requests.
     const wanted = sizer === 'bytes' && size > 0 ? size : 1024 ** 3
     return { type: 'disk', max_size: Math.max(leastDisk, wanted) }
   }
@@ -121,7 +122,7 @@ function bufferOf(part: Part): Record<string, unknown> | undefined {
 interface Credentials {
   readonly auth?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
-  /** Other options of a sink that signs its requests. */
+  /** Further options of a sink that signs its requests. */
   readonly service?: Readonly<Record<string, unknown>>
 }
 
@@ -137,7 +138,7 @@ const signingOptions = {
   },
 } as const
 
-/** The options of a sink that signs its requests for AWS. */
+/** The options of a sink that signs requests for AWS. */
 function signing(extension: Part, context: Context): Credentials {
   context.reportOptions(extension, signingOptions)
   const named = Object.entries({
@@ -167,7 +168,7 @@ function credentials(part: Part, context: Context, canSign: boolean): Credential
   const found = context.extension(id)
   const refuse = (
     reason: string,
-    nearest = 'Give `auth` of the sink, or a header in `request.headers`.',
+    nearest = 'Set `auth` of the sink, or a header in `request.headers`.',
   ): Credentials => {
     context.gap(part.place(['auth']), `${part.id}: auth ${id}`, reason, nearest)
     return {}
@@ -182,7 +183,7 @@ function credentials(part: Part, context: Context, canSign: boolean): Credential
   }
   if (type === 'bearertokenauth') {
     const token = extension.text('token')
-    if (token === undefined) return refuse('the token is in a file, or has several values')
+    if (token === undefined) return refuse('the token is in a file, or there are several tokens')
     const scheme = extension.text('scheme') ?? 'Bearer'
     const header = extension.text('header') ?? 'Authorization'
     if (scheme === 'Bearer' && header === 'Authorization') return { auth: { strategy: 'bearer', token } }
@@ -192,7 +193,7 @@ function credentials(part: Part, context: Context, canSign: boolean): Credential
     const headers: Record<string, string> = {}
     for (const { key, value } of extension.tables('headers')) {
       if (value === undefined || value === null) {
-        return refuse('the value of a header comes from the request that brought the record')
+        return refuse('the value of a header comes from the request that carried the record')
       }
       headers[String(key)] = String(value)
     }
@@ -204,7 +205,7 @@ function credentials(part: Part, context: Context, canSign: boolean): Credential
 }
 
 /**
- * The options that sinks over HTTP share.
+ * The options that HTTP sinks share.
  * @param canSign whether the sink signs requests for AWS
  */
 export function connectionOf(
@@ -239,7 +240,7 @@ function textTable(value: unknown): Record<string, string> {
   return isTable(value) ? Object.fromEntries(Object.entries(value).map(([name, text]) => [name, String(text)])) : {}
 }
 
-/** `gzip` if nothing is said, as all exporters over HTTP have it. */
+/** The compression; as in all HTTP exporters, `gzip` by default. */
 function compressionOf(part: Part, context: Context, known: readonly string[]): string | undefined {
   const wanted = (part.text('compression') ?? 'gzip').toLowerCase()
   if (wanted === 'none' || wanted === '') return 'none'
@@ -248,10 +249,10 @@ function compressionOf(part: Part, context: Context, known: readonly string[]): 
     part.place(['compression']),
     `${part.id}: compression`,
     `the sink does not write \`${wanted}\``,
-    'The sink writes `gzip`, which every receiver of requests by HTTP reads.',
+    'The sink uses `gzip`, which all HTTP receivers accept.',
   )
   return 'gzip'
 }
 
-/** A template that is nothing but text. */
+/** Escapes a text so that it is a template without fields. */
 export const literalTemplate = (text: string) => text.replaceAll('{{', '\\{{').replaceAll('%', '%%')

@@ -1,4 +1,4 @@
-// Connectors: they pass the events of one pipeline to others.
+// Connectors, which pass the events of one pipeline to others.
 
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
@@ -7,12 +7,12 @@ import { Program } from './ottl/compile.ts'
 import { type Node, parseCondition, parseStatement, Unconvertible } from './ottl/syntax.ts'
 
 interface Passed {
-  /** The pipeline that receives. */
+  /** The receiving pipeline. */
   readonly target: string
   readonly steps: readonly Step[]
 }
 
-/** Gives, for the pipelines that have the connector as a receiver, what each of them gets. */
+/** For each pipeline that has the connector as a receiver, returns the components whose events it receives. */
 type Passing = (targets: readonly string[]) => readonly Passed[]
 
 const forward: Mapping<Passing> = {
@@ -23,13 +23,13 @@ const forward: Mapping<Passing> = {
 }
 
 interface Route {
-  /** Lines that set the variable of the route. */
+  /** Lines that compute the variable of the route. */
   readonly lines: readonly string[]
   readonly variable: string
   readonly pipelines: readonly string[]
 }
 
-/** The condition of a route: that of a statement `route() where …`, or the text alone. */
+/** The condition of a route: from a statement `route() where …`, or the text itself. */
 function conditionNode(part: Part): Node | undefined {
   const condition = part.text('condition')
   if (condition !== undefined) return parseCondition(condition)
@@ -57,7 +57,7 @@ function routesOf(part: Part, context: Context): Route[] {
         row.place(),
         `${part.id}: route ${index + 1}`,
         `the condition is not converted: ${error.message}`,
-        'No event takes the route. Correct the conditions of the filter transforms.',
+        'The route receives no events. Correct the conditions of the filter transforms.',
       )
       return { lines: [`${variable} = false`], variable, pipelines }
     }
@@ -71,10 +71,10 @@ const routing: Mapping<Passing> = {
   becomes: 'a filter transform for each pipeline that it passes events to',
   options: {
     table: 'the conditions',
-    default_pipelines: 'the pipelines of events that no condition takes',
-    match_once: '`false`: every condition that holds counts, not the first alone',
+    default_pipelines: 'the pipelines for events that match no condition',
+    match_once: '`false`: an event follows all routes whose conditions match, not only the first',
   },
-  itself: { error_mode: 'a condition that fails is false' },
+  itself: { error_mode: 'a failing condition is false' },
   build: (part, context) => {
     const routes = routesOf(part, context)
     const isOnce = part.flag('match_once', true)
@@ -99,18 +99,18 @@ export const connectors: readonly Mapping<Passing>[] = [forward, routing]
 export const refusedConnectors: readonly Refusal[] = [
   ...each(
     ['count', 'sum', 'signaltometrics', 'exceptions', 'datadog'],
-    'events are not counted as metrics',
+    'no transform derives metrics from events',
     'Count at the destination.',
   ),
   ...each(
     ['spanmetrics', 'servicegraph', 'grafanacloud'],
-    'traces are not collected',
+    'Penstock does not collect traces',
     'Keep the collector for traces.',
   ),
   none(
     'failover',
     'a sink has one destination',
-    'Give `search_engine` several `endpoints`, or a balancer in front of the destination.',
+    'Set several `endpoints` in `search_engine`, or use a load balancer for the destination.',
   ),
-  none('roundrobin', 'events are not dealt out in turn', 'Put a balancer in front of the destination.'),
+  none('roundrobin', 'Penstock does not distribute events in turn', 'Use a load balancer for the destination.'),
 ]

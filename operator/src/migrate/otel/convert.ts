@@ -32,11 +32,11 @@ class Conversion {
   readonly #config: Config
   readonly #draft: Draft
   readonly #context: Context
-  /** The replacement of each receiver: the transforms whose events are its records. */
+  /** For each receiver, the transforms whose output is its records. */
   readonly #sources = new Map<string, readonly string[]>()
-  /** The events that arrive at each exporter and connector, in their order. */
+  /** For each exporter and connector, the components whose events it receives, in order. */
   readonly #arriving = new Map<string, string[]>()
-  /** The events that each connector passes to a pipeline. */
+  /** For each connector and pipeline, the components whose events it passes on. */
   readonly #passed = new Map<string, Map<string, readonly string[]>>()
 
   constructor(config: Config, draft: Draft) {
@@ -65,14 +65,14 @@ class Conversion {
 
   // --- pipelines ---
 
-  /** The pipelines of logs; those of other signals are gaps. */
+  /** The logs pipelines. Pipelines of other signals become gaps. */
   #pipelines(): readonly Pipeline[] {
     const { service } = this.#config.value
     const table = isTable(service) && isTable(service['pipelines']) ? service['pipelines'] : {}
     const list = (value: unknown) => (Array.isArray(value) ? value.map(String) : [])
     return Object.entries(table).flatMap(([id, value]) => {
       const path: Path = ['service', 'pipelines', id]
-      // Values of the chart leave a pipeline of it out so.
+      // Chart values disable a default pipeline this way.
       if (value === null) return []
       if (signalOf(id) !== 'logs') {
         const isTraces = signalOf(id) === 'traces'
@@ -82,7 +82,7 @@ class Conversion {
           `${isTraces ? 'traces are' : `${signalOf(id)} of this origin are`} not collected`,
           isTraces
             ? 'Keep a collector for traces; the Pipeline has the logs.'
-            : 'Let Prometheus or an agent of your metrics collect them; Penstock collects logs.',
+            : 'Collect them with Prometheus or another metrics agent; Penstock collects logs.',
         )
         return []
       }
@@ -92,7 +92,7 @@ class Conversion {
     })
   }
 
-  /** Those that a connector feeds come after those that feed it. */
+  /** Sorts pipelines so that those that feed a connector come before those that the connector feeds. */
   #ordered(pipelines: readonly Pipeline[]): readonly Pipeline[] {
     const ordered: Pipeline[] = []
     const seen = new Set<Pipeline>()
@@ -120,8 +120,8 @@ class Conversion {
       this.#context.gap(
         this.#config.place(pipeline.path),
         `pipeline ${pipeline.id}`,
-        'no receiver of it is left',
-        'The pipeline is left out, as it receives nothing.',
+        'it has no receiver with a counterpart',
+        'The pipeline is left out, because it receives nothing.',
       )
       return
     }
@@ -151,7 +151,7 @@ class Conversion {
     return mapping.build(part, this.#context)
   }
 
-  /** Passes the events of a pipeline to those that have the connector as a receiver. */
+  /** Passes the events of a pipeline to the pipelines that have the connector as a receiver. */
   #connect(given: Part, pipeline: Pipeline, heads: readonly string[]): void {
     const targets = this.#pipelines()
       .filter(({ receivers: ids }) => ids.includes(given.id))
@@ -207,7 +207,7 @@ class Conversion {
     this.#draft.add('sinks', id, { ...component, inputs })
   }
 
-  /** A component that a pipeline names; one that is not defined has no options. */
+  /** A component that a pipeline names. An undefined component has no options. */
   #part(kind: string, id: string, path: Path, namedAt: Path): Part {
     const found = this.#find(kind, id)
     if (found !== undefined) return found
@@ -216,7 +216,7 @@ class Conversion {
       place,
       `${kind} ${id}`,
       `the configuration does not define the ${kind}`,
-      `Define it below \`${String(path[0])}\`, or convert the file with it, too.`,
+      `Define it in \`${String(path[0])}\`, or also convert the file that defines it.`,
     )
     return new Part(kind, id, {}, () => place)
   }
@@ -233,19 +233,19 @@ class Conversion {
   #complete(): void {
     const place = this.#config.place(['service', 'pipelines'])
     if (this.#draft.count('sources') === 0) {
-      this.#context.gap(place, 'receivers', 'no pipeline of logs has a receiver', 'Replace the source `nothing`.')
+      this.#context.gap(place, 'receivers', 'no logs pipeline has a receiver', 'Replace the source `nothing`.')
       this.#draft.add('sources', 'nothing', {
         type: 'file',
         config: { include: ['/var/empty/nothing'] },
-        comments: ['GAP: the configuration has no receiver of logs.'],
+        comments: ['GAP: the configuration has no receiver for logs.'],
       })
     }
     if (this.#draft.count('sinks') === 0) {
-      this.#context.gap(place, 'exporters', 'no pipeline of logs has an exporter', 'Replace the sink `discarded`.')
+      this.#context.gap(place, 'exporters', 'no logs pipeline has an exporter', 'Replace the sink `discarded`.')
       this.#draft.add('sinks', 'discarded', {
         type: 'blackhole',
         inputs: ['*'],
-        comments: ['GAP: the configuration has no exporter of logs.'],
+        comments: ['GAP: the configuration has no exporter for logs.'],
       })
     }
   }

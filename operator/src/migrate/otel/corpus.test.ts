@@ -1,5 +1,5 @@
-// Configurations in the shapes that people run: receivers, chains of processors and exporters, in combinations. Each gives a Pipeline that
-// passes lint, and whatever has no counterpart is a gap with its place.
+// Common configurations: combinations of receivers, chains of processors and exporters. All become Pipelines that pass lint, and parts
+// without a counterpart become gaps with line numbers.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ type Parts = Readonly<Record<string, unknown>>
 interface Case {
   readonly about: string
   readonly parts: Parts
-  /** Whether everything of it has a counterpart. */
+  /** Whether all parts have a counterpart. */
   readonly whole: boolean
 }
 
@@ -378,7 +378,7 @@ const exporters: readonly Case[] = [
   },
 ]
 
-/** Every chain with seven receivers and exporters, so that every pair of neighbours occurs: 77 configurations. */
+/** Each chain with seven receivers and exporters, so that all neighbouring pairs occur: 77 configurations. */
 const cases = chains.flatMap((chain, row) =>
   [0, 1, 2, 3, 4, 5, 6].map((column) => {
     const receiver = receivers[(row + column * 4) % receivers.length] as Case
@@ -420,7 +420,7 @@ function convert(file: string, text: string) {
   return { document, gaps, problems, lines: text.split('\n').length }
 }
 
-test('the corpus has seventy-seven configurations, most of which have a counterpart as a whole', () => {
+test('the corpus has 77 configurations, most of which convert completely', () => {
   expect(new Set(cases.map(({ config }) => stringify(config))).size).toBe(77)
   expect(cases.filter(({ whole }) => whole).length).toBeGreaterThan(30)
 })
@@ -436,7 +436,7 @@ test.each(cases)('$about', ({ config, whole }) => {
     expect([gap.file, gap.reason === '', gap.nearest === '']).toEqual(['collector.yaml', false, false])
   }
 
-  // The same as a resource of the operator, and among the values of the chart.
+  // The same configuration as a resource of the operator, and in chart values.
   const resource = {
     apiVersion: 'opentelemetry.io/v1beta1',
     kind: 'OpenTelemetryCollector',

@@ -1,15 +1,15 @@
-// Variables and files that replace values, as in `${env:NAME}`. A resource is literal text: in sinks a variable becomes a reference to
-// a Secret, elsewhere its default, or a gap without one.
+// Variables and files that replace values, as in `${env:NAME}`. A resource is literal text. In sinks, a variable becomes a reference to
+// a Secret; elsewhere it becomes its default, or a gap if there is none.
 
 import { isTable } from '@penstock/agent/schema'
 import { type Context, Part, type Path } from './mapping.ts'
 
 const placeholder = /\$\$|\$\{(?:([a-z][a-z0-9+.-]*):)?([^}]*)\}/g
 
-/** A variable that holds the name of the node: in programs the name is known. */
+/** A variable with the name of the node, which programs know. */
 export const nodeVariable = /^\$\{(?:env:)?(?:\w+_)?NODE_NAME\}$/
 
-/** The part with the values that its placeholders have here. */
+/** The part with its placeholders resolved. */
 export function withoutPlaceholders(part: Part, takesSecrets: boolean, context: Context): Part {
   const visit = (value: unknown, path: Path): unknown => {
     if (Array.isArray(value)) return value.map((item, index) => visit(item, [...path, index]))
@@ -42,10 +42,10 @@ function resolved(
     context.gap(
       place,
       `${part.id}: ${whole}`,
-      `a resource is literal text, and \`${scheme}:\` stands for text from elsewhere`,
+      `a resource is literal text, and \`${scheme}:\` refers to text from another place`,
       takesSecrets
-        ? 'Put the text into a Secret, and write SECRET[ALIAS.KEY] in its place.'
-        : 'Write the text in its place.',
+        ? 'Put the text into a Secret, and replace the reference with SECRET[ALIAS.KEY].'
+        : 'Replace the reference with the text.',
     )
     return whole
   }
@@ -55,8 +55,8 @@ function resolved(
     context.replaced(
       place,
       `${part.id}: ${whole}`,
-      `the default \`${fallback}\` of the variable takes its place`,
-      'Write another value if the variable was set.',
+      `the default \`${fallback}\` replaces the variable`,
+      'If the variable was set, use its value instead.',
     )
     return fallback
   }
@@ -64,8 +64,8 @@ function resolved(
   context.gap(
     place,
     `${part.id}: ${whole}`,
-    'a resource is literal text, and the variable of the environment has no value here',
-    'Write the value in its place.',
+    'a resource is literal text, and the environment variable has no value here',
+    'Replace it with its value.',
   )
   return whole
 }

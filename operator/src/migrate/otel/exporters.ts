@@ -1,4 +1,4 @@
-// Exporters as sinks. A transform before the sink gives the record the form that the exporter would have sent.
+// Converts exporters to sinks. A transform before the sink gives the record the form that the exporter would have sent.
 
 import type { Refusal } from '../page.ts'
 import {
@@ -31,7 +31,7 @@ function otlpSink(part: Part, address: string, context: Context): SinkPart {
   }
 }
 
-/** VictoriaLogs reads OTLP in protobuf alone, and lines of JSON beside it. */
+/** VictoriaLogs reads OTLP only as protobuf. It also reads JSON lines. */
 function victoriaSink(part: Part, address: string, context: Context): SinkPart {
   const { request = {}, ...others } = connectionOf(part, context, allCompressions)
   const given = request as { readonly headers?: Readonly<Record<string, string>> }
@@ -40,8 +40,8 @@ function victoriaSink(part: Part, address: string, context: Context): SinkPart {
     context.replaced(
       part.place(),
       part.id,
-      'VictoriaLogs made a stream of all resource attributes',
-      'The header `VL-Stream-Fields` names those of programs and pods; add others to it.',
+      'with OTLP, VictoriaLogs builds streams from all resource attributes',
+      'The header `VL-Stream-Fields` names the attributes of programs and pods; add others there.',
     )
   }
   const streams = 'service.name,k8s.namespace.name,k8s.pod.name,k8s.container.name,k8s.node.name'
@@ -68,10 +68,10 @@ const otlpHttp: Mapping<SinkPart> = {
   options: { ...httpOptions, logs_endpoint: 'the address' },
   itself: {
     ...httpItself,
-    encoding: 'the sink writes JSON, which receivers of OTLP over HTTP must read',
-    traces_endpoint: 'traces are not collected',
-    metrics_endpoint: 'the sink takes logs alone',
-    profiles_endpoint: 'profiles are not collected',
+    encoding: 'the sink writes JSON, which OTLP/HTTP receivers must accept',
+    traces_endpoint: 'Penstock does not collect traces',
+    metrics_endpoint: 'the sink accepts only logs',
+    profiles_endpoint: 'Penstock does not collect profiles',
   },
   build: (part, context) => {
     const given = part.text('logs_endpoint')
@@ -82,12 +82,12 @@ const otlpHttp: Mapping<SinkPart> = {
 
 const otlpGrpc: Mapping<SinkPart> = {
   name: 'otlp',
-  becomes: '`http` with OTLP in JSON, at the port 4318 where the exporter has 4317',
+  becomes: '`http` with OTLP in JSON; port 4318 replaces 4317',
   options: httpOptions,
   itself: {
     ...httpItself,
-    balancer_name: 'there is one connection after the other',
-    keepalive: 'connections are kept and closed as needed',
+    balancer_name: 'the sink uses one endpoint',
+    keepalive: 'the sink manages its connections',
     wait_for_ready: 'the sink retries',
     authority: 'the address names the server',
   },
@@ -98,8 +98,8 @@ const otlpGrpc: Mapping<SinkPart> = {
     context.gap(
       part.place(),
       part.id,
-      'the sink does not speak gRPC',
-      'It sends OTLP by HTTP, to the port 4318 in place of 4317: let the receiver listen there (`protocols.http`).',
+      'the sink does not support gRPC',
+      'It sends OTLP over HTTP, to port 4318 instead of 4317: let the receiver listen there (`protocols.http`).',
     )
     return otlpSink(part, `${isPlain ? 'http' : 'https'}://${bare}/v1/logs`, context)
   },
@@ -118,7 +118,7 @@ const printer = (name: string): Mapping<SinkPart> => ({
     sampling_thereafter: 'all events are printed',
     use_internal_logger: 'events go to standard output',
     output_paths: 'events go to standard output',
-    sending_queue: 'there is nothing to wait for',
+    sending_queue: 'standard output needs no queue',
   },
   build: () => ({ component: { type: 'console', config: { encoding: { codec: 'json' } } }, steps: plain }),
 })
@@ -135,26 +135,30 @@ const file: Mapping<SinkPart> = {
   becomes: '`file` with OTLP in JSON, a line for each record',
   options: {
     path: '`path`',
-    format: 'a gap if it is not `json`',
+    format: 'a gap unless it is `json`',
     compression: '`compression`',
-    rotation: 'a gap: the sink begins new files by the date in `path`',
+    rotation: 'a gap: the date in `path` begins new files',
     group_by: 'a gap: `path` is a template',
   },
   itself: {
-    flush_interval: 'the sink writes at once',
+    flush_interval: 'the sink writes immediately',
     append: 'the sink always appends',
-    create_directory: 'the sink makes folders',
-    directory_permissions: 'folders have the rights that the agent gives',
-    encoding: 'a line is JSON',
+    create_directory: 'the sink creates directories',
+    directory_permissions: 'the agent sets the permissions of directories',
+    encoding: 'lines are JSON',
   },
   build: (part, context) => {
     for (const [option, reason, nearest] of [
       [
         'rotation',
-        'the sink does not begin new files by size or age',
-        'Put a date such as `%Y-%m-%d` into `path`, and remove old files by a job.',
+        'the sink does not rotate files by size or age',
+        'Put a date such as `%Y-%m-%d` into `path`, and remove old files with a job.',
       ],
-      ['group_by', 'the name of the file is not made of a resource attribute', 'Make `path` a template with a field.'],
+      [
+        'group_by',
+        'the sink does not take the file name from a resource attribute',
+        'Use a template with a field in `path`.',
+      ],
     ] as const) {
       if (part.has(option)) context.gap(part.place([option]), `${part.id}: ${option}`, reason, nearest)
     }
@@ -162,12 +166,12 @@ const file: Mapping<SinkPart> = {
       context.gap(
         part.place(['format']),
         `${part.id}: format`,
-        'the sink writes no protobuf',
+        'the sink does not write protobuf',
         'It writes lines of JSON.',
       )
     }
     const compression = part.text('compression')
-    const line = form('message = .\n. = { "resourceLogs": [message] }', 'A line holds one message.')
+    const line = form('message = .\n. = { "resourceLogs": [message] }', 'Each line contains one message.')
     const config = {
       path: literalTemplate(part.text('path') ?? '/tmp/otel.json'),
       encoding: { codec: 'json' },
@@ -179,7 +183,7 @@ const file: Mapping<SinkPart> = {
 
 const loki: Mapping<SinkPart> = {
   name: 'loki',
-  becomes: '`log_aggregator`; labels are those that the hints `loki.attribute.labels` and `loki.resource.labels` name',
+  becomes: '`log_aggregator`; the hints `loki.attribute.labels` and `loki.resource.labels` name the labels',
   options: { ...httpOptions, default_labels_enabled: 'labels `exporter`, `job`, `instance` and `level`' },
   itself: httpItself,
   build: (part, context) => {
@@ -213,7 +217,7 @@ const loki: Mapping<SinkPart> = {
 
 const splunk: Mapping<SinkPart> = {
   name: 'splunkhec',
-  becomes: '`http` at the event collector',
+  becomes: '`http` to the event collector',
   options: {
     ...httpOptions,
     token: 'a header',
@@ -224,16 +228,16 @@ const splunk: Mapping<SinkPart> = {
   },
   itself: {
     ...httpItself,
-    max_content_length_logs: 'the sink makes batches by itself',
-    max_content_length_metrics: 'the sink takes logs alone',
-    max_event_size: 'the destination limits events',
-    log_data_enabled: 'the sink takes logs alone',
-    profiling_data_enabled: 'the sink takes logs alone',
+    max_content_length_logs: 'the sink builds its own batches',
+    max_content_length_metrics: 'the sink accepts only logs',
+    max_event_size: 'the destination limits the size of events',
+    log_data_enabled: 'the sink accepts only logs',
+    profiling_data_enabled: 'the sink accepts only logs',
     splunk_app_name: 'requests name the agent',
     splunk_app_version: 'requests name the agent',
     health_check_enabled: '`healthcheck` of the sink',
-    max_connections: 'connections are kept and closed as needed',
-    use_multi_metric_format: 'the sink takes logs alone',
+    max_connections: 'the sink manages its connections',
+    use_multi_metric_format: 'the sink accepts only logs',
   },
   build: (part, context) => {
     const { request = {}, ...others } = connectionOf(part, context, allCompressions)
@@ -268,13 +272,13 @@ const datadog: Mapping<SinkPart> = {
     'api.fail_on_invalid_key': '`healthcheck` of the sink',
     'logs.use_compression': 'the sink compresses',
     'logs.compression_level': 'the sink compresses',
-    'logs.batch_wait': 'the sink makes batches by itself',
+    'logs.batch_wait': 'the sink builds its own batches',
     'logs.dump_payloads': '`penstock tap` shows events',
-    hostname: 'the resource attribute `host.name` is the host',
-    host_metadata: 'facts about the machine are not sent',
-    metrics: 'the sink takes logs alone',
-    traces: 'traces are not collected',
-    hostname_detection_timeout: 'the resource attribute `host.name` is the host',
+    hostname: 'the resource attribute `host.name` names the host',
+    host_metadata: 'the sink does not send metadata of the machine',
+    metrics: 'the sink accepts only logs',
+    traces: 'Penstock does not collect traces',
+    hostname_detection_timeout: 'the resource attribute `host.name` names the host',
   },
   build: (part, context) => {
     const site = part.text('api.site')
@@ -297,7 +301,7 @@ function tlsAndDelivery(): Record<string, string> {
 
 const clickhouse: Mapping<SinkPart> = {
   name: 'clickhouse',
-  becomes: '`http` at the HTTP port, with rows for the table of the exporter, which must be there',
+  becomes: '`http` to the HTTP port, with rows for the table of the exporter, which must exist',
   options: {
     ...httpOptions,
     username: '`auth`',
@@ -308,15 +312,15 @@ const clickhouse: Mapping<SinkPart> = {
   },
   itself: {
     ...httpItself,
-    create_schema: 'the table is the one that the exporter has made',
-    cluster_name: 'the table is the one that the exporter has made',
-    table_engine: 'the table is the one that the exporter has made',
-    ttl: 'the table is the one that the exporter has made',
-    ttl_days: 'the table is the one that the exporter has made',
+    create_schema: 'the sink uses the table that the exporter has created',
+    cluster_name: 'the sink uses the table that the exporter has created',
+    table_engine: 'the sink uses the table that the exporter has created',
+    ttl: 'the sink uses the table that the exporter has created',
+    ttl_days: 'the sink uses the table that the exporter has created',
     connection_params: 'the protocol is HTTP',
-    traces_table_name: 'traces are not collected',
-    metrics_table_name: 'the sink takes logs alone',
-    metrics_tables: 'the sink takes logs alone',
+    traces_table_name: 'Penstock does not collect traces',
+    metrics_table_name: 'the sink accepts only logs',
+    metrics_tables: 'the sink accepts only logs',
     compress: 'as `compression`',
   },
   build: (part, context) => {
@@ -332,8 +336,8 @@ const clickhouse: Mapping<SinkPart> = {
       context.gap(
         part.place(['endpoint']),
         `${part.id}: endpoint`,
-        'the sink does not speak the native protocol',
-        'It sends rows by HTTP, to the port 8123 in place of 9000: let the server listen there.',
+        'the sink does not support the native protocol',
+        'It sends rows over HTTP, to port 8123 instead of 9000: let the server listen there.',
       )
     }
     const [base = '', query = ''] = address.split('?')
@@ -370,58 +374,59 @@ export const exporters: readonly Mapping<SinkPart>[] = [
   nothing,
 ]
 
-const byHttp = 'Use the sink `http` with a receiver that writes to it, for instance a collector that listens for OTLP.'
+const byHttp =
+  'Use the sink `http` with a receiver that writes to this destination, for instance a collector that listens for OTLP.'
 
 export const refusedExporters: readonly Refusal[] = [
   none(
     'kafka',
-    'there is no sink for the protocol',
-    'Use the sink `message_broker` (Pulsar), or a bridge that takes `http`.',
+    'there is no sink for this protocol',
+    'Use the sink `message_broker` (Pulsar), or a bridge that accepts HTTP.',
   ),
   {
     name: 'pulsar',
-    reason: 'the exporter is not converted',
+    reason: '`convert` does not convert this exporter',
     nearest: 'Use the sink `message_broker` with `endpoint` and `topic`.',
     isHere: true,
   },
   ...each(
     ['prometheusremotewrite', 'prometheus', 'influxdb', 'signalfx'],
-    'metrics have no source here',
-    'Let Prometheus or an agent of your metrics collect them; `remote_write_metrics` takes those that Penstock has.',
+    'there is no source for these metrics',
+    'Collect them with Prometheus or another metrics agent; `remote_write_metrics` sends the metrics that Penstock has.',
   ),
   {
     name: 'azuremonitor',
-    reason: 'the exporter is not converted',
+    reason: '`convert` does not convert this exporter',
     nearest: 'Use the sink `cloud_monitor_logs` with `customer_id`, `shared_key` and `log_type`.',
     isHere: true,
   },
   {
     name: 'mezmo',
-    reason: 'the exporter is not converted',
+    reason: '`convert` does not convert this exporter',
     nearest: 'Use the sink `logsvc_a` with `api_key` and `hostname`.',
     isHere: true,
   },
   {
     name: 'sematext',
-    reason: 'the exporter is not converted',
+    reason: '`convert` does not convert this exporter',
     nearest: 'Use the sink `monitor_c_logs` with `token` and `region`.',
     isHere: true,
   },
   {
     name: 'newrelic',
-    reason: 'the exporter is not converted',
+    reason: '`convert` does not convert this exporter',
     nearest: 'Use the sink `observability_d` with `api: logs`.',
     isHere: true,
   },
   {
     name: 'logscale',
-    reason: 'the exporter is not converted',
+    reason: '`convert` does not convert this exporter',
     nearest: 'Use the sink `logsvc_b_logs` with `token`.',
     isHere: true,
   },
   ...each(
     ['jaeger', 'zipkin', 'sapm', 'otelarrow', 'loadbalancing', 'tempo'],
-    'traces are not collected',
+    'Penstock does not collect traces',
     'Keep the collector for traces.',
   ),
   ...each(
@@ -454,7 +459,7 @@ export const refusedExporters: readonly Refusal[] = [
       'mongodb',
       'faro',
     ],
-    'there is no sink for it',
+    'there is no sink for this destination',
     byHttp,
   ),
 ]

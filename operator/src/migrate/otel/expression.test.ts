@@ -1,4 +1,4 @@
-// Conditions of operators: each operator on every pair of values is a condition that compiles, or one that is refused.
+// Conditions of operators: each operator with each pair of values becomes a condition that compiles, or is rejected.
 
 import { compileProgram } from '@penstock/agent/config'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Expressions of operators (`if`, `expr`, `is_first_entry`, `EXPR(…)`): a parser for the part of the language Expr that configurations
-// use, and what the language here writes for it. An expression that fails is false, as in the collector.
+// Expressions of operators (`if`, `expr`, `is_first_entry`, `EXPR(…)`): a parser for the commonly used part of the language Expr, and its
+// translation to remap. As in the collector, an expression that fails is false.
 
 import { textLiteral } from '@penstock/agent/config'
 import { fieldAt, type Key, roots } from './record.ts'
@@ -14,7 +14,7 @@ export type Expression =
   | { readonly type: 'not'; readonly value: Expression }
   | { readonly type: 'operation'; readonly operator: string; readonly left: Expression; readonly right: Expression }
 
-/** A text that this parser does not know. */
+/** A text that this parser cannot read. */
 export class UnknownExpression extends Error {}
 
 const tokenPattern =
@@ -26,7 +26,7 @@ function tokensOf(text: string): Token[] {
   while (tokenPattern.lastIndex < text.length) {
     const at = tokenPattern.lastIndex
     const found = tokenPattern.exec(text)
-    if (found === null) throw new UnknownExpression(`\`${text.slice(at, at + 10)}\` is not known`)
+    if (found === null) throw new UnknownExpression(`\`${text.slice(at, at + 10)}\` is unknown`)
     const [, name, number, double, single, raw, sign] = found
     const quoted = double ?? single
     if (name !== undefined) tokens.push({ kind: 'name', text: name })
@@ -45,7 +45,7 @@ function unescaped(text: string): string {
   return text.replace(/\\(.)/gs, (whole, sign: string) => escapes[sign] ?? whole)
 }
 
-/** By how tightly operators bind. */
+/** Precedence of operators. */
 const levels: readonly (readonly string[])[] = [
   ['or', '||'],
   ['and', '&&'],
@@ -127,7 +127,7 @@ class Parser {
 
   #path(name: string): Expression {
     const root = roots[name.replace(/^\$/, '')]
-    if (root === undefined) throw new UnknownExpression(`\`${name}\` names no part of a record`)
+    if (root === undefined) throw new UnknownExpression(`\`${name}\` is not a part of a record`)
     const path: Key[] = [...root]
     for (;;) {
       if (this.#tokens.is('.')) {
@@ -148,7 +148,7 @@ class Parser {
 
 const isText = (expression: Expression) => expression.type === 'literal' && typeof expression.value === 'string'
 
-/** The expression as a condition: true or false, whatever the event holds. */
+/** The expression as a condition, which is true or false for any event. */
 export function conditionOf(expression: Expression): string {
   switch (expression.type) {
     case 'literal':
@@ -160,7 +160,7 @@ export function conditionOf(expression: Expression): string {
     case 'operation':
       return operationOf(expression.operator, expression.left, expression.right)
     default:
-      throw new UnknownExpression(`\`${expression.type}\` is no condition`)
+      throw new UnknownExpression(`\`${expression.type}\` is not a condition`)
   }
 }
 
@@ -185,7 +185,7 @@ function operationOf(operator: string, left: Expression, right: Expression): str
     case '>':
     case '>=':
       if (left.type === 'literal' && right.type === 'literal') throw new UnknownExpression('both sides are constants')
-      // The language refuses to catch an error that cannot happen.
+      // Remap rejects error handling for an operation that cannot fail.
       return isOrdered(left) !== undefined && isOrdered(left) === isOrdered(right)
         ? `(${valueText(left)} ${operator} ${valueText(right)})`
         : `((${valueText(left)} ${operator} ${valueText(right)}) ?? false)`
@@ -209,11 +209,11 @@ function operationOf(operator: string, left: Expression, right: Expression): str
       }
       throw new UnknownExpression('the right side of `in` must be a list or a field')
     default:
-      throw new UnknownExpression(`\`${operator}\` is no condition`)
+      throw new UnknownExpression(`\`${operator}\` is not a condition`)
   }
 }
 
-/** The kind of an expression whose order with another one of its kind is certain. */
+/** The kind of an expression whose values can always be ordered; otherwise undefined. */
 function isOrdered(expression: Expression): 'text' | 'number' | undefined {
   if (expression.type === 'literal') {
     if (typeof expression.value === 'number') return 'number'
@@ -227,7 +227,7 @@ function isOrdered(expression: Expression): 'text' | 'number' | undefined {
   return expression.name === 'len' ? 'number' : 'text'
 }
 
-/** A text with the tests that say whether it is one. */
+/** A text expression, with tests that check whether the value is a text. */
 function textOf(expression: Expression): { readonly code: string; readonly tests: readonly string[] } {
   if (isText(expression)) return { code: valueText(expression), tests: [] }
   if (expression.type === 'path') {
@@ -252,14 +252,14 @@ function textOf(expression: Expression): { readonly code: string; readonly tests
       return { code, tests: [] }
     }
   }
-  throw new UnknownExpression('one side is no text')
+  throw new UnknownExpression('one side is not a text')
 }
 
-/** The length of a text in characters, of a list or of an object; null of anything else, so that comparisons with it are false. */
+/** The length of a text in characters, of a list or of an object; null for other values, so that comparisons with it are false. */
 function lengthOf(expression: Expression): string {
   if (expression.type !== 'path') {
     const { code, tests } = textOf(expression)
-    if (tests.length > 0) throw new UnknownExpression('the length is not of a field')
+    if (tests.length > 0) throw new UnknownExpression('`len` works only on fields')
     return `strlen(${code})`
   }
   const field = fieldAt(expression.path)
@@ -278,10 +278,10 @@ export function valueText(expression: Expression): string {
     case 'operation': {
       if (expression.operator !== '+') return conditionOf(expression)
       const sides = [expression.left, expression.right]
-      // Texts are joined. Without a text beside it, a field may hold a number, and numbers are added.
+      // `+` joins texts. If neither side is known to be a text, a field may contain a number, and `+` adds numbers.
       const isJoined = sides.some((side) => isOrdered(side) === 'text')
       if (!isJoined || sides.some((side) => side.type !== 'path' && isOrdered(side) !== 'text'))
-        throw new UnknownExpression('`+` adds numbers, or values that may be some')
+        throw new UnknownExpression('`+` adds numbers, or values that may be numbers')
       const [left, right] = sides.map((side) =>
         side.type === 'path' ? `(to_string(${fieldAt(side.path)}) ?? "")` : valueText(side),
       )

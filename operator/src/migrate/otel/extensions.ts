@@ -1,44 +1,44 @@
-// Extensions and the settings of the collector itself: what a cluster or the agent does in their place.
+// Extensions and settings of the collector itself, and the parts of the cluster or the agent that replace them.
 
 import { isTable } from '@penstock/agent/schema'
 import type { Refusal } from '../page.ts'
 import { type Context, none, type Part, typeOf } from './mapping.ts'
 import type { Config } from './read.ts'
 
-/** Extensions with what does their work. */
+/** Extensions, with their replacements. */
 export const extensions: readonly Refusal[] = [
-  none('health_check', 'the agent has probes of its own', 'The Agent resource makes them.'),
-  none('pprof', 'the agent has no such server', 'Use `penstock support-bundle`.'),
-  none('zpages', 'the agent has no such server', 'Use `penstock tap` and `penstock top`.'),
-  none('file_storage', 'the agent keeps positions by itself', 'Disk buffers of sinks hold queues.'),
-  none('db_storage', 'the agent keeps positions by itself', 'Disk buffers of sinks hold queues.'),
-  none('memory_ballast', 'memory is limited by the resources of the pod', 'Set them in the Agent resource.'),
-  none('k8s_leader_elector', 'one replica at a time runs a source that must not run twice', 'Nothing is to do.'),
-  none('k8s_observer', 'the agent follows the pods of its node', 'Nothing is to do.'),
-  none('basicauth', 'sinks have their credentials', 'See `auth` of the sink.'),
-  none('bearertokenauth', 'sinks have their credentials', 'See `auth` of the sink.'),
+  none('health_check', 'the agent has its own probes', 'The operator configures them.'),
+  none('pprof', 'the agent has no such endpoint', 'Use `penstock support-bundle`.'),
+  none('zpages', 'the agent has no such endpoint', 'Use `penstock tap` and `penstock top`.'),
+  none('file_storage', 'the agent keeps its own checkpoints', 'Disk buffers of sinks replace persistent queues.'),
+  none('db_storage', 'the agent keeps its own checkpoints', 'Disk buffers of sinks replace persistent queues.'),
+  none('memory_ballast', 'the resources of the pod limit its memory', 'Set them in the Agent resource.'),
+  none('k8s_leader_elector', 'only one replica at a time runs a source that must not run twice', 'Nothing to do.'),
+  none('k8s_observer', 'the agent watches the pods of its node', 'Nothing to do.'),
+  none('basicauth', 'each sink has its own credentials', 'See `auth` of the sink.'),
+  none('bearertokenauth', 'each sink has its own credentials', 'See `auth` of the sink.'),
   none(
     'sigv4auth',
     'the sinks `search_engine` and `remote_write_metrics` sign their requests',
     'See `auth.strategy: aws` of the sink.',
   ),
-  none('headers_setter', 'sinks have their headers', 'See `request.headers` of the sink.'),
+  none('headers_setter', 'each sink has its own headers', 'See `request.headers` of the sink.'),
   none('opamp', 'the operator manages agents', 'See `penstock status`.'),
 ]
 
-const signed = 'Keep a proxy that adds them before the destination, or give `auth` of the sink a token that lasts.'
+const signed = 'Keep a proxy before the destination that adds them, or set a long-lived token in `auth` of the sink.'
 
-/** Extensions whose work nothing does. */
+/** Extensions without a replacement. */
 export const refusedExtensions: readonly Refusal[] = [
-  none('oauth2client', 'no sink over HTTP asks for tokens of OAuth 2.0', signed),
+  none('oauth2client', 'no HTTP sink requests OAuth 2.0 tokens', signed),
   none(
     'sigv4auth',
-    'no sink for OTLP signs its requests for AWS',
-    'Keep a proxy that signs them before the destination. The sinks `search_engine` and `remote_write_metrics` sign by themselves: `auth.strategy: aws`.',
+    'no OTLP sink signs requests for AWS',
+    'Keep a proxy before the destination that signs them. The sinks `search_engine` and `remote_write_metrics` sign requests themselves: `auth.strategy: aws`.',
   ),
 ]
 
-/** The refusal of a type of extension. */
+/** The refusal for a type of extension. */
 export const refusedExtension = (type: string): Refusal | undefined =>
   refusedExtensions.find(({ name }) => name === type)
 
@@ -49,7 +49,7 @@ export function serviceGaps(config: Config, context: Context, find: (id: string)
     context.replaced(
       config.place(['service', 'telemetry']),
       'service.telemetry',
-      'the agent has logs and metrics of its own',
+      'the agent has its own logs and metrics',
       'Scrape `/metrics` of the agents.',
     )
   }
@@ -60,7 +60,7 @@ export function serviceGaps(config: Config, context: Context, find: (id: string)
     const place = find(id)?.place() ?? config.place(['service', 'extensions', index])
     if (known !== undefined) context.replaced(place, `extension ${id}`, known.reason, known.nearest)
     else {
-      const nearest = 'See whether a component that is left needs it: credentials stand at the sinks.'
+      const nearest = 'Check whether a remaining component needs it. Sinks have their own credentials.'
       context.missing(place, `extension ${id}`, refused, 'extension', nearest)
     }
   }

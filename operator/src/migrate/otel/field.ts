@@ -12,7 +12,7 @@ export interface Field {
   readonly path: readonly Key[]
 }
 
-/** Undefined if the text names no field. */
+/** Returns undefined if the text is not a field. */
 export function fieldOf(text: string): Field | undefined {
   const found = /^\$?(body|attributes|resource)(?=$|[.[])/.exec(text.trim())
   const root = found?.[1] as Field['root'] | undefined
@@ -28,12 +28,12 @@ export function fieldOf(text: string): Field | undefined {
   return { root, below, path: [...(roots[root] ?? []), ...below] }
 }
 
-/** A field whose kind the program knows from an earlier assignment, read so that its kind is open again. */
+/** Reads a field in a way that the compiler forgets its kind, which it may know from an earlier assignment. */
 export function openRead(path: readonly Key[], root = '.'): string {
   return `(get(${root}, [${path.map((key) => JSON.stringify(key)).join(', ')}]) ?? null)`
 }
 
-/** Statements that put a variable into a field: the members of an object join those that are there. */
+/** Statements that store a variable in a field. Members of an object are merged with existing members. */
 export function storeLines(field: Field, variable: string): string[] {
   const at = fieldAt(field.path)
   const merged = `${at} = merge(object(${at}) ?? {}, object!(${variable}))`

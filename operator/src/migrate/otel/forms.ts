@@ -1,4 +1,4 @@
-// The forms in which exporters write a record: each is a program that creates the event that the sink encodes.
+// The forms in which exporters write a record. Each form is a program that creates the event that the sink encodes.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -8,11 +8,11 @@ export const form = (text: string, ...comments: string[]): readonly Step[] => [
   { type: 'remap', text, ...(comments.length > 0 ? { comments } : {}) },
 ]
 
-/** The record's time: texts, numbers and absent times become the time of the program. */
+/** The record's time. Texts, numbers and missing times are replaced by the current time. */
 const time = 'timestamp(.timestamp) ?? now()'
 const nanoseconds = (field: string) => `to_string(to_unix_timestamp(timestamp(${field}) ?? now(), unit: "nanoseconds"))`
 
-/** Statements that put a value into `made` as OTLP writes it in JSON; below the depth objects and lists are text. */
+/** Statements that put a value into `made` in OTLP's JSON form. Below the depth limit, objects and lists become text. */
 function anyValue(value: string, depth: number): string {
   const made = `made${depth}`
   const branches = [
@@ -36,7 +36,7 @@ function anyValue(value: string, depth: number): string {
 
 const depth = 3
 
-/** One `ResourceLogs` message of OTLP as JSON. */
+/** One OTLP `ResourceLogs` message in JSON. */
 export const otlpJson: readonly Step[] = form(
   [
     'lists = map_values({ "record": .attributes, "resource": .resource.attributes, "scope": .scope.attributes, "body": { "text": .message } }) -> |part| {',
@@ -46,7 +46,7 @@ export const otlpJson: readonly Step[] = form(
     '  }',
     '}',
     'body = if .message == null { null } else { lists.body[0].value }',
-    '# A receiver refuses a whole request for an id that is none.',
+    '# A receiver rejects the whole request if an id is not valid.',
     'trace = if match(to_string(.trace_id) ?? "", r\'^[0-9a-fA-F]{32}$\') { .trace_id } else { null }',
     'span = if match(to_string(.span_id) ?? "", r\'^[0-9a-fA-F]{16}$\') { .span_id } else { null }',
     'record = filter({',
@@ -64,16 +64,16 @@ export const otlpJson: readonly Step[] = form(
     'scope = filter({ "name": .scope.name, "version": .scope.version, "attributes": lists.scope }) -> |_key, value| { value != null && value != [] }',
     '. = { "resource": { "attributes": lists.resource }, "scopeLogs": [{ "scope": scope, "logRecords": [record] }] }',
   ].join('\n'),
-  'One message of OTLP in JSON. Objects and lists below the third level become texts of JSON.',
+  'One OTLP message in JSON. Objects and lists below the third level become JSON text.',
 )
 
-/** Fields of the record unchanged, without empty ones. */
+/** The unchanged fields of the record, without empty ones. */
 export const plain: readonly Step[] = form(
   '. = filter(.) -> |_key, value| { value != null && value != "" && value != {} }',
-  'The parts of the record that are not empty.',
+  'The non-empty parts of the record.',
 )
 
-/** The line of the exporter for Loki in `.message`, and in `.labels` the labels that its hints name. */
+/** Puts the line of the Loki exporter into `.message`, and the labels that its hints name into `.labels`. */
 export function lokiForm(
   byDefault: Readonly<Record<'exporter' | 'job' | 'instance' | 'level', boolean>>,
 ): readonly Step[] {
@@ -122,7 +122,7 @@ export function lokiForm(
   )
 }
 
-/** Documents of a search engine, by the mapping mode of the exporter. */
+/** Documents for a search engine, by mapping mode of the exporter. */
 export const documentForms: Readonly<Record<string, readonly string[]>> = {
   otel: [
     'body = if is_object(.message) { { "structured": .message } } else { { "text": .message } }',
@@ -169,11 +169,11 @@ export function hecForm(
       '. = { "time": time, "host": host, "source": source, "sourcetype": sourcetype, "index": index, "event": .message, "fields": fields }',
       withoutEmpty,
     ].join('\n'),
-    'The event as the exporter `splunk_hec` writes it.',
+    'The event in the form of the exporter `splunk_hec`.',
   )
 }
 
-/** Events of Datadog: attributes beside the line, and tags that the resource gives. */
+/** Events for Datadog: the line, attributes, and tags from the resource. */
 export const datadogForm: readonly Step[] = form(
   [
     'resource = object(.resource.attributes) ?? {}',
@@ -192,10 +192,10 @@ export const datadogForm: readonly Step[] = form(
     'if tags != [] { made.ddtags = join!(tags, ",") }',
     `. = filter(made) -> |_key, value| { !is_nullish(value) }`,
   ].join('\n'),
-  'The event as the exporter `datadog` writes it.',
+  'The event in the form of the exporter `datadog`.',
 )
 
-/** Lines of JSON for VictoriaLogs: the names of attributes are those of its OTLP endpoint. */
+/** JSON lines for VictoriaLogs, with the attribute names of its OTLP endpoint. */
 export const victoriaForm: readonly Step[] = form(
   [
     'made = merge(object(.resource.attributes) ?? {}, object(.attributes) ?? {})',
@@ -206,10 +206,10 @@ export const victoriaForm: readonly Step[] = form(
     'made.span_id = .span_id',
     '. = filter(made) -> |_key, value| { !is_nullish(value) }',
   ].join('\n'),
-  'The record as VictoriaLogs stores it.',
+  'The record in the form that VictoriaLogs stores.',
 )
 
-/** A row of the table that the exporter for ClickHouse makes: maps of texts. */
+/** A row of the table that the ClickHouse exporter creates, with maps of texts. */
 export const clickhouseForm: readonly Step[] = form(
   [
     'texts = map_values({ "record": .attributes, "resource": .resource.attributes, "scope": .scope.attributes }) -> |part| {',
@@ -222,5 +222,5 @@ export const clickhouseForm: readonly Step[] = form(
     'row.LogAttributes = texts.record',
     '. = filter(row) -> |_key, value| { !is_nullish(value) }',
   ].join('\n'),
-  'The row as the exporter `clickhouse` writes it.',
+  'The row in the form of the exporter `clickhouse`.',
 )

@@ -1,4 +1,4 @@
-// Joining of lines: by the option `multiline` of files, or by an operator `recombine`. Sources do it, before any transform.
+// Multiline rules from the option `multiline` of files or an operator `recombine`. Sources join lines before all transforms.
 
 import { multilineProblems } from '@penstock/agent/config'
 import { type Expression, parseExpression, UnknownExpression } from './expression.ts'
@@ -10,7 +10,7 @@ export const isPodLog = (path: string) => /^\/var\/log\/(?:containers|pods)(?:\/
 /** The type without underscores. */
 export const typeOfOperator = (part: Part) => (part.text('type') ?? '').replaceAll('_', '').toLowerCase()
 
-/** Rules for joining lines, as `multiline.custom` has them. */
+/** Rules in the form of `multiline.custom` of `orchestrator_logs`. */
 interface Rules {
   readonly start: string
   readonly condition: string
@@ -18,7 +18,7 @@ interface Rules {
   readonly timeoutMs: number
 }
 
-/** The same as a source of files has them. */
+/** The same rules in the form of a `file` source. */
 export const fileRules = ({ start, condition, mode, timeoutMs }: Rules) => ({
   start_pattern: start,
   condition_pattern: condition,
@@ -28,11 +28,11 @@ export const fileRules = ({ start, condition, mode, timeoutMs }: Rules) => ({
 
 interface Joined {
   readonly rules: Rules | undefined
-  /** The operators whose work the source does. */
+  /** The operators that the source replaces. */
   readonly done: ReadonlySet<Part>
 }
 
-/** Whether an operator gives the same for the first line as for the lines that are joined to it. */
+/** Whether an operator has the same result for the first line as for all lines that are joined to it. */
 function isIndifferent(operator: Part): boolean {
   const type = typeOfOperator(operator)
   if (type === 'regexparser') return /log\.file\.(?:path|name)/.test(operator.text('parse_from') ?? '')
@@ -43,7 +43,7 @@ function isIndifferent(operator: Part): boolean {
   )
 }
 
-/** Joining by the option `multiline` of a file, or by an operator that is before all others. */
+/** Rules from the option `multiline` of files, or from an operator that comes before all others. */
 export function joinedBy(part: Part, operators: readonly Part[], context: Context): Joined {
   const start = part.text('multiline.line_start_pattern')
   const end = part.text('multiline.line_end_pattern')
@@ -56,7 +56,7 @@ export function joinedBy(part: Part, operators: readonly Part[], context: Contex
       at.place(),
       `${part.id}: multiline`,
       problem.message,
-      'Give `multiline` to the source, with patterns that look neither ahead nor behind.',
+      'Set `multiline` of the source, with patterns that use neither look-ahead nor look-behind.',
     )
     return { rules: undefined, done: new Set(done) }
   }
@@ -88,17 +88,17 @@ const recombineOperator = {
     combine_with: '',
   },
   itself: {
-    source_identifier: 'the source joins lines of one file or container alone',
-    max_sources: 'the source joins lines of one file or container alone',
-    max_log_size: 'the source joins lines up to its own limit',
-    overwrite_with: 'the fields of the first line stay',
-    max_batch_size: 'the source joins lines up to its own limit',
-    max_unmatched_batch_size: 'lines that begin no event are events of their own',
-    on_error: 'lines that cannot be joined are events of their own',
+    source_identifier: 'the source joins lines only within one file or container',
+    max_sources: 'the source joins lines only within one file or container',
+    max_log_size: 'the source joins lines up to its limit',
+    overwrite_with: 'the joined event keeps the fields of the first line',
+    max_batch_size: 'the source joins lines up to its limit',
+    max_unmatched_batch_size: 'lines that do not begin an event become separate events',
+    on_error: 'lines that cannot be joined become separate events',
   },
 }
 
-/** A pattern without the group that configurations put around it for Go. */
+/** A pattern without the outer group that configurations add for Go. */
 const bare = (pattern: string) => regexLiteral(pattern).slice(2, -1)
 
 function recombined(part: Part, context: Context): Rules | undefined {
@@ -107,19 +107,20 @@ function recombined(part: Part, context: Context): Rules | undefined {
       part.place(),
       `${part.id}: operator recombine`,
       reason,
-      'Give `multiline` to the source: start, condition and mode.',
+      'Set `multiline` of the source: start, condition and mode.',
     )
     return undefined
   }
-  if (part.has('combine_with') && part.text('combine_with') !== '\n') return refuse('lines are joined by a newline')
+  if (part.has('combine_with') && part.text('combine_with') !== '\n')
+    return refuse('the source joins lines with a line feed')
   const timeoutMs = Math.ceil((seconds(part.text('force_flush_period')) ?? 5) * 1000)
   const option = part.has('is_first_entry') ? 'is_first_entry' : 'is_last_entry'
   const found = patternIn(part.text(option) ?? '')
-  if (found === undefined) return refuse(`\`${option}\` is not a test by \`matches\``)
+  if (found === undefined) return refuse(`\`${option}\` is not a test with \`matches\``)
   const condition = bare(found.pattern)
   if (option === 'is_last_entry') {
     return found.isNegated
-      ? refuse('the last line is one that does not match')
+      ? refuse('the last line would be one that does not match')
       : { start: '', condition, mode: 'halt_with', timeoutMs }
   }
   return found.isNegated

@@ -1,5 +1,5 @@
-// The processors that know where a record comes from: k8sattributes takes the facts that the source of pod logs adds, resourcedetection
-// those about the machine.
+// The processors that add the origin of a record: `k8sattributes` uses the metadata of the source of pod logs, and `resourcedetection`
+// adds metadata of the machine.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -12,7 +12,7 @@ type Steps = readonly Step[]
 const account = 'the agent uses its service account'
 const owner = (kind: string) => [`if starts_with(owner, "${kind}/") { name = replace(owner, r'^${kind}/', "") }`]
 
-/** Lines that set `name` to a fact, by the attribute that it becomes; a text alone is an expression. */
+/** Lines that set `name` to the value of an attribute, by attribute name. A single text is an expression. */
 const facts: Readonly<Record<string, string | readonly string[]>> = {
   'k8s.namespace.name': '%orchestrator.pod_namespace',
   'k8s.pod.name': '%orchestrator.pod_name',
@@ -58,7 +58,7 @@ const sources: Readonly<Record<string, string>> = {
   'node labels': 'node_labels',
 }
 
-/** Rules that take labels or annotations. */
+/** Rules that extract labels or annotations. */
 function ruleLines(part: Part, option: 'labels' | 'annotations', context: Context): string[] {
   return part.tables(`extract.${option}`).flatMap((table, index) => {
     const rule = part.within(['extract', option, index], table, part.id)
@@ -68,8 +68,8 @@ function ruleLines(part: Part, option: 'labels' | 'annotations', context: Contex
       context.gap(
         rule.place(),
         `${part.id}: ${option} of ${from}`,
-        `the source does not know the ${option} of a ${from}`,
-        'Put the fact into a label of the pod.',
+        `the source does not read the ${option} of a ${from}`,
+        'Put the value into a label of the pod.',
       )
       return []
     }
@@ -80,7 +80,7 @@ function ruleLines(part: Part, option: 'labels' | 'annotations', context: Contex
       context.gap(
         rule.place(['regex']),
         `${part.id}: regex`,
-        'a part of the value is not taken',
+        'only a part of the value is used, which is not supported',
         'Use `parse_regex` in a remap transform.',
       )
     }
@@ -103,10 +103,10 @@ function ruleLines(part: Part, option: 'labels' | 'annotations', context: Contex
   })
 }
 
-/** Pods that the collector ignores if nothing is said. */
+/** Pods that the collector ignores by default. */
 const excludedByDefault = ['jaeger-agent', 'jaeger-collector']
 
-/** Whether the pod of a record is one of those whose facts are not wanted; a pattern may match a part of the name. */
+/** A condition for pods without metadata. A pattern may match a part of the name. */
 function excludedPods(part: Part): string | undefined {
   if (!part.has('exclude')) return undefined
   const given = part.tables('exclude.pods').flatMap(({ name }) => (name === undefined ? [] : [String(name)]))
@@ -118,14 +118,13 @@ function excludedPods(part: Part): string | undefined {
 
 export const k8sAttributes: Mapping<Steps> = {
   name: 'k8sattributes',
-  becomes:
-    'a remap transform that takes the facts which `orchestrator_logs` knows; records of other origin stay as they are',
+  becomes: 'a remap transform that uses the metadata of `orchestrator_logs`; records from other sources stay unchanged',
   options: {
-    'extract.metadata': 'which facts are taken',
-    'extract.labels': 'labels of the pod, its namespace and its node',
+    'extract.metadata': 'which metadata to add',
+    'extract.labels': 'labels of the pod, its namespace or its node',
     'extract.annotations': 'annotations of the pod',
     'extract.otel_annotations': 'whether annotations `resource.opentelemetry.io/…` become attributes',
-    'exclude.pods': 'records of pods whose names match stay as they are',
+    'exclude.pods': 'records of pods whose names match stay unchanged',
   },
   itself: {
     auth_type: account,
@@ -133,10 +132,10 @@ export const k8sAttributes: Mapping<Steps> = {
     passthrough: account,
     'filter.node_from_env_var': 'the source reads the pods of its node',
     'filter.node': 'the source reads the pods of its node',
-    pod_association: 'the source knows the pod of each file',
-    wait_for_metadata: 'lines wait for the facts of their pod',
-    wait_for_metadata_timeout: 'lines wait for the facts of their pod',
-    'extract.deployment_name_from_replicaset': 'the name of a Deployment is made of that of its ReplicaSet',
+    pod_association: 'the source determines the pod from the file',
+    wait_for_metadata: 'lines wait for the metadata of their pod',
+    wait_for_metadata_timeout: 'lines wait for the metadata of their pod',
+    'extract.deployment_name_from_replicaset': 'the name of a Deployment comes from its ReplicaSet',
   },
   build: (part, context) => {
     const wanted = part.has('extract.metadata') ? part.list('extract.metadata') : metadataByDefault
@@ -152,8 +151,8 @@ export const k8sAttributes: Mapping<Steps> = {
         context.gap(
           part.place(['extract', 'metadata', index]),
           `${part.id}: ${attribute}`,
-          'the source does not know this fact',
-          `Leave it out. It knows ${Object.keys(facts).slice(0, 6).join(', ')} and more.`,
+          'the source does not read this value',
+          `Remove it. The source reads ${Object.keys(facts).slice(0, 6).join(', ')} and more.`,
         )
         continue
       }
@@ -178,9 +177,7 @@ export const k8sAttributes: Mapping<Steps> = {
     })
     const excluded = excludedPods(part)
     const text = excluded === undefined ? used : [`if !${excluded} {`, ...used.map((line) => `  ${line}`), '}']
-    return [
-      { type: 'remap', text: text.join('\n'), comments: ['The facts about the pod, by the names of the collector.'] },
-    ]
+    return [{ type: 'remap', text: text.join('\n'), comments: ["The pod metadata, with the collector's names."] }]
   },
 }
 
@@ -193,18 +190,18 @@ const detectors: Readonly<Record<string, readonly string[]>> = {
 
 export const resourceDetection: Mapping<Steps> = {
   name: 'resourcedetection',
-  becomes: 'a remap transform with the name of the node; a gap for facts of clouds',
+  becomes: 'a remap transform with the name of the node; a gap for cloud metadata',
   options: {
     detectors: '`host.name` and `os.type` for `system`, `k8s.node.name` for `k8snode`',
-    override: 'whether attributes that are there stay',
+    override: 'whether to replace existing attributes',
   },
   itself: {
-    timeout: 'nothing is asked',
-    refresh_interval: 'nothing is asked',
-    'system.hostname_sources': 'the name is that of the node',
+    timeout: 'the transform sends no requests',
+    refresh_interval: 'the transform sends no requests',
+    'system.hostname_sources': 'the host name is the name of the node',
     'k8snode.auth_type': account,
     'k8snode.node_from_env_var': account,
-    attributes: 'the attributes are those of the detectors',
+    attributes: 'the detectors determine the attributes',
   },
   build: (part, context) => {
     const values: Readonly<Record<string, string>> = {
@@ -220,8 +217,8 @@ export const resourceDetection: Mapping<Steps> = {
         const refusal = {
           reason: isVariable
             ? 'the variable OTEL_RESOURCE_ATTRIBUTES has no value here'
-            : 'facts about the machine are not looked up',
-          nearest: 'Set the attributes below `.resource.attributes` in a remap transform.',
+            : 'Penstock does not look up metadata of the machine',
+          nearest: 'Set the attributes in `.resource.attributes` in a remap transform.',
           isHere: isVariable,
         }
         context.missing(part.place(['detectors', index]), `${part.id}: ${detector}`, refusal, 'detector')

@@ -1,5 +1,5 @@
-// The contract of a mapping: which component of the collector it takes, what that becomes, and what becomes of each of its options. The
-// guide's tables and the report of options without a counterpart are derived from it.
+// The contract of a mapping: the component of the collector, its counterpart, and the counterpart of each option. The tables of the guide
+// and the reports of options without a counterpart are derived from it.
 
 import { isTable } from '@penstock/agent/schema'
 import { missingPart } from '../absence.ts'
@@ -16,7 +16,7 @@ export type Path = readonly (string | number)[]
 
 /**
  * A component. Its name is the type without underscores, because `filelog` and `file_log` are one. An option's name may contain dots: it
- * then includes every option below. An option that is named neither in `options` nor in `itself` is reported as a gap.
+ * then includes all options below it. An option that is missing in both `options` and `itself` is reported as a gap.
  */
 export interface Mapping<Result> extends Described {
   readonly build: (part: Part, context: Context) => Result
@@ -24,7 +24,7 @@ export interface Mapping<Result> extends Described {
 
 export interface SourcePart {
   readonly component: Component
-  /** Where events of the source go through: gives the names of the transforms whose events are records. */
+  /** Adds the transforms of a source, and returns the names of those whose events are records. */
   readonly follow: (source: string, context: Context) => readonly string[]
 }
 
@@ -36,7 +36,7 @@ export interface SinkPart {
 /** One component of the configuration. */
 export class Part {
   readonly kind: string
-  /** As the configuration names it: `otlphttp/loki`. */
+  /** The id in the configuration, such as `otlphttp/loki`. */
   readonly id: string
   readonly config: Readonly<Record<string, unknown>>
   readonly #placeOf: (path: Path) => Place
@@ -56,12 +56,12 @@ export class Part {
     return this.#placeOf(path)
   }
 
-  /** A part that is configured inside this one, such as an operator. */
+  /** A part configured inside this one, such as an operator. */
   within(path: Path, config: Readonly<Record<string, unknown>>, id: string): Part {
     return new Part(this.kind, id, config, (below) => this.#placeOf([...path, ...below]))
   }
 
-  /** The value of an option; of one in a group by a name with dots. */
+  /** The value of an option. Dots in the name separate groups. */
   get(name: string): unknown {
     let value: unknown = this.config
     for (const key of name.split('.')) value = isTable(value) && Object.hasOwn(value, key) ? value[key] : undefined
@@ -82,7 +82,7 @@ export class Part {
     return value === undefined ? byDefault : value.toLowerCase() === 'true'
   }
 
-  /** Texts of a list; a single text is a list of one. */
+  /** The texts of a list. A single text is a list with one item. */
   list(name: string): string[] {
     const value = this.get(name)
     if (value === undefined) return []
@@ -100,7 +100,7 @@ export class Part {
   }
 }
 
-/** The type in the id of a component. Types have been renamed to forms with underscores: `k8sattributes`, `k8s_attributes`. */
+/** The type in the id of a component, without underscores: `k8sattributes` has been renamed to `k8s_attributes`. */
 export function typeOf(id: string): string {
   const type = (id.split('/')[0] ?? '').trim().replaceAll('_', '').toLowerCase()
   return type === 'otlpgrpc' ? 'otlp' : type
@@ -128,7 +128,7 @@ export class Context {
     this.#add({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })
   }
 
-  /** Reports a part that nothing takes; the refusal says why. */
+  /** Reports a part without a mapping; the refusal gives the reason. */
   missing(
     place: Place,
     subject: string,
@@ -139,7 +139,7 @@ export class Context {
     this.#add(missingPart(place, subject, refusal, kind, nearest))
   }
 
-  /** A component in several pipelines is reported once. */
+  /** A component that is used in several pipelines is reported once. */
   #add(gap: Gap): void {
     const isKnown = this.gaps.some(
       (each) =>
@@ -171,7 +171,7 @@ export class Context {
             place,
             subject,
             `the option \`${name}\` has no counterpart`,
-            `The Pipeline behaves as if it were not given. Options that are converted: ${others}.`,
+            `The Pipeline behaves as if the option were not set. Options that are converted: ${others}.`,
           )
         }
       }
@@ -180,7 +180,7 @@ export class Context {
   }
 }
 
-/** The mapping of a part; without one a gap is reported, with the reason of its refusal. */
+/** The mapping of a part. If there is none, reports a gap with the reason of the refusal. */
 export function findMapping<Result>(
   part: Part,
   mappings: readonly Mapping<Result>[],
@@ -194,7 +194,7 @@ export function findMapping<Result>(
   return undefined
 }
 
-/** The comment of a component that is in the place of one without a counterpart. */
+/** The comment of a component that replaces one without a counterpart. */
 export function gapComment(part: Part, effect: string): string {
   const { file, line } = part.place()
   return `GAP: the ${part.kind} \`${part.id}\` (${file}:${line}) has no counterpart. ${effect}`
@@ -202,11 +202,11 @@ export function gapComment(part: Part, effect: string): string {
 
 export const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
-/** With one reason for several names. */
+/** Refusals for several names with the same reason. */
 export const each = (names: readonly string[], reason: string, nearest: string): Refusal[] =>
   names.map((name) => none(name, reason, nearest))
 
-/** Seconds of a duration such as `1m30s` or `500ms`; undefined if it is none. */
+/** Parses a duration such as `1m30s` or `500ms` to seconds; undefined if it is not valid. */
 export function seconds(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   if (/^\d+$/.test(text)) return Number(text) / 1e9

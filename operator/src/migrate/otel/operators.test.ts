@@ -1,4 +1,4 @@
-// Operators of filelog on records that the collector would have had: the transforms give the record that it would have passed on.
+// Operators of filelog on records of the collector: the transforms produce the record that the collector would have passed on.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -47,7 +47,7 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
       '.attributes.n.m == 1 && .attributes.old == 1 && .severity_number == 14 && .severity_text == "Warning2" && .timestamp == t\'2024-05-01T10:00:00.25Z\' && is_string(.message)',
   },
   {
-    name: 'json_parser leaves a text that is no object as it is',
+    name: 'json_parser leaves text unchanged that is not an object',
     operators: [{ type: 'json_parser', parse_to: 'body' }],
     record: { message: 'plain', attributes: {} },
     assert: '.message == "plain" && .attributes == {}',
@@ -64,13 +64,13 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
     assert: '.message.a == [1]',
   },
   {
-    name: 'regex_parser gives groups, and the empty text for those without a match',
+    name: 'regex_parser returns groups, and the empty text for groups without a match',
     operators: [{ type: 'regex_parser', regex: '^(?P<code>\\d{3}) (?P<path>\\S+)(?: (?P<rest>.*))?$' }],
     record: { message: '200 /a' },
     assert: '.attributes.code == "200" && .attributes.path == "/a" && .attributes.rest == ""',
   },
   {
-    name: "regex_parser reads ASCII digits alone, as Go's classes do",
+    name: "regex_parser matches only ASCII digits, as Go's classes do",
     operators: [{ type: 'regex_parser', regex: '^(?P<n>\\d+)$' }],
     record: { message: '٣', attributes: {} },
     assert: '!exists(.attributes.n)',
@@ -122,7 +122,7 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
     assert: ".timestamp == t'2025-10-10T13:55:36.5Z'",
   },
   {
-    name: 'time_parser in a zone, with a fraction that the layout does not have',
+    name: 'time_parser with a zone, and with a fraction that is not in the layout',
     operators: [
       { type: 'time_parser', parse_from: 'attributes.t', layout: '%Y-%m-%d %H:%M:%S', location: 'Europe/Berlin' },
     ],
@@ -142,7 +142,7 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
     assert: ".timestamp == t'2023-11-14T22:13:20.25Z'",
   },
   {
-    name: 'severity_parser with a mapping of its own',
+    name: 'severity_parser with its own mapping',
     operators: [
       {
         type: 'severity_parser',
@@ -175,7 +175,7 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
       '.resource.attributes."x.y" == 1 && !exists(.attributes.a) && .attributes."log.original" == "m" && .attributes.fixed.k == [1, "b"] && .attributes.made == "m!" && !exists(.attributes.gone) && .message == "m"',
   },
   {
-    name: 'move of an object joins the members',
+    name: 'move of an object merges members',
     operators: [{ type: 'move', from: 'body', to: 'attributes' }],
     record: { message: { b: 2 }, attributes: { a: 1 } },
     assert: '.attributes == {"a": 1, "b": 2} && !exists(.message)',
@@ -199,12 +199,12 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
     assert: '.message == "to bob@…"',
   },
   {
-    name: 'filter discards what its expression chooses',
+    name: 'filter discards records for which its expression is true',
     operators: [{ type: 'filter', expr: 'not (attributes.level in ["warn", "error"]) or body contains "noise"' }],
     record: { message: 'x', attributes: { level: 'info' } },
   },
   {
-    name: 'filter keeps the rest, and an expression that fails is false',
+    name: 'filter keeps other records, and a failing expression is false',
     operators: [{ type: 'filter', expr: 'attributes.n > 5 or attributes.missing startsWith "x"' }],
     record: { message: 'x', attributes: { n: 'text' } },
     assert: '.message == "x"',
@@ -231,13 +231,13 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
     record: { message: 'x', attributes: { o: { a: 1 } } },
   },
   {
-    name: 'the length of a number is no length',
+    name: 'a number has no length',
     operators: [{ type: 'filter', expr: 'len(attributes.n) >= 0 or len(attributes.none) >= 0' }],
     record: { message: 'x', attributes: { n: 5 } },
     assert: 'exists(.message)',
   },
   {
-    name: 'a router sends records to operators, and each goes on where its output says',
+    name: 'a router passes records to operators, and each continues at its output',
     operators: [
       {
         type: 'router',
@@ -254,7 +254,7 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
     assert: '.attributes == {"a": 1, "end": true}',
   },
   {
-    name: 'a router discards what no route takes',
+    name: 'a router discards records that match no route',
     operators: [
       { type: 'router', routes: [{ expr: 'body == "a"', output: 'end' }] },
       { type: 'noop', id: 'end' },
@@ -369,7 +369,7 @@ test.each([
   { include: ['/var/log/containers/web-*_shop_*.log'], exclude: [], isRead: true },
   { include: ['/var/log/pods/*/*/*.log'], exclude: ['/var/log/pods/*_web-*_*/app/*.log'], isRead: false },
   { include: ['/var/log/pods/**/*.log'], exclude: ['/var/log/pods/*/otel-collector/*.log'], isRead: true },
-])('paths $include without $exclude choose pods', ({ include, exclude, isRead }) => {
+])('paths $include without $exclude select pods', ({ include, exclude, isRead }) => {
   const { document, gaps } = converted([{ type: 'container' }], { include, exclude })
   expect(gaps).toEqual([])
   const transforms: { name: string }[] = document.toJSON().spec.transforms

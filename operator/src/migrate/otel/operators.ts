@@ -1,5 +1,5 @@
-// Operators of filelog and of other receivers of logs. They are a graph: each passes records to the next in the list, or to the one that
-// `output` names. Operators without a counterpart pass records unchanged.
+// Operators of filelog and other log receivers. They form a graph: an operator passes records to the next one in the list, or to the one
+// that `output` names. Operators without a counterpart pass records unchanged.
 
 import type { Step } from '../draft.ts'
 import type { Described } from '../page.ts'
@@ -13,15 +13,15 @@ import { indent, regexLiteral, valueLiteral } from './text.ts'
 
 type Lines = readonly string[]
 
-const common = { type: 'the type', id: 'the name', output: 'which operator is next', if: '`if` around the statements' }
+const common = { type: 'the type', id: 'the name', output: 'the next operator', if: '`if` around the statements' }
 const failing = {
-  on_error: '`drop` discards events whose parsing fails; else they pass unchanged',
+  on_error: '`drop` discards events that cannot be parsed; otherwise they pass unchanged',
 } as const
 const parsing = {
   ...common,
   ...failing,
-  parse_from: 'the field that is parsed',
-  parse_to: 'the field for what is found',
+  parse_from: 'the field to parse',
+  parse_to: 'the field for the result',
   timestamp: 'the time of the event',
   severity: '`.severity_text`, `.severity_number`',
 } as const
@@ -36,8 +36,8 @@ function condition(part: Part, option: string, context: Context): string | undef
     context.gap(
       part.place([option]),
       `${part.id}: ${option}`,
-      `the expression \`${text}\` is not converted: ${error.message}`,
-      'Write the operator as a remap transform.',
+      `the expression \`${text}\` has no counterpart: ${error.message}`,
+      'Rewrite the operator as a remap transform.',
     )
     return undefined
   }
@@ -50,14 +50,14 @@ function field(part: Part, option: string, context: Context, byDefault?: string)
     context.gap(
       part.place([option]),
       `${part.id}: ${option}`,
-      `\`${text ?? ''}\` is no field of body, attributes or resource`,
-      'Write the operator as a remap transform.',
+      `\`${text ?? ''}\` is not a field of body, attributes or resource`,
+      'Rewrite the operator as a remap transform.',
     )
   }
   return found
 }
 
-/** A parser: the call gives an object, or null where the text is not of its form. */
+/** A parser. The call returns an object, or null if the text does not have the format. */
 function parser(
   name: string,
   becomes: string,
@@ -112,17 +112,22 @@ const jsonParser = parser(
   'a remap transform with `parse_json`',
   {},
   (text) => [`parsed = parse_json(${text}) ?? null`],
-  { parse_ints: 'numbers without a fraction are integers' },
+  { parse_ints: 'numbers without a fraction become integers' },
 )
 
 const regexParser = parser(
   'regexparser',
   'a remap transform with `parse_regex`',
-  { regex: 'the pattern; a group that takes part in no match is the empty text' },
+  { regex: 'the pattern; a group that does not match becomes an empty text' },
   (text, part, context) => {
     const regex = part.text('regex')
     if (regex === undefined || !/\(\?P?</.test(regex)) {
-      context.gap(part.place(), `${part.id}: regex`, 'the pattern names no group', 'Name groups by `(?P<name>…)`.')
+      context.gap(
+        part.place(),
+        `${part.id}: regex`,
+        'the pattern has no named group',
+        'Name groups with `(?P<name>…)`.',
+      )
       return undefined
     }
     return [
@@ -130,7 +135,7 @@ const regexParser = parser(
       'if is_object(parsed) { parsed = map_values(object!(parsed)) -> |group| { if group == null { "" } else { group } } }',
     ]
   },
-  { cache: 'nothing is kept of earlier lines' },
+  { cache: 'the transform needs no cache' },
 )
 
 const keyValueParser = parser(
@@ -149,12 +154,12 @@ const keyValueParser = parser(
 const csvParser = parser(
   'csvparser',
   'a remap transform with `parse_csv`',
-  { header: 'the names of columns', header_delimiter: 'between the names', delimiter: '`delimiter`' },
+  { header: 'the column names', header_delimiter: 'the delimiter of the column names', delimiter: '`delimiter`' },
   (text, part, context) => {
     const delimiter = part.text('delimiter') ?? ','
     const header = part.text('header')
     if (header === undefined) {
-      context.gap(part.place(), `${part.id}: header`, 'the operator names no columns', 'Give `header`.')
+      context.gap(part.place(), `${part.id}: header`, 'the operator does not name the columns', 'Set `header`.')
       return undefined
     }
     const names = header.split(part.text('header_delimiter') ?? delimiter).map((name) => name.trim())
@@ -178,14 +183,14 @@ const uriParser = parser('uriparser', 'a remap transform with `parse_url`', {}, 
 const syslogParser = parser(
   'syslogparser',
   'a remap transform with `parse_syslog`',
-  { location: 'a gap: a time without a zone is that of UTC' },
+  { location: 'a gap: times without a zone are read as UTC' },
   (text, part, context) => {
     const zone = part.text('location')
     if (zone !== undefined && zone !== 'UTC') {
       context.gap(
         part.place(['location']),
         `${part.id}: location`,
-        'a time that names no zone is read as that of UTC',
+        'times without a zone are read as UTC',
         'Correct `.timestamp` in a remap transform.',
       )
     }
@@ -205,7 +210,7 @@ const syslogParser = parser(
       '}',
     ]
   },
-  { protocol: 'the function detects it', allow_skip_pri_header: 'lines without it are read, too' },
+  { protocol: 'the function detects the protocol', allow_skip_pri_header: 'lines without a priority are also parsed' },
 )
 
 /** An operator that changes fields. */
@@ -219,17 +224,17 @@ function change(
     name,
     becomes,
     options: { ...common, ...options },
-    itself: { on_error: 'a field that is absent changes nothing' },
+    itself: { on_error: 'a missing field changes nothing' },
     build,
   }
 }
 
-/** Takes a field out; of a root all that it holds. */
+/** Removes a field, or the content of a root. */
 function takeOut(from: Field): string {
   return from.below.length === 0 && from.root !== 'body' ? `${fieldAt(from.path)} = {}` : `del(${fieldAt(from.path)})`
 }
 
-const move = change('move', { from: 'the field that goes', to: 'the field that comes' }, (part, context) => {
+const move = change('move', { from: 'the source field', to: 'the target field' }, (part, context) => {
   const from = field(part, 'from', context)
   const to = field(part, 'to', context)
   if (from === undefined || to === undefined) return []
@@ -243,7 +248,7 @@ const move = change('move', { from: 'the field that goes', to: 'the field that c
   ]
 })
 
-const copy = change('copy', { from: 'the field', to: 'the field that comes' }, (part, context) => {
+const copy = change('copy', { from: 'the field', to: 'the target field' }, (part, context) => {
   const from = field(part, 'from', context)
   const to = field(part, 'to', context)
   if (from === undefined || to === undefined) return []
@@ -264,8 +269,8 @@ const add = change('add', { field: 'the field', value: 'a value, or an expressio
     context.gap(
       part.place(['value']),
       `${part.id}: value`,
-      `the expression \`${inner}\` is not converted: ${error.message}`,
-      'Write the operator as a remap transform.',
+      `the expression \`${inner}\` has no counterpart: ${error.message}`,
+      'Rewrite the operator as a remap transform.',
     )
     return []
   }
@@ -276,11 +281,11 @@ const remove = change('remove', { field: '`del`' }, (part, context) => {
   return from === undefined ? [] : [takeOut(from)]
 })
 
-const retain = change('retain', { fields: 'the fields that stay, of the roots that they have' }, (part, context) => {
+const retain = change('retain', { fields: 'the fields to keep within their roots' }, (part, context) => {
   const fields = part.list('fields').flatMap((text, index) => {
     const found = fieldOf(text)
     if (found === undefined) {
-      context.gap(part.place(['fields', index]), `${part.id}: ${text}`, 'it names no field', 'Correct `fields`.')
+      context.gap(part.place(['fields', index]), `${part.id}: ${text}`, 'it is not a field', 'Correct `fields`.')
     }
     return found === undefined ? [] : [found]
   })
@@ -297,7 +302,7 @@ const retain = change('retain', { fields: 'the fields that stay, of the roots th
   })
 })
 
-const flatten = change('flatten', { field: 'the object whose members move up' }, (part, context) => {
+const flatten = change('flatten', { field: 'the object whose members to move up' }, (part, context) => {
   const from = field(part, 'field', context)
   if (from === undefined || from.below.length === 0) return []
   const above = fieldAt(from.path.slice(0, -1))
@@ -312,7 +317,12 @@ const flatten = change('flatten', { field: 'the object whose members move up' },
 
 const regexReplace = change(
   'regexreplace',
-  { field: 'the field', regex: 'the pattern', regex_name: '`ansi_control_sequences`', replace_with: 'the new text' },
+  {
+    field: 'the field',
+    regex: 'the pattern',
+    regex_name: '`ansi_control_sequences`',
+    replace_with: 'the replacement text',
+  },
   (part, context) => {
     const at = field(part, 'field', context)
     if (at === undefined) return []
@@ -322,7 +332,7 @@ const regexReplace = change(
       return [`if is_string(${place}) { ${place} = strip_ansi_escape_codes(string!(${place})) }`]
     }
     if (regex === undefined) {
-      context.gap(part.place(), `${part.id}: regex`, 'the operator names no known pattern', 'Give `regex`.')
+      context.gap(part.place(), `${part.id}: regex`, 'the operator has no known pattern', 'Set `regex`.')
       return []
     }
     const text = valueLiteral(part.text('replace_with') ?? '')
@@ -334,7 +344,7 @@ const timeParser = change('timeparser', timeOptions, timeLines)
 const severityParser = change('severityparser', severityOptions, severityLines)
 const noop = change('noop', {}, () => [])
 
-/** Operators that are one program each. */
+/** Operators that become one program. */
 const statements: readonly Mapping<Lines>[] = [
   jsonParser,
   regexParser,
@@ -354,10 +364,14 @@ const statements: readonly Mapping<Lines>[] = [
   noop,
 ]
 
-const filterOptions = { ...common, expr: 'records for which it holds go', drop_ratio: 'a gap if it is not 1' }
-const routerOptions = { ...common, routes: 'a filter transform each', default: 'a filter transform for the rest' }
+const filterOptions = { ...common, expr: 'drops records for which it is true', drop_ratio: 'a gap unless it is 1' }
+const routerOptions = {
+  ...common,
+  routes: 'a filter transform for each route',
+  default: 'a filter transform for other records',
+}
 
-/** Operators that choose records, or that the source does; for the guide. */
+/** Operators that select records or that the source replaces; for the guide only. */
 const others: readonly Described[] = [
   { name: 'filter', becomes: 'a filter transform', options: filterOptions },
   { name: 'router', becomes: 'a filter transform for each route', options: routerOptions },
@@ -370,20 +384,20 @@ export const operatorTable: readonly Described[] = [...others, ...statements].ma
 
 const refusals: Readonly<Record<string, readonly [string, string]>> = {
   traceparser: [
-    'the ids of a trace are not read from the text',
+    '`convert` does not convert trace ids in text',
     'Set `.trace_id` and `.span_id` in a remap transform, for instance from `.attributes`.',
   ],
-  scopenameparser: ['the name of the scope is not read', 'Set `.scope.name` in a remap transform.'],
-  recombine: ['records are joined by sources alone, before other operators', 'Give `multiline` to the source.'],
-  container: ['the source reads lines of the container runtime', 'Read the logs of pods below `/var/log/pods`.'],
-  jsonarrayparser: ['the operator is not converted', 'Use `parse_json` in a remap transform.'],
-  assignkeys: ['the operator is not converted', 'Use `object_from_array` in a remap transform.'],
-  unquote: ['the operator is not converted', 'Use `parse_json` in a remap transform.'],
+  scopenameparser: ['`convert` does not convert scope names', 'Set `.scope.name` in a remap transform.'],
+  recombine: ['only sources join records, before all other operators', 'Set `multiline` of the source.'],
+  container: ['the source reads lines of the container runtime', 'Read the logs of pods in `/var/log/pods`.'],
+  jsonarrayparser: ['`convert` does not convert this operator', 'Use `parse_json` in a remap transform.'],
+  assignkeys: ['`convert` does not convert this operator', 'Use `object_from_array` in a remap transform.'],
+  unquote: ['`convert` does not convert this operator', 'Use `parse_json` in a remap transform.'],
   fileoutput: ['an operator cannot be an output', 'Add a sink `file`.'],
   stdout: ['an operator cannot be an output', 'Use `penstock tap`.'],
 }
 
-/** @param skipped operators whose work the source has done */
+/** @param skipped operators that the source replaces */
 export function followOperators(
   operators: readonly Part[],
   skipped: ReadonlySet<Part>,
@@ -416,7 +430,7 @@ export function followOperators(
   return [...new Set(arriving.get(undefined) ?? [])]
 }
 
-/** Reports the options of an operator whose work the source does, or to which no record comes. */
+/** Reports the options of an operator that the source replaces, or that no record reaches. */
 function reportAlone(part: Part, type: string, context: Context): void {
   const known =
     type === 'router' ? { name: type, options: routerOptions } : statements.find(({ name }) => name === type)
@@ -460,8 +474,8 @@ function stepsOf(part: Part, type: string, context: Context): readonly Step[] {
       context.gap(
         part.place(['drop_ratio']),
         `${part.id}: drop_ratio`,
-        'a part of the records cannot be chosen by chance',
-        'All of them are discarded.',
+        'a filter cannot drop a random share of records',
+        'It drops all of them.',
       )
     }
     const test = condition(part, 'expr', context)
@@ -470,7 +484,7 @@ function stepsOf(part: Part, type: string, context: Context): readonly Step[] {
   const mapping = statements.find(({ name }) => name === type)
   if (mapping === undefined) {
     const name = part.text('type') ?? ''
-    const [reason, nearest] = refusals[type] ?? ['the operator is not known', 'Write it as a remap transform.']
+    const [reason, nearest] = refusals[type] ?? ['the operator is unknown', 'Rewrite it as a remap transform.']
     context.gap(part.place(), `${part.id}: operator ${name}`, reason, nearest)
     const { file, line } = part.place()
     const comment = `GAP: the operator \`${name}\` (${file}:${line}) has no counterpart. Records pass unchanged.`

@@ -1,4 +1,4 @@
-// Every option that a mapping lists changes the Pipeline or gives a gap for some value: none is listed and ignored.
+// Every option that a mapping lists changes the Pipeline or gives a gap for some value, so none is listed but ignored.
 
 import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
@@ -12,7 +12,7 @@ import { receivers } from './receivers.ts'
 type Options = Readonly<Record<string, unknown>>
 type Kind = 'receivers' | 'processors' | 'exporters' | 'connectors'
 
-/** The companion options without which a component's options have no effect; by `type` or `type option`. */
+/** Companion options without which options of a component have no effect, by `type` or `type option`. */
 const base: Readonly<Record<string, Options>> = {
   filelog: { include: ['/srv/a.log'] },
   'filelog multiline': { include: ['/srv/a.log'] },
@@ -116,7 +116,7 @@ const nested = (option: string, value: unknown): Options =>
 
 test.each(listed)('$name: $option has an effect', ({ kind, name, option }) => {
   const needed = base[`${name} ${option}`] ?? base[name] ?? {}
-  // The unit of a queue matters only if it has a size, and the other way round.
+  // The unit of a queue matters only if it has a size, and vice versa.
   const other = {
     'sending_queue.sizer': { sending_queue: { queue_size: 9 } },
     'sending_queue.queue_size': { sending_queue: { sizer: 'items' } },
@@ -130,4 +130,4 @@ test.each(listed)('$name: $option has an effect', ({ kind, name, option }) => {
 const needless = all.flatMap(({ name, options, itself }) =>
   Object.keys(itself).map((option) => ({ name, option, isRead: Object.hasOwn(options, option) })),
 )
-test.each(needless)('$name: $option is in one list alone', ({ isRead }) => expect(isRead).toBe(false))
+test.each(needless)('$name: $option is in only one list', ({ isRead }) => expect(isRead).toBe(false))

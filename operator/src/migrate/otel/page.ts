@@ -10,7 +10,7 @@ import { editors } from './ottl/editors.ts'
 import { processors, refusedProcessors } from './processors.ts'
 import { receivers, refusedReceivers } from './receivers.ts'
 
-/** Names as the collector writes them. */
+/** The collector's spelling of names. */
 const written: Readonly<Record<string, string>> = {
   k8sevents: 'k8s_events',
   memorylimiter: 'memory_limiter',
@@ -34,7 +34,7 @@ export function otelTables(): string {
     [
       '## Extensions',
       '',
-      '| Extension | In its place | See |',
+      '| Extension | Replacement | See |',
       '|---|---|---|',
       ...extensions.map(({ name, reason, nearest }) => `| \`${name}\` | ${reason} | ${nearest} |`),
       '',

@@ -1,4 +1,4 @@
-// Additions of the Helm chart to the configuration among its values: the default pipeline of logs, and the components of presets.
+// Parts that the Helm chart adds to the configuration in its values: the default logs pipeline, and the components of presets.
 
 import { listOf, tableOf } from '@penstock/agent/schema'
 
@@ -63,10 +63,10 @@ const presets: Readonly<Record<string, (preset: Table) => Added>> = {
   clusterMetrics: () => ({ pipeline: 'metrics', receivers: { k8s_cluster: {} } }),
 }
 
-/** The pipeline that the chart has where the values give none. */
+/** The default pipeline of the chart. */
 const byDefault = { receivers: ['otlp'], processors: ['memory_limiter', 'batch'], exporters: ['debug'] }
 
-/** The configuration that the chart makes of its values; undefined if no preset is on. */
+/** The configuration that the chart generates from its values; undefined if no preset is enabled. */
 export function withPresets(values: Table, own: Table): Table | undefined {
   const asked = tableOf(values['presets'])
   const added = Object.entries(presets).flatMap(([name, make]) => {
@@ -86,7 +86,7 @@ export function withPresets(values: Table, own: Table): Table | undefined {
       processors: listOf(given['processors'] ?? byDefault.processors),
       exporters: listOf(given['exporters'] ?? byDefault.exporters),
     }
-    // Receivers are put last, and attributes of Kubernetes come first.
+    // The chart appends receivers, and puts `k8sattributes` first.
     const more = Object.keys(parts.receivers ?? {}).filter((id) => !start.receivers.includes(id))
     const first = Object.keys(parts.processors ?? {}).filter((id) => !start.processors.includes(id))
     pipelines[pipeline] = {
@@ -101,7 +101,7 @@ export function withPresets(values: Table, own: Table): Table | undefined {
       processors[id] = { ...config, ...tableOf(processors[id]) }
     }
   }
-  // Parts that the chart defines, where the values only name them.
+  // Parts that the chart defines and the values only name.
   for (const id of ['memory_limiter', 'batch']) processors[id] ??= {}
   exporters['debug'] ??= {}
   receivers['otlp'] ??= {}

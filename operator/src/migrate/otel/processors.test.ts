@@ -1,4 +1,4 @@
-// Processors on records that the collector would have had: the transforms give the record that it would have passed on.
+// Processors on records of the collector: the transforms produce the record that the collector would have passed on.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -35,7 +35,7 @@ function problems(text: string): string[] {
   )
 }
 
-/** The effect on a record of the transforms after the first, which makes records. */
+/** The effect of the transforms on a record, without the first one, which creates records. */
 function checked(processors: Readonly<Record<string, unknown>>, record: object, assert: string | undefined): string[] {
   const { document } = converted(processors)
   const names: string[] = document.toJSON().spec.transforms.map(({ name }: { name: string }) => name)
@@ -61,7 +61,7 @@ const statements: { name?: string; run: string[]; record: object; assert: string
   { run: ['set(attributes["a"], "x")'], record: { message: 'm' }, assert: '.attributes == {"a": "x"}' },
   { run: ['set(log.body, attributes["a"])'], record: { message: 'm', attributes: { a: 1 } }, assert: '.message == 1' },
   {
-    name: 'an absent value sets nothing',
+    name: 'a missing value sets nothing',
     run: ['set(body, attributes["none"])', 'set(body, nil)'],
     record: { message: 'm' },
     assert: '.message == "m"',
@@ -82,7 +82,7 @@ const statements: { name?: string; run: string[]; record: object; assert: string
     assert: '.attributes.n == 17',
   },
   {
-    name: 'a severity that is absent is zero',
+    name: 'a missing severity is zero',
     run: ['set(attributes["low"], true) where severity_number < SEVERITY_NUMBER_INFO'],
     record: {},
     assert: '.attributes.low == true',
@@ -109,7 +109,7 @@ const statements: { name?: string; run: string[]; record: object; assert: string
     assert: '.attributes == {"a": 1}',
   },
   {
-    name: 'a statement that fails changes nothing, and the next runs',
+    name: 'a failing statement changes nothing, and the next one runs',
     run: ['set(body, ParseJSON(body)["a"])', 'set(attributes["next"], 1)'],
     record: { message: 'no json' },
     assert: '.message == "no json" && .attributes.next == 1',
@@ -124,7 +124,7 @@ const statements: { name?: string; run: string[]; record: object; assert: string
     assert: '.attributes.level == "warn" && .message == "hi" && !exists(.cache)',
   },
   {
-    name: 'what statements keep is an object, whatever they put into it',
+    name: 'the cache of statements is an object, whatever they store in it',
     run: [
       'set(cache, ParseJSON(body))',
       'flatten(cache, "p")',
@@ -335,7 +335,7 @@ const statements: { name?: string; run: string[]; record: object; assert: string
     assert: '.attributes.hit == true',
   },
   {
-    name: 'a condition that fails is false, also when it is denied',
+    name: 'a failing condition is false, even if negated',
     run: [
       'set(attributes["a"], 1) where ParseJSON(body)["x"] == 1',
       'set(attributes["b"], 1) where not (ParseJSON(body)["x"] == 1)',
@@ -344,7 +344,7 @@ const statements: { name?: string; run: string[]; record: object; assert: string
     assert: '.attributes == {}',
   },
   {
-    name: 'values of several kinds are not equal, and not ordered',
+    name: 'values of different kinds are not equal, and cannot be ordered',
     run: [
       'set(attributes["a"], 1) where attributes["s"] == 5',
       'set(attributes["b"], 1) where attributes["s"] > 5',
@@ -354,7 +354,7 @@ const statements: { name?: string; run: string[]; record: object; assert: string
     assert: '.attributes == {"s": "5", "c": 1}',
   },
   {
-    name: 'IsMatch of numbers and of what is absent',
+    name: 'IsMatch of numbers and of missing values',
     run: [
       'set(attributes["a"], 1) where IsMatch(attributes["n"], "^4\\\\d$")',
       'set(attributes["b"], 1) where IsMatch(attributes["none"], ".*")',
@@ -397,7 +397,7 @@ const cases: { name: string; processors: Record<string, unknown>; record: object
     assert: '.resource.attributes == {"env": "prod", "b": 2} && .attributes == {"force": true, "a": 1, "c": "prod"}',
   },
   {
-    name: 'transform under conditions that do not hold',
+    name: 'transform with conditions that are false',
     processors: {
       transform: {
         log_statements: [{ context: 'log', conditions: ['IsMap(body)'], statements: ['set(attributes["a"], 1)'] }],
@@ -418,7 +418,7 @@ const cases: { name: string; processors: Record<string, unknown>; record: object
     record: { message: 'GET /healthz' },
   },
   {
-    name: 'filter keeps what no condition chooses',
+    name: 'filter keeps records for which no condition is true',
     processors: { filter: { logs: { log_record: ['IsMatch(body, "health")', 'attributes["a"] == nil'] } } },
     record: { message: 'GET /', attributes: { a: 1 } },
     assert: '.message == "GET /"',
@@ -476,7 +476,7 @@ const cases: { name: string; processors: Record<string, unknown>; record: object
       '.attributes.a == 1 && .attributes.old == "x" && .attributes.old2 == "yes" && !exists(.attributes.none) && .attributes.copy == "x" && !exists(.attributes.gone) && !exists(.attributes.tmp_a) && strlen(string!(.attributes.mail)) == 64 && .attributes.num == 5 && .attributes.scheme == "https" && .attributes.host == "h"',
   },
   {
-    name: 'attributes for chosen records',
+    name: 'attributes for matching records',
     processors: {
       attributes: {
         include: { match_type: 'strict', attributes: [{ key: 'kind', value: 'x' }] },
@@ -522,7 +522,7 @@ const cases: { name: string; processors: Record<string, unknown>; record: object
     assert: '.attributes == {"a": 1, "card": "n ****", "raw": "4123456789012"} && .message == "card ****"',
   },
   {
-    name: 'probabilistic_sampler of nothing',
+    name: 'probabilistic_sampler with a share of zero',
     processors: { probabilistic_sampler: { sampling_percentage: 0 } },
     record: { message: 'x' },
   },
@@ -543,8 +543,8 @@ test.each([
   { about: 'a pattern that matches a part', exclude: { pods: [{ name: 'eb-\\d' }] }, isTaken: false },
   { about: 'patterns that match nothing', exclude: { pods: [{ name: '^eb' }, { name: 'api' }] }, isTaken: true },
   { about: 'a pattern of several', exclude: { pods: [{ name: 'api' }, { name: 'web' }] }, isTaken: false },
-  { about: 'nothing but the default', exclude: {}, isTaken: true },
-])('k8sattributes leaves records of excluded pods alone: $about', ({ exclude, isTaken }) => {
+  { about: 'only the default', exclude: {}, isTaken: true },
+])('k8sattributes does not change records of excluded pods: $about', ({ exclude, isTaken }) => {
   const draft = new Draft()
   const config = {
     receivers: { filelog: { include: ['/var/log/pods/*/*/*.log'], operators: [{ type: 'container' }] } },
@@ -578,7 +578,7 @@ test.each([
   expect(problems(String(document))).toEqual([])
 })
 
-test('k8sattributes and resourcedetection take the facts that the source knows', () => {
+test('k8sattributes and resourcedetection add the metadata of the source', () => {
   const draft = new Draft()
   const all = [
     'k8s.pod.name',
@@ -677,14 +677,14 @@ test('k8sattributes and resourcedetection take the facts that the source knows',
 })
 
 test.each([
-  ['a function that is not known', statement('set(attributes["a"], Murmur3Hash(body))'), 'Murmur3Hash'],
+  ['an unknown function', statement('set(attributes["a"], Murmur3Hash(body))'), 'Murmur3Hash'],
   ['a path that is computed', statement('set(attributes[attributes["k"]], 1)'), 'computed'],
-  ['text that is no statement', statement('set(attributes["a"] 1)'), 'cannot stand'],
+  ['text that is not a statement', statement('set(attributes["a"] 1)'), 'unexpected'],
   ['a variable', statement('set(attributes["a"], "$'.concat('{env:CLUSTER}")')), 'literal text'],
   ['a processor without a counterpart', { tail_sampling: {} }, 'traces'],
-  ['a processor that nobody knows', { wizard: {} }, 'not known'],
+  ['an unknown processor', { wizard: {} }, 'unknown'],
   ['an action', { attributes: { actions: [{ key: 'a', action: 'insert', from_context: 'x' }] } }, 'request'],
-  ['a fact', { k8sattributes: { extract: { metadata: ['k8s.pod.start_time'] } } }, 'does not know'],
+  ['an unsupported attribute', { k8sattributes: { extract: { metadata: ['k8s.pod.start_time'] } } }, 'does not read'],
 ])('%s is a gap with its line, and the output passes lint', (_, processors, reason) => {
   const { document, gaps } = converted(processors)
   expect(gaps).toHaveLength(1)

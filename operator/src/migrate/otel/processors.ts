@@ -1,4 +1,4 @@
-// Processors as transforms. Those that only keep the collector itself in order need no counterpart.
+// Converts processors to transforms. Processors that only protect the collector itself need no counterpart.
 
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
@@ -11,7 +11,7 @@ import { decimal } from './text.ts'
 
 type Steps = readonly Step[]
 
-/** A processor whose work the agent does by itself. */
+/** A processor whose work the agent does itself. */
 const itself = (name: string, becomes: string, options: readonly string[]): Mapping<Steps> => ({
   name,
   becomes,
@@ -20,7 +20,7 @@ const itself = (name: string, becomes: string, options: readonly string[]): Mapp
   build: () => [],
 })
 
-const batch = itself('batch', 'nothing: sinks make batches', [
+const batch = itself('batch', 'nothing: sinks build batches', [
   'timeout',
   'send_batch_size',
   'send_batch_max_size',
@@ -28,7 +28,7 @@ const batch = itself('batch', 'nothing: sinks make batches', [
   'metadata_cardinality_limit',
 ])
 
-const memoryLimiter = itself('memorylimiter', 'nothing: a full buffer makes its sources wait', [
+const memoryLimiter = itself('memorylimiter', 'nothing: sources wait while a buffer is full', [
   'check_interval',
   'limit_mib',
   'spike_limit_mib',
@@ -38,29 +38,29 @@ const memoryLimiter = itself('memorylimiter', 'nothing: a full buffer makes its 
   'min_gc_interval_when_hard_limited',
 ])
 
-/** A part of the records, chosen by chance or by a hash. */
+/** Samples records, at random or by a hash. */
 const sampler: Mapping<Steps> = {
   name: 'probabilisticsampler',
-  becomes: 'a filter transform that chooses by chance, or by a hash of an attribute',
+  becomes: 'a filter transform that samples at random, or by a hash of an attribute',
   options: {
-    sampling_percentage: 'the share of the events that stay',
-    from_attribute: 'the attribute whose hash decides',
-    attribute_source: '`record` chooses by the attribute; else by chance',
-    sampling_priority: 'a gap: the attribute does not decide',
+    sampling_percentage: 'the share of events to keep',
+    from_attribute: 'the attribute to hash',
+    attribute_source: '`record` uses the attribute; otherwise the choice is random',
+    sampling_priority: 'a gap: the attribute is not used',
   },
   itself: {
-    hash_seed: 'the hash is another one',
-    mode: 'records have no trace whose decision counts',
-    fail_closed: 'a record without the attribute is chosen by chance',
-    sampling_precision: 'the share is exact',
+    hash_seed: 'the hash function differs',
+    mode: 'records do not depend on traces',
+    fail_closed: 'records without the attribute are sampled at random',
+    sampling_precision: 'the share is always exact',
   },
   build: (part, context) => {
     if (part.has('sampling_priority')) {
       context.gap(
         part.place(['sampling_priority']),
         `${part.id}: sampling_priority`,
-        'an attribute does not raise the share',
-        'Let events with the attribute pass a filter transform of their own.',
+        'an attribute cannot raise the share',
+        'Use a separate filter transform for events with the attribute.',
       )
     }
     const share = Number(part.text('sampling_percentage') ?? 0)
@@ -94,12 +94,12 @@ export const processors: readonly Mapping<Steps>[] = [
 ]
 
 export const refusedProcessors: readonly Refusal[] = [
-  none('tail_sampling', 'traces are not collected', 'Keep the collector for traces.'),
-  none('span', 'traces are not collected', 'Keep the collector for traces.'),
-  none('logdedup', 'a transform sees one event at a time', 'Let the destination recognise repeats.'),
+  none('tail_sampling', 'Penstock does not collect traces', 'Keep the collector for traces.'),
+  none('span', 'Penstock does not collect traces', 'Keep the collector for traces.'),
+  none('logdedup', 'a transform sees one event at a time', 'Remove duplicates at the destination.'),
   {
     name: 'logstransform',
-    reason: 'operators are converted at receivers alone',
+    reason: '`convert` converts operators of receivers only',
     nearest: 'Put its operators into `operators` of the receiver, and convert again.',
     isHere: true,
   },
@@ -109,8 +109,8 @@ export const refusedProcessors: readonly Refusal[] = [
     nearest: 'Use the connector `routing`, and convert again.',
     isHere: true,
   },
-  none('geoip', 'a Pipeline has no tables of addresses', 'Let the destination look addresses up.'),
-  none('schema', 'names of attributes are not translated', 'Rename fields in a remap transform.'),
+  none('geoip', 'Penstock has no tables of IP addresses', 'Look up addresses at the destination.'),
+  none('schema', 'Penstock does not translate attribute names', 'Rename fields in a remap transform.'),
   ...each(
     [
       'metricstransform',
@@ -122,7 +122,7 @@ export const refusedProcessors: readonly Refusal[] = [
       'groupbytrace',
       'metricstarttime',
     ],
-    'the processor works on metrics or traces',
-    'Let Prometheus or an agent of your metrics collect them.',
+    'the processor changes metrics or traces',
+    'Collect them with Prometheus or another metrics agent.',
   ),
 ]

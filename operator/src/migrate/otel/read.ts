@@ -1,5 +1,5 @@
-// The places of a configuration of the collector: a file, `config` among the values of its Helm chart, a ConfigMap, or a custom
-// resource of its operator, as text or as an object. Several files are one configuration: later files override earlier ones.
+// Finds a configuration of the collector in a file, in `config` of Helm values, in a ConfigMap, or in a custom resource of its operator,
+// as text or as an object. Several files form one configuration, in which later files override earlier ones.
 
 import { isTable } from '@penstock/agent/schema'
 import { type Root, type Table, type TableDocument, tableDocuments } from '../documents.ts'
@@ -15,19 +15,19 @@ const isConfig = (value: unknown): value is Table =>
   !('sources' in value) &&
   !('scrape_configs' in value)
 
-/** Whether the pipelines of a collector are here, or a preset of its chart makes them. */
+/** Whether a value contains pipelines of a collector, or presets of the chart that generate them. */
 const hasPipelines = ({ config }: Root) => isTable(config['service']) && isTable(config['service']['pipelines'])
 
-/** Whether a text holds a configuration of the collector. */
+/** Whether a text contains a configuration of the collector. */
 export function isOtel(given: NamedText): boolean {
   return /\.ya?ml$|\.json$/i.test(given.file) && rootsOf(given, 0, []).some(hasPipelines)
 }
 
-/** A configuration, merged from all places where a part of it stands. */
+/** A configuration, merged from all of its parts. */
 export class Config {
   readonly value: Table
   readonly #roots: readonly Root[]
-  /** For parts without a place. */
+  /** The place of gaps that belong to no line. */
   readonly #file: string
 
   constructor(files: readonly NamedText[], gaps: Gap[]) {
@@ -41,7 +41,7 @@ export class Config {
           line: 1,
           subject: given.file,
           reason: 'the file has no `receivers`, `processors`, `exporters` or `service`',
-          nearest: 'Name the file that has them, or `--from` the agent that it is for.',
+          nearest: 'Pass the file that has them, or set `--from` to the agent that the file configures.',
         })
       }
       roots.push(...found)
@@ -51,7 +51,7 @@ export class Config {
     this.value = roots.reduce<Table>((merged, { config }) => mergeTables(merged, config), {})
   }
 
-  /** The place of the value at a path; without a value, that of its nearest parent. */
+  /** The file and line of the value at a path, or of its nearest parent that exists. */
   place(path: Path): Place {
     for (let length = path.length; length > 0; length--) {
       const part = path.slice(0, length)
@@ -83,7 +83,7 @@ function mergeTables(under: Table, over: Table): Table {
 
 /** @param above number of lines of the file before the text */
 function rootsOf(given: NamedText, above: number, gaps: Gap[]): readonly Root[] {
-  // Most of what follows the first mistake follows from it.
+  // Most later problems are consequences of the first one.
   return tableDocuments(given, { format: 'yaml', above, gaps, maxProblems: 1 }).flatMap(rootsIn)
 }
 
@@ -109,7 +109,7 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument): readonl
   const values = below(['config'], own)
   const made = withPresets(value, own)
   if (made === undefined) return [values]
-  // The chart adds parts where its presets are switched on.
+  // The chart adds parts for enabled presets.
   const lineIn = (path: Path) => (has(own, path) ? values.lineOf(path) : lineOf(['presets']))
   return [{ file, config: made, lineOf: lineIn }]
 }

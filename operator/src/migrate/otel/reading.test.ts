@@ -1,4 +1,4 @@
-// The places of a configuration of the collector, and its variables after the conversion.
+// Files that contain a configuration of the collector, and its variables after the conversion.
 
 import { expect, test } from 'vitest'
 import { oldAgents } from '../agents.ts'
@@ -47,7 +47,7 @@ test.each([
     text: `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\ndata:\n  relay: |\n${indented(4)}`,
     line: 9,
   },
-])('$name is read with the lines of the file', ({ text, line }) => {
+])('$name is read with line numbers of the file', ({ text, line }) => {
   const { gaps, spec } = convert({ file: 'c.yaml', text })
   expect(gaps).toEqual([expect.objectContaining({ file: 'c.yaml', ...gap(line) })])
   expect(spec.sources[0]).toMatchObject({ name: 'filelog', type: 'file' })
@@ -62,12 +62,12 @@ test.each([
   ['Filebeat', 'filebeat.inputs: [{ type: filestream }]\noutput.elasticsearch: { hosts: [es] }\n'],
   ['a Deployment', 'apiVersion: apps/v1\nkind: Deployment\nspec: { template: {} }\nservice: { pipelines: {} }\n'],
   ['a chart of another agent', 'config: { service: "[SERVICE]" }\nmode: x\n'],
-])('a text of %s is not taken for one of the collector', (_, text) => {
+])('a text of %s is not read as one of the collector', (_, text) => {
   const otel = oldAgents.find(({ name }) => name === 'otel')
   expect(otel?.recognises({ file: 'c.yaml', text })).toBe(false)
 })
 
-test('several files are one configuration, and a later one overrides an earlier one', () => {
+test('several files form one configuration, in which later files override earlier ones', () => {
   const { gaps, spec } = convert(
     { file: 'a.yaml', text: plain },
     { file: 'b.yaml', text: 'exporters:\n  debug:\nservice:\n  pipelines:\n    logs:\n      exporters: [debug]\n' },
@@ -81,7 +81,7 @@ test('a file without any part of a configuration is a gap', () => {
   expect(gaps).toContainEqual(expect.objectContaining({ file: 'b.yaml', line: 1 }))
 })
 
-test('text that is no YAML is a gap at its line', () => {
+test('text that is not YAML is a gap at its line', () => {
   const { gaps } = convert({ file: 'a.yaml', text: 'receivers:\n  a: [1\n  b: }\n' })
   expect(gaps[0]).toMatchObject({ file: 'a.yaml', nearest: 'Correct the file.' })
   expect(gaps[0]?.line).toBeGreaterThan(1)
@@ -102,7 +102,7 @@ config:
       traces: null
 `
   const { gaps, spec, text } = convert({ file: 'values.yaml', text: values })
-  // Null in values takes a pipeline out of the chart.
+  // Null in values removes a pipeline of the chart.
   expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([['pipeline metrics', 2]])
   expect(spec.sources).toMatchObject([{ type: 'orchestrator_logs', config: { read_from: 'end' } }])
   expect(text).toContain('"k8s.deployment.name"')
@@ -110,7 +110,7 @@ config:
   expect(spec.sinks).toMatchObject([{ type: 'http', config: { uri: 'http://gateway:4318/v1/logs' } }])
 })
 
-test('presets alone have the pipeline of logs that the chart has by default', () => {
+test("values with only presets use the chart's default logs pipeline", () => {
   const { gaps, spec } = convert({
     file: 'values.yaml',
     text: 'mode: daemonset\npresets:\n  logsCollection: { enabled: true }\n',
@@ -145,14 +145,14 @@ test.each([
     expect(spec.secrets).toEqual([expect.objectContaining({ alias: 'env', secretName: 'converted-environment' })])
 })
 
-test('the default of a variable takes its place, which is reported', () => {
+test('the default of a variable replaces it, and is reported', () => {
   const { spec, gaps } = convert({ file: 'c.yaml', text: withExporter(variable('env:URL:-http://default:4318')) })
   expect(spec.sinks[0].config.uri).toBe('http://default:4318/v1/logs')
   expect(gaps).toEqual([
     expect.objectContaining({
       line: 6,
       isReplaced: true,
-      reason: 'the default `http://default:4318` of the variable takes its place',
+      reason: 'the default `http://default:4318` replaces the variable',
     }),
   ])
 })

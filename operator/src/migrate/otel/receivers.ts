@@ -1,4 +1,4 @@
-// Receivers as sources. The first transform after a source makes its events records, in the form that `record.ts` describes.
+// Converts receivers to sources. The first transform after a source converts its events to records in the form that `record.ts` describes.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -11,8 +11,8 @@ import { followOperators } from './operators.ts'
 import { regexLiteral, valueLiteral } from './text.ts'
 
 const later = {
-  storage: 'positions are kept by themselves',
-  retry_on_failure: 'a source waits for the buffers of its sinks',
+  storage: 'the source keeps its own checkpoints',
+  retry_on_failure: 'a source waits while the buffers of its sinks are full',
 }
 
 const operatorsOf = (part: Part) =>
@@ -22,32 +22,32 @@ const filelog: Mapping<readonly SourcePart[]> = {
   name: 'filelog',
   becomes: '`orchestrator_logs` for pod logs, `file` for other files',
   options: {
-    include: '`include`; for pod logs a filter by their paths, unless all are read',
-    exclude: '`exclude`; for pod logs a filter by their paths',
+    include: '`include`; for pod logs, a filter by path unless the receiver reads all pods',
+    exclude: '`exclude`; for pod logs, a filter by path',
     start_at: '`read_from`',
     multiline: '`multiline`',
     encoding: '`encoding.charset`',
     exclude_older_than: '`ignore_older_secs`',
     delete_after_read: '`remove_after_secs`',
-    max_log_size: '`max_line_bytes`; longer lines are discarded, where the collector cuts them',
-    preserve_leading_whitespaces: 'whether white space is cut from lines of files',
-    preserve_trailing_whitespaces: 'whether white space is cut from lines of files',
+    max_log_size: '`max_line_bytes`; the source discards longer lines, whereas the collector splits them',
+    preserve_leading_whitespaces: 'whether to keep white space in lines of files',
+    preserve_trailing_whitespaces: 'whether to keep white space in lines of files',
     include_file_name: '`.attributes."log.file.name"`',
     include_file_path: '`.attributes."log.file.path"`',
-    attributes: 'fields below `.attributes`',
-    resource: 'fields below `.resource.attributes`',
+    attributes: 'fields of `.attributes`',
+    resource: 'fields of `.resource.attributes`',
     operators: 'transforms; see below',
   },
   itself: {
     ...later,
     poll_interval: 'the source watches files',
     poll_delay: 'the source watches files',
-    fingerprint_size: 'files are known by their first lines',
-    max_concurrent_files: 'all files are read',
-    max_batches: 'all files are read',
-    force_flush_period: 'the last line of a file is read when it ends',
-    initial_buffer_size: 'buffers grow with the lines',
-    acquire_fs_lock: 'positions say which lines have been read',
+    fingerprint_size: 'the source identifies files by their first lines',
+    max_concurrent_files: 'the source reads all files',
+    max_batches: 'the source reads all files',
+    force_flush_period: 'the source reads the last line when it is complete',
+    initial_buffer_size: 'the source sizes its buffers by itself',
+    acquire_fs_lock: 'checkpoints record the lines that have been read',
   },
   build: (part, context) => {
     const include = part.list('include')
@@ -61,7 +61,7 @@ const filelog: Mapping<readonly SourcePart[]> = {
   },
 }
 
-/** Fields that the configuration itself gives to all records, as members of an object. */
+/** Fields that the configuration adds to all records, as members of an object. */
 function fixedMembers(part: Part, option: 'attributes' | 'resource', context: Context): string[] {
   return Object.entries(part.table(option)).flatMap(([key, value]) => {
     if (typeof value === 'string' && nodeVariable.test(value)) {
@@ -71,7 +71,7 @@ function fixedMembers(part: Part, option: 'attributes' | 'resource', context: Co
       context.gap(
         part.place([option, key]),
         `${part.id}: ${option}.${key}`,
-        'an expression stands where the record has no fields yet',
+        'the expression is used before the record has fields',
         'Set the field in a remap transform.',
       )
       return []
@@ -99,7 +99,7 @@ function recordStep(
       `  "resource": { "attributes": ${members(resource)} },`,
       '}',
     ].join('\n'),
-    comments: ['The record as the collector has it.'],
+    comments: ['The record in the form of the collector.'],
   }
 }
 
@@ -155,7 +155,7 @@ function bytes(text: string | undefined): number | undefined {
   return Math.ceil(Number(found[1]) * (units[unit] ?? 1))
 }
 
-/** Members of the record's attributes that a parser of the runtime's lines would have made. */
+/** Attributes that a parser for lines of the container runtime would have set. */
 interface Runtime {
   readonly skipped: readonly Part[]
   readonly isContainer: boolean
@@ -175,7 +175,7 @@ const runtimeValues: Readonly<Record<string, string>> = {
   content: '.message',
 }
 
-/** The operators that read lines of the container runtime, which the source does. */
+/** The operators that parse lines of the container runtime, which the source does itself. */
 function runtimeOf(operators: readonly Part[]): Runtime | undefined {
   const container = operators.find((part) => typeOfOperator(part) === 'container')
   if (container !== undefined) {
@@ -213,8 +213,8 @@ function pods(part: Part, context: Context): SourcePart {
     context.gap(
       part.place(['operators']),
       `${part.id}: no operator \`container\``,
-      'the body was the whole line of the container runtime, with its time and stream',
-      'The source reads that line itself, and the body is the text of the program alone. Change operators that parse the rest.',
+      'in the collector, the body was the complete line of the container runtime, with time and stream',
+      "The source parses that line itself, and the body contains only the program's own text. Change operators that parse the rest.",
     )
   }
   for (const operator of runtime?.skipped ?? []) {
@@ -229,8 +229,8 @@ function pods(part: Part, context: Context): SourcePart {
     context.gap(
       part.place(['multiline']),
       `${part.id}: multiline`,
-      'the patterns are for lines of the container runtime, which begin with a time',
-      'Give `multiline.custom` to the source, with patterns for the text of the program.',
+      'the patterns expect lines of the container runtime, which begin with a time',
+      "Set `multiline.custom` of the source, with patterns for the program's own text.",
     )
   }
   const size = bytes(part.text('max_log_size'))
@@ -246,7 +246,7 @@ function pods(part: Part, context: Context): SourcePart {
         part.place([option]),
         `${part.id}: ${option}`,
         'the source of pod logs has no such option',
-        'Leave it out; the kubelet removes files, and text is UTF-8.',
+        'Remove it; the kubelet removes files, and text is UTF-8.',
       )
     }
   }
@@ -270,7 +270,7 @@ function pods(part: Part, context: Context): SourcePart {
 const containerOperator = {
   name: 'container',
   options: { type: '', id: '', output: '', format: '', add_metadata_from_filepath: '' },
-  itself: { max_log_size: 'the source joins parts up to its own limit', on_error: 'the source reads all formats' },
+  itself: { max_log_size: 'the source joins partial lines up to its limit', on_error: 'the source reads all formats' },
 }
 
 function podRecord(part: Part, runtime: Runtime | undefined, context: Context): Step {
@@ -294,13 +294,13 @@ function podRecord(part: Part, runtime: Runtime | undefined, context: Context): 
       : []),
     ...fixedMembers(part, 'resource', context),
   ]
-  const before = ['# Facts about the pod wait here for the processor k8sattributes.', '%orchestrator = .orchestrator']
+  const before = ['# Keeps the pod metadata for the processor k8sattributes.', '%orchestrator = .orchestrator']
   if (hasMetadata || part.flag('include_file_name', true)) before.push('name = split(string(.file) ?? "", "/")')
   const message = runtime?.toBody === true ? `{ ${runtime.members.join(', ')} }` : '.message'
   return recordStep(attributes, resource, before, message)
 }
 
-/** The condition that chooses pods by the paths of their files; undefined if all are chosen. */
+/** The condition that selects pods by file path; undefined if all pods are selected. */
 function choiceOf(include: readonly string[], exclude: readonly string[]): string | undefined {
   const link =
     '"/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
@@ -320,7 +320,7 @@ function choiceOf(include: readonly string[], exclude: readonly string[]): strin
   ].join('\n')
 }
 
-/** A pattern of a path: `**` crosses folders, `*` does not. */
+/** A path pattern as a regular expression. `**` matches across directories, `*` does not. */
 function pathRegex(glob: string): string {
   const body = glob.replace(/\*\*\/?|[\\^$.*+?()[\]{}|]/g, (sign) => {
     if (sign.startsWith('**')) return '.*'
@@ -346,7 +346,7 @@ const eventFields = [
 ].join('\n')
 
 function eventsSource(part: Part, context: Context, namespaces: readonly string[]): SourcePart {
-  const steps: Step[] = [{ type: 'remap', text: eventFields, comments: ['The record as the collector has it.'] }]
+  const steps: Step[] = [{ type: 'remap', text: eventFields, comments: ['The record in the form of the collector.'] }]
   return {
     component: {
       type: 'orchestrator_events',
@@ -360,7 +360,7 @@ const events: Mapping<readonly SourcePart[]> = {
   name: 'k8sevents',
   becomes: '`orchestrator_events`',
   options: { namespaces: '`namespaces`' },
-  itself: { auth_type: account, k8s_leader_elector: 'one replica at a time runs the source' },
+  itself: { auth_type: account, k8s_leader_elector: 'only one replica at a time runs the source' },
   build: (part, context) => [eventsSource(part, context, part.list('namespaces'))],
 }
 
@@ -368,17 +368,17 @@ const objects: Mapping<readonly SourcePart[]> = {
   name: 'k8sobjects',
   becomes: '`orchestrator_events`, for events',
   options: { objects: '`namespaces` of events; a gap for other objects' },
-  itself: { auth_type: account, k8s_leader_elector: 'one replica at a time runs the source', error_mode: account },
+  itself: { auth_type: account, k8s_leader_elector: 'only one replica at a time runs the source', error_mode: account },
   build: (part, context) => {
     const all = part.tables('objects')
     for (const [index, object] of all.entries()) {
       const isHere = object['name'] === 'events'
       const refusal = {
         reason: isHere
-          ? 'the body was the whole object, and is the text of the event'
-          : 'there is no source of objects other than Events',
+          ? 'the body was the whole object; it is now the text of the event'
+          : 'there is no source for objects other than Events',
         nearest: isHere
-          ? 'Read its facts from `.attributes` and `.resource.attributes`.'
+          ? 'Read the other values from `.attributes` and `.resource.attributes`.'
           : 'Use `kubectl get --watch` where you need them.',
         isHere,
       }
@@ -394,14 +394,14 @@ export const receivers: readonly Mapping<readonly SourcePart[]>[] = [filelog, ev
 
 const listening =
   'Let the senders write to a file that `file` reads, or to a queue that `amqp` or `cloud_queue` reads; programs in pods write to standard output.'
-const scraper = 'Let Prometheus or an agent of your metrics collect them; Penstock collects logs.'
-const host = 'Let the program write to a file that a source `file` reads.'
+const scraper = 'Collect them with Prometheus or another metrics agent; Penstock collects logs.'
+const host = 'Let the program write to a file that a `file` source reads.'
 
 export const refusedReceivers: readonly Refusal[] = [
   none(
     'apache',
     'metrics have other names here',
-    'Use the source `webserver_metrics` with a sink of metrics, and change dashboards.',
+    'Use the source `webserver_metrics` with a metrics sink, and adapt your dashboards.',
   ),
   none(
     'otlp',
@@ -428,22 +428,18 @@ export const refusedReceivers: readonly Refusal[] = [
   ),
   ...each(
     ['jaeger', 'zipkin', 'opencensus', 'skywalking', 'otelarrow'],
-    'traces are not collected',
+    'Penstock does not collect traces',
     'Keep the collector for traces.',
   ),
-  none('journald', 'there is no source of the journal', host),
-  none('windowseventlog', 'nodes with Windows are not supported', 'Keep the collector on these nodes.'),
+  none('journald', 'there is no source that reads the journal', host),
+  none('windowseventlog', 'there is no agent for Windows nodes', 'Keep the collector on these nodes.'),
   ...each(
     ['kafka', 'pulsar', 'azureeventhub', 'googlecloudpubsub', 'solace'],
     'there is no source for this queue',
     'Use a queue with a source: `amqp`, or `cloud_queue`.',
   ),
-  none('awss3', 'no source reads objects from a store', 'Send the logs to `cloud_queue` directly.'),
-  none(
-    'awscloudwatch',
-    'Penstock does not collect logs of this origin',
-    'Let a subscription write them to `cloud_queue`.',
-  ),
+  none('awss3', 'no source reads from object stores', 'Send the logs to `cloud_queue` directly.'),
+  none('awscloudwatch', 'Penstock has no source for these logs', 'Let a subscription write them to `cloud_queue`.'),
   ...each(
     [
       'prometheus',
@@ -474,7 +470,7 @@ export const refusedReceivers: readonly Refusal[] = [
       'awscontainerinsights',
       'receiver_creator',
     ],
-    'Penstock does not collect metrics of this origin',
+    'Penstock has no source for these metrics',
     scraper,
   ),
 ]

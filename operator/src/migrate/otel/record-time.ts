@@ -7,17 +7,17 @@ import { severities, severityNumber } from './record.ts'
 import { goLayout, strptimeLayout, valueLiteral } from './text.ts'
 
 export const timeOptions = {
-  parse_from: 'the field of the time',
+  parse_from: 'the field for the time',
   layout: 'the format of `parse_timestamp`',
-  layout_type: 'how the layout is written: `strptime`, `gotime` or `epoch`',
+  layout_type: 'the syntax of the layout: `strptime`, `gotime` or `epoch`',
   location: '`timezone` of `parse_timestamp`',
 } as const
 
 export const severityOptions = {
-  parse_from: 'the field of the severity',
-  preset: 'whether names such as `info` and `warning` are known',
-  mapping: 'texts and ranges of each severity',
-  overwrite_text: 'whether `.severity_text` is the name of the severity',
+  parse_from: 'the field with the severity',
+  preset: 'whether to recognize names such as `info` and `warning`',
+  mapping: 'texts and ranges for each severity',
+  overwrite_text: 'whether to set `.severity_text` to the name of the severity',
 } as const
 
 const units: Readonly<Record<string, string>> = {
@@ -27,7 +27,7 @@ const units: Readonly<Record<string, string>> = {
   ns: 'nanoseconds',
 }
 
-/** Statements that set the time; none, with a gap, if the block cannot be converted. */
+/** Statements that set the time. Reports a gap and returns none if the block cannot be converted. */
 export function timeLines(part: Part, context: Context): string[] {
   const from = fieldOf(part.text('parse_from') ?? '')
   const layout = part.text('layout') ?? ''
@@ -36,7 +36,7 @@ export function timeLines(part: Part, context: Context): string[] {
     context.gap(
       part.place(),
       `${part.id}: timestamp`,
-      'the block names no field or no layout',
+      'the block lacks a field or a layout',
       'Set `.timestamp` in a remap transform.',
     )
     return []
@@ -49,7 +49,7 @@ export function timeLines(part: Part, context: Context): string[] {
       context.gap(
         part.place(['layout']),
         `${part.id}: layout ${layout}`,
-        'the unit is not known',
+        'the unit is unknown',
         'Use `from_unix_timestamp` in a remap transform.',
       )
       return []
@@ -77,7 +77,7 @@ export function timeLines(part: Part, context: Context): string[] {
   ]
 }
 
-/** Tests of `level`, a text in small letters, and `code`, its number or -1, for one value of a mapping. */
+/** Tests for one value of a mapping. `level` is the text in lower case, and `code` its number or -1. */
 function testsOf(value: unknown): string[] {
   const range = (min: number, max: number) => [`(code >= ${Math.min(min, max)} && code <= ${Math.max(min, max)})`]
   if (Array.isArray(value)) return value.flatMap(testsOf)
@@ -99,7 +99,7 @@ export function severityLines(part: Part, context: Context): string[] {
     context.gap(
       part.place(),
       `${part.id}: severity`,
-      'the block names no field',
+      'the block lacks a field',
       'Set `.severity_text` and `.severity_number` in a remap transform.',
     )
     return []
@@ -129,7 +129,7 @@ export function severityLines(part: Part, context: Context): string[] {
       context.gap(
         part.place(['mapping', name]),
         `${part.id}: severity ${name}`,
-        'the severity or its values are not known',
+        'the severity or its values are unknown',
         'Set `.severity_number` in a remap transform.',
       )
       continue

@@ -1,4 +1,4 @@
-// A log record of the collector as an event. This is the one place that says where its parts are:
+// A log record of the collector as an event. This file defines the locations of its parts:
 //
 //   body                                   .message
 //   attributes["a.b"]                      .attributes."a.b"
@@ -10,26 +10,26 @@
 //   trace_id, span_id, flags               .trace_id and .span_id as hexadecimal text, .flags
 //   event_name                             .event_name
 //
-// An absent part is an absent field. Facts about the pod wait below `%orchestrator` until the processor k8sattributes takes them.
+// A missing part is a missing field. `%orchestrator` keeps the pod metadata for the processor `k8sattributes`.
 
 import { fieldLiteral } from '@penstock/agent/config'
 
-/** A step below a field: the name of a member or the position in a list. */
+/** A step below a field: the name of a member or the index of an item. */
 export type Key = string | number
 
-/** The program's text for a place in the event. */
+/** The program text for a location in the event. */
 export function fieldAt(path: readonly Key[]): string {
   return path.map((key) => (typeof key === 'number' ? `[${key}]` : fieldLiteral([key]))).join('')
 }
 
-/** The part of a record that a name stands for at the beginning of a path. */
+/** The part of a record for the first name of a path. */
 export const roots: Readonly<Record<string, readonly string[]>> = {
   body: ['message'],
   attributes: ['attributes'],
   resource: ['resource', 'attributes'],
 }
 
-/** Where the severities begin: their numbers are these and the three that follow. */
+/** The first number of each severity, which has four numbers. */
 export const severities: Readonly<Record<string, number>> = {
   trace: 1,
   debug: 5,

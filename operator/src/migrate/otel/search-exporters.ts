@@ -1,4 +1,4 @@
-// The exporters of search engines as sinks, with the documents that they write.
+// Converts exporters for search engines to sinks, with programs that build the documents.
 
 import type { Step } from '../draft.ts'
 import {
@@ -14,10 +14,10 @@ import type { Context, Mapping, Part, SinkPart } from './mapping.ts'
 
 const searchItself = {
   ...httpItself,
-  num_workers: 'requests run beside each other as `request.concurrency` says',
-  flush: 'the sink makes batches by itself',
-  discover: 'the sink uses the addresses that it is given',
-  telemetry: 'the agent logs requests that fail',
+  num_workers: '`request.concurrency` limits concurrent requests',
+  flush: 'the sink builds its own batches',
+  discover: 'the sink uses only the configured addresses',
+  telemetry: 'the agent logs failed requests',
   user: '`auth`',
   password: '`auth`',
 } as const
@@ -29,13 +29,13 @@ function documentSteps(part: Part, context: Context, byDefault: string): readonl
     context.gap(
       part.place(['mapping', 'mode']),
       `${part.id}: mapping.mode ${mode}`,
-      'fields are not given the names of this mode',
-      `The documents are those of \`${byDefault}\`; rename their fields in the remap transform before the sink.`,
+      'the sink does not use the field names of this mode',
+      `It sends documents in the mode \`${byDefault}\`; rename fields in the remap transform before the sink.`,
     )
   }
   return form(
     [...(lines ?? documentForms[byDefault] ?? []), withoutEmpty].join('\n'),
-    `The document as the exporter writes it with mapping mode \`${lines === undefined ? byDefault : mode}\`.`,
+    `The document in the form of the exporter with mapping mode \`${lines === undefined ? byDefault : mode}\`.`,
   )
 }
 
@@ -54,7 +54,7 @@ const searchOptions = {
   logs_index: '`bulk.index`',
   index: '`bulk.index`',
   pipeline: '`pipeline`',
-  'mapping.mode': 'the form of documents: `otel`, `none`, `raw` or `bodymap`',
+  'mapping.mode': 'the structure of documents: `otel`, `none`, `raw` or `bodymap`',
   'logstash_format.enabled': 'the date in `bulk.index`',
   'logstash_format.prefix_separator': '`bulk.index`',
   'logstash_format.date_format': '`bulk.index`',
@@ -70,13 +70,13 @@ export const elasticsearch: Mapping<SinkPart> = {
   itself: Object.fromEntries(
     Object.entries({
       ...searchItself,
-      logs_dynamic_index: 'the index is the data stream `logs-generic.otel-default`, or the one that is named',
-      logs_dynamic_id: 'the destination makes the ids',
-      metrics_index: 'the sink takes logs alone',
-      traces_index: 'traces are not collected',
+      logs_dynamic_index: 'the sink uses the data stream `logs-generic.otel-default`, or the configured index',
+      logs_dynamic_id: 'the destination assigns ids',
+      metrics_index: 'the sink accepts only logs',
+      traces_index: 'Penstock does not collect traces',
       'retry.initial_interval': 'as `request`',
       'retry.max_interval': 'as `request`',
-      'retry.retry_on_status': 'the sink knows which answers may pass',
+      'retry.retry_on_status': 'the sink decides which responses to retry',
     }).filter(([name]) => name !== 'user' && name !== 'password'),
   ),
   build: (part, context) => {
@@ -124,7 +124,7 @@ export const opensearch: Mapping<SinkPart> = {
     ),
     logs_index: '`bulk.index`',
     bulk_action: '`bulk.action`',
-    'mapping.mode': 'the form of documents: `ss4o` or `bodymap`',
+    'mapping.mode': 'the structure of documents: `ss4o` or `bodymap`',
     dataset: '`bulk.index`',
     namespace: '`bulk.index`',
   },

@@ -1,4 +1,4 @@
-// Every function of OTTL on every kind of argument, after statements that change what is known of fields: the program is always valid.
+// All OTTL functions with all kinds of arguments, after statements that change the known kinds of fields: programs are always valid.
 
 import { compileProgram } from '@penstock/agent/config'
 import { expect, test } from 'vitest'
@@ -11,7 +11,7 @@ import { converters } from './ottl/converters.ts'
 import { editors } from './ottl/editors.ts'
 import { Unconvertible } from './ottl/syntax.ts'
 
-/** Reasons of programs that the language refuses. */
+/** The reasons of invalid programs. */
 function refusals(statements: readonly string[]): string[] {
   const draft = new Draft()
   const config = {
@@ -26,7 +26,7 @@ function refusals(statements: readonly string[]): string[] {
     .map(({ reason }) => `${statements.join('; ')}: ${reason}`)
 }
 
-/** Places by what they hold: of records, and of what statements keep. */
+/** Locations by content, in records and in the cache of statements. */
 const places = [
   'body',
   'attributes["a"]',
@@ -38,7 +38,7 @@ const places = [
 ]
 const values = [...places, '"text"', '5', '1.5', 'true', 'nil', '["x", 1]', '{"k": 1}', 'time', 'severity_number']
 
-/** Arguments that must stand in the statement, by their parameters. */
+/** Arguments that must be literals, by parameter. */
 const constants: Readonly<Record<string, string>> = {
   key: '"k"',
   keys: '["k", "l"]',
@@ -63,10 +63,10 @@ const constants: Readonly<Record<string, string>> = {
   length: '2',
   namedCapturesOnly: 'true',
 }
-/** Parameters of few statements that make a call longer than most are. */
+/** Optional parameters of a few functions. */
 const seldom = ['function', 'replacement_format', 'depth', 'headerDelimiter', 'location', 'locale', 'nanoseconds']
 
-/** A call with `value` for each argument that need not be a constant. */
+/** A call with `value` for each argument that need not be a literal. */
 function callOf(name: string, parameters: readonly string[], value: string, target?: string): string {
   const own = parameters.filter((parameter) => !seldom.includes(parameter))
   const texts = own.map((parameter) => {
@@ -77,7 +77,7 @@ function callOf(name: string, parameters: readonly string[], value: string, targ
   return `${name}(${texts.join(', ')})`
 }
 
-/** Statements that leave each place with another kind than it had. */
+/** Statements that change the kind of each location. */
 const before: Readonly<Record<string, readonly string[]>> = {
   'nothing before': [],
   'objects before': [
@@ -96,7 +96,7 @@ const before: Readonly<Record<string, readonly string[]>> = {
   'what goes before': ['delete_key(cache, "a")', 'delete_key(attributes, "a")', 'set(cache, {"a": 1})'],
 }
 
-test.each(['nothing before', 'texts before'])('converters give valid programs for all arguments: %s', (name) => {
+test.each(['nothing before', 'texts before'])('converters give valid programs with all arguments: %s', (name) => {
   const found = Object.entries(converters).flatMap(([converter, { parameters }]) =>
     values.flatMap((value) => {
       const call = callOf(converter, parameters, value)
@@ -113,7 +113,7 @@ test.each(['nothing before', 'texts before'])('converters give valid programs fo
   expect(found).toEqual([])
 })
 
-test.each(Object.keys(before))('editors give valid programs for all places and values: %s', (name) => {
+test.each(Object.keys(before))('editors give valid programs with all locations and values: %s', (name) => {
   const found = Object.entries(editors).flatMap(([editor, { parameters }]) =>
     places.flatMap((target) =>
       [...new Set(values.map((value) => callOf(editor, parameters, value, target)))].flatMap((call) =>
@@ -143,7 +143,7 @@ const operands = [
   ],
 ]
 
-test.each(operators)('values of all types on both sides of %s make a program that is valid', (operator) => {
+test.each(operators)('values of all types on both sides of %s give a valid program', (operator) => {
   const statements = operands.flatMap((left) =>
     operands.flatMap((right) => [
       `set(attributes["out"], 1) where ${left} ${operator} ${right}`,
@@ -167,7 +167,7 @@ test.each(operators)('values of all types on both sides of %s make a program tha
 const literals = ['a', 'b', 'B', '', 1, 2, 1.5, 2.0000001, -3, undefined] as const
 const written = (value: (typeof literals)[number]) => (value === undefined ? 'nil' : JSON.stringify(value))
 
-/** The collector's result of a comparison: values of different types are different, and have no order. */
+/** The collector's result of a comparison: values of different types are not equal, and cannot be ordered. */
 function compared(operator: string, left: unknown, right: unknown): boolean {
   if (typeof left !== typeof right) return operator === '!='
   const isLess = left !== undefined && String(left) !== String(right) && (left as number) < (right as number)
@@ -178,7 +178,7 @@ function compared(operator: string, left: unknown, right: unknown): boolean {
   return isLess === operator.startsWith('<')
 }
 
-test.each(operators)('%s gives what the collector gives for texts, numbers and nil', async (operator) => {
+test.each(operators)("%s has the collector's result for texts, numbers and nil", async (operator) => {
   const pairs = literals.flatMap((left) => literals.map((right) => ({ left, right })))
   const statements = pairs.flatMap(({ left, right }, index) => [
     `set(attributes["l"], ${written(left)})`,

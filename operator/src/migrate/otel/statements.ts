@@ -1,4 +1,4 @@
-// The processors `transform` and `filter`: statements and conditions of OTTL, and the older lists of `include` and `exclude`.
+// The processors `transform` and `filter`: OTTL statements and conditions, and the older lists `include` and `exclude`.
 
 import { isTable, listOf } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
@@ -12,7 +12,7 @@ import { matchesNothing, regexLiteral, valueLiteral } from './text.ts'
 
 type Steps = readonly Step[]
 
-/** Calls for each text; what cannot be converted is a gap at its place. */
+/** Runs a function for each text. A text that cannot be converted becomes a gap at its line. */
 function convertEach(
   part: Part,
   path: readonly (string | number)[],
@@ -30,7 +30,7 @@ function convertEach(
       context.gap(
         part.place([...path, index]),
         `${part.id}: ${short}`,
-        `the statement is not converted: ${error.message}`,
+        `the statement has no counterpart: ${error.message}`,
         error.nearest,
       )
       return [`GAP: ${text}`]
@@ -45,7 +45,7 @@ const contexts: Readonly<Record<string, ContextName>> = {
   instrumentation_scope: 'scope',
 }
 
-/** A list of statements as a program. */
+/** Converts a list of statements to a program. */
 function group(
   part: Part,
   path: readonly (string | number)[],
@@ -56,7 +56,7 @@ function group(
 ): Step[] {
   const known = contexts[name]
   if (known === undefined) {
-    context.gap(part.place(path), `${part.id}: context ${name}`, 'the context is none of log records', 'Leave it out.')
+    context.gap(part.place(path), `${part.id}: context ${name}`, 'the context is not for log records', 'Remove it.')
     return []
   }
   const program = new Program(known)
@@ -84,11 +84,11 @@ export const transform: Mapping<Steps> = {
   becomes: 'a remap transform; see [Functions of OTTL](#functions-of-ottl)',
   options: { log_statements: 'statements' },
   itself: {
-    error_mode: 'a statement that fails changes nothing',
-    trace_statements: 'traces are not collected',
-    metric_statements: 'the pipeline has logs alone',
-    profile_statements: 'profiles are not collected',
-    flatten_data: 'every record has its own resource',
+    error_mode: 'a failing statement changes nothing',
+    trace_statements: 'Penstock does not collect traces',
+    metric_statements: 'the pipeline has only logs',
+    profile_statements: 'Penstock does not collect profiles',
+    flatten_data: 'each record has its own resource',
   },
   build: (part, context) => {
     const entries = listOf(part.get('log_statements'))
@@ -112,7 +112,7 @@ export const transform: Mapping<Steps> = {
   },
 }
 
-/** A condition that discards records if one of the texts holds. */
+/** A condition that discards records for which one of the texts is true. */
 function anyOf(
   part: Part,
   path: readonly (string | number)[],
@@ -133,26 +133,26 @@ function anyOf(
   return [...lines.text(), tests.length === 1 ? tests[0] : `(${tests.join(' || ')})`].join('\n')
 }
 
-/** The last line of a condition, turned round. */
+/** Negates the last line of a condition. */
 const denied = (condition: string) => condition.replace(/([^\n]*)$/, '!$1')
 
 export const filter: Mapping<Steps> = {
   name: 'filter',
   becomes: 'a filter transform',
   options: {
-    'logs.log_record': 'records for which a condition holds go',
-    'logs.include': 'records that match stay',
-    'logs.exclude': 'records that match go',
-    log_conditions: 'records for which a condition holds go',
+    'logs.log_record': 'drops records for which a condition is true',
+    'logs.include': 'keeps records that match',
+    'logs.exclude': 'drops records that match',
+    log_conditions: 'drops records for which a condition is true',
   },
   itself: {
-    error_mode: 'a condition that fails is false',
-    metrics: 'the pipeline has logs alone',
-    traces: 'traces are not collected',
-    spans: 'traces are not collected',
-    profiles: 'profiles are not collected',
-    metric_conditions: 'the pipeline has logs alone',
-    trace_conditions: 'traces are not collected',
+    error_mode: 'a failing condition is false',
+    metrics: 'the pipeline has only logs',
+    traces: 'Penstock does not collect traces',
+    spans: 'Penstock does not collect traces',
+    profiles: 'Penstock does not collect profiles',
+    metric_conditions: 'the pipeline has only logs',
+    trace_conditions: 'Penstock does not collect traces',
   },
   build: (part, context) => {
     const steps: Step[] = []
@@ -196,12 +196,12 @@ const matchOptions = {
   'regexp.cacheenabled': '',
 }
 
-/** The older lists, which the processors `attributes` and `resource` have, too: all kinds that are given must match, of each one entry. */
+/** The older lists, which `attributes` and `resource` also have. For each kind of criterion that is set, one entry must match. */
 export function matching(part: Part, name: string, context: Context): string | undefined {
   context.reportOptions(part, {
     name,
     options: matchOptions,
-    itself: { regexp: 'patterns are compiled once', libraries: 'a record has one scope' },
+    itself: { regexp: 'patterns need no cache', libraries: 'a record has one scope' },
   })
   const isRegex = part.text('match_type') === 'regexp'
   const equals = (field: string, value: unknown) => {
@@ -242,8 +242,8 @@ export function matching(part: Part, name: string, context: Context): string | u
       context.gap(
         part.place(['expressions', index]),
         `${part.id}: ${text}`,
-        `the expression is not converted: ${error.message}`,
-        'Write a filter transform.',
+        `the expression has no counterpart: ${error.message}`,
+        'Add a filter transform.',
       )
     }
   }

@@ -1,14 +1,14 @@
-// Pieces of programs for values of the collector: regular expressions in Go's dialect, literals, layouts of times.
+// Parts of programs for values of the collector: regular expressions in Go's dialect, literals, time layouts.
 
 import { textLiteral } from '@penstock/agent/config'
 
-/** Go's classes of letters match ASCII only; the language's match all of Unicode. */
+/** Go's character classes match only ASCII; those of remap match Unicode. */
 const classes: Readonly<Record<string, string>> = { d: '0-9', w: '0-9A-Za-z_', s: '\\t\\n\\f\\r ' }
 
-/** Parts of an expression, at any place: quoted text, escapes, repetitions, braces, and the ends of classes. */
+/** Parts of an expression: quoted text, escapes, repetitions, braces, and the ends of classes. */
 const regexPart = /\\Q([\s\S]*?)(?:\\E|$)|\\([pPx])(\{[^}]*\})|\\([\s\S])|(\{\d+(?:,\d*)?\})|([[\]{}'])/g
 
-/** A regular expression of Go as a literal. */
+/** A Go regular expression as a remap literal. */
 export function regexLiteral(pattern: string): string {
   let isInClass = false
   const out = pattern.replace(
@@ -22,7 +22,7 @@ export function regexLiteral(pattern: string): string {
       if (sign === "'") return '\\x27'
       if (sign === '[' && !isInClass) isInClass = true
       else if (sign === ']') isInClass = false
-      // Go takes a brace that is no repetition as text.
+      // Go reads a brace that does not begin a repetition as text.
       else if (!isInClass) return `\\${sign}`
       return whole
     },
@@ -38,7 +38,7 @@ function escapeOf(escaped: string, isInClass: boolean): string {
   return opposite === undefined || isInClass ? `\\${escaped}` : `[^${opposite}]`
 }
 
-/** A value of YAML as the language writes it. */
+/** A YAML value as a remap literal. */
 export function valueLiteral(value: unknown): string {
   if (typeof value === 'string') return textLiteral(value)
   if (typeof value === 'number' && !Number.isInteger(value)) return decimal(value)
@@ -50,7 +50,7 @@ export function valueLiteral(value: unknown): string {
   return value === undefined ? 'null' : String(value)
 }
 
-/** A float; the language has no exponents in short form. */
+/** A float literal, which cannot have an exponent. */
 export function decimal(value: number): string {
   const text = String(value)
   if (/e/i.test(text)) return value.toFixed(Math.abs(value) < 1 ? 18 : 1)
@@ -61,7 +61,7 @@ export function indent(text: string): string {
   return text.replace(/^(?=.)/gm, '  ')
 }
 
-/** Directives of layouts that have another name here. */
+/** Layout directives with a different name in remap. */
 const directives: Readonly<Record<string, string>> = {
   o: '%_m',
   q: '%-m',
@@ -78,7 +78,7 @@ const directives: Readonly<Record<string, string>> = {
   s: '%9f',
 }
 
-/** A layout with directives such as `%Y` in the form that `parse_timestamp` reads. */
+/** Converts a layout with directives such as `%Y` to a format of `parse_timestamp`. */
 export function strptimeLayout(layout: string): string {
   const out = layout
     .replace(/[.]%[Lfs]/g, '%.f')
@@ -86,12 +86,12 @@ export function strptimeLayout(layout: string): string {
   return withFraction(out.replaceAll('%.6f', '%.f'))
 }
 
-/** Go reads a fraction of seconds even where the layout has none. */
+/** Go accepts fractional seconds even if the layout has none. */
 function withFraction(layout: string): string {
   return layout.replace(/%S(?!%\.|[,.]%\d?f|,%)/g, '%S%.f')
 }
 
-/** The text of Go's layouts for each part of a date, the longest first. */
+/** Elements of Go's layouts; longer ones first. */
 const goParts: readonly (readonly [RegExp, string])[] = [
   [/^[.][09]+/, '%.f'],
   [/^,[09]{3}/, ',%3f'],
@@ -127,7 +127,7 @@ const goParts: readonly (readonly [RegExp, string])[] = [
   [/^%/, '%%'],
 ]
 
-/** A layout of Go, which shows a certain moment, in the form that `parse_timestamp` reads. */
+/** Converts a Go layout, which is an example time, to a format of `parse_timestamp`. */
 export function goLayout(layout: string): string {
   let out = ''
   let rest = layout
@@ -139,7 +139,7 @@ export function goLayout(layout: string): string {
   }
   return withFraction(out)
 }
-/** Whether an expression matches the empty text: an absent value is not one that is empty. */
+/** Whether an expression matches the empty text. A missing value differs from an empty one. */
 export function matchesNothing(pattern: string): boolean {
   try {
     return new RegExp(pattern.replace(/^\(\?[imsU]+\)/, '').replaceAll('(?P<', '(?<'), 'u').test('')

@@ -1,4 +1,4 @@
-// Reads the tokens of an expression one after another, for the parsers of the collector's two languages.
+// A cursor over the tokens of an expression, for the parsers of the collector's two languages.
 
 export interface Token {
   readonly kind: 'name' | 'number' | 'bytes' | 'text' | 'sign' | 'end'
@@ -8,12 +8,12 @@ export interface Token {
 export class TokenReader {
   readonly #tokens: readonly Token[]
   readonly #error: (reason: string) => Error
-  /** Place of the next token: set it to go back. */
+  /** Index of the next token. Set it to go back. */
   at = 0
 
   /**
-   * @param tokens of which the last one is of kind `end`
-   * @param error of a token that cannot stand where it does
+   * @param tokens the last one must have the kind `end`
+   * @param error creates the error for an unexpected token
    */
   constructor(tokens: readonly Token[], error: (reason: string) => Error) {
     this.#tokens = tokens
@@ -24,25 +24,25 @@ export class TokenReader {
     return this.#tokens[this.at] as Token
   }
 
-  /** The one behind the next. */
+  /** The token after the next one. */
   get following(): Token | undefined {
     return this.#tokens[this.at + 1]
   }
 
-  /** The next token, and goes on behind it; the end stays the end. */
+  /** Returns the next token and advances, but not beyond the end. */
   take(): Token {
     const token = this.next
     if (token.kind !== 'end') this.at++
     return token
   }
 
-  /** Whether the next token is a sign or word of the language. */
+  /** Whether the next token is this operator or keyword. */
   is(text: string): boolean {
     const { kind, text: found } = this.next
     return (kind === 'sign' || kind === 'name') && found === text
   }
 
-  /** The same, and takes it then. */
+  /** The same, and consumes the token if so. */
   accept(text: string): boolean {
     const isNext = this.is(text)
     if (isNext) this.at++
@@ -53,13 +53,13 @@ export class TokenReader {
     if (!this.accept(text)) this.refuse(this.next)
   }
 
-  /** Returns what was read of the whole text. */
+  /** Returns the parsed result if the whole text has been read. */
   end<Result>(result: Result): Result {
     if (this.next.kind !== 'end') this.refuse(this.next)
     return result
   }
 
   refuse({ kind, text }: Token): never {
-    throw this.#error(kind === 'end' ? 'it ends too early' : `\`${text}\` cannot stand where it does`)
+    throw this.#error(kind === 'end' ? 'it ends unexpectedly' : `\`${text}\` is unexpected`)
   }
 }

@@ -1,4 +1,4 @@
-// The connections, and the counterparts of exporters.
+// Connections between components, and the counterparts of exporters.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -65,7 +65,7 @@ const otlpAssert =
 
 const sinks: readonly SinkCase[] = [
   {
-    name: 'otlphttp at Loki, with a tenant and credentials of an extension',
+    name: 'otlphttp to Loki, with a tenant and credentials of an extension',
     config: one(
       'otlphttp/loki',
       {
@@ -104,7 +104,7 @@ const sinks: readonly SinkCase[] = [
     assert: otlpAssert,
   },
   {
-    name: 'otlphttp at VictoriaLogs',
+    name: 'otlphttp to VictoriaLogs',
     config: one('otlphttp', {
       logs_endpoint: 'http://vl:9428/insert/opentelemetry/v1/logs',
       compression: 'none',
@@ -174,7 +174,7 @@ const sinks: readonly SinkCase[] = [
       '.body == {"text": "hello"} && .attributes.http.status == 200 && .resource.attributes."service.name" == "web" && .severity_text == "WARN" && ."@timestamp" == "2026-01-01T00:00:00Z" && !exists(.trace_id)',
   },
   {
-    name: 'elasticsearch with the mapping none, by day',
+    name: 'elasticsearch with the mapping none and a daily index',
     config: one('elasticsearch', {
       endpoint: 'http://es:9200',
       mapping: { mode: 'none' },
@@ -336,9 +336,9 @@ test.each([
   })
 })
 
-test('otlp is a gap, as the sink sends by HTTP in place of gRPC', () => {
+test('otlp is a gap, because the sink sends over HTTP instead of gRPC', () => {
   const { document, spec, gaps } = convert(one('otlp', { endpoint: 'gateway:4317', tls: { insecure: true } }))
-  expect(gaps).toEqual([expect.objectContaining({ subject: 'otlp', reason: 'the sink does not speak gRPC' })])
+  expect(gaps).toEqual([expect.objectContaining({ subject: 'otlp', reason: 'the sink does not support gRPC' })])
   expect(spec.sinks[0].config.uri).toBe('http://gateway:4318/v1/logs')
   expect(problems(String(document))).toEqual([])
 })
@@ -346,7 +346,7 @@ test('otlp is a gap, as the sink sends by HTTP in place of gRPC', () => {
 test.each([
   ['0af7651916cd43dd8448eb211c80319c', 'exists'],
   ['0af76519-16cd-43dd-8448-eb211c80319c', '!exists'],
-])('an id of a trace goes out only if it is one: %s', (id, exists) => {
+])('only a valid trace id is sent: %s', (id, exists) => {
   const { document, spec } = convert(one('otlphttp', { endpoint: 'http://o' }))
   document.setIn(
     ['spec', 'tests'],
@@ -376,7 +376,7 @@ test('paths of pods and of other files in one receiver become two sources', () =
   expect(problems(String(document))).toEqual([])
 })
 
-test('pipelines share sources and sinks, and each has its processors', () => {
+test('pipelines share sources and sinks, but not processors', () => {
   const { document, spec, gaps } = convert({
     receivers: { filelog, 'filelog/b': { ...filelog, include: ['/srv/b.log'] } },
     processors: { batch: {}, 'attributes/a': { actions: [{ key: 'a', action: 'insert', value: 1 }] } },
@@ -491,7 +491,7 @@ test.each([
   },
 )
 
-test('pipelines of traces and metrics are gaps, and a configuration without logs still gives a Pipeline', () => {
+test('pipelines of traces and metrics are gaps, and a configuration without logs still becomes a Pipeline', () => {
   const { document, gaps, spec } = convert({
     receivers: { otlp: {} },
     exporters: { debug: null },

@@ -1,10 +1,10 @@
-// Values of the Promtail chart: its file and jobs are templates. The conversion fills in the variables of the chart itself.
+// Values of the Promtail chart, whose file and jobs are templates. The conversion replaces the chart's own variables.
 
 import type { Gap } from '../draft.ts'
 import { below, flagOf, isList, isMap, itemsOf, type Place, type Tree, textOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
 
-/** The job and the rules of the chart, where the values do not bring their own. */
+/** The default job and rules of the chart. */
 const defaultJob = `
 - job_name: kubernetes-pods
   pipeline_stages: "@pipelineStages"
@@ -59,11 +59,11 @@ export function isChartConfig(tree: Tree | undefined): boolean {
   )
 }
 
-/** The configuration that the chart would make of its values. */
+/** The configuration that the chart would generate from its values. */
 export function chartConfig(config: Tree, gaps: Gap[]): Tree {
   const place: Place = { file: config.file, line: config.line }
   const snippets = below(config, 'snippets')
-  /** Texts of the chart itself have the place of the values. */
+  /** Texts of the chart itself get the line of the values. */
   const own = (text: string): Tree =>
     relocated(treesOf({ file: place.file, text }, gaps)[0] ?? { ...place, value: [] }, place)
   const pieces: Readonly<Record<string, Tree>> = {
@@ -101,7 +101,7 @@ function relocated(tree: Tree, place: Place): Tree {
   return { ...place, value }
 }
 
-/** Puts pieces in the place of their names. */
+/** Replaces names of snippets with their content. */
 function filled(tree: Tree, pieces: Readonly<Record<string, Tree>>): Tree {
   const pieceOf = (item: Tree): Tree | undefined => {
     const name = textOf(item)
@@ -123,7 +123,7 @@ function filled(tree: Tree, pieces: Readonly<Record<string, Tree>>): Tree {
   return tree
 }
 
-/** Values that the chart renders as templates, such as addresses, without actions; each is a gap. */
+/** Removes template actions from values that the chart renders, such as addresses; each action becomes a gap. */
 function withoutActions(tree: Tree, gaps: Gap[]): Tree {
   if (isList(tree)) return { ...tree, value: tree.value.map((item) => withoutActions(item, gaps)) }
   if (isMap(tree))
@@ -138,11 +138,11 @@ function withoutActions(tree: Tree, gaps: Gap[]): Tree {
 }
 
 const unfilled = {
-  reason: 'templates of the chart are not filled in',
-  nearest: 'Convert what `helm template` gives.',
+  reason: 'the templates of the chart have not been rendered',
+  nearest: 'Convert the output of `helm template`.',
 } as const
 
-/** The text without actions of templates; each that the chart does not have itself is a gap. */
+/** Removes template actions from a text; each action that does not come from the chart itself becomes a gap. */
 function withoutTemplates(text: string, tree: Tree, gaps: Gap[]): string {
   const known = text
     .replace(
@@ -162,7 +162,7 @@ function withoutTemplates(text: string, tree: Tree, gaps: Gap[]): string {
   return known
     .split('\n')
     .map((line, index) => {
-      // A template of a stage is in quotes of a template.
+      // The chart's template syntax quotes the template of a stage.
       const unescaped = line.replace(/\{\{\s*`([^`]*)`\s*\}\}/g, '$1').replace(/\{\{\s*"(\{\{|\}\})"\s*\}\}/g, '$1')
       const isWhole = /^\s*\{\{.*\}\}\s*$/.test(unescaped)
       const action = [...unescaped.matchAll(/\{\{.*?\}\}/g)].find(([text]) => isWhole || chartAction.test(text))?.[0]
@@ -178,5 +178,5 @@ function withoutTemplates(text: string, tree: Tree, gaps: Gap[]): string {
     .join('\n')
 }
 
-/** Actions of the chart; others are templates of stages. */
+/** Actions of chart templates. Other actions are templates of stages. */
 const chartAction = /\.(?:Values|Release|Chart|Capabilities)\b|\b(?:include|toYaml|nindent|tpl)\b/

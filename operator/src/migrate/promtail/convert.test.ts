@@ -23,7 +23,7 @@ interface Entry {
   readonly name: string
   readonly stages: string
   readonly line: string
-  /** Promtail's output: labels beside those of the file, and the line if it changes. Without it the line is dropped. */
+  /** Promtail's output: labels in addition to those of the file, and the line if it changes. If undefined, Promtail drops the line. */
   readonly labels?: Readonly<Record<string, string>>
   readonly pushed?: string
   readonly metadata?: Readonly<Record<string, string>>
@@ -39,7 +39,7 @@ const entries: readonly Entry[] = [
     line: '{"level":"warn","data":{"n":7.0,"z":"a"},"list":["x"],"flag":true}',
     labels: { level: 'warn', n: '7', deep: '{"n":7.0,"z":"a"}', first: 'x', flag: 'true' },
   },
-  { name: 'json: a line that is none stays', stages: `${json}- labels: { level: }`, line: 'plain', labels: {} },
+  { name: 'json: a line that is not JSON stays', stages: `${json}- labels: { level: }`, line: 'plain', labels: {} },
   { name: 'json: drop_malformed', stages: '- json: { expressions: { a: }, drop_malformed: true }', line: 'plain' },
   {
     name: 'json: of a value',
@@ -63,13 +63,13 @@ const entries: readonly Entry[] = [
     labels: { ip: '10.0.0.1', rest: 'PUT /a' },
   },
   {
-    name: 'regex: digits are those of ASCII',
+    name: 'regex: only ASCII digits match',
     stages: "- regex: { expression: '(?P<number>\\d+)' }\n- labels: { number: }",
     line: 'at ٣ or 4',
     labels: { number: '4' },
   },
   {
-    name: 'replace: groups, and what stands between them stays',
+    name: 'replace: groups, while the text between them stays',
     stages: "- replace: { expression: 'user=(\\S+) card=(\\d{4})', replace: '<{{ .Value | ToUpper }}>' }",
     line: 'user=ann card=1234 ok',
     labels: {},
@@ -109,19 +109,19 @@ const entries: readonly Entry[] = [
     labels: { made: 'NONE WARN' },
   },
   {
-    name: 'template: a value that is not there',
+    name: 'template: a missing value',
     stages: "- template: { source: made, template: 'x-{{ .missing }}-{{ .job }}' }\n- labels: { made: }",
     line: 'a',
     labels: { made: 'x-<no value>-app' },
   },
   {
-    name: 'template: a function of a value that is not there does nothing',
+    name: 'template: a function with a missing value does nothing',
     stages: "- template: { source: made, template: '{{ ToLower .missing }}x' }\n- labels: { made: }",
     line: 'a',
     labels: {},
   },
   {
-    name: 'template: the line, and what replaces in it',
+    name: 'template: the line, with replacements in it',
     stages: `- template: { source: out, template: '{{ Replace .Entry "a" "b" 1 }} {{ regexReplaceAllLiteral "(o+)" .Entry "$1" }}' }\n- output: { source: out }`,
     line: 'aa foo',
     labels: {},
@@ -134,7 +134,7 @@ const entries: readonly Entry[] = [
     labels: {},
   },
   {
-    name: 'match: labels and lines choose',
+    name: 'match: labels and lines select',
     stages: `- match:\n    selector: '{job="app"} |= "err" != "debug" |~ "e.+r"'\n    stages:\n      - static_labels: { hit: "yes" }`,
     line: 'an error',
     labels: { hit: 'yes' },
@@ -147,7 +147,7 @@ const entries: readonly Entry[] = [
   },
   { name: 'match: drop', stages: `- match: { selector: '{job!="web"} |~ "x$"', action: drop }`, line: 'an x' },
   {
-    name: 'match: in a match, with labels as values',
+    name: 'match: nested, with labels as values',
     stages: `- static_labels: { team: ops }\n- match:\n    selector: '{job="app"}'\n    stages:\n      - match:\n          selector: '{team="ops"}'\n          stages:\n            - template: { source: who, template: '{{ .team }}!' }\n            - labels: { who: }`,
     line: 'a',
     labels: { team: 'ops', who: 'ops!' },
@@ -187,7 +187,7 @@ const entries: readonly Entry[] = [
     time: '2025-07-01T08:00:00.250Z',
   },
   {
-    name: 'timestamp: a text that is no time leaves the time',
+    name: 'timestamp: a text that is not a time does not change the time',
     stages: `- regex: { expression: '^(?P<t>.*)' }\n- timestamp: { source: t, format: RFC3339 }`,
     line: 'never',
     labels: {},
@@ -200,7 +200,7 @@ const entries: readonly Entry[] = [
     line: '{"level":"info"}',
     labels: {},
   },
-  { name: 'drop: a value that is there', stages: `${json}- drop: { source: level }`, line: '{"level":null}' },
+  { name: 'drop: a value that exists', stages: `${json}- drop: { source: level }`, line: '{"level":null}' },
   {
     name: 'drop: several values',
     stages: `${json}- drop: { source: "level,n", separator: "-", expression: "^warn-7$" }`,
@@ -230,7 +230,7 @@ const entries: readonly Entry[] = [
     pushed: '{"job":"app","pod":"p","_entry":"say \\"hi\\""}',
   },
   {
-    name: 'tenant: of a value, of a label, of none',
+    name: 'tenant: from a value, from a label, from nothing',
     stages: `${json}- tenant: { source: level }\n- tenant: { label: nope }`,
     line: '{"level":"t1"}',
     labels: {},
@@ -331,13 +331,13 @@ const rules: { name: string; rules: string; labels?: Readonly<Record<string, str
     labels: { app: 'shop-web' },
   },
   {
-    name: 'the controller without its hash, and a label made of labels',
+    name: 'the controller without its hash, and a label built from labels',
     rules:
       '- { source_labels: [__meta_kubernetes_pod_controller_name], regex: "([0-9a-z-.]+?)(-[0-9a-f]{8,10})?", target_label: __tmp }\n- { source_labels: [__meta_kubernetes_namespace, __tmp], separator: /, target_label: job }',
     labels: { job: 'shop/web' },
   },
   {
-    name: 'an expression is for the whole value',
+    name: 'an expression must match the whole value',
     rules: `- { source_labels: [__meta_kubernetes_namespace], regex: sho, replacement: no, target_label: part }\n- { source_labels: [__meta_kubernetes_namespace], regex: "(s)(.*)", replacement: "$2-$\{1}", target_label: turned }`,
     labels: { turned: 'hop-s' },
   },
@@ -368,14 +368,14 @@ const rules: { name: string; rules: string; labels?: Readonly<Record<string, str
     rules: '- { action: uppercase, source_labels: [__meta_kubernetes_namespace], target_label: up }',
     labels: { up: 'SHOP' },
   },
-  // The last eight bytes of md5("shop"), 0x62c78d58e37e7ae9…, as Prometheus counts them.
+  // The last eight bytes of md5("shop"), 0x62c78d58e37e7ae9…, as Prometheus reads them.
   {
     name: 'hashmod',
     rules: '- { action: hashmod, source_labels: [__meta_kubernetes_namespace], modulus: 1000, target_label: shard }',
     labels: { shard: 'HASH' },
   },
   {
-    name: 'a target out of groups',
+    name: 'a target built from groups',
     rules:
       '- { source_labels: [__meta_kubernetes_namespace], regex: "(.+)", target_label: "ns_$1", replacement: here }',
     labels: { ns_shop: 'here' },
@@ -397,7 +397,7 @@ const rules: { name: string; rules: string; labels?: Readonly<Record<string, str
   },
 ]
 
-test.each(rules)('Promtail and the Pipeline give a pod the same labels: $name', async ({ rules: text, labels }) => {
+test.each(rules)('Promtail and the Pipeline set the same labels for a pod: $name', async ({ rules: text, labels }) => {
   const { document, resource, gaps } = convert(discovered(text))
   expect(gaps).toEqual([])
   const hash = createHash('md5').update('shop').digest()
@@ -435,7 +435,7 @@ test('rules that keep or drop pods by one label become selectors of a ClusterPip
   expect(await lint(String(inNamespace.document))).toEqual([])
 })
 
-test('a client becomes a sink with all that it says', async () => {
+test('a client becomes a sink with all of its options', async () => {
   const text = job('- cri: {}', '').replace(
     /clients:\n[^\n]*\n\n/,
     `clients:
@@ -500,7 +500,7 @@ test('a client becomes a sink with all that it says', async () => {
 test.each([
   ['a selector of labels', 'label: "app in (web"', 'extra_label_selector'],
   ['a selector of fields', 'field: "spec.hostIP=10.0.0.1"', 'extra_field_selector'],
-])('%s that the source would refuse is a gap with its place', async (_name, selector, option) => {
+])('%s that the source would reject is a gap with its line', async (_name, selector, option) => {
   const text = discovered('', `selectors: [{ role: pod, ${selector} }]`)
   const { document, resource, gaps } = convert(text)
   const place = text.split('\n').findIndex((found) => found.includes(selector)) + 1
@@ -509,7 +509,7 @@ test.each([
   expect(await lint(String(document))).toEqual([])
 })
 
-test('a selector of fields is a gap in a namespace', async () => {
+test('a field selector is a gap in a namespace', async () => {
   const selectors = 'selectors: [{ role: pod, label: "app=web", field: "status.phase=Running" }]'
   const text = discovered('', selectors)
   const cluster = convert(text)
@@ -524,7 +524,7 @@ test('a selector of fields is a gap in a namespace', async () => {
   expect(await lint(String(document))).toEqual([])
 })
 
-test('a path that no source can read is a gap, and the other paths are read', async () => {
+test('an unsupported path is a gap, and the other paths are read', async () => {
   const { document, resource, gaps } = convert(
     job('- output: { source: msg }').replace('/srv/app.log }', '"/srv/{a,b.log", __path_exclude__: "/srv/[x.log" }'),
   )
@@ -533,7 +533,7 @@ test('a path that no source can read is a gap, and the other paths are read', as
   expect(await lint(String(document))).toEqual([])
 })
 
-test('an external label whose name the destination refuses is a gap', async () => {
+test('an external label whose name the destination rejects is a gap', async () => {
   const { document, gaps } = convert(job('- output: { source: msg }', 'external_labels: { "a-b": x, cluster: prod }'))
   expect(gaps.map(({ subject }) => subject)).toEqual(['external label a-b'])
   expect(String(document)).toContain('.labels.cluster')

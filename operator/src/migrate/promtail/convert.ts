@@ -1,5 +1,5 @@
-// A configuration of Promtail to a Pipeline: each job becomes a source, a program with its rules of relabelling, and one with its stages;
-// each client becomes a sink.
+// Converts a Promtail configuration to a Pipeline. A job becomes a source, a program with its relabelling rules, and a program with its
+// stages; a client becomes a sink.
 
 import type { Draft, Included, NamedText } from '../draft.ts'
 import { Chain, type Joined, joinedBy, partsOf } from '../loki/chain.ts'
@@ -26,11 +26,11 @@ const clientNames: PushNames = {
 export const clientOptions = {
   ...pushOptions(clientNames),
   backoff_config:
-    '`request.retry_initial_backoff_secs`, `request.retry_max_duration_secs`, `request.retry_attempts`; without it the sink retries without limit, where Promtail gives up after ten tries',
+    '`request.retry_initial_backoff_secs`, `request.retry_max_duration_secs`, `request.retry_attempts`; without it, the sink retries forever, whereas Promtail gives up after ten attempts',
 }
 
-const listening = 'the agent listens by itself'
-/** Parts of the file beside jobs and clients. */
+const listening = 'the agent has its own API'
+/** Parts of the file other than jobs and clients. */
 export const sections: { options: Record<string, string>; itself: Record<string, string | Exception> } = {
   options: {
     clients: 'sinks',
@@ -40,12 +40,12 @@ export const sections: { options: Record<string, string>; itself: Record<string,
   },
   itself: {
     server: listening,
-    positions: 'positions are kept by themselves',
-    target_config: 'new files are seen when they appear',
-    global: 'new files are seen when they appear',
-    options: 'labels of streams are limited by Loki',
+    positions: 'the source keeps its own checkpoints',
+    target_config: 'the source finds new files when they appear',
+    global: 'the source finds new files when they appear',
+    options: 'Loki limits the labels of streams',
     tracing: 'the agent sends no traces',
-    runtime_config: 'the operator brings changes to agents',
+    runtime_config: 'the operator delivers changes to agents',
     name: 'the name of the Pipeline',
     wal: 'events wait in the buffers of sinks',
   },
@@ -53,8 +53,8 @@ export const sections: { options: Record<string, string>; itself: Record<string,
 
 const jobOptions = {
   job_name: 'the names of the components',
-  pipeline_stages: 'programs of remap',
-  relabel_configs: 'a program of remap',
+  pipeline_stages: 'remap programs',
+  relabel_configs: 'a remap program',
   static_configs: '`file`',
   kubernetes_sd_configs: '`orchestrator_logs`',
   encoding: '`encoding` of the source',
@@ -72,7 +72,7 @@ export function convertPromtail(files: readonly NamedText[], _included: Included
         line: 1,
         subject: given.file,
         reason: 'the file has no `scrape_configs` and no `clients`',
-        nearest: 'Name the file that has them, or `--from` the agent that it is for.',
+        nearest: 'Pass the file that has them, or set `--from` to the agent that the file configures.',
       })
     }
     for (const root of roots) conversion.run(root)
@@ -102,7 +102,7 @@ class Conversion {
         log ?? root,
         'wal',
         'sinks keep their events in memory',
-        'Give the sinks `buffer: {type: disk, max_size: BYTES}`.',
+        'Set `buffer: {type: disk, max_size: BYTES}` of the sinks.',
       )
     }
     const limits = this.#limits(below(root, 'limits_config'))
@@ -117,10 +117,10 @@ class Conversion {
     if (tree === undefined) return {}
     const itself = {
       max_streams: {
-        how: 'labels of streams are limited by Loki',
+        how: 'Loki limits the labels of streams',
         unless: /^[1-9]/,
-        reason: 'streams are not counted',
-        nearest: 'Loki limits them by `max_streams_per_user`.',
+        reason: 'the sink does not count streams',
+        nearest: 'Loki limits them with `max_streams_per_user`.',
       },
     }
     const rates = ['readline_rate_enabled', 'readline_rate', 'readline_burst', 'readline_rate_drop']
@@ -137,8 +137,8 @@ class Conversion {
       this.#report.gap(
         below(tree, 'readline_rate_enabled') ?? tree,
         'limits_config: readline_rate',
-        'the limit is for all files of an agent together',
-        'Give the Pipeline `limits.perContainer.linesPerSecond`.',
+        'the limit applies to all files of an agent together',
+        'Set `limits.perContainer.linesPerSecond` of the Pipeline.',
       )
     }
     const bytes = bytesOf(textOf(below(tree, 'max_line_size')))
@@ -194,7 +194,7 @@ class Conversion {
     return this.#joined(heads, list, name, part)
   }
 
-  /** Sources with the same stages share the programs behind their labels. */
+  /** Sources with the same stages share the programs after their labels. */
   #joined(
     heads: readonly { source: string; isPods: boolean; chain: Chain }[],
     list: Tree | undefined,
@@ -206,8 +206,8 @@ class Conversion {
       this.#report.replaced(
         part,
         'stage cri',
-        'parts of a line that the runtime has cut are events of their own',
-        'Read pods by `orchestrator_logs`, which joins them.',
+        'parts of a line that the runtime has split become separate events',
+        'Read pods with `orchestrator_logs`, which joins them.',
       )
     }
     return [true, false].flatMap((isPods) => {
@@ -233,7 +233,7 @@ class Conversion {
     this.#report.options(part, {
       options: { role: '`pod`', namespaces: 'selectors', selectors: 'selectors' },
       itself: {
-        attach_metadata: 'the source adds the labels of nodes and namespaces',
+        attach_metadata: 'the source adds labels of nodes and namespaces',
         kubeconfig_file: 'the agent uses its service account',
         api_server: 'the agent uses its service account',
         bearer_token_file: 'the agent uses its service account',
@@ -241,7 +241,12 @@ class Conversion {
       },
     })
     if (role !== 'pod') {
-      this.#report.gap(tree, `kubernetes_sd_configs: role ${role}`, 'only pods have logs here', 'Use the role `pod`.')
+      this.#report.gap(
+        tree,
+        `kubernetes_sd_configs: role ${role}`,
+        'Penstock reads logs of pods only',
+        'Use the role `pod`.',
+      )
       addLabels(chain, [], job.rules, this.#report, tree)
       return this.#sources.addMissing(`${job.name}-${role}`, `kubernetes_sd_configs: role ${role}`, tree)
     }
@@ -249,8 +254,8 @@ class Conversion {
       this.#report.gap(
         tree,
         `job ${job.name}: no stage of the runtime`,
-        'lines had the time, the stream and the flags of the container runtime before them',
-        'The source reads these itself, and the line is the text of the program alone. Change stages that expect the rest.',
+        'in Promtail, lines began with the time, stream and flags of the container runtime',
+        "The source parses these itself, and the line contains only the program's own text. Change stages that expect the rest.",
       )
     }
     const selectors = givenSelectors(itemsOf(below(tree, 'selectors')), this.#report)
@@ -279,7 +284,7 @@ class Conversion {
     const labels = pairsOf(below(group, 'labels'))
     const path = pathOf(below(group, 'labels'), '__path__')
     if (path === undefined) {
-      this.#report.gap(group, 'static_configs', 'the group has no label `__path__`', 'Give the source `include`.')
+      this.#report.gap(group, 'static_configs', 'the group has no label `__path__`', 'Set `include` of the source.')
     }
     const excluded = pathOf(below(group, 'labels'), '__path_exclude__')
     if (isAllPods) {
@@ -332,7 +337,7 @@ class Conversion {
     const external = pairsOf(below(client, 'external_labels'))
     const { component, lines } = pushOf(part, clientNames, this.#report, external)
     if (heads.length === 0) {
-      this.#report.gap(client, 'client', 'no job gives it events', 'The client is left out.')
+      this.#report.gap(client, 'client', 'no job sends events to it', 'The client is left out.')
       return
     }
     const chain = new Chain(this.#report, false)
@@ -351,8 +356,8 @@ class Conversion {
         this.#report.gap(
           tree,
           `relabel_configs: ${found}`,
-          'a program has no variables of the environment',
-          'Write the value in its place.',
+          'a program cannot read environment variables',
+          'Replace it with its value.',
         )
       }
     }
@@ -369,7 +374,7 @@ class Conversion {
       this.#report.gap(
         place,
         'clients',
-        'the configuration has no client that receives anything',
+        'no client of the configuration receives events',
         'Replace the sink `discarded`.',
       )
       this.#draft.add('sinks', 'discarded', {
@@ -386,7 +391,7 @@ interface JobParts {
   readonly rules: readonly Rule[]
   readonly joined: Joined | undefined
   readonly limits: SourceLimits
-  /** Whether a stage reads the lines of the container runtime. */
+  /** Whether a stage parses the lines of the container runtime. */
   readonly readsRuntime: boolean
   readonly charset: string | undefined
 }

@@ -1,6 +1,5 @@
-// Configurations in the shapes that people run: 10 jobs, 12 pipelines and 6 clients in combinations, in their own file, in values of the
-// chart, in a ConfigMap and below `logs` of the Grafana Agent. Each gives a Pipeline that passes lint; what has no counterpart is a gap with
-// its place.
+// Common configurations: combinations of 10 jobs, 12 pipelines and 6 clients, in their own file, in chart values, in a ConfigMap and in
+// `logs` of the Grafana Agent. All become Pipelines that pass lint, and parts without a counterpart become gaps with line numbers.
 
 import { expect, test } from 'vitest'
 import type { Document } from 'yaml'
@@ -11,7 +10,7 @@ import { isPromtail } from './read.ts'
 interface Case {
   readonly about: string
   readonly text: string
-  /** Whether everything of it has a counterpart. */
+  /** Whether all parts have a counterpart. */
   readonly whole: boolean
 }
 
@@ -165,7 +164,7 @@ const clients: readonly Case[] = [
 
 const indent = (text: string, by: number) => text.replace(/^(?=.)/gm, ' '.repeat(by))
 
-/** Each job with each pipeline, the clients in turn. */
+/** Each job with each pipeline, with alternating clients. */
 const cases = jobs.flatMap((job, row) =>
   pipelines.map((pipeline, column) => {
     const client = clients[(row + column) % clients.length] as Case
@@ -185,7 +184,7 @@ const cases = jobs.flatMap((job, row) =>
   }),
 )
 
-test('the corpus has a hundred and twenty configurations, most of which have a counterpart as a whole', () => {
+test('the corpus has 120 configurations, most of which convert completely', () => {
   expect(new Set(cases.map(({ config }) => config)).size).toBe(120)
   expect(cases.filter(({ whole }) => whole).length).toBeGreaterThan(45)
 })

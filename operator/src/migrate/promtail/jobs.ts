@@ -3,43 +3,43 @@
 import type { Refusal } from '../page.ts'
 
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
-const host = 'Keep Promtail for it, or let the program write to a file that a `file` source reads.'
-const listening = 'Keep Promtail for it; Penstock reads files, queues and the logs of pods.'
-const pulled = 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`), or keep Promtail for it.'
+const host = 'Keep Promtail for this input, or let the program write to a file that a `file` source reads.'
+const listening = 'Keep Promtail for this input; Penstock reads files, queues and the logs of pods.'
+const pulled = 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`), or keep Promtail for this input.'
 
-/** Kinds of inputs with what becomes of them, for the guide. */
+/** Kinds of inputs with their counterparts, for the guide. */
 export const inputKinds = [
   {
     name: 'kubernetes_sd_configs',
     becomes: '`orchestrator_logs`, for the role `pod`; rules that keep or drop pods by one label become selectors',
   },
-  { name: 'static_configs', becomes: '`file` for each `__path__`; `orchestrator_logs` where that is all pods' },
+  { name: 'static_configs', becomes: '`file` for each `__path__`; `orchestrator_logs` if the path matches all pods' },
 ] as const
 
 export const refusedInputs: readonly Refusal[] = [
-  none('journal', 'there is no source of the journal', host),
-  none('syslog', 'there is no source that listens for it', listening),
-  none('gelf', 'there is no source that listens for it', listening),
-  none('loki_push_api', 'there is no source that listens for it', listening),
-  none('heroku_drain', 'there is no source that listens for it', listening),
-  none('gcplog', 'there is no source for the service', pulled),
-  none('azure_event_hubs', 'there is no source for the protocol', pulled),
-  none('kafka', 'there is no source for the protocol', pulled),
+  none('journal', 'there is no source that reads the journal', host),
+  none('syslog', 'there is no source that listens for this protocol', listening),
+  none('gelf', 'there is no source that listens for this protocol', listening),
+  none('loki_push_api', 'there is no source that listens for this protocol', listening),
+  none('heroku_drain', 'there is no source that listens for this protocol', listening),
+  none('gcplog', 'there is no source for this service', pulled),
+  none('azure_event_hubs', 'there is no source for this protocol', pulled),
+  none('kafka', 'there is no source for this protocol', pulled),
   none(
     'cloudflare',
-    'there is no source for the service',
-    'Let the service push to storage that a queue reports, or keep Promtail for it.',
+    'there is no source for this service',
+    'Send these logs through a queue, or keep Promtail for this input.',
   ),
-  none('windows_events', 'there are no agents for nodes with Windows', 'Keep Promtail on these nodes.'),
+  none('windows_events', 'there is no agent for Windows nodes', 'Keep Promtail on these nodes.'),
   none(
     'docker_sd_configs',
-    'there is no source of the Docker daemon',
-    'Read the files of the containers by a `file` source, or pods by `orchestrator_logs`.',
+    'there is no source that reads from the Docker daemon',
+    'Read the files of the containers with a `file` source, or pods with `orchestrator_logs`.',
   ),
   {
     name: 'file_sd_configs',
-    reason: 'targets in other files are not read',
-    nearest: 'Give their paths to a `file` source.',
+    reason: '`convert` does not read targets from other files',
+    nearest: 'Set their paths in a `file` source.',
     isHere: true,
   },
   ...[
@@ -57,5 +57,5 @@ export const refusedInputs: readonly Refusal[] = [
     'eureka_sd_configs',
     'nomad_sd_configs',
     'marathon_sd_configs',
-  ].map((name) => none(name, 'targets are not asked for', 'Give the paths to a `file` source.')),
+  ].map((name) => none(name, 'Penstock has no service discovery of this kind', 'Set the paths in a `file` source.')),
 ]

@@ -1,11 +1,11 @@
-// The places of a configuration of Promtail: a file, `logs` of the Grafana Agent, a ConfigMap or Secret, or values of its chart.
+// Finds a Promtail configuration in a file, in `logs` of the Grafana Agent, in a ConfigMap or Secret, or in chart values.
 
 import type { Gap, NamedText } from '../draft.ts'
 import { below, isMap, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
 import { chartConfig, isChartConfig } from './chart.ts'
 
-/** Whether a text holds a configuration of Promtail. */
+/** Whether a text contains a Promtail configuration. */
 export function isPromtail({ file, text }: NamedText): boolean {
   if (/\.(?:alloy|river|toml|conf)$/i.test(file)) return false
   return rootsOf({ file, text }, []).length > 0
@@ -16,7 +16,7 @@ export function rootsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
   return treesOf(given, gaps).flatMap((tree) => rootsIn(tree, gaps, 0))
 }
 
-/** The keys that only Promtail has in its jobs. */
+/** Keys that only occur in jobs of Promtail. */
 const ownKeys = [
   'pipeline_stages',
   'journal',
@@ -56,7 +56,7 @@ function rootsIn(tree: Tree, gaps: Gap[], depth: number): readonly Tree[] {
       return found === undefined ? [] : rootsIn(found, gaps, depth + 1)
     })
   }
-  // Values of a chart that contains the one of Promtail, and those of a HelmRelease or an Application.
+  // Values of a chart that contains the Promtail chart, and of a HelmRelease or an Application.
   const inner = [
     below(tree, 'promtail'),
     below(tree, 'spec', 'values'),

@@ -1,4 +1,4 @@
-// Options of sinks that Vector takes and the agent would refuse, and references to the secrets of an agent: what stands for them.
+// Replaces sink options that Vector accepts and the agent would reject, and references to secrets of an agent.
 
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
@@ -6,53 +6,53 @@ import type { Kind } from '../draft.ts'
 import type { Root } from './read.ts'
 import { merged } from './tables.ts'
 
-/** Says what became of an option, by its path. */
+/** Reports the replacement of the option at a path. */
 type Note = (path: readonly string[], reason: string, nearest: string, isReplaced: boolean) => void
 
 const smallestDisk = 268_435_488
 
-/** Sizes of buffers in the bounds of the agent. */
+/** Adjusts buffer sizes to the limits of the agent. */
 export function adjustBuffer(config: Record<string, unknown>, note: Note): void {
   const { buffer } = config
-  // A chain of one buffer is that buffer.
+  // A chain with one buffer is the same as the buffer.
   if (Array.isArray(buffer) && buffer.length === 1 && isTable(buffer[0])) config['buffer'] = buffer[0]
   const own = config['buffer']
   if (!isTable(own) || !/^disk/.test(String(own['type'])) || typeof own['max_size'] !== 'number') return
   if (own['max_size'] >= smallestDisk) return
   config['buffer'] = merged(own, { max_size: smallestDisk })
-  const reason = `a buffer on disk has at least ${smallestDisk} bytes; found ${own['max_size']}`
-  note(['buffer', 'max_size'], reason, 'The smallest size stands in its place.', true)
+  const reason = `a disk buffer must have at least ${smallestDisk} bytes; found ${own['max_size']}`
+  note(['buffer', 'max_size'], reason, 'The minimum replaces it.', true)
 }
 
-/** Codecs that a sink names in another way here: the result is the same. */
+/** Codecs that a sink names differently in Penstock, with the same result. */
 export function adjustEncoding(type: string, config: Record<string, unknown>): void {
   const { encoding } = config
   const codec = isTable(encoding) ? encoding['codec'] : encoding
   if (type === 'loki' && codec === 'raw_message')
     config['encoding'] = merged(isTable(encoding) ? encoding : {}, { codec: 'text' })
   if (type !== 'new_relic_logs') return
-  // The older sink was for logs alone, and named the codec of its bodies, which are always JSON.
+  // The older sink was for logs only, and had an option for the codec of its bodies, which are always JSON.
   config['api'] ??= 'logs'
   if (codec !== 'json') return
   const { codec: _, ...rest } = isTable(encoding) ? encoding : {}
   config['encoding'] = rest
 }
 
-/** Settings of the agent that components have as options, with the components that have them. */
+/** Global settings of the agent that are component options in Penstock, with the components that have them. */
 const passedOn: Readonly<Record<string, { readonly kind: Kind; readonly types: readonly string[] }>> = {
   timezone: { kind: 'transforms', types: ['remap'] },
 }
 
 export const isPassedOn = (name: string) => Object.hasOwn(passedOn, name)
 
-/** Gives a component the settings of its agent, unless it has its own. */
+/** Adds the global settings to a component, unless it sets its own. */
 export function passOn(agent: Table, of: Kind, type: string, config: Record<string, unknown>): void {
   for (const [name, { kind, types }] of Object.entries(passedOn)) {
     if (kind === of && types.includes(type) && agent[name] !== undefined) config[name] ??= agent[name]
   }
 }
 
-/** References to secrets of the agents' backends as references to the Secret of the Pipeline. */
+/** Replaces references to secret backends of the agent with references to the Secret of the Pipeline. */
 export function withoutBackends(value: unknown, roots: readonly Root[], onKey: (key: string) => void): unknown {
   const names = roots.flatMap(({ config }) => Object.keys(isTable(config['secret']) ? config['secret'] : {}))
   return names.length === 0 ? value : replaced(value, names, onKey)

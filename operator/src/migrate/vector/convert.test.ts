@@ -1,4 +1,4 @@
-// Configurations of Vector as Pipelines: names, outputs, fields, variables, and replacements for components without a counterpart.
+// Converted Vector configurations: names, outputs, fields, variables, and placeholders for components without a counterpart.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -33,7 +33,7 @@ function converted(text: string | readonly NamedText[], included: readonly Named
 const folder = mkdtempSync(join(tmpdir(), 'penstock-vector-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Lint's findings about a Pipeline: its tests run. */
+/** Lint's findings for a Pipeline. Lint also runs its unit tests. */
 function lint(text: string): string[] {
   const file = join(folder, 'pipeline.yaml')
   writeFileSync(file, text)
@@ -42,7 +42,7 @@ function lint(text: string): string[] {
 
 const sink = 'sinks: { out: { type: console, inputs: ["*"], encoding: { codec: json } } }\n'
 
-test('components become components under names of their own, with the fields of the old source', () => {
+test('components get unique names, and keep the fields of the old source', () => {
   const { spec, gaps } = converted(`
 sources:
   k8s_logs: { type: kubernetes_logs, glob_minimum_cooldown_ms: 2000 }
@@ -94,7 +94,7 @@ sinks:
   expect(gaps).toEqual([])
 })
 
-test('a late line is sent as by Vector, unless the configuration says otherwise', () => {
+test('a late line is sent as in Vector, unless the configuration says otherwise', () => {
   const sink = (more: string) =>
     converted(
       `sources: { s: { type: stdin } }\nsinks: { a: { type: loki, inputs: [s], endpoint: 'http://l:3100', labels: { a: b }, encoding: { codec: json }${more} } }`,
@@ -103,7 +103,7 @@ test('a late line is sent as by Vector, unless the configuration says otherwise'
   expect(sink(', out_of_order_action: drop')).toBe('drop')
 })
 
-test('no text of a program, template or path is changed but for variables', () => {
+test('only variables change in the text of programs, templates and paths', () => {
   const program = String.raw`.a = replace!(.message, r'app\.kubernetes\.io/', ".kubernetes.x") # .kubernetes.
 .b = get!(., ["kubernetes", "pod_name"])
 .c = ."x .kubernetes.y"`
@@ -119,7 +119,7 @@ ${sink}`)
   expect(entry('f')?.config?.['include']).toEqual(['/var/log/.kubernetes/x.log'])
 })
 
-test('routes are filters that pass on what the old outputs did', () => {
+test('routes become filters that pass the same events as the old outputs', () => {
   const { spec, entry, gaps, document } = converted(`
 sources: { f: { type: demo_logs, format: json } }
 transforms:
@@ -161,7 +161,7 @@ sinks:
   expect(spec.transforms?.map(({ name }) => name)).toContain('e-b')
 })
 
-test('a default of a variable is used, and said; other variables are keys of a Secret', () => {
+test('the default of a variable is used and reported; other variables become keys of a Secret', () => {
   const { entry, spec, gaps } = converted(`
 sources: { k: { type: kubernetes_logs } }
 transforms: { p: { type: remap, inputs: [k], source: '.cluster = "\${CLUSTER}"' } }
@@ -188,7 +188,7 @@ sinks:
   ])
 })
 
-test('what has no counterpart stands as what passes on or takes events, with its reason and place', () => {
+test('a component without a counterpart is replaced by one that passes or discards events, with reason and line', () => {
   const { spec, gaps, text, draft } = converted(`
 sources:
   s: { type: syslog, address: 0.0.0.0:514, mode: tcp }
@@ -214,7 +214,7 @@ sinks:
   expect(text).toContain('# .a = no_such_function(.b)')
 })
 
-test('an option that the counterpart does not have is left out with its line; a missing one makes a gap of the component', () => {
+test('an unknown option is left out and reported with its line; a missing required option turns the component into a gap', () => {
   const { entry, gaps } = converted(`
 sources:
   f:
@@ -236,7 +236,7 @@ sinks:
   expect(entry('h')).toMatchObject({ type: 'blackhole' })
 })
 
-test('settings of the agent are rows, and its own metrics need no exporter', () => {
+test('global settings of the agent are reported, and its own metrics need no exporter', () => {
   const { spec, gaps } = converted(`
 data_dir: /vector
 api: { enabled: true }
@@ -257,7 +257,7 @@ sinks:
   expect(spec.sinks.map(({ name }) => name)).toEqual(['out'])
 })
 
-test('tests come along with the names of what stands for their transforms', () => {
+test('unit tests are converted with the new names of their transforms', () => {
   const { spec, gaps } = converted(`
 sources: { k: { type: kubernetes_logs } }
 transforms:
@@ -281,7 +281,7 @@ tests:
   expect(gaps).toEqual(['13 test two'])
 })
 
-test('a program in a file is in the Pipeline', () => {
+test('the Pipeline contains the program of a file', () => {
   const text = `
 sources: { k: { type: kubernetes_logs } }
 transforms: { a: { type: remap, inputs: [k], file: a.vrl }, b: { type: remap, inputs: [a], file: b.vrl } }
@@ -329,7 +329,7 @@ test.each([
     `apiVersion: observability.kaasops.io/v1alpha1\nkind: VectorPipeline\nspec:\n${indented(yaml, '  ')}`,
     4,
   ],
-])('%s is read, and places are those of the file', (_, file, text, line) => {
+])('%s is read, with line numbers of the file', (_, file, text, line) => {
   const broken = text
     .replace('"json"', '"no"')
     .replace('codec: json', 'codec: no')
@@ -366,7 +366,7 @@ test.each(['', 'a: 1', '[x]\ny = 2', '{}', 'sources: 3', '\u0000', '- 1', 'sourc
   },
 )
 
-test('a transform without inputs is left out, and readers of the ports of one without a counterpart get its events', () => {
+test('a transform without inputs is left out; readers of any output of a transform without a counterpart get its events', () => {
   const { spec, gaps, text } = converted(`
 sources: { in: { type: demo_logs, format: json } }
 transforms:

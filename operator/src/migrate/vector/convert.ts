@@ -1,4 +1,4 @@
-// Converts a configuration of Vector to a Pipeline. Components with a counterpart keep their options. A transform after
+// Converts a Vector configuration to a Pipeline. Components with a counterpart keep their options. A transform after
 // `kubernetes_logs` gives events their old fields, so programs, templates, option paths and the delivered events stay the same.
 
 import {
@@ -36,10 +36,10 @@ const refusals: Readonly<Record<Kind, readonly Refusal[]>> = {
   sinks: absentSinks,
 }
 
-/** The fields of a pod as `kubernetes_logs` gives them. */
+/** Moves the fields of a pod to the place where `kubernetes_logs` puts them. */
 export const podFields = 'if exists(.orchestrator) { .kubernetes = del(.orchestrator) }'
 
-/** The context of component checks: a Pipeline has no settings of a whole agent. */
+/** The context of component checks. A Pipeline has no global settings of an agent. */
 const defaults = parseOptions(globalOptions, {})
 if (!defaults.ok) throw new TypeError('The defaults of the settings are not valid.')
 const globals = globalsOf(defaults.value, {})
@@ -61,7 +61,7 @@ interface Old {
   readonly inputs: readonly string[]
 }
 
-/** A component that does the same. */
+/** The counterpart of a component. */
 interface Counterpart {
   readonly declaration: AnyDeclaration
   readonly config: Record<string, unknown>
@@ -71,7 +71,7 @@ interface Counterpart {
 
 class Conversion {
   readonly #roots: readonly Root[]
-  /** For parts without a place. */
+  /** The place of gaps that belong to no line. */
   readonly #file: string
   readonly #included: Included
   readonly #draft: Draft
@@ -80,7 +80,7 @@ class Conversion {
   readonly #outputs = new Map<string, readonly string[]>()
   /** Variables that have been reported. */
   readonly #variables = new Set<string>()
-  /** Components that give metrics, by their names in the Pipeline. */
+  /** Names (in the Pipeline) of components that provide metrics. */
   readonly #giveMetrics = new Set<string>()
 
   constructor(roots: readonly Root[], included: Included, draft: Draft, file: string) {
@@ -121,9 +121,9 @@ class Conversion {
         this.#draft.gaps.push(missingPart({ file: root.file, line: root.lineOf([name]) }, name, refusal, 'setting'))
         continue
       }
-      const reason = known?.isReplaced === true ? 'the cluster provides it' : 'it is a setting of a whole agent'
+      const reason = known?.isReplaced === true ? 'the cluster provides it' : 'it is a global setting of the agent'
       const other = otherOptions.find(({ kind, path }) => kind === 'global' && path === name)
-      const nearest = known?.becomes ?? other?.instead ?? 'Leave it out, or set it in the components that need it.'
+      const nearest = known?.becomes ?? other?.instead ?? 'Remove it, or set it in the components that need it.'
       this.#gap(root, [name], name, reason, nearest, known?.isReplaced)
     }
   }
@@ -133,21 +133,21 @@ class Conversion {
     this.#variables.add(`${how} ${name}`)
     const path = [old.kind, old.id]
     if (how === 'secret') {
-      const nearest = 'Create the Secret that `spec.secrets` names, with a key of that name.'
-      this.#gap(old.root, path, `$${name}`, 'a variable of the environment is a key of a Secret now', nearest, true)
+      const nearest = 'Create the Secret that `spec.secrets` names, with a key of the same name.'
+      this.#gap(old.root, path, `$${name}`, 'a key of a Secret replaces the environment variable', nearest, true)
     } else if (how === 'default') {
-      const nearest = 'Write the value in its place if the variable had another one.'
+      const nearest = 'If the variable had another value, use it instead.'
       this.#gap(
         old.root,
         path,
         `$${name}`,
-        `a resource is literal text; the default \`${fallback}\` is used`,
+        `a resource is literal text; the default \`${fallback}\` replaces the variable`,
         nearest,
         true,
       )
     } else {
-      const reason = 'a program is literal text, and the variable of the environment has no value here'
-      this.#gap(old.root, path, `$${name}`, reason, 'Write the value in its place.')
+      const reason = 'a program is literal text, and the environment variable has no value here'
+      this.#gap(old.root, path, `$${name}`, reason, 'Replace it with its value.')
     }
   }
 
@@ -155,12 +155,12 @@ class Conversion {
     if (this.#variables.has(`backend ${key}`)) return
     this.#variables.add(`backend ${key}`)
     const nearest = `Create the Secret that \`spec.secrets\` names, with the key \`${key}\`.`
-    this.#gap(old.root, [old.kind, old.id], key, 'the secret is a key of a Secret now', nearest, true)
+    this.#gap(old.root, [old.kind, old.id], key, 'a key of a Secret replaces the secret', nearest, true)
   }
 
-  // --- what agents do by themselves ---
+  // --- work that agents do themselves ---
 
-  /** Sources of the agent's own metrics, where they only go to an exporter: agents serve them at /metrics. */
+  /** Removes sources of the agent's own metrics that only feed an exporter, because agents serve them at /metrics. */
   #ofAgentItself(): ReadonlySet<Old> {
     const exporters = this.#olds.filter(({ kind, type }) => kind === 'sinks' && type === 'prometheus_exporter')
     const isOwn = (id: string): boolean => {
@@ -175,9 +175,16 @@ class Conversion {
         continue
       found.add(exporter)
       const reason = 'agents serve their own metrics at /metrics'
-      this.#gap(exporter.root, ['sinks', exporter.id], exporter.id, reason, 'Let your scraper read the agents.', true)
+      this.#gap(
+        exporter.root,
+        ['sinks', exporter.id],
+        exporter.id,
+        reason,
+        'Let your Prometheus server scrape the agents.',
+        true,
+      )
     }
-    // A component that feeds nothing else is removed, too.
+    // A component that feeds nothing else is also removed.
     for (let size = -1; size !== found.size; ) {
       size = found.size
       for (const old of this.#olds) {
@@ -193,7 +200,7 @@ class Conversion {
 
   // --- inputs ---
 
-  /** Old outputs that an input means: one, or those that a pattern matches. */
+  /** The old outputs that an input refers to: one, or all that match a pattern. */
   #matching(input: string): readonly string[] {
     const ids = this.#olds.flatMap(({ kind, id }) => (kind === 'sinks' ? [] : [id]))
     if (!isPattern(input)) return [input]
@@ -221,7 +228,7 @@ class Conversion {
     return [...new Set(found)]
   }
 
-  /** Each transform after those that it reads from. */
+  /** Sorts transforms so that each one comes after those it reads from. */
   #inOrder(transforms: readonly Old[]): readonly Old[] {
     const done = new Set<Old>()
     const visit = (old: Old): void => {
@@ -263,20 +270,20 @@ class Conversion {
     const step = {
       type: 'remap',
       text: podFields,
-      comments: [`The fields as \`${old.type}\` gives them. Without this transform they are below \`.orchestrator\`.`],
+      comments: [`The fields in the form of \`${old.type}\`. Without this transform, they are in \`.orchestrator\`.`],
     } as const
     this.#outputs.set(old.id, this.#draft.append([name], [step], `${old.id}-fields`, this.#origin(old)))
   }
 
-  /** A VectorPipeline reads the pods of its namespace alone. */
+  /** A VectorPipeline reads only the pods of its namespace. */
   #namespaceOf({ root, kind, id }: Old, type: string): Selector | undefined {
     const { resource } = root
     if (resource?.kind !== 'VectorPipeline' || type !== 'orchestrator_logs' || this.#draft.namespace !== undefined)
       return undefined
     const { namespace } = resource
     if (namespace === undefined) {
-      const reason = 'a VectorPipeline reads the pods of its namespace, which the file does not say'
-      this.#gap(root, [kind, id], id, reason, 'Give the source `selector.namespaces`, or convert with `-n`.')
+      const reason = 'a VectorPipeline reads the pods of its namespace, but the file does not name one'
+      this.#gap(root, [kind, id], id, reason, 'Set `selector.namespaces` of the source, or convert with `-n`.')
       return undefined
     }
     return { namespaces: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }
@@ -324,7 +331,7 @@ class Conversion {
     this.#setOutputs(old, this.#draft.add('transforms', old.id, { type, inputs, config }), found.ports)
   }
 
-  /** All outputs of a transform without a counterpart: their readers must not be left without events. */
+  /** Maps all outputs of a transform without a counterpart, so that components that read them still receive events. */
   #passOn({ id }: Old, names: readonly string[]): void {
     this.#outputs.set(id, names)
     for (const reader of this.#olds.flatMap(({ inputs }) => inputs)) {
@@ -340,8 +347,8 @@ class Conversion {
   #rewrite(old: Old, inputs: readonly string[], rewriting: Rewriting): void {
     for (const option of Object.keys(old.options)) {
       if (rewriting.options.includes(option)) continue
-      const reason = `the option has no counterpart where \`${old.type}\` is ${rewriting.becomes}`
-      this.#gap(old.root, [old.kind, old.id, option], `${old.id}: ${option}`, reason, 'Leave it out.')
+      const reason = `the option has no counterpart if \`${old.type}\` becomes ${rewriting.becomes}`
+      this.#gap(old.root, [old.kind, old.id, option], `${old.id}: ${option}`, reason, 'Remove it.')
     }
     const options = this.#withoutVariables(old, false)
     const rewritten = rewriting.rewrite(options)
@@ -350,8 +357,8 @@ class Conversion {
         old.root,
         [old.kind, old.id],
         old.id,
-        `the options of \`${old.type}\` cannot be read`,
-        `Write it as ${rewriting.becomes}.`,
+        `the options of \`${old.type}\` are not valid`,
+        `Rewrite it as ${rewriting.becomes}.`,
       )
       const step = { type: 'remap', text: '.', comments: [this.#comment(old, 'Events pass unchanged.')] } as const
       this.#passOn(old, this.#draft.append(inputs, [step], old.id, this.#origin(old)))
@@ -392,7 +399,7 @@ class Conversion {
     this.#draft.add('sinks', old.id, { type: found.declaration.type, inputs: heads, config: found.config })
   }
 
-  /** A sink for a product as the sink `http`, and the steps before it. */
+  /** Converts a sink for a product to the sink `http` and the steps before it. */
   #ofService(old: Old): { readonly old: Old; readonly steps: readonly Step[] } | undefined {
     const service = services.find(({ type }) => type === old.type)
     const rewritten = service?.rewrite(old.options)
@@ -400,13 +407,13 @@ class Conversion {
     return { old: { ...old, type: 'http', options: rewritten.config }, steps: rewritten.steps }
   }
 
-  /** The inputs that give events which the sink takes: what stands for a source of metrics gives logs. */
+  /** The inputs whose events the sink accepts. The placeholder for a source of metrics emits logs. */
   #takenBy(old: Old, declaration: AnyDeclaration, inputs: readonly string[]): readonly string[] {
     if (declaration.kind !== 'sink' || declaration.accepts.includes('log')) return inputs
     const taken = inputs.filter((input) => this.#giveMetrics.has(ownerOf(input)))
     if (taken.length < inputs.length) {
-      const reason = 'the sink takes metrics alone, and some of its inputs give none here'
-      this.#gap(old.root, [old.kind, old.id, 'inputs'], `${old.id}: inputs`, reason, 'They are left out of `inputs`.')
+      const reason = 'the sink accepts only metrics, and some of its inputs provide none here'
+      this.#gap(old.root, [old.kind, old.id, 'inputs'], `${old.id}: inputs`, reason, 'These inputs are removed.')
     }
     return taken
   }
@@ -422,7 +429,7 @@ class Conversion {
 
   // --- options ---
 
-  /** The counterpart with the options that it takes; undefined, with a gap, if there is none. */
+  /** The counterpart with its valid options. Reports a gap and returns undefined if there is none. */
   #known(old: Old): Counterpart | undefined {
     const declaration = findComponent(kindOf[old.kind], old.type)
     if (declaration === undefined) {
@@ -473,7 +480,7 @@ class Conversion {
     return visit(old.options) as Record<string, unknown>
   }
 
-  /** A program in a file is in the Pipeline. */
+  /** Copies a program from its file into the Pipeline. */
   #inlineProgram(old: Old, config: Record<string, unknown>): void {
     const { file } = config
     if (old.kind !== 'transforms' || typeof file !== 'string') return
@@ -483,8 +490,8 @@ class Conversion {
         old.root,
         [old.kind, old.id, 'file'],
         `${old.id}: ${file}`,
-        'the program cannot be read',
-        'Put the file beside the configuration, and convert again.',
+        'the file of the program is missing',
+        'Put the file next to the configuration, and convert again.',
       )
       config['source'] = '.'
     } else config['source'] = withoutVariables(found.text, false, (variable) => this.#reportVariable(old, variable))
@@ -492,8 +499,8 @@ class Conversion {
   }
 
   /**
-   * Removes the options that the counterpart does not take, each with a gap. Returns the names of its further outputs; undefined if it
-   * cannot stand at all.
+   * Removes options that the counterpart does not have, and reports them as gaps. Returns the names of its further outputs; undefined if
+   * the options are not valid.
    */
   #checked(old: Old, declaration: AnyDeclaration, config: Record<string, unknown>): readonly string[] | undefined {
     const { members } = optionsOf(declaration)
@@ -512,7 +519,7 @@ class Conversion {
             old.root,
             [old.kind, old.id],
             `${old.id}: ${path}`,
-            `it cannot stand as it is: ${message}`,
+            `its options are not valid: ${message}`,
             help ?? 'Correct it, and convert again.',
           )
         }
@@ -525,14 +532,14 @@ class Conversion {
       const { segments, message, help } = problem
       const path = [old.kind, old.id, ...segments]
       const isRemoved = removeAt(config, segments)
-      const nearest = help ?? (isRemoved ? 'The option is left out.' : 'Give the option, and convert again.')
+      const nearest = help ?? (isRemoved ? 'The option is left out.' : 'Set the option, and convert again.')
       this.#gap(old.root, path, problem.path === '' ? old.id : `${old.id}: ${problem.path}`, message, nearest)
       if (!isRemoved) return undefined
     }
     return undefined
   }
 
-  /** Renames an option of another version, or removes it and reports the alternative; false if there is none. */
+  /** Renames an option of another version, or removes it and reports the alternative. Returns false if there is none. */
   #rewritten(
     old: Old,
     declaration: AnyDeclaration,
@@ -553,7 +560,7 @@ class Conversion {
     const isSame = rewritten !== undefined && other.differs === undefined
     const isRenamed = isSame && Object.keys(rewritten).length > 0
     const path = segments.join('.')
-    const said = isRenamed ? 'the option is written in another way' : reason
+    const said = isRenamed ? 'the option has another form here' : reason
     this.#gap(old.root, [old.kind, old.id, ...segments], `${old.id}: ${path}`, said, other.instead, isSame)
     removeAt(config, segments)
     Object.assign(config, merged(rewritten ?? {}, config))
@@ -569,7 +576,7 @@ class Conversion {
           ['tests', index],
           `test ${String(test['name'] ?? index + 1)}`,
           reason,
-          'Write it as a test of the Pipeline.',
+          'Rewrite it as a unit test of the Pipeline.',
         )
       const converted = testOf(test, (id) => this.#outputs.get(String(id))?.[0])
       if (typeof converted === 'string') leave(converted)

@@ -1,5 +1,5 @@
-// Configurations in the shapes that people run: 8 sources, 10 chains of transforms and 10 sinks, in combinations. Each gives a Pipeline that
-// passes lint, and whatever has no counterpart is a gap with its place.
+// Common configurations: combinations of 8 sources, 10 chains of transforms and 10 sinks. All become Pipelines that pass lint, and parts
+// without a counterpart become gaps with line numbers.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ interface Part {
   readonly components: Table
   /** The inputs of the next part. */
   readonly heads: readonly string[]
-  /** Whether everything of it has a counterpart. */
+  /** Whether all parts have a counterpart. */
   readonly whole: boolean
 }
 
@@ -284,7 +284,7 @@ const cases: readonly Case[] = Array.from({ length: 80 }, (_, index): Case => {
   }
 })
 
-test('the cases are many, and most of their components exist', () => {
+test('the corpus is large, and most of its components have a counterpart', () => {
   expect(new Set(cases.map(({ about }) => about)).size).toBeGreaterThanOrEqual(60)
   expect(cases.filter(({ whole }) => whole).length).toBeGreaterThan(20)
 })
@@ -296,7 +296,7 @@ test.each(cases)('$about', ({ config, whole }) => {
   const path = join(folder, 'pipeline.yaml')
   writeFileSync(path, String(draft.document({ name: 'converted' })))
   const problems = compileFiles([path], { ownMachine: false }).problems.filter(({ informational }) => !informational)
-  // Two of the sources feed nothing in some chains, and a stand-in reads nothing.
+  // Two of the sources feed nothing in some chains, and a placeholder reads nothing.
   const left = problems.filter(({ code, severity }) => code !== 'NO_CONSUMERS' && severity === 'error')
   expect(left.map(({ path: at, message }) => `${at}: ${message}`)).toEqual([])
 

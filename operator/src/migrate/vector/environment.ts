@@ -3,7 +3,7 @@
 
 import { isTable } from '@penstock/agent/schema'
 
-/** The fate of a variable. */
+/** The replacement of a variable. */
 export interface Substituted {
   readonly name: string
   readonly how: 'secret' | 'default' | 'kept'
@@ -13,7 +13,7 @@ export interface Substituted {
 const placeholder = /\$\$|\$([A-Za-z_][A-Za-z0-9_.]*)|\$\{([A-Za-z0-9_.]+)(?:(:?-|:?\?)([^}]*))?\}/g
 
 /**
- * @param takesSecrets false: a variable without a default stays unchanged
+ * @param takesSecrets if false, a variable without a default stays unchanged
  * @param onVariable called for each variable
  */
 export function withoutVariables(
@@ -33,7 +33,7 @@ export function withoutVariables(
   })
 }
 
-/** The same for all texts in a value. A text that was only a variable with a default becomes the value of that default. */
+/** The same for all texts in a value. A text that consists of a variable with a default becomes the parsed default. */
 export function valueWithoutVariables(value: unknown, onVariable: (variable: Substituted) => void): unknown {
   if (Array.isArray(value)) return value.map((item) => valueWithoutVariables(item, onVariable))
   if (isTable(value)) {

@@ -1,4 +1,4 @@
-// Transforms of old versions of Vector: an event goes through what they become, and must be what it was.
+// Transforms of old Vector versions: an event that passes their replacements must be the same as with the old transform.
 
 import { loadConfigObject, runUnitTests } from '@penstock/agent/config'
 import { expect, test } from 'vitest'
@@ -15,7 +15,7 @@ test.each([
     expected: { a: 'b', 'x.y': '1' },
   },
   {
-    about: 'tags that are there stay',
+    about: 'existing tags stay',
     options: { type: 'add_tags', tags: { a: 'b', c: 'd' }, overwrite: false },
     tags: { a: 'z' },
     expected: { a: 'z', c: 'd' },

@@ -1,4 +1,4 @@
-// Options of other versions of Vector: each gets its current name, or is a gap that names the alternative; the output passes lint.
+// Options of other Vector versions: they get their current name, or become a gap that names the alternative. The output passes lint.
 
 import { otherOptions } from '@penstock/agent/config'
 import { expect, test } from 'vitest'
@@ -18,7 +18,7 @@ const byType: Readonly<Record<string, Table>> = {
 const required: Readonly<Record<string, Table>> = {
   search_engine: { endpoints: ['http://out:9200'] },
 }
-/** Options beside it in a configuration. */
+/** Other options that the configuration needs. */
 const beside: Readonly<Record<string, Table>> = {
   multi_line_timeout: { multiline: { start_pattern: '^a', condition_pattern: '^a', mode: 'halt_before' } },
   'fingerprint.ignored_header_bytes': { fingerprint: { strategy: 'checksum' } },
@@ -43,7 +43,7 @@ test.each(
   const { path, example, instead, rewrite, differs } = row
   const rewritten = rewrite?.(example)
   const own = (type === '' ? usual[kind as 'source' | 'sink'] : byType[type]) as Table
-  // The outputs of the rewriting must not be needed elsewhere.
+  // No other component may need the outputs of the replacement.
   const missing = Object.entries(required[type] ?? {}).filter(([name]) => !Object.hasOwn(rewritten ?? {}, name))
   const tried = withOption({ ...own, ...Object.fromEntries(missing), ...beside[path] }, path, example)
   const config = {
@@ -68,7 +68,7 @@ test.each(
   expect(await lint(String(document))).toEqual([])
 })
 
-test('lines were joined by an expression and their own time', () => {
+test('multiline with an expression and its own timeout', () => {
   const text = stringify({
     sources: { in: { ...file, message_start_indicator: '^\\d', multi_line_timeout: 250 } },
     sinks: { out: { type: 'blackhole', inputs: ['in'] } },

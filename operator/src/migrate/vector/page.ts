@@ -1,4 +1,4 @@
-// The tables of the guide for Vector: component by component, from the declarations.
+// The tables of the guide for Vector, generated from the declarations of components.
 
 import { components, otherOptions } from '@penstock/agent/config'
 import { absentSinks, absentSources, absentTransforms } from '@penstock/agent/output'

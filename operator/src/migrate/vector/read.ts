@@ -1,5 +1,5 @@
-// The places of a configuration of Vector: a file in TOML, YAML or JSON, `customConfig` among the values of its Helm chart, a
-// ConfigMap, or a custom resource of an operator for it.
+// Finds a Vector configuration in a TOML, YAML or JSON file, in `customConfig` of Helm values, in a ConfigMap, or in a custom resource of
+// an operator for Vector.
 
 import { formatOf, type Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
@@ -7,9 +7,9 @@ import { type Root as FoundRoot, type Table, type TableDocument, tableDocuments 
 import type { Gap, NamedText } from '../draft.ts'
 import { isBlank } from '../inner.ts'
 
-/** One configuration with its places. */
+/** One configuration with line numbers. */
 export interface Root extends FoundRoot {
-  /** The resource of the operator for Vector that holds it. */
+  /** The resource of the operator for Vector that contains it. */
   readonly resource?: Resource
 }
 
@@ -19,7 +19,7 @@ export interface Resource {
   readonly namespace?: string | undefined
 }
 
-/** Resources of the operator for Vector that describe agents, and hold no components. */
+/** Resources of the operator for Vector that describe agents and contain no components. */
 const ofAgents: ReadonlySet<string> = new Set(['Vector', 'VectorAggregator', 'ClusterVectorAggregator'])
 
 const printed = (inputs: readonly string[]) => ({ type: 'console', inputs, encoding: { codec: 'json' } })
@@ -50,12 +50,12 @@ const chartConfigs: Readonly<Record<string, Table>> = {
 
 const isConfig = (table: Table) => ['sources', 'transforms', 'sinks'].some((list) => isTable(table[list]))
 
-/** Whether a text holds a configuration of Vector. */
+/** Whether a text contains a Vector configuration. */
 export function isVector({ file, text }: NamedText): boolean {
   return rootsOf({ file, text }, 0, []).length > 0
 }
 
-/** All configurations of a file; what cannot be read is a gap. */
+/** All configurations of a file. Parts that cannot be read become gaps. */
 export function readRoots(given: NamedText, gaps: Gap[]): readonly Root[] {
   const before = gaps.length
   const roots = rootsOf(given, 0, gaps)
@@ -65,7 +65,7 @@ export function readRoots(given: NamedText, gaps: Gap[]): readonly Root[] {
       line: 1,
       subject: given.file,
       reason: isBlank(given.text) ? 'the file is empty' : 'the file has no `sources`, `transforms` or `sinks`',
-      nearest: 'Name the file that has them, or `--from` the agent that it is for.',
+      nearest: 'Pass the file that has them, or set `--from` to the agent that the file configures.',
     })
   }
   return roots
@@ -86,8 +86,9 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Ga
       file,
       line: lineOf(['kind']),
       subject: kind,
-      reason: 'the resource describes agents, and a Pipeline has none',
-      nearest: 'The Agent `node` of the installation runs Pipelines. Set resources and tolerations in an Agent.',
+      reason: 'the resource describes agents, which are not part of a Pipeline',
+      nearest:
+        'The Agent `node` of the installation runs Pipelines. Set resources and tolerations there, or in another Agent.',
       isReplaced: true,
     })
     return [{ ...below([], {}), resource: resourceOf(kind, metadata) }]
@@ -98,8 +99,8 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Ga
       file,
       line: lineOf(['role']),
       subject: `role: ${role}`,
-      reason: 'the agents of a node run the Pipeline, unless an Agent of mode Aggregator selects it',
-      nearest: 'Create an Agent with `spec.mode: Aggregator` that selects the Pipeline.',
+      reason: 'node agents run the Pipeline unless an Agent with mode Aggregator selects it',
+      nearest: 'Create an Agent with `spec.mode: Aggregator` for the Pipeline.',
     })
   }
   if (isTable(customConfig) && isConfig(customConfig)) return [below(['customConfig'], customConfig)]
@@ -116,7 +117,7 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Ga
   return isConfig(value) ? [below([], value)] : []
 }
 
-/** Whether a table has the values of the chart, which have the configuration below `customConfig`, or none. */
+/** Whether a table contains chart values, whose configuration is in `customConfig` or missing. */
 function isOfChart({ role, customConfig, image }: Table): boolean {
   if (typeof role === 'string' && Object.hasOwn(chartConfigs, role)) return true
   if (isTable(customConfig) && Object.keys(customConfig).length === 0) return true
@@ -124,7 +125,7 @@ function isOfChart({ role, customConfig, image }: Table): boolean {
   return typeof repository === 'string' && /(?:^|\/)timberio\/vector$/.test(repository)
 }
 
-/** Values without a configuration: the chart's own one counts, unless they name a ConfigMap that has it. */
+/** Values without a configuration: the chart's default applies, unless the values refer to a ConfigMap. */
 function withoutConfig(values: Table, file: string, lineOf: (path: Segments) => number, gaps: Gap[]): Root {
   const { role, existingConfigMaps } = values
   const subject = 'customConfig'
@@ -144,8 +145,8 @@ function withoutConfig(values: Table, file: string, lineOf: (path: Segments) => 
     file,
     line,
     subject,
-    reason: `the values have no configuration, so the chart's own one for the role \`${name}\` counts`,
-    nearest: 'Convert the values that have `customConfig`, if there are others.',
+    reason: `the values have no configuration, so the chart's default for the role \`${name}\` applies`,
+    nearest: 'If other values have `customConfig`, convert those.',
     isReplaced: true,
   })
   return { file, config: chartConfigs[name] as Table, lineOf: () => line }
@@ -160,7 +161,7 @@ function resourceOf(kind: string, metadata: unknown): Resource {
   }
 }
 
-/** Components of several resources beside each other: as the operator does, their ids begin with the name of their resource. */
+/** Merges the components of several resources. As the operator does, prefixes ids with the name of the resource. */
 export function withScopes(roots: readonly Root[]): readonly Root[] {
   const resources = roots.filter(({ resource }) => resource !== undefined)
   if (resources.length < 2) return roots

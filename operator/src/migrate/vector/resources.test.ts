@@ -1,4 +1,4 @@
-// Resources of an operator for Vector: their namespaces, ids that several of them have, and those that hold no components.
+// Resources of an operator for Vector: namespaces, duplicate ids, and resources without components.
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
@@ -16,7 +16,7 @@ const components = `  sources:
 `
 const convert = (text: string, namespace?: string) => converted(convertVector, [{ file: 'v.yaml', text }], namespace)
 
-test('a VectorPipeline reads the pods of its namespace, a ClusterVectorPipeline those of all', async () => {
+test('a VectorPipeline reads the pods of its namespace, a ClusterVectorPipeline those of all namespaces', async () => {
   const { document, resource, gaps } = convert(
     `${head('VectorPipeline', 'app', 'shop')}${components}---\n${head('ClusterVectorPipeline', 'all')}${components}`,
   )
@@ -33,7 +33,7 @@ test('a VectorPipeline reads the pods of its namespace, a ClusterVectorPipeline 
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('a Pipeline of a namespace needs no selector', async () => {
+test('a Pipeline in the same namespace needs no selector', async () => {
   const { document, resource } = convert(`${head('VectorPipeline', 'app', 'shop')}${components}`, 'shop')
   expect(resource.spec.sources[0].selector).toBeUndefined()
   expect(resource.spec.sources[0].name).toBe('logs')
@@ -43,11 +43,11 @@ test('a Pipeline of a namespace needs no selector', async () => {
 test('a VectorPipeline without a namespace is a gap', () => {
   const { gaps } = convert(`${head('VectorPipeline', 'app')}${components}`)
   expect(gaps.map(({ reason }) => reason)).toContain(
-    'a VectorPipeline reads the pods of its namespace, which the file does not say',
+    'a VectorPipeline reads the pods of its namespace, but the file does not name one',
   )
 })
 
-test.each(['Vector', 'VectorAggregator', 'ClusterVectorAggregator'])('%s holds no components', async (kind) => {
+test.each(['Vector', 'VectorAggregator', 'ClusterVectorAggregator'])('%s contains no components', async (kind) => {
   const text = `${head(kind, 'vector', 'logging')}  agent: { image: x }\n`
   expect(isVector({ file: 'v.yaml', text })).toBe(true)
   const { document, gaps } = convert(text)
@@ -55,7 +55,7 @@ test.each(['Vector', 'VectorAggregator', 'ClusterVectorAggregator'])('%s holds n
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('values for an aggregator say which Agent runs them', () => {
+test('values for an aggregator give a row about the Agent that runs them', () => {
   const { gaps } = convert(`role: Aggregator\ncustomConfig:\n${components}`)
   expect(gaps[0]).toMatchObject({ subject: 'role: Aggregator', line: 1 })
 })
@@ -65,18 +65,18 @@ test.each([
   ['# none\nrole: Stateless-Aggregator\n', 'Stateless-Aggregator', 2, 'file'],
   ['image: { repository: timberio/vector }\n', 'Aggregator', 1, 'file'],
   ['fullnameOverride: v\ncustomConfig: {}\n', 'Aggregator', 2, 'file'],
-])('values without a configuration have that of the chart: %j', (text, role, line, source) => {
+])("values without a configuration use the chart's default: %j", (text, role, line, source) => {
   const { gaps, resource } = convert(text)
   expect(gaps.find(({ subject }) => subject === 'customConfig')).toMatchObject({
     line,
-    reason: `the values have no configuration, so the chart's own one for the role \`${role}\` counts`,
+    reason: `the values have no configuration, so the chart's default for the role \`${role}\` applies`,
     isReplaced: true,
   })
   expect(resource.spec.sources.map(({ type }: { type: string }) => type)).toContain(source)
   expect(resource.spec.sinks).toContainEqual(expect.objectContaining({ name: 'stdout', type: 'console' }))
 })
 
-test('values may name the ConfigMap that has the configuration', () => {
+test('values can refer to a ConfigMap with the configuration', () => {
   const { gaps } = convert('role: Agent\nexistingConfigMaps:\n- shop-vector\n')
   expect(gaps).toContainEqual(
     expect.objectContaining({

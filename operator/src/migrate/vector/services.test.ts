@@ -1,4 +1,4 @@
-// Sinks of Vector that become the sink `http`, sinks whose inputs give nothing here, and settings of an agent that components have.
+// Vector sinks that become the sink `http`, sinks whose inputs provide no events here, and global settings that become component options.
 
 import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
@@ -8,7 +8,7 @@ import { convertVector } from './convert.ts'
 const convert = (config: object) => converted(convertVector, [{ file: 'v.yaml', text: stringify(config) }])
 const logs = { d: { type: 'demo_logs', format: 'json' } }
 
-test('ClickHouse takes rows of JSON by HTTP', async () => {
+test('ClickHouse receives JSON rows over HTTP', async () => {
   const sink = {
     type: 'clickhouse',
     inputs: ['d'],
@@ -40,7 +40,7 @@ test('ClickHouse takes rows of JSON by HTTP', async () => {
   expect(await lint(document.toString())).toEqual([])
 })
 
-test('the event collector of Splunk takes envelopes', async () => {
+test("Splunk's event collector receives envelopes", async () => {
   const sink = {
     type: 'splunk_hec_logs',
     inputs: ['r'],
@@ -72,7 +72,7 @@ test('the event collector of Splunk takes envelopes', async () => {
   expect(await lint(document.toString())).toEqual([])
 })
 
-test('OTLP by HTTP is the sink below `protocol`', async () => {
+test('OTLP over HTTP is the sink in `protocol`', async () => {
   const protocol = { type: 'http', uri: 'http://o:4318/v1/logs', encoding: { codec: 'json' }, headers: { a: 'b' } }
   const { resource, gaps, document } = convert({
     sources: logs,
@@ -86,7 +86,7 @@ test('OTLP by HTTP is the sink below `protocol`', async () => {
   expect(await lint(document.toString())).toEqual([])
 })
 
-test('a sink of metrics reads what gives metrics here, and discards if nothing does', async () => {
+test('a metrics sink reads only sources of metrics, and becomes a discarding sink if there are none', async () => {
   const write = { type: 'prometheus_remote_write', endpoint: 'http://m/write', default_namespace: 'v' }
   const { resource, gaps, document } = convert({
     sources: { i: { type: 'internal_metrics' }, s: { type: 'statsd', mode: 'udp', address: '0.0.0.0:8125' } },
@@ -106,7 +106,7 @@ test('a sink of metrics reads what gives metrics here, and discards if nothing d
   expect(await lint(document.toString())).toEqual([])
 })
 
-test('settings of an agent become options, and its secrets keys of a Secret', async () => {
+test('global settings become options, and secrets become keys of a Secret', async () => {
   const { resource, gaps, document } = convert({
     timezone: 'Europe/Berlin',
     secret: { vault: { type: 'exec', command: ['/x'] } },
@@ -149,7 +149,7 @@ test('settings of an agent become options, and its secrets keys of a Secret', as
   expect(await lint(document.toString())).toEqual([])
 })
 
-test('parsers of long ago are programs', async () => {
+test('very old parsers become programs', async () => {
   const { resource, gaps, document } = convert({
     sources: logs,
     transforms: {

@@ -1,5 +1,5 @@
-// Sinks of Vector for products that take requests in a form of their own: the sink `http` with their address and their form. Options that
-// both have, such as `tls` and `batch`, stay as they are.
+// Converts Vector sinks for products with their own request format to the sink `http` with the address and format of the product. Common
+// options, such as `tls` and `batch`, stay unchanged.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
@@ -10,13 +10,13 @@ import { literalTemplate } from '../fluent-bit/connection.ts'
 export interface Service {
   readonly type: string
   readonly becomes: string
-  /** Options of `http` and the steps before it; undefined if the options are not what they should be. */
+  /** The options of `http` and the steps before it; undefined if the options are not valid. */
   readonly rewrite: (options: Table) => { readonly config: Table; readonly steps: readonly Step[] } | undefined
 }
 
 const lines = { framing: { method: 'newline_delimited' } } as const
 
-/** A template of fields as an expression; undefined if it holds a date. */
+/** A template with fields as an expression; undefined if it contains a date. */
 function templateExpression(template: string): string | undefined {
   if (/%[a-zA-Z]/.test(template.replace(/\{\{.*?\}\}/g, ''))) return undefined
   const parts = template.split(/(\{\{.*?\}\})/).filter((part) => part !== '')
@@ -32,10 +32,10 @@ function templateExpression(template: string): string | undefined {
   )
 }
 
-/** A row for each event, in a request to the HTTP interface. */
+/** ClickHouse: rows in requests to the HTTP interface. */
 const clickhouse: Service = {
   type: 'clickhouse',
-  becomes: '`http` at the HTTP interface, with a row of JSON for each event',
+  becomes: '`http` to the HTTP interface, with one JSON row per event',
   rewrite(options) {
     const { endpoint, database = 'default', table, format = 'json_each_row', ...shared } = options
     const {
@@ -58,7 +58,7 @@ const clickhouse: Service = {
       ...(isLoose === true ? ['date_time_input_format=best_effort'] : []),
       ...(isRandom === true ? ['insert_distributed_one_random_shard=1'] : []),
     ]
-    // Names may be templates, whose braces and fields stay as they are.
+    // Names may be templates, whose braces and fields stay unchanged.
     const name = (text: string) => `%%22${text.includes('{{') ? text : literalTemplate(encodeURIComponent(text))}%%22`
     const query = `INSERT%%20INTO%%20${name(database)}.${name(table)}%%20FORMAT%%20${form}`
     const config = {
@@ -74,7 +74,7 @@ const clickhouse: Service = {
 
 const splunk = (type: string): Service => ({
   type,
-  becomes: '`http` at the event collector',
+  becomes: '`http` to the event collector',
   rewrite(options) {
     const { endpoint, default_token: token, token: oldToken, host_key: host = 'host', ...named } = options
     const {
@@ -137,7 +137,7 @@ const splunk = (type: string): Service => ({
   },
 })
 
-/** Steps that leave fields out, since the encoding has the whole envelope; undefined for other options of an encoding. */
+/** Steps that remove fields, because the encoding applies to the whole envelope; undefined for other options of an encoding. */
 function exceptSteps(encoding: Table): readonly Step[] | undefined {
   const { except_fields: except = [], only_fields: only, ...others } = encoding
   if (only !== undefined || Object.keys(others).length > 0 || !Array.isArray(except)) return undefined
@@ -145,10 +145,10 @@ function exceptSteps(encoding: Table): readonly Step[] | undefined {
   return paths.length === 0 ? [] : [{ type: 'remap', text: paths.join('\n') }]
 }
 
-/** The sink of Vector is `http` below `protocol`. */
+/** Vector's sink contains the sink `http` in the option `protocol`. */
 const opentelemetry: Service = {
   type: 'opentelemetry',
-  becomes: '`http` with the options below `protocol`',
+  becomes: '`http` with the options of `protocol`',
   rewrite({ protocol, ...shared }) {
     if (!isTable(protocol) || protocol['type'] !== 'http' || typeof protocol['uri'] !== 'string') return undefined
     const { type: _, ...config } = protocol

@@ -1,16 +1,16 @@
-// Settings of Vector's configuration, and what decides about them in a cluster.
+// Global settings of a Vector configuration, and their replacements in a cluster.
 
 import { underOperator } from '@penstock/agent/config'
 
 export interface Setting {
   readonly becomes: string
-  /** Whether the cluster does the same without further work. */
+  /** Whether the cluster already does the same. */
   readonly isReplaced: boolean
-  /** Why nothing in a cluster does it. */
+  /** The reason why nothing in a cluster does it. */
   readonly absence?: string
 }
 
-/** Of those that the agent has, too: what decides under an operator does the same by default. */
+/** Settings that the agent also has, and for which the operator's default does the same. */
 const replaced: ReadonlySet<string> = new Set(['data_dir', 'api', 'healthchecks', 'expire_metrics_secs'])
 
 /** Top-level settings of a configuration. */
@@ -21,16 +21,16 @@ export const settings: Readonly<Record<string, Setting>> = {
   enrichment_tables: {
     becomes: underOperator.enrichment_tables,
     isReplaced: false,
-    absence: 'a Pipeline has no tables, so programs that read them are left out',
+    absence: 'a Pipeline has no enrichment tables, so programs that read them are left out',
   },
   expire_metrics: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
   expire_metrics_per_metric_set: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
   timezone: { becomes: 'The option `timezone` of each remap transform.', isReplaced: true },
   secret: { becomes: 'Keys of the Secret that `spec.secrets` names.', isReplaced: true },
-  schema: { becomes: 'Programs are typed without it.', isReplaced: true },
-  provider: { becomes: 'The operator gives agents their configuration.', isReplaced: true },
+  schema: { becomes: 'Programs have types without it.', isReplaced: true },
+  provider: { becomes: 'The operator delivers the configuration to agents.', isReplaced: true },
   buffer_utilization_ewma_half_life_seconds: {
-    becomes: 'Agents report the present use of a buffer.',
+    becomes: 'Agents report the current size of a buffer.',
     isReplaced: true,
   },
 }

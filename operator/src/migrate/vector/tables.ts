@@ -1,10 +1,10 @@
-// Tables of options: laying one over another, and removing the value at a path.
+// Operations on tables of options: merging two tables, and removing the value at a path.
 
 import type { Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 
-/** Options of two tables, level by level; those of the second count. */
+/** Merges two tables recursively. Options of the second table win. */
 export function merged(first: Table, second: Table): Record<string, unknown> {
   const both = Object.entries(second).map(([name, value]) => {
     const below = first[name]
@@ -13,7 +13,7 @@ export function merged(first: Table, second: Table): Record<string, unknown> {
   return { ...first, ...Object.fromEntries(both) }
 }
 
-/** Removes the value at a path, and objects that become empty; false if there is no value. */
+/** Removes the value at a path, and objects that become empty. Returns false if there is no value. */
 export function removeAt(config: Record<string, unknown>, segments: Segments): boolean {
   const last = segments.at(-1)
   if (last === undefined) return false
@@ -33,6 +33,6 @@ export function removeAt(config: Record<string, unknown>, segments: Segments): b
   return true
 }
 
-/** Items of a list; of a value that is no list, the value. */
+/** The items of a list. Any other value is a list with one item. */
 export const listOf = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]

@@ -1,4 +1,4 @@
-// Transforms of Vector that are several transforms here, or a program: what they do, written as conditions and programs.
+// Vector transforms that become several transforms or a program in Penstock, as conditions and programs.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { replacedTransforms } from '@penstock/agent/output'
@@ -6,7 +6,7 @@ import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Step } from '../draft.ts'
 
-/** A transform that becomes steps; its outputs by name, `` being that of the transform itself. */
+/** A transform that becomes several steps, with its outputs by name. The empty name is the transform's main output. */
 export interface Rewritten {
   readonly outputs: readonly { readonly name: string; readonly steps: readonly Step[] }[]
 }
@@ -14,13 +14,13 @@ export interface Rewritten {
 export interface Rewriting {
   readonly type: string
   readonly becomes: string
-  /** Options that are read; all others are gaps. */
+  /** Supported options. All other options become gaps. */
   readonly options: readonly string[]
-  /** Undefined: the options are not what they should be. */
+  /** Returns undefined if the options are not valid. */
   readonly rewrite: (options: Table) => Rewritten | undefined
 }
 
-/** The text of a condition; undefined if it is none in remap. */
+/** The text of a condition; undefined if it is not a remap condition. */
 function conditionOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (!isTable(value) || typeof value['source'] !== 'string') return undefined
@@ -33,11 +33,11 @@ const one = (...steps: readonly Step[]): Rewritten => ({ outputs: [{ name: '', s
 const texts = (value: unknown): readonly string[] =>
   (Array.isArray(value) ? value : [value]).filter((each) => typeof each === 'string')
 
-/** A condition as a part of another. */
+/** A condition in brackets, for use in another one. */
 const part = (condition: string) => (/[\n;]|#/.test(condition.trim()) ? `{\n${condition}\n}` : `(${condition.trim()})`)
 const not = (condition: string) => `!${part(condition).replace(/^\{.*\}$/s, '($&)')}`
 
-/** Statements for metrics, which have one of these members and a name. */
+/** Statements that run only for metrics, which have a name and a kind. */
 const onlyMetrics = (lines: readonly string[]) =>
   ['if is_string(.name) && is_string(.kind) {', ...lines.map((line) => `  ${line}`), '}'].join('\n')
 
@@ -228,7 +228,7 @@ const conversionCalls: Readonly<Record<string, string>> = {
   boolean: 'to_bool',
 }
 
-/** A statement for each field of `types`; undefined for types that are not known. A field that is no such value stays as it is. */
+/** A statement for each field of `types`; undefined for unknown types. A value that cannot be converted stays unchanged. */
 function conversionsOf(types: unknown, root: string): readonly string[] | undefined {
   const lines: string[] = []
   for (const [name, type] of Object.entries(isTable(types) ? types : {})) {

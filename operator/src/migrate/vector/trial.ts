@@ -1,4 +1,4 @@
-// Vector's own run on recorded lines: sources that read files or queues read the sample, sources of pods the events of the new source.
+// Runs Vector on recorded lines: sources of files and queues read the sample, and sources of pods read the events of the new source.
 
 import { PenstockError } from '@penstock/agent/errors'
 import { isTable } from '@penstock/agent/schema'
@@ -8,7 +8,7 @@ import { type Sample, sinkNamed, type Trial, type TrialRequest } from '../trial.
 import { podFields } from './convert.ts'
 import { readRoots } from './read.ts'
 
-/** Settings that transforms use; all others are of sources, sinks or the process. */
+/** Settings that transforms use. All other settings are for sources, sinks or the process. */
 const kept = ['enrichment_tables', 'schema', 'timezone', 'log_schema']
 
 /** Sources whose events `penstock run --input` leaves unchanged. */
@@ -28,7 +28,7 @@ export async function vectorTrial({ files, included, sample, sink, folder }: Tri
   if (chosen === undefined) {
     throw new PenstockError(
       'PEN_USAGE',
-      `The configuration has no sink that became \`${sink}\`. Give the events of the old agent by \`--against OUTPUT\`.`,
+      `The configuration has no sink that became \`${sink}\`. Pass the events of the old agent with \`--against OUTPUT\`.`,
     )
   }
   const transforms: Record<string, Table> = {}
@@ -67,12 +67,12 @@ export async function vectorTrial({ files, included, sample, sink, folder }: Tri
   }
 }
 
-/** Sources of messages, which the Pipeline reads from its standard input. */
+/** Sources that receive messages, which the Pipeline reads from its standard input. */
 const queues: ReadonlySet<string> = new Set(['stdin', 'amqp', 'aws_sqs', 'cloud_queue'])
 
 interface StandIn {
   readonly source: Table
-  /** Of a transform behind the source that has its name. */
+  /** The transform after the source, which takes over its name. */
   readonly program?: string
 }
 
@@ -88,9 +88,9 @@ async function standIn(id: string, options: Table, sample: Sample): Promise<Stan
   }
   if (ofItself.test(String(type))) return { source: { type: 'file', ...reading('/var/empty/nothing') } }
   if (type === 'file') return { source: { ...options, ...reading(sample.lines), exclude: [] } }
-  // A component without a counterpart is a file here, as in the Pipeline.
+  // As in the Pipeline, a component without a counterpart is a file.
   if (!queues.has(String(type))) return { source: { type: 'file', ...reading(sample.lines) } }
-  // The binary gets the lines on its standard input, too. A line is a message.
+  // The binary also gets the lines on its standard input. Each line is one message.
   const decoding = options['decoding'] === undefined ? {} : { decoding: options['decoding'] }
   return { source: { type: 'stdin', ...decoding } }
 }

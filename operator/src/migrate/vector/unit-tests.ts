@@ -1,4 +1,4 @@
-// Unit tests of Vector as tests of a Pipeline.
+// Converts unit tests of Vector to tests of a Pipeline.
 
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
@@ -6,8 +6,8 @@ import { withoutVariables } from './environment.ts'
 import { listOf } from './tables.ts'
 
 /**
- * The test without its name; the reason if it has no counterpart.
- * @param at the name of what stands for an output
+ * Returns the test without its name, or the reason why it has no counterpart.
+ * @param at returns the name of the component that replaces an output
  */
 export function testOf(
   test: Table,

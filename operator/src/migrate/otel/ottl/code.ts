@@ -1,5 +1,5 @@
-// Pieces of programs while a statement is compiled: values with their known kinds, and lines that run only if the lines before them did
-// not fail.
+// Parts of a program during the compilation of a statement: values with their known kinds, and lines that run only if no earlier line
+// failed.
 
 import { textLiteral } from '@penstock/agent/config'
 import { openRead } from '../field.ts'
@@ -25,13 +25,13 @@ const wanted = {
   time: 'timestamp',
 } as const
 
-/** Lines of a program. After an expression that may fail, further lines run only if it did not. */
+/** Lines of a program. After an expression that can fail, further lines run only if it succeeded. */
 export class Lines {
   readonly #lines: string[] = []
   readonly #names: () => number
   #depth = 0
 
-  /** @param names gives a number that no name has yet */
+  /** @param names returns a number that no name uses yet */
   constructor(names: () => number) {
     this.#names = names
   }
@@ -44,7 +44,7 @@ export class Lines {
     for (const line of lines.flatMap((text) => text.split('\n'))) this.#lines.push(`${'  '.repeat(this.#depth)}${line}`)
   }
 
-  /** A value below a name, so that it is computed once. */
+  /** Stores a value in a variable, so that it is computed only once. */
   keep(value: Value): Value {
     if (/^[a-z]+\d+$/.test(value.code)) return value
     const name = `value${this.#names()}`
@@ -52,7 +52,7 @@ export class Lines {
     return { code: name, kind: value.kind }
   }
 
-  /** The result of an expression that may fail. */
+  /** The result of an expression that can fail. */
   fallible(code: string, kind: Kind): Value {
     const name = `value${this.#names()}`
     this.add(`${name}, error = ${code}`)
@@ -65,14 +65,14 @@ export class Lines {
     this.#depth++
   }
 
-  /** The value as one of a kind; another kind is a failure. */
+  /** The value with a required kind. A value of another kind is a failure. */
   as(value: Value, kind: keyof typeof wanted): Value {
     if (value.kind === kind) return value
-    if (value.kind !== 'any') throw new Unconvertible(`a value of another kind than ${kind} never fits`)
+    if (value.kind !== 'any') throw new Unconvertible(`the value can never be a ${kind}`)
     return this.fallible(`${wanted[kind]}(${value.code})`, kind)
   }
 
-  /** The value as text, whatever it is. */
+  /** Converts any value to text. */
   textOf({ code, kind }: Value): string {
     if (kind === 'text') return code
     if (kind === 'any') return `(to_string(${code}) ?? encode_json(${code}))`
@@ -84,7 +84,7 @@ export class Lines {
     return `${prefix}${this.#names()}`
   }
 
-  /** All lines, with what was opened closed. */
+  /** All lines, with all blocks closed. */
   text(): string[] {
     while (this.#depth > 0) {
       this.#depth--
@@ -95,8 +95,8 @@ export class Lines {
 }
 
 /**
- * The fields that the program has set so far, of the event or of a variable that is an object: what is known of their kinds must not
- * matter to what follows.
+ * The fields of the event, or of an object in a variable, that the program has set so far. Later lines must compile the same, whatever the
+ * compiler knows about their kinds.
  */
 export class Fields {
   readonly #root: string
@@ -127,7 +127,7 @@ export class Fields {
   }
 
   assign(path: readonly Key[], { code, kind }: Value): string {
-    // The language refuses to assign below what it knows to be no object, and knows the members of objects.
+    // Remap rejects assignments below a value that is known not to be an object, and knows the members of objects.
     const isOpen = this.#written.every(
       ({ path: other, kind: known }) =>
         known === 'null' ||

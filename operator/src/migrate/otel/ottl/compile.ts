@@ -1,4 +1,4 @@
-// Statements and conditions of OTTL as programs. A statement that fails changes nothing; a condition that fails is false.
+// Compiles OTTL statements and conditions to programs. A failing statement changes nothing; a failing condition is false.
 
 import { textLiteral } from '@penstock/agent/config'
 import { severityNumber } from '../record.ts'
@@ -9,7 +9,7 @@ import { editors } from './editors.ts'
 import { type ContextName, type Location, locate } from './paths.ts'
 import { type Call, type Node, parseCondition, parseStatement, Unconvertible } from './syntax.ts'
 
-/** A program as it grows: statements of one group share what they keep and what is known of fields. */
+/** A program under construction. Statements of one group share their cache and the known kinds of fields. */
 export class Program {
   readonly context: ContextName
   readonly fields = new Fields('.')
@@ -30,14 +30,14 @@ export class Program {
   statement(text: string): void {
     const { editor, where } = parseStatement(text)
     const definition = Object.hasOwn(editors, editor.name) ? editors[editor.name] : undefined
-    if (definition === undefined) throw new Unconvertible(`the function \`${editor.name}\` is not known`)
+    if (definition === undefined) throw new Unconvertible(`the function \`${editor.name}\` is unknown`)
     const lines = this.newLines()
     if (where !== undefined) lines.open(this.condition(where, lines, false))
     definition.run(this, lines, argumentsOf(editor, definition.parameters))
     this.#lines.push(`# ${text.replace(/\s+/g, ' ').trim()}`, ...lines.text())
   }
 
-  /** The whole text; with conditions, it runs for events for which one of them holds. */
+  /** The program text. With conditions, it runs only for events for which at least one is true. */
   text(conditions: readonly string[] = []): string {
     const cache = this.#usesCache ? ['cache = {}'] : []
     if (conditions.length === 0) return [...cache, ...this.#lines].join('\n')
@@ -57,7 +57,7 @@ export class Program {
 
   // --- conditions ---
 
-  /** @param whenFailing what the condition is if a part of it fails: `not` turns it round */
+  /** @param whenFailing the result if a part of the condition fails; `not` inverts it */
   condition(node: Node, lines: Lines, whenFailing: boolean): string {
     if (node.type === 'both') {
       const sides = [node.left, node.right].map((side) => this.condition(side, lines, whenFailing))
@@ -87,7 +87,7 @@ export class Program {
   #comparison(operator: string, left: Node, right: Node, lines: Lines): string {
     const [a, b] = [this.value(left, lines), this.value(right, lines)]
     if (operator === '==' || operator === '!=') return `(${a.code} ${operator} ${b.code})`
-    if (a.kind === 'boolean' || b.kind === 'boolean') throw new Unconvertible('booleans have no order here')
+    if (a.kind === 'boolean' || b.kind === 'boolean') throw new Unconvertible('booleans cannot be ordered')
     const numbers: readonly Kind[] = ['integer', 'float']
     const isSure =
       (numbers.includes(a.kind) && numbers.includes(b.kind)) ||
@@ -133,9 +133,9 @@ export class Program {
 
   #math(operator: string, left: Node, right: Node, lines: Lines): Value {
     const [a, b] = [this.value(left, lines), this.value(right, lines)]
-    if (a.kind === 'time' || b.kind === 'time') throw new Unconvertible('times are not added')
+    if (a.kind === 'time' || b.kind === 'time') throw new Unconvertible('times cannot be added')
     if (operator === '/' && a.kind !== 'float' && b.kind !== 'float') {
-      throw new Unconvertible('division of integers gives an integer in the collector, and a float here')
+      throw new Unconvertible('the collector divides integers to an integer, and remap to a float')
     }
     const isKnown = a.kind !== 'any' && b.kind !== 'any' && operator !== '/'
     const code = `${a.code} ${operator} ${b.code}`
@@ -156,7 +156,7 @@ export class Program {
     const keys = call.keys.map((key) => JSON.stringify(key)).join(', ')
     const below = typeof call.keys[0] === 'number' ? 'list' : 'map'
     if (result.kind !== 'any' && result.kind !== below) {
-      throw new Unconvertible(`\`${call.name}\` gives no ${below}, and \`[${keys}]\` stands behind it`)
+      throw new Unconvertible(`\`${call.name}\` does not return a ${below}, but \`[${keys}]\` follows it`)
     }
     const whole = lines.keep(result)
     const base = lines.as(whole, below)
@@ -164,7 +164,7 @@ export class Program {
   }
 
   locate(node: Node): Location {
-    if (node.type !== 'path') throw new Unconvertible('a path must stand here')
+    if (node.type !== 'path') throw new Unconvertible('a path is required here')
     return locate(node.parts, this.context)
   }
 
@@ -190,14 +190,14 @@ export class Program {
     return { code: absent[kind] ?? code, kind }
   }
 
-  /** The statement that puts a value into a place. */
+  /** The statement that assigns a value to a location. */
   assign({ base, path }: Location, value: Value): string {
     if (base === 'event') return this.fields.assign(path, value)
     this.#usesCache = true
     return this.#cache.assign(path, value)
   }
 
-  /** The statement that takes a place away. */
+  /** The statement that removes a location. */
   remove({ base, path }: Location): string {
     if (base === 'event') return this.fields.remove(path)
     this.#usesCache = true
@@ -208,11 +208,11 @@ export class Program {
 function enumOf(name: string): Value {
   const severity = /^SEVERITY_NUMBER_(\w+)$/.exec(name)?.[1]
   const number = severity === 'UNSPECIFIED' ? 0 : severityNumber(severity ?? '')
-  if (number === undefined) throw new Unconvertible(`\`${name}\` is not known`)
+  if (number === undefined) throw new Unconvertible(`\`${name}\` is unknown`)
   return { code: String(number), kind: 'integer' }
 }
 
-/** The arguments of a call by the names of its parameters. */
+/** The arguments of a call by parameter name. */
 function argumentsOf(call: Call, parameters: readonly string[]): ReadonlyMap<string, Node> {
   const found = new Map<string, Node>()
   for (const [index, { name, value }] of call.values.entries()) {

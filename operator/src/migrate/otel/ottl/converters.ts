@@ -1,4 +1,4 @@
-// Converters: the functions of OTTL that give a value.
+// Converters: OTTL functions that return a value.
 
 import { textLiteral } from '@penstock/agent/config'
 import { goLayout, matchesNothing, regexLiteral, strptimeLayout } from '../text.ts'
@@ -27,14 +27,14 @@ const ofText = (call: string, kind: Kind = 'text', options = ''): Converter => (
   run: (program, lines, values) => ({ code: `${call}(${textAt(program, lines, values)}${options})`, kind }),
 })
 
-/** A test of what a value is. */
+/** A type check. */
 const isKind = (call: string): Converter => ({
   becomes: `\`${call}\``,
   parameters: ['target'],
   run: (program, lines, values) => ({ code: `${call}(${valueAt(program, lines, values).code})`, kind: 'boolean' }),
 })
 
-/** A part of a time as a number. */
+/** A component of a time as a number. */
 const partOfTime = (format: string): Converter => ({
   becomes: '`format_timestamp`',
   parameters: ['time'],
@@ -54,7 +54,7 @@ const unixTime = (unit: string): Converter => ({
   },
 })
 
-/** A number of a text or of another number; what is none is absent. */
+/** Converts a text or a number to a number; other values become null. */
 const toNumber = (call: string): Converter => ({
   becomes: `\`${call}\``,
   parameters: ['target'],
@@ -79,7 +79,7 @@ const edgeTest = (call: string, parameter: string): Converter => ({
   },
 })
 
-/** Cuts a text off where it stands. */
+/** Removes a prefix or suffix of a text, if present. */
 const trimEdge = (pattern: (escaped: string) => string, parameter: string): Converter => ({
   becomes: '`replace`',
   parameters: ['target', parameter],
@@ -106,7 +106,7 @@ const concat: Converter = {
   parameters: ['values', 'delimiter'],
   run: (program, lines, values) => {
     const list = required(values, 'values')
-    if (list.type !== 'list') throw new Unconvertible('the first argument must be a list that stands in the statement')
+    if (list.type !== 'list') throw new Unconvertible('the first argument must be a literal list')
     const parts = list.items.map((item) => {
       const value = lines.keep(program.value(item, lines))
       if (value.kind !== 'any') return value.kind === 'null' ? '"<nil>"' : lines.textOf(value)
@@ -184,12 +184,12 @@ const formatTime: Converter = {
 }
 
 const substring: Converter = {
-  becomes: '`slice`, which counts characters where the collector counts bytes',
+  becomes: '`slice`, which counts characters, whereas the collector counts bytes',
   parameters: ['target', 'start', 'length'],
   run: (program, lines, values) => {
     const [start, length] = ['start', 'length'].map((name) => {
       const node = required(values, name)
-      if (node.type !== 'number') throw new Unconvertible(`\`${name}\` must be a number that stands in the statement`)
+      if (node.type !== 'number') throw new Unconvertible(`\`${name}\` must be a literal number`)
       return node.value
     })
     const text = textAt(program, lines, values)
@@ -210,7 +210,7 @@ const convertCase: Converter = {
   parameters: ['target', 'toCase'],
   run: (program, lines, values) => {
     const call = cases[constantText(values, 'toCase')]
-    if (call === undefined) throw new Unconvertible('the case is not known')
+    if (call === undefined) throw new Unconvertible('the case is unknown')
     return { code: `${call}(${textAt(program, lines, values)})`, kind: 'text' }
   },
 }
@@ -232,7 +232,7 @@ const length: Converter = {
   },
 }
 
-/** Forms of Base64 by their names in OTTL; padding may be missing in all that is decoded. */
+/** Variants of Base64 by their names in OTTL. All decoders accept missing padding. */
 const base64Charsets: Readonly<Record<string, string>> = {
   base64: 'standard',
   'base64-raw': 'standard',
@@ -241,7 +241,7 @@ const base64Charsets: Readonly<Record<string, string>> = {
 }
 
 const decode: Converter = {
-  becomes: '`decode_base64`; a text in UTF-8 stays as it is',
+  becomes: '`decode_base64`; UTF-8 text stays unchanged',
   parameters: ['value', 'encoding'],
   run: (program, lines, values) => {
     const encoding = constantText(values, 'encoding')
@@ -258,7 +258,7 @@ const isInCidr: Converter = {
   parameters: ['target', 'networks'],
   run: (program, lines, values) => {
     const list = required(values, 'networks')
-    if (list.type !== 'list') throw new Unconvertible('`networks` must be a list that stands in the statement')
+    if (list.type !== 'list') throw new Unconvertible('`networks` must be a literal list')
     const networks = list.items.map((item) => lines.as(program.value(item, lines), 'text').code)
     const target = textAt(program, lines, values)
     return lines.fallible(`ip_cidr_contains([${networks.join(', ')}], ${target})`, 'boolean')
@@ -301,7 +301,7 @@ export const converters: Readonly<Record<string, Converter>> = {
     parameters: ['target', 'base'],
     run: (program, lines, values) => {
       const base = required(values, 'base')
-      if (base.type !== 'number') throw new Unconvertible('`base` must be a number that stands in the statement')
+      if (base.type !== 'number') throw new Unconvertible('`base` must be a literal number')
       return lines.fallible(`parse_int(${textAt(program, lines, values)}, ${base.value})`, 'integer')
     },
   },
@@ -369,7 +369,7 @@ export const converters: Readonly<Record<string, Converter>> = {
   },
   Decode: decode,
   Hex: {
-    becomes: '`encode_base16`, of a text alone',
+    becomes: '`encode_base16`, for texts only',
     parameters: ['value'],
     run: (program, lines, values) => ({
       code: `encode_base16(${textAt(program, lines, values, 'value')})`,
@@ -390,7 +390,7 @@ export const converters: Readonly<Record<string, Converter>> = {
     becomes: '`from_unix_timestamp`',
     parameters: ['seconds', 'nanoseconds'],
     run: (program, lines, values) => {
-      if (values.has('nanoseconds')) throw new Unconvertible('a time is made of whole seconds alone')
+      if (values.has('nanoseconds')) throw new Unconvertible('only whole seconds can become a time')
       const seconds = lines.as(valueAt(program, lines, values, 'seconds'), 'integer')
       return lines.fallible(`from_unix_timestamp(${seconds.code})`, 'time')
     },
@@ -436,7 +436,7 @@ export const converters: Readonly<Record<string, Converter>> = {
   SpanID: fixedHex(),
 }
 
-/** An id as text in hexadecimal digits. */
+/** An id as hexadecimal text. */
 function fixedHex(): Converter {
   return {
     becomes: 'the same text',

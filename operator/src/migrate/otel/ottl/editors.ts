@@ -1,4 +1,4 @@
-// Editors: the functions of OTTL that change a record. Each adds lines to a statement.
+// Editors: OTTL functions that change a record. An editor adds lines to a statement.
 
 import { textLiteral } from '@penstock/agent/config'
 import { globRegex, regexLiteral } from '../text.ts'
@@ -22,22 +22,22 @@ export function required(values: Values, name: string): Node {
   return node
 }
 
-/** A text that is in the statement: patterns and formats are compiled once. */
+/** A literal text, because patterns and formats are compiled once. */
 export function constantText(values: Values, name: string): string {
   const node = required(values, name)
   if (node.type !== 'literal' || typeof node.value !== 'string') {
-    throw new Unconvertible(`\`${name}\` must be a text that stands in the statement`)
+    throw new Unconvertible(`\`${name}\` must be a literal text`)
   }
   return node.value
 }
 
 function constantNumber(values: Values, name: string): number {
   const node = required(values, name)
-  if (node.type !== 'number') throw new Unconvertible(`\`${name}\` must be a number that stands in the statement`)
+  if (node.type !== 'number') throw new Unconvertible(`\`${name}\` must be a literal number`)
   return node.value
 }
 
-/** Texts of a list that is in the statement. */
+/** The texts of a literal list. */
 function constantTexts(values: Values, name: string): string[] {
   const node = values.get(name)
   if (node === undefined) return []
@@ -49,10 +49,10 @@ function constantTexts(values: Values, name: string): string[] {
   })
 }
 
-/** The functions that call others on what they found are not converted. */
+/** Rejects calls with a function argument, which is applied to each match. */
 function withoutFunction(values: Values): void {
   if (values.has('function') || values.has('replacement_format')) {
-    throw new Unconvertible('a function that is called on what was found has no counterpart')
+    throw new Unconvertible('a function argument has no counterpart')
   }
 }
 
@@ -62,7 +62,7 @@ function mapAt(program: Program, lines: Lines, values: Values, name = 'target'):
   return { location, map: lines.as(read, 'map') }
 }
 
-/** Puts an object in the place of another. */
+/** Replaces an object. */
 const replaceMap =
   (change: (map: string, program: Program, lines: Lines, values: Values) => string): Editor['run'] =>
   (program, lines, values) => {
@@ -71,7 +71,7 @@ const replaceMap =
     lines.add(program.assign(location, { code, kind: 'map' }))
   }
 
-/** Changes a text where there is one. */
+/** Changes a value if it is a text. */
 const replaceText =
   (change: (text: string, lines: Lines, program: Program, values: Values) => string): Editor['run'] =>
   (program, lines, values) => {
@@ -98,7 +98,7 @@ function set(program: Program, lines: Lines, values: Values): void {
       lines.add(program.assign(location, given))
       return
     }
-    // An absent value changes nothing.
+    // A missing value changes nothing.
     const value = /^[.a-z0-9_]+$/i.test(given.code) ? given : lines.keep(given)
     lines.add(`if ${value.code} != null { ${program.assign(location, value)} }`)
     return
@@ -127,12 +127,12 @@ function mergeMaps(program: Program, lines: Lines, values: Values): void {
     update: `merge(${target}, filter(${kept}) -> |key, _value| { includes(names, key) })`,
   }
   const made = code[strategy]
-  if (made === undefined) throw new Unconvertible(`the strategy \`${strategy}\` is not known`)
+  if (made === undefined) throw new Unconvertible(`the strategy \`${strategy}\` is unknown`)
   if (strategy === 'update') lines.add(`names = keys(${target})`)
   lines.add(program.assign(location, { code: made, kind: 'map' }))
 }
 
-/** Keeps the keys of priority, and then as many others as there is room for, in the order of their names. */
+/** Keeps the priority keys first, and then other keys in alphabetical order up to the limit. */
 function limit(program: Program, lines: Lines, values: Values): void {
   const { location, map } = mapAt(program, lines, values)
   const number = constantNumber(values, 'limit')
@@ -157,13 +157,13 @@ function replaceAll(program: Program, lines: Lines, values: Values, regex: strin
     mode === 'key'
       ? `map_keys(${map.code}) -> |key| { replace(key, ${regex}, ${replacement}) }`
       : `map_values(${map.code}) -> |value| { if is_string(value) { replace(string!(value), ${regex}, ${replacement}) } else { value } }`
-  if (mode !== 'key' && mode !== 'value') throw new Unconvertible(`the mode \`${mode}\` is not known`)
+  if (mode !== 'key' && mode !== 'value') throw new Unconvertible(`the mode \`${mode}\` is unknown`)
   lines.add(program.assign(location, { code, kind: 'map' }))
 }
 
 function append(program: Program, lines: Lines, values: Values): void {
   const location = program.locate(required(values, 'target'))
-  if (location.kind === 'map') throw new Unconvertible('nothing is appended to an object')
+  if (location.kind === 'map') throw new Unconvertible('an object cannot be appended to')
   const read = lines.keep(program.read({ ...location, kind: 'any' }))
   const items = values.has('values')
     ? lines.as(program.value(required(values, 'values'), lines), 'list').code
@@ -175,7 +175,7 @@ function append(program: Program, lines: Lines, values: Values): void {
   )
 }
 
-/** Text that replaces what a whole pattern matched: a dollar sign is one. */
+/** A replacement for a whole match, in which a dollar sign is literal. */
 const literalReplacement = (text: string) => text.replaceAll('$', '$$$$')
 
 function replacementOf(program: Program, lines: Lines, values: Values, isLiteral: boolean): string {
@@ -227,7 +227,7 @@ export const editors: Readonly<Record<string, Editor>> = {
     becomes: '`flatten`',
     parameters: ['target', 'prefix', 'depth'],
     run: (program, lines, values) => {
-      if (values.has('depth')) throw new Unconvertible('objects are flattened to any depth')
+      if (values.has('depth')) throw new Unconvertible('`flatten` has no limit of depth')
       replaceMap((map) => {
         const flat = `flatten(${map})`
         return values.has('prefix')
@@ -237,12 +237,12 @@ export const editors: Readonly<Record<string, Editor>> = {
     },
   },
   limit: {
-    becomes: '`filter`; keys without priority stay in the order of their names',
+    becomes: '`filter`; keys without priority are kept in alphabetical order',
     parameters: ['target', 'limit', 'priority_keys'],
     run: limit,
   },
   truncate_all: {
-    becomes: '`truncate` of the texts, which counts characters where the collector counts bytes',
+    becomes: '`truncate`, which counts characters, whereas the collector counts bytes',
     parameters: ['target', 'limit'],
     run: replaceMap(
       (map, _program, _lines, values) =>
@@ -277,7 +277,7 @@ export const editors: Readonly<Record<string, Editor>> = {
     },
   },
   replace_match: {
-    becomes: '`match` of the pattern, and an assignment',
+    becomes: '`match`, and an assignment',
     parameters: ['target', 'pattern', 'replacement', 'function', 'replacement_format'],
     run: (program, lines, values) => {
       withoutFunction(values)

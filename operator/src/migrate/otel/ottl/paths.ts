@@ -1,4 +1,4 @@
-// Paths of OTTL as places in the event: `record.ts` says where the parts of a record are.
+// Maps OTTL paths to locations in the event. `record.ts` defines the locations of a record's parts.
 
 import type { Key } from '../record.ts'
 import type { Kind } from './code.ts'
@@ -7,12 +7,12 @@ import { type PathPart, Unconvertible } from './syntax.ts'
 export type ContextName = 'log' | 'resource' | 'scope'
 
 export interface Location {
-  /** Of the variable that holds what statements keep for each other, or of the event. */
+  /** Whether the path is in the event or in the variable for `cache`, which statements share. */
   readonly base: 'cache' | 'event'
   readonly path: readonly Key[]
-  /** The required kind of a value if the field takes only one; an absent field has the empty value of its kind. */
+  /** The kind of value that the field requires, if any. A missing field has the empty value of this kind. */
   readonly kind: Kind
-  /** A time that is written as a number. */
+  /** The unit of a time that is written as a number. */
   readonly isNanoseconds?: true
 }
 
@@ -27,7 +27,7 @@ const scalars: Readonly<Record<string, readonly [string, Kind]>> = {
   event_name: ['event_name', 'text'],
 }
 
-/** @param context what paths without a context belong to */
+/** @param context the context of paths that do not name one */
 export function locate(parts: readonly PathPart[], context: ContextName): Location {
   const [first, ...rest] = parts
   const name = first?.name ?? ''
@@ -47,9 +47,9 @@ export function locate(parts: readonly PathPart[], context: ContextName): Locati
   return inContext(parts, context)
 }
 
-/** The keys of a path that continues below its root by keys alone. */
+/** The keys of a path that has only keys after its root. */
 function keysOf(parts: readonly PathPart[]): readonly Key[] {
-  if (parts.length > 1) throw new Unconvertible(`\`${parts.map(({ name }) => name).join('.')}\` is no known path`)
+  if (parts.length > 1) throw new Unconvertible(`\`${parts.map(({ name }) => name).join('.')}\` is not a known path`)
   return parts[0]?.keys ?? []
 }
 
@@ -68,7 +68,7 @@ function inContext(parts: readonly PathPart[], context: ContextName): Location {
   }
   if (context === 'log' && (name === 'trace_id' || name === 'span_id')) {
     if (parts.length > 2 || (second !== undefined && second.name !== 'string'))
-      throw new Unconvertible(`\`${name}.${second?.name}\` is no known path`)
+      throw new Unconvertible(`\`${name}.${second?.name}\` is not a known path`)
     return field([name], 'text')
   }
   const scalar = context === 'log' ? scalars[name] : undefined
@@ -79,6 +79,6 @@ function inContext(parts: readonly PathPart[], context: ContextName): Location {
   if (context === 'scope' && (name === 'name' || name === 'version') && parts.length === 1)
     return field(['scope', name], 'text')
   throw new Unconvertible(
-    `\`${[...(context === 'log' ? [] : [context]), ...parts.map((part) => part.name)].join('.')}\` is no known path of a log record`,
+    `\`${[...(context === 'log' ? [] : [context]), ...parts.map((part) => part.name)].join('.')}\` is not a known path of a log record`,
   )
 }

@@ -1,12 +1,12 @@
-// The transformation language of the collector (OTTL): text to statements and conditions.
+// Parses the collector's transformation language (OTTL) to statements and conditions.
 
 import { type Token, TokenReader } from '../tokens.ts'
 
-/** A text that cannot be converted, and why. */
+/** A text that cannot be converted, with the reason. */
 export class Unconvertible extends Error {
   readonly nearest: string
 
-  constructor(message: string, nearest = 'Write it as a remap transform.') {
+  constructor(message: string, nearest = 'Rewrite it as a remap transform.') {
     super(message)
     this.nearest = nearest
   }
@@ -61,7 +61,7 @@ function tokensOf(text: string): Token[] {
   while (tokenPattern.lastIndex < text.length) {
     const at = tokenPattern.lastIndex
     const found = tokenPattern.exec(text)
-    if (found === null) throw new Unconvertible(`\`${text.slice(at, at + 10)}\` is not known`)
+    if (found === null) throw new Unconvertible(`\`${text.slice(at, at + 10)}\` is unknown`)
     const [, bytes, number, quoted, name, sign] = found
     if (bytes !== undefined) tokens.push({ kind: 'bytes', text: bytes.slice(2) })
     else if (number !== undefined) tokens.push({ kind: 'number', text: number })
@@ -95,7 +95,7 @@ class Parser {
   statement(): Statement {
     const editor = this.#value()
     if (editor.type !== 'call' || !/^[a-z]/.test(editor.name))
-      throw new Unconvertible('the statement is no call of a function')
+      throw new Unconvertible('the statement is not a function call')
     if (!this.#tokens.is('where')) return { editor, where: this.#tokens.end(undefined) }
     this.#tokens.at++
     return { editor, where: this.#tokens.end(this.#or()) }
@@ -121,7 +121,7 @@ class Parser {
     return this.#tokens.accept('not') ? { type: 'not', value: this.#test() } : this.#test()
   }
 
-  /** A comparison, a call, or a condition in parentheses, which may also be the left side of a comparison. */
+  /** A comparison, a call, or a condition in parentheses, which can also be the left side of a comparison. */
   #test(): Node {
     const start = this.#tokens.at
     if (this.#tokens.accept('(')) {
@@ -221,7 +221,7 @@ class Parser {
     while (this.#tokens.accept('[')) {
       const key = this.#tokens.take()
       if (key.kind !== 'text' && key.kind !== 'number') {
-        throw new Unconvertible('a key that is computed has no counterpart in a path')
+        throw new Unconvertible('a computed key has no counterpart in a path')
       }
       keys.push(key.kind === 'number' ? Number(key.text) : key.text)
       this.#tokens.expect(']')
