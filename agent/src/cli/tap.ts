@@ -68,11 +68,13 @@ export async function run(argv: readonly string[]): Promise<number> {
   const signal = AbortSignal.any([interrupted(), ...over])
 
   let connected = false
+  let isLost = false
   for (;;) {
     try {
       for await (const line of getLines(url, `/v1/tap?${query}`, signal)) {
         const said = parsed(url, line) as TapLine & { readonly message?: string }
         connected = true
+        isLost = false
         if (said.kind === 'event') process.stdout.write(`${format(said, line)}\n`)
         else if (!flags.quiet) process.stderr.write(`${said.message}\n`)
       }
@@ -83,7 +85,8 @@ export async function run(argv: readonly string[]): Promise<number> {
     }
     if (signal.aborted) return exitCodes.ok
     if (flags['no-reconnect']) throw new PenstockError('PEN_UNAVAILABLE', 'The connection to the agent was lost.')
-    if (connected && !flags.quiet) process.stderr.write('[tap] The connection was lost; trying again.\n')
+    if (connected && !isLost && !flags.quiet) process.stderr.write('[tap] The connection was lost; trying again.\n')
+    isLost = true
     await sleep(reconnectMs, undefined, { signal }).catch(() => {}) // the loop ends at the next connection attempt
   }
 }

@@ -129,3 +129,34 @@ test('--once prints one table, and JSON has a line for each look, both with rate
     ],
   })
 })
+
+test.each([
+  { args: ['--once'], code: 69, says: /^No agent answers at /, times: 1 },
+  { args: [], code: 0, says: /^The connection was lost; trying again\.$/gm, times: 1 },
+])('top $args of an agent that ends says so once', async ({ args, code, says, times }) => {
+  const look = { version: '1.2.3', hostname: 'laptop', uptime_seconds: 7, components: pipeline }
+  const { promise: isOver, resolve: over } = Promise.withResolvers<void>()
+  const server = createServer((_, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.setHeader('connection', 'close')
+    response.end(JSON.stringify(look), () => server.close(() => over()))
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const words = ['--conditions=source', main, 'top', '--url', url, '--interval', '100', ...args]
+  const child = spawn(process.execPath, words)
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  const ended = new Promise((done) => child.on('close', done))
+  await isOver
+  if (args.length === 0) {
+    // Several attempts, of which each would be reported.
+    await expect.poll(() => said).toContain('The connection was lost')
+    await new Promise((done) => setTimeout(done, 1000))
+    child.kill('SIGINT')
+  }
+  expect(await ended).toBe(code)
+  expect(said.match(says)).toHaveLength(times)
+})

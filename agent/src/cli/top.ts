@@ -61,6 +61,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   const drawing = new AgentTopScreen(flags['human-metrics'])
   using screen = isLive ? new LiveScreen(drawing) : undefined
   const signal = screen === undefined ? interrupted() : AbortSignal.any([interrupted(), screen.quit])
+  let isLost = false
   let before: { readonly look: TopSnapshot; readonly at: number } | undefined
 
   for (;;) {
@@ -80,14 +81,17 @@ export async function run(argv: readonly string[]): Promise<number> {
         if (flags.once) return exitCodes.ok
       }
       before = { look, at }
+      isLost = false
     } catch (error) {
       if (signal.aborted) return exitCodes.ok
-      if (before === undefined || flags['no-reconnect']) throw error
-      if (screen === undefined) process.stderr.write('The connection was lost; trying again.\n')
-      else {
+      if (before === undefined || flags.once || flags['no-reconnect']) throw error
+      if (screen === undefined) {
+        if (!isLost) process.stderr.write('The connection was lost; trying again.\n')
+      } else {
         drawing.say('The connection was lost; trying again.')
         screen.draw()
       }
+      isLost = true
     }
     await sleep(flags.interval ?? 1000, undefined, { signal }).catch(() => {}) // the signal is checked below
     if (signal.aborted) return exitCodes.ok
