@@ -135,7 +135,7 @@ test('lint reads several files, words, and folders below a folder by -R', () => 
   const none = penstock(['lint', '-f', 'tree'])
   expect(none.code).toBe(78)
   expect(none.err).toContain('"tree" holds no .yaml or .yml file')
-  expect(none.err).toContain('1 are in sub-folders; `-R` reads them.')
+  expect(none.err).toContain('`-R` also reads sub-folders, which hold 1 .yaml or .yml file.')
 
   const fine = (paths: string) => ({ code: 0, err: '', out: `2 Pipelines in ${paths}: no problems.\n` })
   expect(penstock(['lint', '-R', 'tree', 'two.yaml'])).toEqual(fine('tree, two.yaml'))

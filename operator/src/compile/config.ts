@@ -9,7 +9,7 @@ import { type AgentConfig, agentConfig, laneNotes, problemsOf } from './check.ts
 import type { CompiledPipeline, PipelineCompileOptions, Table } from './compiled.ts'
 import { compilePipeline } from './pipeline.ts'
 import { compileLimits, specTooLong } from './pool.ts'
-import { loadResources, type Resource, Resources } from './resources.ts'
+import { helpBelow, loadResources, type Resource, Resources } from './resources.ts'
 import { standIn } from './secrets.ts'
 import { sharedProblems } from './shape.ts'
 import { isShared, problemsOfShared } from './shared.ts'
@@ -43,18 +43,20 @@ const isOfPlatform = (kind: string) => kind === 'Agent' || kind === 'TenantPolic
 export function compileFiles(paths: readonly string[], options: FilesOptions): CompiledResources {
   const { resources, problems } = loadResources(paths, undefined, options.recursive)
   const isWhole = !problems.some(({ severity }) => severity === 'error')
-  const compiled = compileResources(resources, options, isWhole)
+  const below = options.recursive === true ? undefined : () => helpBelow(paths)
+  const compiled = compileResources(resources, options, isWhole, below)
   return { ...compiled, problems: [...problems, ...compiled.problems] }
 }
 
 /**
  * @param isWhole false if some resources could not be read, which has been reported: a missing Pipeline is then no
- * problem
+ * problem @param helpElsewhere where else Pipelines may be
  */
 export function compileResources(
   resources: readonly Resource[],
   options: FilesOptions,
   isWhole = true,
+  helpElsewhere?: () => string | undefined,
 ): CompiledResources {
   const all = new Resources(resources)
   const problems: Problem[] = []
@@ -104,7 +106,7 @@ export function compileResources(
   }
   const isEnough = options.sharedAlone === true && resources.some(({ kind }) => isShared(kind) || isOfPlatform(kind))
   if (isWhole && pipelines.length === 0 && suspended.length === 0 && !isEnough) {
-    const help = '`penstock init FILE` writes a first Pipeline.'
+    const help = helpElsewhere?.() ?? '`penstock init FILE` writes a first Pipeline.'
     problems.push({
       severity: 'error',
       path: '',

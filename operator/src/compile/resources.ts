@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
 import { positionAt, readYamlDocuments, type TextPosition } from '@penstock/agent/config'
 import { closest, fileReason, type Problem } from '@penstock/agent/errors'
+import { counted } from '@penstock/agent/program'
 import { type Document, isMap, isNode, isScalar, type LineCounter, Scalar, type YAMLMap } from 'yaml'
 import { kindOf, kinds } from '../api/kinds.ts'
 import { apiVersion, apiVersions, type KubeObject } from '../api/object.ts'
@@ -83,18 +84,26 @@ export function loadResources(
     try {
       files = statSync(path).isDirectory() ? filesOf(path, isRecursive) : [path]
     } catch (error) {
-      problems.push({ severity: 'error', path, message: `"${path}" cannot be read: ${fileReason(error)}` })
+      const message = `"${path}" cannot be read: ${fileReason(error)}`
+      const help = /[*?[]/.test(path) ? 'Write a pattern without quotes; or `-R FOLDER` reads a folder.' : undefined
+      problems.push({ severity: 'error', path, message, help })
       continue
     }
     if (files.length === 0) {
-      const below = isRecursive ? 0 : filesOf(path, true).length
-      const help = below === 0 ? undefined : `${below} are in sub-folders; \`-R\` reads them.`
+      const help = isRecursive ? undefined : helpBelow([path])
       problems.push({ severity: 'error', path, message: `"${path}" holds no .yaml or .yml file`, help })
     }
     for (const file of files) readFile(file, defaultNamespace, resources, problems)
   }
   findDuplicates(resources, problems)
   return { resources, problems }
+}
+
+/** Counts the files that `-R` would read of folders; undefined if there are none. */
+export function helpBelow(paths: readonly string[]): string | undefined {
+  const folders = paths.filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
+  const files = folders.reduce((sum, folder) => sum + filesOf(folder, true).length - filesOf(folder, false).length, 0)
+  return files === 0 ? undefined : `\`-R\` also reads sub-folders, which hold ${counted(files, '.yaml or .yml file')}.`
 }
 
 /** A file, or a folder with its YAML files: everything that can change the resources of a path. */
