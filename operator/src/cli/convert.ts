@@ -124,10 +124,9 @@ function agentOf(files: readonly NamedText[], name: OldAgent['name'] | undefined
       `${names}: the ${isOne ? 'file is' : 'files are'} empty, so there is nothing to convert. Name the file with the configuration.`,
     )
   }
-  const titles = oldAgents.map(({ title }) => title).join(', ')
   throw new PenstockError(
     'PEN_USAGE',
-    `${names}: could not detect the agent of this configuration. Set it with \`--from\`: ${titles}.`,
+    `${names}: could not detect the agent of this configuration. Set it with \`--from\`: ${agentNames.join(', ')}.`,
   )
 }
 

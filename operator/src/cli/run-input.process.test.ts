@@ -143,8 +143,9 @@ test.each([
   { inputs: ['-', 'web=-'], says: '`--input -` reads standard input, which can only be used once.' },
   {
     inputs: [`nobody=${main}`],
-    says: 'There is no sample pod and no source `nobody`; the pods are web, payments, the sources origin.',
+    says: 'There is no sample pod and no source `nobody`. Pods: web, payments; sources: origin.',
   },
+  { inputs: [`webb=${main}`], says: 'no source `webb`. Did you mean `web`?' },
   { inputs: [`origin=${main}`], says: `Source \`origin\` reads the logs of pods: name the pod that wrote the file` },
 ])('$inputs is refused before anything starts', ({ inputs, says }) => {
   const { code, err } = run(pipeline('Pipeline', { type: 'orchestrator_logs' }), inputs)

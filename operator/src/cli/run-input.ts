@@ -16,7 +16,7 @@ import {
   stdin,
   webserverMetrics,
 } from '@penstock/agent/config'
-import { fileReason, PenstockError } from '@penstock/agent/errors'
+import { closest, fileReason, PenstockError } from '@penstock/agent/errors'
 import { pause } from '@penstock/agent/program'
 import type { Table } from '../compile/compiled.ts'
 import { standardInput } from '../compile/resources.ts'
@@ -191,10 +191,11 @@ function unreadError({ name, file }: Given, sourcesById: Readonly<Record<string,
     const message = `Source \`${name}\` reads the logs of pods: name the pod that wrote the file, such as \`--input ${sampleContainers[0]}=${file}\`; the pods are ${pods}.`
     return new PenstockError('PEN_USAGE', message)
   }
-  const message =
-    name === undefined
-      ? `No source can read "${file}"; the sources are ${sources}.`
-      : `There is no sample pod and no source \`${name}\`; the pods are ${pods}, the sources ${sources}.`
+  if (name === undefined)
+    return new PenstockError('PEN_USAGE', `No source can read "${file}"; the sources are ${sources}.`)
+  const near = closest(name, [...sampleContainers, ...Object.keys(sourcesById).map(nameOf)])
+  const meant = near === undefined ? '' : ` Did you mean \`${near}\`?`
+  const message = `There is no sample pod and no source \`${name}\`.${meant} Pods: ${pods}; sources: ${sources}.`
   return new PenstockError('PEN_USAGE', message)
 }
 
