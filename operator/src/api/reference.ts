@@ -21,8 +21,16 @@ export function kindNamed(word: string): ResourceKind | undefined {
  */
 function declared(kind: ResourceKind): Node {
   const root: Node = rootSchema(kind)
-  return { ...root, properties: { ...membersOf(root), spec: kind.spec, status: kind.status } }
+  const described = {
+    apiVersion: { type: 'string', description: `\`${apiVersions.join('` or `')}\`.` },
+    kind: { type: 'string', description: `\`${kind.kind}\`.` },
+    metadata: { type: 'object', description: objectMeta(kind) },
+  }
+  return { ...root, properties: { ...described, spec: kind.spec, status: kind.status } }
 }
+
+const objectMeta = ({ namespaced }: ResourceKind) =>
+  `Name, ${namespaced ? 'namespace, ' : ''}labels and annotations, as of every object of Kubernetes.`
 
 /** The page of a kind: every field with type, default and meaning. */
 export function kindPage(kind: ResourceKind): string {
@@ -72,7 +80,9 @@ export function fieldText(
   const parts = [
     `${label}  (${facts})`,
     meaningOf(kind, words, node),
-    ...(fields.length > 0 ? [`Fields:\n${fields.join('\n')}`] : []),
+    ...(fields.length > 0
+      ? [`Fields:\n${fields.join('\n')}`, `\`penstock explain ${label}.NAME\` describes one of them.`]
+      : []),
   ]
   return { ok: true, text: `${parts.filter((part) => part !== '').join('\n\n')}\n` }
 }

@@ -27,5 +27,5 @@ test('every reason that the guide answers is explained', () => {
 })
 
 test.each([...conditionTypes, ...reasons])('%s, which a resource can show, is explained', (name) => {
-  expect(ruleText(name)).toMatch(new RegExp(`^${name}  \\(A (?:condition|reason of a condition)`))
+  expect(ruleText(name)).toMatch(new RegExp(`^${name}  \\((?:condition|reason of a condition)`))
 })

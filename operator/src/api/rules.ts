@@ -216,10 +216,10 @@ export function ruleText(word: string): string | undefined {
     return `${name}  (${what})\n\n${found.meaning}\n\nFix: ${found.fix}\n`
   }
   return (
-    said(tenantRules, 'A rule for namespaced resources') ??
-    said(conditionTexts, 'A condition') ??
-    said(reasonTexts, 'A reason of a condition') ??
-    said(quietReasons, 'A condition reason that requires no fix')
+    said(tenantRules, 'rule for namespaced resources') ??
+    said(conditionTexts, 'condition') ??
+    said(reasonTexts, 'reason of a condition') ??
+    said(quietReasons, 'reason of a condition, which needs no fix')
   )
 }
 
