@@ -12,12 +12,47 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { present } from './cluster/cluster.ts'
 import { command, execute, node, root } from './command.ts'
+import { raisesVersion } from './documents/on-release.ts'
+import { isOf, shellBlocks } from './documents.ts'
 import { helm, helmCommand, missingForHelm, objectsOf, prepareHelm, type RenderedObject } from './helm.ts'
 
 const missing = missingForHelm() ?? (present('git') ? undefined : 'git is missing')
+const manifests = ['package.json', 'agent/package.json', 'operator/package.json', 'e2e/package.json']
 const zeros = `sha256:${'0'.repeat(64)}`
 const operator = `registry.example/penstock/operator@${zeros}`
 const agent = `registry.example/penstock/agent@${zeros}`
+
+const mayInstall = process.env['PENSTOCK_TEST_INSTALL'] !== '0'
+
+test.skipIf(!mayInstall)(
+  'the commands of the page raise the version of all packages, and change nothing else',
+  async () => {
+    const folder = await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'raised-'))
+    try {
+      for (const path of [...manifests, '.npmrc', 'package-lock.json']) {
+        await mkdir(dirname(join(folder, path)), { recursive: true })
+        await cp(join(root, path), join(folder, path))
+      }
+      const text =
+        (await shellBlocks()).find((block) => isOf(block, raisesVersion))?.text ?? 'the page has no such block'
+      await command('bash', ['-e', '-c', text], { cwd: folder })
+      const read = (base: string, path: string) => JSON.parse(readFileSync(join(base, path), 'utf8'))
+      for (const path of manifests) expect(read(folder, path), path).toEqual(raised(read(root, path)))
+      const lock = raised(read(root, 'package-lock.json'))
+      for (const name of ['', 'agent', 'operator', 'e2e']) raised(lock.packages[name])
+      expect(read(folder, 'package-lock.json')).toEqual(lock)
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  },
+)
+
+/** The package after the commands of the page. */
+function raised<T extends { version: string; dependencies?: Record<string, string> }>(manifest: T): T {
+  manifest.version = '1.2.3'
+  if (manifest.dependencies?.['@penstock/agent'] !== undefined) manifest.dependencies['@penstock/agent'] = '1.2.3'
+  return manifest
+}
 
 describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : ` (${missing})`}`, () => {
   let folder: string
@@ -32,7 +67,6 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     await prepareHelm()
     folder = await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'release-'))
     repository = join(folder, 'repository')
-    const manifests = ['package.json', 'agent/package.json', 'operator/package.json', 'e2e/package.json']
     const generated = [
       'charts',
       'operator/install.yaml',
