@@ -72,12 +72,27 @@ export function withTest(
   const conditions = Object.entries(expected ?? {}).map(([name, value]) =>
     name === 'timestamp' ? `.timestamp == t'${String(value)}'` : `.${name} == ${literal(value)}`,
   )
+  const isTimed = 'timestamp' in event
+  const entry = resource.spec.transforms.findIndex(({ name }) => name === insertAt)
+  if (isTimed && entry >= 0) {
+    // A test has texts where an event has times.
+    document.setIn(['spec', 'transforms', entry, 'inputs'], ['clock'])
+    document.addIn(
+      ['spec', 'transforms'],
+      document.createNode({
+        name: 'clock',
+        type: 'remap',
+        inputs: resource.spec.transforms[entry]?.inputs,
+        config: { source: '.timestamp = parse_timestamp!(.timestamp, "%+")' },
+      }),
+    )
+  }
   document.setIn(
     ['spec', 'tests'],
     [
       {
         name: 'event',
-        insertAt,
+        insertAt: isTimed && entry >= 0 ? 'clock' : insertAt,
         input: { log: event },
         expect: [expected === undefined ? { at, count: 0 } : { at, assert: conditions.join(' && ') }],
       },

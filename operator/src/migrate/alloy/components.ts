@@ -97,8 +97,13 @@ export const components: readonly ComponentMapping[] = [
   },
   {
     name: 'loki.source.podlogs',
-    becomes: '`orchestrator_logs`; the rules in PodLogs become a gap',
-    options: forward,
+    becomes: '`orchestrator_logs` with a selector for each of the PodLogs beside the configuration; a gap without them',
+    options: {
+      ...forward,
+      selector: 'which of the PodLogs count',
+      namespace_selector: 'which of the PodLogs count, by `kubernetes.io/metadata.name`; a gap for other labels',
+      tail_from_end: '`read_from`',
+    },
     itself: { ...kubernetesClient, node_filter: own },
   },
   {

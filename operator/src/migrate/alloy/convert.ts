@@ -1,8 +1,10 @@
 // Converts an Alloy configuration to a Pipeline. Follows `forward_to` from the sources to programs and sinks.
 
+import { textLiteral } from '@penstock/agent/config'
 import type { Draft, Included, NamedText } from '../draft.ts'
 import { Chain, type Joined, joinedBy } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
+import { textExpression } from '../loki/fields.ts'
 import { pushOf } from '../loki/push.ts'
 import { ruleLines } from '../loki/relabel.ts'
 import { addFiles, addLabels, addPods, isPodPath, type Pods, SourceSet } from '../loki/sources.ts'
@@ -19,7 +21,8 @@ import {
 import { Evaluator, referenceOf } from './evaluate.ts'
 import { eventLines } from './events.ts'
 import { withoutModules } from './modules.ts'
-import { textsIn } from './read.ts'
+import { chosenBy, type PodLogs, podLogsIn } from './pod-logs.ts'
+import { isAlloy, textsIn } from './read.ts'
 import { stageList } from './stage-list.ts'
 import { type Block, parseAlloy } from './syntax.ts'
 import { componentOf, type Found, rulesIn, TargetReader, type Targets } from './targets.ts'
@@ -53,17 +56,21 @@ class Conversion {
   /** Components between sources and sinks that have been converted; they cannot get further inputs. */
   readonly #done = new Set<string>()
   #asksNode = false
+  readonly #podLogs: PodLogs[] = []
   /** Gaps of stages are reported when the stages are converted, not when the source looks at them. */
   readonly #quiet = new Report([])
 
   constructor(draft: Draft) {
     this.#draft = draft
-    this.#report = new Report(draft.gaps)
+    this.#report = new Report(draft.gaps, draft.namespace === undefined)
     this.#sources = new SourceSet(draft)
     this.#targets = new TargetReader((id) => this.#blocks.get(id), this.#report)
   }
 
   read(given: NamedText): void {
+    const podLogs = podLogsIn(given, this.#report)
+    this.#podLogs.push(...podLogs)
+    if (podLogs.length > 0 && !isAlloy(given)) return
     for (const { file, text, above, line: ofAll } of textsIn(given, this.#draft.gaps)) {
       const evaluator = new Evaluator(file, above, this.#report, ofAll)
       const { blocks, attributes, problems } = parseAlloy(text)
@@ -220,20 +227,29 @@ class Conversion {
     }
     const joined = this.#joinedFor(found)
     if (block.name === 'loki.source.podlogs') {
-      this.#report.gap(
-        place,
-        idOf(block),
-        '`convert` does not read the rules and selectors in PodLogs',
-        'Set `extra_label_selector` of the source, and set labels in the program that follows it.',
-      )
-      const pods: Targets = { ...place, kind: 'pods', selectors: {}, namespaces: [], rules: [] }
-      this.#forward(found, this.#pods(found, [pods], joined, true))
+      this.#forward(found, this.#pods(found, this.#podLogsTargets(found, tree), joined, true))
       return
     }
     const targets = this.#targets.read(pick(tree, 'targets'))
     if (targets.length === 0)
       this.#report.gap(place, idOf(block), 'it has no targets', 'Add targets, or remove the component.')
     this.#forward(found, this.#pods(found, targets, joined, block.name === 'loki.source.kubernetes'))
+  }
+
+  /** The pods of PodLogs that a component chooses; all pods, with a gap, where the files have no PodLogs. */
+  #podLogsTargets({ block, evaluator }: Found, tree: Tree): readonly Targets[] {
+    const place = evaluator.place(block.line)
+    const chosen = chosenBy(tree, this.#podLogs, this.#report, idOf(block))
+    const pods = { kind: 'pods', selectors: {}, namespaces: [] } as const
+    if (chosen.length > 0)
+      return chosen.map(({ file, line, rules, ...own }) => ({ ...pods, file, line, rules, podLogs: own }))
+    const reason =
+      this.#podLogs.length === 0
+        ? 'the PodLogs that select its pods are not among the files, so the source reads all pods'
+        : 'it selects none of the PodLogs in the files, so the source reads all pods'
+    const nearest = 'Convert it together with what `kubectl get podlogs -A -o yaml` gives.'
+    this.#report.gap(place, idOf(block), reason, nearest)
+    return [{ ...pods, ...place, rules: [] }]
   }
 
   /** `multiline` of the first process behind a source that joins lines. */
@@ -288,15 +304,19 @@ class Conversion {
         if (isPods) {
           const own = each.kind === 'pods' ? each : { selectors: {}, namespaces: [], labels: [] }
           const labels = each.kind === 'files' ? each.labels.filter(([label]) => !label.startsWith('__')) : []
+          const podLogs = each.kind === 'pods' ? each.podLogs : undefined
           const pods: Pods = {
             ...shared,
             selectors: own.selectors,
             namespaces: own.namespaces,
-            labels,
+            selector: podLogs?.selector,
+            labels: [...labels, ...(podLogs?.facts ?? [])],
             file: isApi ? undefined : '.file',
-            ...(isApi ? { defaults: apiLabels(idOf(block)) } : {}),
+            readsFromEnd: flagOf(evaluator.attribute(block, 'tail_from_end')) === true,
+            ...(isApi ? { defaults: apiLabels(jobOf(idOf(block), podLogs)) } : {}),
           }
-          return addPods(this.#sources, chain, pods, this.#draft, this.#report, name, place)
+          const wanted = podLogs === undefined ? name : podLogs.name
+          return addPods(this.#sources, chain, pods, this.#draft, this.#report, wanted, place)
         }
         const files = {
           ...shared,
@@ -324,7 +344,13 @@ class Conversion {
     })
     const chain = new Chain(this.#report, false)
     const job = textOf(pick(tree, 'job_name')) ?? 'loki.source.kubernetes_events'
-    const lines = eventLines(job, idOf(block), textOf(pick(tree, 'log_format')) === 'json')
+    this.#report.variables(place, `${idOf(block)}: job_name`, job)
+    for (const name of namespaces) this.#report.literal(place, `${idOf(block)}: namespaces`, name)
+    const lines = eventLines(
+      textExpression(job, this.#report.readsEnvironment),
+      idOf(block),
+      textOf(pick(tree, 'log_format')) === 'json',
+    )
     chain.add('events', place, lines)
     this.#forward(
       found,
@@ -470,10 +496,16 @@ function pick(tree: Tree, name: string): Tree | undefined {
   return tree.value instanceof Map ? tree.value.get(name) : undefined
 }
 
+/** The label `job` of pods whose rules set none, as an expression. */
+function jobOf(id: string, podLogs: Pick<PodLogs, 'name' | 'namespace'> | undefined): string {
+  if (podLogs === undefined) return textLiteral(id)
+  return `${textLiteral(`${podLogs.namespace}/${podLogs.name}:`)} + (string(.orchestrator.container_name) ?? "")`
+}
+
 /** Labels that Alloy's source of pods sets by default, unless rules have set them. */
-function apiLabels(id: string): readonly string[] {
+function apiLabels(job: string): readonly string[] {
   return [
-    `if string!(labels.job || "") == "" { labels.job = "${id}" }`,
+    `if string!(labels.job || "") == "" { labels.job = ${job} }`,
     'if string!(labels.instance || "") == "" { labels.instance = (string(.orchestrator.pod_namespace) ?? "") + "/" + (string(.orchestrator.pod_name) ?? "") + ":" + (string(.orchestrator.container_name) ?? "") }',
   ]
 }

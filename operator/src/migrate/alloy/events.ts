@@ -19,7 +19,10 @@ const fields: readonly (readonly [string, string])[] = [
   ['count', 'deprecatedCount'],
 ]
 
-/** The program for events of a source with `include_object`. */
+/**
+ * The program for events of a source with `include_object`.
+ * @param job an expression
+ */
 export function eventLines(job: string, instance: string, isJson: boolean): readonly string[] {
   const line = isJson
     ? [
@@ -44,7 +47,7 @@ export function eventLines(job: string, instance: string, isJson: boolean): read
     '# Alloy drops events whose object has no name.',
     'if (string(event.regarding.name) ?? "") == "" { abort }',
     ...line,
-    `labels = { "namespace": event.regarding.namespace, "job": ${textLiteral(job)}, "instance": ${textLiteral(instance)} }`,
+    `labels = { "namespace": event.regarding.namespace, "job": ${job}, "instance": ${textLiteral(instance)} }`,
     'labels = filter(labels) -> |_name, value| { is_string(value) && value != "" }',
     'last = string(event.deprecatedLastTimestamp) ?? string(event.eventTime) ?? ""',
     'time = parse_timestamp(last, "%+") ?? timestamp(.timestamp) ?? now()',

@@ -6,6 +6,7 @@ import { type Rule, ruleOf } from '../loki/relabel.ts'
 import { below, isMap, itemsOf, millisecondsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { ruleBlock } from './components.ts'
 import { type Evaluator, referenceOf } from './evaluate.ts'
+import type { PodLogs } from './pod-logs.ts'
 import type { Block } from './syntax.ts'
 
 export type Targets = Place & {
@@ -17,6 +18,8 @@ export type Targets = Place & {
         readonly kind: 'pods'
         readonly selectors: Readonly<Record<string, string>>
         readonly namespaces: readonly string[]
+        /** The resource that selects the pods. */
+        readonly podLogs?: Pick<PodLogs, 'name' | 'namespace' | 'selector' | 'facts'>
       }
     | {
         readonly kind: 'files'
@@ -116,6 +119,7 @@ export class TargetReader {
     const blocks = below(tree, 'selectors')
     const selectors = givenSelectors(isMap(blocks) ? [blocks] : itemsOf(blocks), this.#report)
     const names = below(tree, 'namespaces', 'names')
+    for (const name of textsOf(names)) this.#report.literal(place, 'discovery.kubernetes: namespaces', name)
     if (textOf(below(tree, 'namespaces', 'own_namespace')) === 'true') {
       this.#report.gap(
         place,

@@ -4,7 +4,6 @@
 import { compileProgram, multilineProblems } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { type Part, type Report, textIn } from './context.ts'
-import { unknownVariables } from './fields.ts'
 import { refusedStages } from './refusals.ts'
 import { translateRegex } from './regex.ts'
 import { type Lines, type Scope, stages } from './stages.ts'
@@ -100,7 +99,7 @@ export class Chain {
     }
     if (nested === undefined) {
       if (stage.takesNames !== true) this.#report.options(part, stage)
-      this.#reportVariables(part, part.tree)
+      if (stage.expresses !== true) this.#reportVariables(part, part.tree)
     }
     const scope: Scope = {
       report: this.#report,
@@ -120,17 +119,8 @@ export class Chain {
     return [`# ${part.name}`, ...this.#checked(`stage ${part.name}`, part, lines)]
   }
 
-  /** Replaces variables in text for a program, which has no environment. */
   #reportVariables(part: Part, tree: Tree): void {
-    const text = textOf(tree)
-    for (const found of text === undefined ? [] : unknownVariables(text)) {
-      this.#report.gap(
-        tree,
-        `stage ${part.name}: ${found}`,
-        'a program cannot read environment variables',
-        'Replace it with its value.',
-      )
-    }
+    this.#report.literal(tree, `stage ${part.name}`, textOf(tree) ?? '')
     if (isMap(tree)) for (const [name, item] of tree.value) if (name !== 'stages') this.#reportVariables(part, item)
   }
 

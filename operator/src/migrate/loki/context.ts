@@ -3,7 +3,9 @@
 
 import { missingPart } from '../absence.ts'
 import type { Gap } from '../draft.ts'
+import { readReport } from '../environment.ts'
 import type { Described, Refusal } from '../page.ts'
+import { unknownVariables } from './fields.ts'
 import { flagOf, isMap, type Place, type Tree, textOf, textsOf } from './tree.ts'
 
 export interface Mapping<Arguments extends readonly unknown[], Result> extends Described {
@@ -25,10 +27,35 @@ export const textsIn = (part: Part, name: string): readonly string[] => textsOf(
 export const flagIn = (part: Part, name: string): boolean | undefined => flagOf(option(part, name))
 
 export class Report {
+  /** Whether programs may read the environment of the agent, as those of a ClusterPipeline may. */
+  readonly readsEnvironment: boolean
   readonly #gaps: Gap[]
 
-  constructor(gaps: Gap[]) {
+  constructor(gaps: Gap[], readsEnvironment = true) {
     this.#gaps = gaps
+    this.readsEnvironment = readsEnvironment
+  }
+
+  /** Reports variables of the environment in a text that becomes an expression of a program. */
+  variables(place: Place, subject: string, text: string): void {
+    for (const found of unknownVariables(text)) {
+      const name = /[A-Z0-9_]+/.exec(found)?.[0] ?? found
+      if (!this.readsEnvironment) {
+        const reason = 'a program has no variables of the environment'
+        this.gap(place, `${subject}: ${found}`, reason, 'Write the value in its place.')
+        continue
+      }
+      const { reason, nearest } = readReport(name)
+      this.replaced(place, `${subject}: ${found}`, reason, nearest)
+    }
+  }
+
+  /** Reports variables of the environment in a text that a resource has as it is. */
+  literal(place: Place, subject: string, text: string): void {
+    for (const found of unknownVariables(text)) {
+      const reason = 'a resource is literal text, and the variable of the environment has no value here'
+      this.gap(place, `${subject}: ${found}`, reason, 'Write the value in its place.')
+    }
   }
 
   gap(place: Place, subject: string, reason: string, nearest: string): void {

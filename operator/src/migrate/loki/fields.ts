@@ -3,6 +3,7 @@
 // objects are texts. In `.extracted`, null marks a value that a stage did not find.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { variableRead } from '../environment.ts'
 import { isList, isMap, type Tree, textOf } from './tree.ts'
 
 export const lineText = 'string!(.message)'
@@ -17,11 +18,34 @@ const nodeVariable =
   /\$\{(?:HOSTNAME|NODE_NAME|NODENAME|NODE|K8S_NODE_NAME|KUBERNETES_NODE_NAME|HOST_NAME|NODE_HOSTNAME)\}/
 const variable = /\$\{([A-Z_][A-Z0-9_]*)(?::-?([^}]*))?\}/g
 
-/** A text as an expression, with variables for the node replaced by its name. */
-export function textExpression(text: string): string {
-  const parts = text.split(new RegExp(`(${nodeVariable.source})`)).filter((part) => part !== '')
-  if (parts.length === 0) return '""'
-  return parts.map((part) => (nodeVariable.test(part) ? 'string!(%node_name || "")' : textLiteral(part))).join(' + ')
+/** Splits a text into variables of the environment and the pieces between them. */
+export function piecesOf(text: string): readonly string[] {
+  const all = new RegExp(`(${nodeVariable.source}|\\$\\{[A-Z_][A-Z0-9_]*(?::-?[^}]*)?\\})`)
+  return text.split(all).filter((part) => part !== '')
+}
+
+/**
+ * A text as an expression, with variables for the node replaced by its name.
+ * @param readsEnvironment whether the program may read the other variables from the environment of the agent
+ * @param literal how a piece between variables is written
+ * @param node an expression for the name of the node
+ */
+export function textExpression(
+  text: string,
+  readsEnvironment: boolean,
+  literal = textLiteral,
+  node = 'string!(%node_name || "")',
+): string {
+  const parts = piecesOf(text)
+  if (parts.length === 0) return literal('')
+  return parts
+    .map((part) => {
+      if (nodeVariable.test(part)) return node
+      const [, name, byDefault = ''] = /^\$\{([A-Z_][A-Z0-9_]*)(?::-?([^}]*))?\}$/.exec(part) ?? []
+      const isRead = name !== undefined && readsEnvironment
+      return isRead ? variableRead(name, byDefault) : literal(part)
+    })
+    .join(' + ')
 }
 
 /** Whether a setting contains a variable with the name of the node. */

@@ -15,9 +15,10 @@ function outcome(
   convert: (files: readonly NamedText[], included: Included, draft: Draft) => void,
   file: string,
   text: string,
+  beside: readonly NamedText[] = [],
 ): string {
   const draft = new Draft()
-  convert([{ file, text }], () => [], draft)
+  convert([{ file, text }, ...beside], () => [], draft)
   const gaps = draft.gaps.map(({ subject, reason }) => `${subject}: ${reason}`)
   // An additional option changes line numbers.
   return `${draft.document({ name: 'x' }).toString({ lineWidth: 0 })}${gaps.join('\n')}`.replace(
@@ -147,7 +148,8 @@ test.each(Object.keys(clientOptions))('client: %s has an effect', (option) => {
   expect(others.filter((value) => made(`${base}, ${option}: ${value}`) !== made(base))).not.toEqual([])
 })
 
-const alloy = (text: string) => outcome(convertAlloy, 'f.alloy', text)
+const podLogs = { file: 'g.yaml', text: 'kind: PodLogs\nmetadata: { name: p, namespace: n }\nspec: {}\n' }
+const alloy = (text: string) => outcome(convertAlloy, 'f.alloy', text, [podLogs])
 const write = 'loki.write "w" {\n  endpoint {\n    url = "http://l/loki/api/v1/push"\n  }\n}\n'
 
 test.each(Object.keys(endpoint.options))('endpoint: %s has an effect', (option) => {
@@ -187,6 +189,9 @@ const componentBase: Readonly<Record<string, string>> = {
   'loki.source.file tail_from_end': 'targets = [{__path__ = "/a"}]\n  forward_to = [loki.write.w.receiver]',
   'loki.source.file forward_to': 'targets = [{__path__ = "/a"}]',
   'loki.write external_labels': 'endpoint {\n    url = "http://l/loki/api/v1/push"\n  }',
+  'loki.source.podlogs selector': 'forward_to = [loki.write.w.receiver]',
+  'loki.source.podlogs namespace_selector': 'forward_to = [loki.write.w.receiver]',
+  'loki.source.podlogs tail_from_end': 'forward_to = [loki.write.w.receiver]',
   'loki.source.kubernetes_events log_format': 'forward_to = [loki.write.w.receiver]',
   'loki.source.kubernetes_events job_name': 'forward_to = [loki.write.w.receiver]',
   'loki.source.kubernetes_events namespaces': 'forward_to = [loki.write.w.receiver]',
@@ -204,6 +209,7 @@ const lines = [
   '{\n    role = "pod"\n    label = "a=b"\n  }',
   '{\n    target_label = "a"\n    replacement = "b"\n  }',
   '{\n    url = "http://o/loki/api/v1/push"\n  }',
+  '{\n    match_labels = {a = "b"}\n  }',
 ]
 
 const componentOptions = components

@@ -53,11 +53,14 @@ function canMatch(regex: string, prefix: string): boolean {
   return regex.includes('|') || fixed.startsWith(prefix) || prefix.startsWith(fixed)
 }
 
-/** Removes rules that read data unknown to the source, and reports them as gaps. */
-export function knownRules(rules: readonly Rule[], report: Report): readonly Rule[] {
+/**
+ * Removes rules that read data unknown to the source, and reports them as gaps.
+ * @param given labels that events have before the rules
+ */
+export function knownRules(rules: readonly Rule[], report: Report, given: ReadonlySet<string>): readonly Rule[] {
   return rules.filter((rule) => {
     const unknown = rule.sources.find(
-      (name) => name.startsWith(meta) && facts[name] === undefined && familyOf(name) === undefined,
+      (name) => name.startsWith(meta) && facts[name] === undefined && familyOf(name) === undefined && !given.has(name),
     )
     if (unknown === undefined) return true
     // The phase of a pod matters only to targets; the source reads all existing files.

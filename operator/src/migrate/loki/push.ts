@@ -282,7 +282,7 @@ function externalLabels(external: readonly (readonly [string, string, Tree])[], 
         `Put the value into the Secret.${defaults.length > 0 ? ` Its default: ${defaults.join(', ')}.` : ''}`,
       )
     } else {
-      lines.push(`if !exists(${label(name)}) { ${label(name)} = ${textExpression(text)} }`)
+      lines.push(`if !exists(${label(name)}) { ${label(name)} = ${textExpression(text, report.readsEnvironment)} }`)
     }
   }
   return { ofSink, lines }

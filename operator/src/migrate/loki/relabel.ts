@@ -3,7 +3,7 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { option, type Part, type Report, textIn, textsIn } from './context.ts'
-import { textExpression, withoutNode } from './fields.ts'
+import { piecesOf, textExpression, unknownVariables } from './fields.ts'
 import { translateRegex } from './regex.ts'
 import { type Place, textOf } from './tree.ts'
 
@@ -57,8 +57,8 @@ function joined({ sources, separator }: Rule): string {
   return sources.map(textAt).join(separator === '' ? ' + ' : ` + ${textLiteral(separator)} + `)
 }
 
-/** A replacement text with group references. */
-const hasGroups = (text: string) => text.includes('$')
+/** A replacement text with group references, which variables of the environment are not. */
+const hasGroups = (text: string) => piecesOf(text).some((piece) => piece.includes('$') && !/^\$\{[A-Z_]/.test(piece))
 
 const validName = /^[a-zA-Z_][a-zA-Z0-9_]*$/
 
@@ -69,6 +69,9 @@ export function ruleLines(rule: Rule, report: Report): readonly string[] | undef
     report.gap(rule, `relabel rule ${action}`, reason, 'Set or delete members of `labels` in the program.')
     return undefined
   }
+  const others = [rule.regex, target, rule.separator, ...rule.sources, ...(action === 'replace' ? [] : [replacement])]
+  const [variable] = others.flatMap(unknownVariables)
+  if (variable !== undefined) return refuse(`only the replacement of a label may have a variable: \`${variable}\``)
   const regex = translateRegex(`^(?:${rule.regex})$`)
   if (!regex.ok) return refuse(`its regular expression is not valid: ${regex.reason}`)
   const literal = `r'${regex.text}'`
@@ -76,7 +79,9 @@ export function ruleLines(rule: Rule, report: Report): readonly string[] | undef
   switch (action) {
     case 'replace': {
       if (target === '') return refuse('it names no `target_label`')
-      return replaceLines(rule, value, literal) ?? refuse(`\`${target}\` is not a valid label name`)
+      report.variables(rule, `relabel rule for ${target}`, replacement)
+      const { readsEnvironment } = report
+      return replaceLines(rule, value, literal, readsEnvironment) ?? refuse(`\`${target}\` is not a valid label name`)
     }
     case 'keep':
       return [value, `if !match(value, ${literal}) { abort }`]
@@ -117,20 +122,23 @@ export function ruleLines(rule: Rule, report: Report): readonly string[] | undef
 }
 
 /** Returns undefined if the target is not a valid name. */
-function replaceLines(rule: Rule, value: string, literal: string): readonly string[] | undefined {
+function replaceLines(
+  rule: Rule,
+  value: string,
+  literal: string,
+  readsEnvironment: boolean,
+): readonly string[] | undefined {
   const { target, replacement, regex } = rule
   const isAny = regex === anything || regex === '.*'
   if (!hasGroups(target)) {
     if (!validName.test(target)) return undefined
     // The replacement does not depend on the value.
-    if (isAny && !hasGroups(withoutNode(replacement))) {
-      return [`${at(target)} = ${textExpression(replacement)}`]
-    }
+    if (isAny && !hasGroups(replacement)) return [`${at(target)} = ${textExpression(replacement, readsEnvironment)}`]
     if (/^\$(?:1|\{1\})$/.test(replacement) && regex === anything) return [`${at(target)} = ${joined(rule)}`]
   }
-  const made = hasGroups(replacement)
-    ? `replace(value, ${literal}, ${textLiteral(replacement)})`
-    : textLiteral(replacement)
+  const filled = (piece: string) =>
+    hasGroups(piece) ? `replace(value, ${literal}, ${textLiteral(piece)})` : textLiteral(piece)
+  const made = textExpression(replacement, readsEnvironment, filled)
   const lines = hasGroups(target)
     ? [
         `  name = replace(value, ${literal}, ${textLiteral(target)})`,

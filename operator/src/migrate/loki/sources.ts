@@ -1,10 +1,10 @@
 // Sources for the lines that Promtail and Alloy read, and the first program after a source, which sets the labels of events.
 
 import { compileGlob, fieldLiteral, textLiteral } from '@penstock/agent/config'
-import type { Component, Draft } from '../draft.ts'
+import type { Component, Draft, Selector } from '../draft.ts'
 import { type Chain, fileMultiline, type Joined, podMultiline } from './chain.ts'
 import type { Report } from './context.ts'
-import { textExpression, unknownVariables } from './fields.ts'
+import { textExpression } from './fields.ts'
 import { discoveredLines, knownRules, type Selection, selectionOf } from './pods.ts'
 import { type Rule, ruleLines } from './relabel.ts'
 import { type Place, type Tree, textOf } from './tree.ts'
@@ -17,6 +17,8 @@ export interface SourceLimits {
 
 export interface Pods {
   readonly rules: readonly Rule[]
+  /** Labels of pods and namespaces, as a resource selected them. */
+  readonly selector?: Selector | undefined
   /** Selectors of the old agent's discovery. */
   readonly selectors: Readonly<Record<string, string>>
   /** Namespaces to read; if empty, all. */
@@ -29,6 +31,7 @@ export interface Pods {
   readonly file: string | undefined
   /** Whether a label contains a variable with the name of the node. */
   readonly asksNode: boolean
+  readonly readsFromEnd?: boolean
   /** Statements after the rules. */
   readonly defaults?: readonly string[]
 }
@@ -116,7 +119,7 @@ export function addPods(
   const isCluster = draft.namespace === undefined
   const nodeRules = pods.rules.filter(({ action, sources, target }) => !isNodeRule(action, sources, target))
   const rules = pods.file === undefined ? withoutUnreadPath(nodeRules) : withoutPaths(nodeRules, report)
-  const known = knownRules(rules, report)
+  const known = knownRules(rules, report, new Set(pods.labels.map(([name]) => name)))
   const selection: Selection = selectionOf(known, isCluster)
   const { extra_field_selector: refused, ...allowed } = pods.selectors
   if (!isCluster && refused !== undefined) {
@@ -137,12 +140,14 @@ export function addPods(
   const { bytes, truncates, olderSecs } = pods.limits
   const config = {
     ...fields,
+    ...(pods.readsFromEnd === true ? { read_from: 'end' } : {}),
     ...(olderSecs === undefined ? {} : { ignore_older_secs: olderSecs }),
     ...(bytes === undefined ? {} : { max_merged_line_bytes: bytes }),
     ...(bytes === undefined || truncates !== true ? {} : { max_merged_line_action: 'truncate' }),
   }
   const source = set.add(wanted, {
     type: 'orchestrator_logs',
+    ...selectorOf(pods.selector, isCluster, report, place),
     ...(Object.keys(config).length > 0 ? { config } : {}),
     ...(pods.joined === undefined ? {} : { multiline: podMultiline(pods.joined) }),
   })
@@ -164,6 +169,21 @@ export function addPods(
   return source
 }
 
+/** A Pipeline of a namespace selects none. */
+function selectorOf(
+  selector: Selector | undefined,
+  isCluster: boolean,
+  report: Report,
+  place: Place,
+): { readonly selector?: Selector } {
+  if (selector === undefined) return {}
+  const { namespaces, ...rest } = selector
+  if (isCluster || namespaces === undefined) return { selector }
+  const reason = 'a Pipeline of a namespace reads the pods of its namespace alone'
+  report.gap(place, 'namespaceSelector', reason, 'Leave `-n` out.')
+  return Object.keys(rest).length === 0 ? {} : { selector: rest }
+}
+
 /** Whether a rule only limits targets to pods of the own node. */
 function isNodeRule(action: string, sources: readonly string[], target: string): boolean {
   const [name] = sources
@@ -175,15 +195,8 @@ function isNodeRule(action: string, sources: readonly string[], target: string):
 
 function staticLines(labels: readonly (readonly [string, string, Tree])[], report: Report): string[] {
   return labels.map(([name, text, tree]) => {
-    for (const found of unknownVariables(text)) {
-      report.gap(
-        tree,
-        `label ${name}: ${found}`,
-        'a program cannot read environment variables',
-        'Replace it with its value, or add the label to `labels` of the sink.',
-      )
-    }
-    return `labels${fieldLiteral([name])} = ${textExpression(text)}`
+    report.variables(tree, `label ${name}`, text)
+    return `labels${fieldLiteral([name])} = ${textExpression(text, report.readsEnvironment)}`
   })
 }
 
@@ -219,6 +232,7 @@ export function addFiles(
 ): string {
   const { bytes, olderSecs } = files.limits
   const isReadable = (path: string) => {
+    report.literal(place, path, path)
     if (compileGlob(path) !== undefined) return true
     report.gap(
       place,

@@ -25,6 +25,8 @@ export interface Scope {
 export type Stage = Mapping<readonly [Scope], Lines> & {
   /** Whether option names are user-defined. */
   readonly takesNames?: true
+  /** Whether its texts become expressions, which may read the environment. */
+  readonly expresses?: true
 }
 
 const indent = (lines: Lines): string[] => lines.map((line) => line.replace(/^(?=.)/gm, '  '))
@@ -233,7 +235,12 @@ const staticLabels: Stage = {
   becomes: '`.labels`',
   options: {},
   takesNames: true,
-  build: (part) => pairsOf(part.tree).map(([name, value]) => `${label(name)} = ${textExpression(value)}`),
+  expresses: true,
+  build: (part, { report }) =>
+    pairsOf(part.tree).map(([name, value, tree]) => {
+      report.variables(tree, 'stage static_labels', value)
+      return `${label(name)} = ${textExpression(value, report.readsEnvironment)}`
+    }),
 }
 
 const labelDrop: Stage = {
@@ -442,10 +449,14 @@ const tenant: Stage = {
   name: 'tenant',
   becomes: '`tenant_id` of the sink',
   options: { source: 'the value', label: 'the label', value: 'the text' },
+  expresses: true,
   build: (part, scope) => {
     const [source, name, value] = [textIn(part, 'source'), textIn(part, 'label'), textIn(part, 'value')]
     const to = label('__tenant_id__')
-    if (value !== undefined) return [`${to} = ${textExpression(value)}`]
+    if (value !== undefined) {
+      scope.report.variables(part, 'stage tenant', value)
+      return [`${to} = ${textExpression(value, scope.report.readsEnvironment)}`]
+    }
     const from =
       source === undefined ? (name === undefined ? undefined : labelText(name)) : `string!(${extracted(source)} || "")`
     if (from === undefined) return scope.refuse(part, 'it names no tenant')

@@ -10,6 +10,8 @@ export type Scalar = string | number | boolean | null
 
 export interface Tree extends Place {
   readonly value: Scalar | readonly Tree[] | ReadonlyMap<string, Tree>
+  /** Whether the text is a number of YAML, with the digits that it has there. */
+  readonly isNumber?: true
 }
 
 export function isMap(tree: Tree | undefined): tree is Tree & { readonly value: ReadonlyMap<string, Tree> } {

@@ -36,7 +36,8 @@ export function treesOf({ file, text }: NamedText, gaps: Gap[], above = 0): read
       const isPlain = ['string', 'number', 'boolean'].includes(typeof value)
       // Keep the digits of a number as written.
       const source = isScalar(resolved) && typeof value === 'number' ? resolved.source : undefined
-      return { file, line, value: source ?? (isPlain ? (value as string | number | boolean) : null) }
+      if (source !== undefined) return { file, line, value: source, isNumber: true }
+      return { file, line, value: isPlain ? (value as string | number | boolean) : null }
     }
     return treeOf(document.contents, 0)
   })

@@ -29,6 +29,8 @@ interface Entry {
   readonly metadata?: Readonly<Record<string, string>>
   readonly time?: string
   readonly tenant?: string
+  /** The time of the line. */
+  readonly at?: string
 }
 
 const json = '- json:\n    expressions: { level: , n: data.n, deep: data, first: "list[0]", flag: , gone: nope }\n'
@@ -219,6 +221,7 @@ const entries: readonly Entry[] = [
     stages: '- drop: { older_than: 1h }',
     line: 'x',
     labels: {},
+    at: new Date().toISOString(),
   },
   { name: 'sampling: none stay', stages: '- sampling: { rate: 0 }', line: 'x' },
   {
@@ -263,7 +266,7 @@ const entries: readonly Entry[] = [
 
 test.each(entries)(
   'Promtail and the Pipeline push the same: $name',
-  async ({ stages, line, labels, pushed, metadata, time, tenant }) => {
+  async ({ stages, line, labels, pushed, metadata, time, tenant, at = '2026-01-01T00:00:00Z' }) => {
     const { document, resource, gaps } = convert(job(stages))
     expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
     const whole: Record<string, string> = { job: 'app', filename: '/srv/app.log', ...labels }
@@ -278,7 +281,7 @@ test.each(entries)(
             tenant: tenant ?? '',
             ...(time === undefined ? {} : { timestamp: time }),
           }
-    withTest(document, resource, { message: line, file: '/srv/app.log', timestamp: '2026-01-01T00:00:00Z' }, expected)
+    withTest(document, resource, { message: line, file: '/srv/app.log', timestamp: at }, expected)
     expect(await lint(String(document))).toEqual([])
   },
 )

@@ -4,7 +4,7 @@
 import type { Draft, Included, NamedText } from '../draft.ts'
 import { Chain, type Joined, joinedBy, partsOf } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
-import { asksForNode, unknownVariables } from '../loki/fields.ts'
+import { asksForNode } from '../loki/fields.ts'
 import { givenSelectors } from '../loki/pods.ts'
 import { type PushNames, pushItself, pushOf, pushOptions } from '../loki/push.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
@@ -89,7 +89,7 @@ class Conversion {
 
   constructor(draft: Draft) {
     this.#draft = draft
-    this.#report = new Report(draft.gaps)
+    this.#report = new Report(draft.gaps, draft.namespace === undefined)
     this.#sources = new SourceSet(draft)
   }
 
@@ -155,7 +155,6 @@ class Conversion {
     this.#report.options(part, { options: { ...jobOptions, ...refused } })
     const list = below(job, 'pipeline_stages')
     const rules = itemsOf(below(job, 'relabel_configs')).map((tree) => {
-      this.#reportVariables(tree)
       return ruleOf({ file: tree.file, line: tree.line, name: 'relabel_configs', tree }, this.#report)
     })
     const joined = joinedBy(list, this.#report)
@@ -348,19 +347,6 @@ class Conversion {
       subject: 'client',
     })
     this.#draft.add('sinks', name, { ...component, inputs })
-  }
-
-  #reportVariables(rule: Tree): void {
-    for (const [, text, tree] of pairsOf(rule)) {
-      for (const found of unknownVariables(text)) {
-        this.#report.gap(
-          tree,
-          `relabel_configs: ${found}`,
-          'a program cannot read environment variables',
-          'Replace it with its value.',
-        )
-      }
-    }
   }
 
   /** A Pipeline needs a source and a sink. */

@@ -1,0 +1,112 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of the environment are meant
+// Variables of the environment in labels: a program reads them from the environment of the agent. In any other text they are gaps.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertAlloy } from '../alloy/convert.ts'
+import { convertPromtail } from '../promtail/convert.ts'
+
+process.env['PENSTOCK_TEST_CLUSTER'] = 'prod'
+
+const write = 'loki.write "w" {\n  endpoint { url = "http://loki:3100/loki/api/v1/push" }\n}\n'
+const source = (targets: string, to = 'loki.write.w.receiver') =>
+  `loki.source.file "f" {\n  targets = ${targets}\n  forward_to = [${to}]\n}\n`
+const plain = '[{__path__ = "/a.log", job = "a"}]'
+const relabel = (rule: string) =>
+  `loki.relabel "r" {\n  forward_to = [loki.write.w.receiver]\n  rule {\n${rule}\n  }\n}\n`
+
+test.each([
+  {
+    name: 'a label of a target',
+    text: source('[{__path__ = "/a.log", cluster = sys.env("PENSTOCK_TEST_CLUSTER")}]') + write,
+    labels: { cluster: 'prod' },
+  },
+  {
+    name: 'a variable within a text',
+    text: source('[{__path__ = "/a.log", cluster = "eu-" + env("PENSTOCK_TEST_CLUSTER") + "-1"}]') + write,
+    labels: { cluster: 'eu-prod-1' },
+  },
+  {
+    name: 'a variable that is not set',
+    text: source('[{__path__ = "/a.log", job = "a", cluster = sys.env("PENSTOCK_TEST_NONE")}]') + write,
+    labels: { job: 'a' },
+  },
+  {
+    name: 'a default',
+    text: source('[{__path__ = "/a.log", cluster = coalesce(sys.env("PENSTOCK_TEST_NONE"), "dev")}]') + write,
+    labels: { cluster: 'dev' },
+  },
+  {
+    name: 'a rule with a constant',
+    text:
+      source(plain, 'loki.relabel.r.receiver') +
+      relabel('    target_label = "cluster"\n    replacement = sys.env("PENSTOCK_TEST_CLUSTER")') +
+      write,
+    labels: { job: 'a', cluster: 'prod' },
+  },
+  {
+    name: 'a rule with a group',
+    text:
+      source(plain, 'loki.relabel.r.receiver') +
+      relabel(
+        '    source_labels = ["job"]\n    target_label = "cluster"\n    replacement = "$1-" + sys.env("PENSTOCK_TEST_CLUSTER")',
+      ) +
+      write,
+    labels: { job: 'a', cluster: 'a-prod' },
+  },
+  {
+    name: 'a stage',
+    text: `${source(plain, 'loki.process.p.receiver')}loki.process "p" {
+  forward_to = [loki.write.w.receiver]
+  stage.static_labels {
+    values = { cluster = sys.env("PENSTOCK_TEST_CLUSTER") }
+  }
+}
+${write}`,
+    labels: { job: 'a', cluster: 'prod' },
+  },
+])('$name has the value in the environment of the agent', async ({ text, labels }) => {
+  const { document, resource, gaps } = converted(convertAlloy, [{ file: 'config.alloy', text }])
+  expect(gaps).toMatchObject([{ isReplaced: true, nearest: expect.stringContaining('spec.podTemplate') }])
+  const expected = { labels: { ...labels, filename: '/a.log' } }
+  withTest(document, resource, { message: 'x', file: '/a.log' }, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each([
+  { name: 'a path', text: source('[{__path__ = "/" + sys.env("APP") + ".log"}]') + write },
+  {
+    name: 'an expression of a rule',
+    text:
+      source(plain, 'loki.relabel.r.receiver') +
+      relabel('    source_labels = ["job"]\n    action = "keep"\n    regex = sys.env("APP")') +
+      write,
+  },
+  {
+    name: 'a namespace',
+    text: `discovery.kubernetes "d" {\n  role = "pod"\n  namespaces { names = [sys.env("APP")] }\n}\nloki.source.kubernetes "k" {\n  targets = discovery.kubernetes.d.targets\n  forward_to = [loki.write.w.receiver]\n}\n${write}`,
+  },
+  {
+    name: 'an expression of a stage',
+    text: `${source(plain, 'loki.process.p.receiver')}loki.process "p" {\n  forward_to = [loki.write.w.receiver]\n  stage.drop { expression = sys.env("APP") }\n}\n${write}`,
+  },
+])('$name with a variable is a gap', async ({ text }) => {
+  const { document, gaps } = converted(convertAlloy, [{ file: 'config.alloy', text }])
+  expect(gaps).toMatchObject([{ file: 'config.alloy' }])
+  expect(gaps[0]?.isReplaced).toBeUndefined()
+  expect(`${gaps[0]?.subject} ${gaps[0]?.reason}`).toContain('${APP}')
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a Pipeline of a namespace may not read the environment, so the variable is a gap', async () => {
+  const text = `clients: [{ url: 'http://loki/loki/api/v1/push' }]
+scrape_configs:
+- job_name: pods
+  kubernetes_sd_configs: [{ role: pod }]
+  relabel_configs:
+  - { target_label: cluster, replacement: '\${CLUSTER}' }
+`
+  const { document, gaps } = converted(convertPromtail, [{ file: 'p.yaml', text }], 'shop')
+  expect(gaps).toContainEqual(expect.objectContaining({ subject: 'relabel rule for cluster: ${CLUSTER}', line: 6 }))
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
