@@ -99,6 +99,7 @@ const actions = (name: string, base: readonly string[], list: string): Mapping<S
       '`insert`, `update`, `upsert`, `delete`, `hash` (SHA-256 of the value as text), `extract` and `convert` as statements',
     ...(name === 'attributes' ? { include: '`if` around the statements', exclude: '`if` around the statements' } : {}),
   },
+  expresses: [`${list}.value`],
   build: (part, context) => {
     const lines = part
       .tables(list)

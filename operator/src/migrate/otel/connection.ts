@@ -156,7 +156,8 @@ function signing(extension: Part, context: Context): Credentials {
     auth: { strategy: 'aws', ...Object.fromEntries(role) },
     service: {
       ...(region === undefined ? {} : { aws: { region } }),
-      ...(extension.text('service') === 'aoss' ? { opensearch_service_type: 'serverless' } : {}),
+      // This service does not answer questions about its version.
+      ...(extension.text('service') === 'aoss' ? { opensearch_service_type: 'serverless', api_version: 'v8' } : {}),
     },
   }
 }

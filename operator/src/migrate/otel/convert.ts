@@ -49,6 +49,7 @@ class Conversion {
         const { file, line } = part.place()
         return draft.append(heads, steps, wanted, { file, line, subject: `${part.kind} ${part.id}` })
       },
+      draft.namespace === undefined,
     )
   }
 
@@ -146,7 +147,7 @@ class Conversion {
     if (mapping === undefined) {
       return [{ type: 'remap', text: '.', comments: [gapComment(given, 'Events pass unchanged.')] }]
     }
-    const part = withoutPlaceholders(given, false, this.#context)
+    const part = withoutPlaceholders(given, false, this.#context, mapping.expresses)
     this.#context.reportOptions(part, mapping)
     return mapping.build(part, this.#context)
   }
@@ -182,7 +183,7 @@ class Conversion {
       const comments = [gapComment(given, 'This source reads nothing.')]
       heads = [this.#draft.add('sources', id, { type: 'file', config, comments })]
     } else {
-      const part = withoutPlaceholders(given, false, this.#context)
+      const part = withoutPlaceholders(given, false, this.#context, mapping.expresses)
       this.#context.reportOptions(part, mapping)
       heads = mapping
         .build(part, this.#context)

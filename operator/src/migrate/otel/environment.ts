@@ -2,15 +2,36 @@
 // a Secret; elsewhere it becomes its default, or a gap if there is none.
 
 import { isTable } from '@penstock/agent/schema'
+import { readReport } from '../environment.ts'
 import { type Context, Part, type Path } from './mapping.ts'
+import { variableMark } from './text.ts'
 
 const placeholder = /\$\$|\$\{(?:([a-z][a-z0-9+.-]*):)?([^}]*)\}/g
 
 /** A variable with the name of the node, which programs know. */
 export const nodeVariable = /^\$\{(?:env:)?(?:\w+_)?NODE_NAME\}$/
 
-/** The part with its placeholders resolved. */
-export function withoutPlaceholders(part: Part, takesSecrets: boolean, context: Context): Part {
+/** The names of options in a path, without the places of lists. */
+const pathName = (path: Path) => path.filter((key) => typeof key === 'string').join('.')
+
+/** A variable that the program reads; `valueLiteral` makes it an expression. */
+function kept(part: Part, path: Path, whole: string, name: string, context: Context): string {
+  const [variable = '', ...rest] = name.split(':-')
+  const { reason, nearest } = readReport(variable)
+  context.replaced(part.place(path), `${part.id}: ${whole}`, reason, nearest)
+  return variableMark(variable, rest.join(':-'))
+}
+
+/**
+ * The part with its placeholders resolved.
+ * @param expresses options whose texts a program gives to fields
+ */
+export function withoutPlaceholders(
+  part: Part,
+  takesSecrets: boolean,
+  context: Context,
+  expresses: readonly string[] = [],
+): Part {
   const visit = (value: unknown, path: Path): unknown => {
     if (Array.isArray(value)) return value.map((item, index) => visit(item, [...path, index]))
     if (isTable(value)) {
@@ -18,9 +39,14 @@ export function withoutPlaceholders(part: Part, takesSecrets: boolean, context: 
     }
     if (typeof value !== 'string') return value
     if (!takesSecrets && nodeVariable.test(value)) return value
-    const text = value.replace(placeholder, (whole, scheme: string | undefined, name: string | undefined) =>
-      name === undefined ? '$' : resolved(part, path, whole, scheme ?? 'env', name, takesSecrets, context),
-    )
+    const name = pathName(path)
+    const isNamed = (each: string) => each === name || (each.endsWith('*') && name.startsWith(each.slice(0, -1)))
+    const isExpressed = context.readsEnvironment && expresses.some(isNamed) && !value.startsWith('EXPR(')
+    const text = value.replace(placeholder, (whole, scheme: string | undefined, given: string | undefined) => {
+      if (given === undefined) return '$'
+      if (isExpressed && (scheme ?? 'env') === 'env') return kept(part, path, whole, given, context)
+      return resolved(part, path, whole, scheme ?? 'env', given, takesSecrets, context)
+    })
     const isWhole = /^\$\{[^}]*\}$/.test(value) && text !== value
     return isWhole && /^(?:true|false|-?\d+(?:\.\d+)?)$/.test(text) ? JSON.parse(text) : text
   }

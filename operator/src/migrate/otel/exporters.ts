@@ -137,7 +137,7 @@ const file: Mapping<SinkPart> = {
     path: '`path`',
     format: 'a gap unless it is `json`',
     compression: '`compression`',
-    rotation: 'a gap: the date in `path` begins new files',
+    rotation: 'a date in `path`, which begins a new file each day; a gap for sizes and the number of old files',
     group_by: 'a gap: `path` is a template',
   },
   itself: {
@@ -151,8 +151,8 @@ const file: Mapping<SinkPart> = {
     for (const [option, reason, nearest] of [
       [
         'rotation',
-        'the sink does not rotate files by size or age',
-        'Put a date such as `%Y-%m-%d` into `path`, and remove old files with a job.',
+        'the sink begins a new file each day, by the date in `path`; it counts no bytes, and removes no files',
+        'Remove old files with a job.',
       ],
       [
         'group_by',
@@ -171,9 +171,10 @@ const file: Mapping<SinkPart> = {
       )
     }
     const compression = part.text('compression')
+    const path = literalTemplate(part.text('path') ?? '/tmp/otel.json')
     const line = form('message = .\n. = { "resourceLogs": [message] }', 'Each line contains one message.')
     const config = {
-      path: literalTemplate(part.text('path') ?? '/tmp/otel.json'),
+      path: part.has('rotation') ? path.replace(/(\.[^./]+)?$/, '-%Y-%m-%d$1') : path,
       encoding: { codec: 'json' },
       ...(compression === 'zstd' ? { compression } : {}),
     }

@@ -19,6 +19,8 @@ export type Path = readonly (string | number)[]
  * then includes all options below it. An option that is missing in both `options` and `itself` is reported as a gap.
  */
 export interface Mapping<Result> extends Described {
+  /** Options whose texts a program gives to fields, and may take from the environment. */
+  readonly expresses?: readonly string[]
   readonly build: (part: Part, context: Context) => Result
 }
 
@@ -113,8 +115,12 @@ export class Context {
   /** Adds transforms after the heads, as `Draft.append` does. */
   readonly append: (heads: readonly string[], steps: readonly Step[], wanted: string, part: Part) => string[]
 
-  constructor(gaps: Gap[], extension: Context['extension'], append: Context['append']) {
+  /** Whether programs may read the environment of the agent, as those of a ClusterPipeline may. */
+  readonly readsEnvironment: boolean
+
+  constructor(gaps: Gap[], extension: Context['extension'], append: Context['append'], readsEnvironment = true) {
     this.gaps = gaps
+    this.readsEnvironment = readsEnvironment
     this.extension = extension
     this.append = append
   }

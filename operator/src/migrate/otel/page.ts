@@ -2,6 +2,7 @@
 
 import { type Described, mappingTables, type Refusal, refusalTable } from '../page.ts'
 import { connectors, refusedConnectors } from './connectors.ts'
+import { eventObject } from './events.ts'
 import { exporters, refusedExporters } from './exporters.ts'
 import { extensions, refusedExtensions } from './extensions.ts'
 import { operatorTable } from './operators.ts'
@@ -25,7 +26,7 @@ export function otelTables(): string {
   const tables = (title: string, mappings: readonly Described[], refusals: readonly Refusal[]) =>
     mappingTables(title, named(mappings), refusals)
   return [
-    tables('Receivers', receivers, refusedReceivers),
+    tables('Receivers', [...receivers, eventObject], refusedReceivers),
     mappingTables('Operators', operatorTable, [], ['type', 'id', 'output', 'if']),
     tables('Processors', processors, refusedProcessors),
     functions(),

@@ -4,6 +4,7 @@ import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { nodeVariable } from './environment.ts'
+import { events, objects } from './events.ts'
 import { fieldOf } from './field.ts'
 import { fileRules, isPodLog, joinedBy, typeOfOperator } from './joining.ts'
 import { type Context, each, type Mapping, none, type Part, type SourcePart, seconds } from './mapping.ts'
@@ -49,6 +50,7 @@ const filelog: Mapping<readonly SourcePart[]> = {
     initial_buffer_size: 'the source sizes its buffers by itself',
     acquire_fs_lock: 'checkpoints record the lines that have been read',
   },
+  expresses: ['attributes.*', 'resource.*', 'operators.value'],
   build: (part, context) => {
     const include = part.list('include')
     const ofPods = include.filter(isPodLog)
@@ -330,66 +332,6 @@ function pathRegex(glob: string): string {
   return `^${body}$`
 }
 
-const account = 'the agent uses its service account'
-
-const eventFields = [
-  'number = if .orchestrator.type == "Warning" { 13 } else { 9 }',
-  '. = {',
-  '  "message": .message,',
-  '  "timestamp": .timestamp,',
-  '  "observed_timestamp": now(),',
-  '  "severity_text": .orchestrator.type,',
-  '  "severity_number": number,',
-  '  "attributes": filter({ "k8s.event.reason": .orchestrator.reason, "k8s.event.action": .orchestrator.action, "k8s.event.start_time": .orchestrator.first_timestamp, "k8s.event.name": .orchestrator.event_name, "k8s.event.uid": .orchestrator.event_uid, "k8s.namespace.name": .orchestrator.event_namespace, "k8s.event.count": .orchestrator.count }) -> |_key, value| { value != null },',
-  '  "resource": { "attributes": filter({ "k8s.object.kind": .orchestrator.regarding.kind, "k8s.object.name": .orchestrator.regarding.name, "k8s.object.uid": .orchestrator.regarding.uid, "k8s.object.fieldpath": .orchestrator.regarding.field_path, "k8s.object.api_version": .orchestrator.regarding.api_version }) -> |_key, value| { value != null } },',
-  '}',
-].join('\n')
-
-function eventsSource(part: Part, context: Context, namespaces: readonly string[]): SourcePart {
-  const steps: Step[] = [{ type: 'remap', text: eventFields, comments: ['The record in the form of the collector.'] }]
-  return {
-    component: {
-      type: 'orchestrator_events',
-      config: namespaces.length === 0 ? {} : { namespaces: [...namespaces] },
-    },
-    follow: (source) => context.append([source], steps, `${part.id}-record`, part),
-  }
-}
-
-const events: Mapping<readonly SourcePart[]> = {
-  name: 'k8sevents',
-  becomes: '`orchestrator_events`',
-  options: { namespaces: '`namespaces`' },
-  itself: { auth_type: account, k8s_leader_elector: 'only one replica at a time runs the source' },
-  build: (part, context) => [eventsSource(part, context, part.list('namespaces'))],
-}
-
-const objects: Mapping<readonly SourcePart[]> = {
-  name: 'k8sobjects',
-  becomes: '`orchestrator_events`, for events',
-  options: { objects: '`namespaces` of events; a gap for other objects' },
-  itself: { auth_type: account, k8s_leader_elector: 'only one replica at a time runs the source', error_mode: account },
-  build: (part, context) => {
-    const all = part.tables('objects')
-    for (const [index, object] of all.entries()) {
-      const isHere = object['name'] === 'events'
-      const refusal = {
-        reason: isHere
-          ? 'the body was the whole object; it is now the text of the event'
-          : 'there is no source for objects other than Events',
-        nearest: isHere
-          ? 'Read the other values from `.attributes` and `.resource.attributes`.'
-          : 'Use `kubectl get --watch` where you need them.',
-        isHere,
-      }
-      context.missing(part.place(['objects', index]), `${part.id}: ${String(object['name'])}`, refusal, 'object')
-    }
-    const wanted = all.filter(({ name }) => name === 'events')
-    const namespaces = wanted.flatMap(({ namespaces: list }) => (Array.isArray(list) ? list.map(String) : []))
-    return [eventsSource(part, context, namespaces)]
-  },
-}
-
 export const receivers: readonly Mapping<readonly SourcePart[]>[] = [filelog, events, objects]
 
 const listening =
@@ -432,6 +374,11 @@ export const refusedReceivers: readonly Refusal[] = [
     'Keep the collector for traces.',
   ),
   none('journald', 'there is no source that reads the journal', host),
+  none(
+    'otlpjsonfile',
+    'no source decodes files of OTLP',
+    'Read the files that the collector wrote from by `filelog`, or keep a collector for them.',
+  ),
   none('windowseventlog', 'there is no agent for Windows nodes', 'Keep the collector on these nodes.'),
   ...each(
     ['kafka', 'pulsar', 'azureeventhub', 'googlecloudpubsub', 'solace'],

@@ -1,6 +1,7 @@
 // Parts of programs for values of the collector: regular expressions in Go's dialect, literals, time layouts.
 
 import { textLiteral } from '@penstock/agent/config'
+import { variableRead } from '../environment.ts'
 
 /** Go's character classes match only ASCII; those of remap match Unicode. */
 const classes: Readonly<Record<string, string>> = { d: '0-9', w: '0-9A-Za-z_', s: '\\t\\n\\f\\r ' }
@@ -38,9 +39,25 @@ function escapeOf(escaped: string, isInClass: boolean): string {
   return opposite === undefined || isInClass ? `\\${escaped}` : `[^${opposite}]`
 }
 
+/** Surrounds a variable of the environment in a text; no text of a user has it. */
+const mark = '\u{e001}'
+
+/** A variable in a text that a program gives to a field. */
+export const variableMark = (name: string, byDefault: string) => `${mark}${name}=${byDefault}${mark}`
+
+/** A text as an expression, with the variables in it. */
+function expressionOf(text: string): string {
+  const parts = text.split(mark).map((part, index) => {
+    if (index % 2 === 0) return part === '' ? '' : textLiteral(part)
+    const at = part.indexOf('=')
+    return variableRead(part.slice(0, at), part.slice(at + 1))
+  })
+  return parts.filter((part) => part !== '').join(' + ')
+}
+
 /** A YAML value as a remap literal. */
 export function valueLiteral(value: unknown): string {
-  if (typeof value === 'string') return textLiteral(value)
+  if (typeof value === 'string') return value.includes(mark) ? expressionOf(value) : textLiteral(value)
   if (typeof value === 'number' && !Number.isInteger(value)) return decimal(value)
   if (Array.isArray(value)) return `[${value.map(valueLiteral).join(', ')}]`
   if (typeof value === 'object' && value !== null) {
