@@ -2,8 +2,9 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Report } from '../loki/context.ts'
-import { isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
-import { regexLiteral } from '../otel/text.ts'
+import { textExpression } from '../loki/fields.ts'
+import { isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { decimal, regexLiteral } from '../otel/text.ts'
 
 export const fieldOf = (name: string): string => fieldLiteral(name === '@timestamp' ? ['timestamp'] : name.split('.'))
 
@@ -102,11 +103,29 @@ export function leaves(tree: Tree, prefix = ''): readonly (readonly [string, Tre
   )
 }
 
-export function scalar({ value }: Tree): string {
+export function scalar({ value, isNumber }: Tree): string {
   if (typeof value === 'boolean') return String(value)
-  if (typeof value === 'string' && /^-?\d+(?:\.\d+)?$/.test(value)) return value
-  return textLiteral(String(value))
+  if (isNumber !== true) return textLiteral(String(value))
+  const text = String(value)
+  return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) ? text : decimal(Number(text))
 }
+
+/** A value that a program gives to a field: variables in its text are read from the environment. */
+export function assigned(tree: Tree, subject: string, report: Report): string {
+  if (isMap(tree)) {
+    const members = [...tree.value].map(
+      ([name, item]) => `${textLiteral(name)}: ${assigned(item, `${subject}.${name}`, report)}`,
+    )
+    return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`
+  }
+  if (isList(tree)) return `[${tree.value.map((item) => assigned(item, subject, report)).join(', ')}]`
+  if (tree.value === null) return 'null'
+  if (typeof tree.value !== 'string' || tree.isNumber === true) return scalar(tree)
+  report.variables(tree, subject, tree.value)
+  return textExpression(tree.value, report.readsEnvironment, textLiteral, nodeName)
+}
+
+const nodeName = '(string(%orchestrator.pod_node_name) ?? get_hostname() ?? "")'
 
 /** `%{[field]}`, `%{+yyyy.MM.dd}` in a text, as a template; undefined if it contains other placeholders. */
 export function templateOf(text: string): string | undefined {

@@ -51,7 +51,7 @@ export const refusedParts: readonly Refusal[] = [
 ]
 
 export function convertFilebeat(files: readonly NamedText[], _included: Included, draft: Draft): void {
-  const report = new Report(draft.gaps)
+  const report = new Report(draft.gaps, draft.namespace === undefined)
   const configs = files.flatMap((file) => configsOf(file, draft.gaps))
   const [first] = configs
   if (first === undefined) {
@@ -92,6 +92,7 @@ class Conversion {
         below(this.#config, 'fields'),
         flagOf(below(this.#config, 'fields_under_root')) === true,
         textsOf(below(this.#config, 'tags')),
+        this.#report,
       ),
       ...this.#processing(below(this.#config, 'processors')),
     ]

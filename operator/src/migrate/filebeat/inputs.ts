@@ -1,6 +1,6 @@
 // Converts Filebeat inputs to sources, with transforms that give events the form of Filebeat.
 
-import { multilineProblems, textLiteral } from '@penstock/agent/config'
+import { textLiteral } from '@penstock/agent/config'
 import type { Component, Step } from '../draft.ts'
 import { isPodLog } from '../fluent-bit/inputs.ts'
 import { globPattern, pattern } from '../fluent-bit/text.ts'
@@ -9,7 +9,8 @@ import { below, isMap, itemsOf, millisecondsOf, type Tree, textOf } from '../lok
 import { regexLiteral } from '../otel/text.ts'
 import type { Refusal } from '../page.ts'
 import { type Choices, inputChoices } from './choices.ts'
-import { fieldOf, scalar } from './conditions.ts'
+import { assigned, fieldOf } from './conditions.ts'
+import { joinedBy } from './multiline.ts'
 import { tagLines } from './processors.ts'
 
 export interface SourcePart {
@@ -42,6 +43,7 @@ const common: Readonly<Record<string, string>> = {
   'multiline.match': '`multiline` of the source',
   'multiline.timeout': '`multiline` of the source',
   'multiline.type': '`multiline` of the source',
+  'multiline.count_lines': '`multiline` of the source, for two lines; a gap for more',
   'json.keys_under_root': 'a remap transform',
   'json.overwrite_keys': 'a remap transform',
   'json.message_key': 'a remap transform',
@@ -120,71 +122,6 @@ const itself: Readonly<Record<string, string>> = Object.fromEntries(
   ].map((name) => [name, 'the source follows files in its own way, and reads lines up to `max_line_bytes`'] as const),
 )
 
-interface Joined {
-  readonly file: Readonly<Record<string, unknown>>
-  readonly pods: Readonly<Record<string, unknown>>
-}
-
-/** Multiline: a pattern with `negate` and `match`. */
-function joinedBy(tree: Tree, read: (name: string) => string | undefined, report: Report): Joined | undefined {
-  const regex = read('pattern')
-  for (const name of ['flush_pattern', 'skip_newline']) {
-    if (read(name) === undefined || read(name) === 'false') continue
-    report.gap(
-      tree,
-      `multiline ${name}`,
-      'joined lines are separated by line feeds, and only a pattern or the timeout ends a message',
-      'Change the message in a remap transform.',
-    )
-  }
-  if (regex === undefined) {
-    if (read('type') === 'count') {
-      report.gap(
-        tree,
-        `multiline ${read('type')}`,
-        'only patterns for the first line or for the lines that follow can join lines',
-        'Set `multiline.custom` of the source.',
-      )
-    }
-    return undefined
-  }
-  const negate = read('negate') === 'true'
-  if (read('type') === 'while_pattern' && negate) {
-    report.gap(
-      tree,
-      'multiline while_pattern',
-      'a line that does not match a pattern cannot start a message',
-      'Set `multiline.custom` of the source.',
-    )
-    return undefined
-  }
-  const isAfter = (read('match') ?? 'after') === 'after'
-  const timeoutMs = millisecondsOf(read('timeout')) ?? 5000
-  // Lines that match (or, with `negate`, do not match) continue the previous line, or begin the next one.
-  const isWhile = read('type') === 'while_pattern'
-  const form = isWhile
-    ? { start: regex, condition: regex, mode: 'continue_through' as const }
-    : negate
-      ? {
-          start: isAfter ? regex : '.*',
-          condition: regex,
-          mode: isAfter ? ('halt_before' as const) : ('halt_with' as const),
-        }
-      : { start: '.*', condition: regex, mode: isAfter ? ('continue_through' as const) : ('continue_past' as const) }
-  const file = { start_pattern: form.start, condition_pattern: form.condition, mode: form.mode, timeout_ms: timeoutMs }
-  const [problem] = multilineProblems(file)
-  if (problem !== undefined) {
-    report.gap(
-      tree,
-      `multiline ${regex}`,
-      problem.message,
-      'Set `multiline.custom` of the source, with patterns that use neither look-ahead nor look-behind.',
-    )
-    return undefined
-  }
-  return { file, pods: { custom: { start: form.start, condition: form.condition, mode: form.mode, timeoutMs } } }
-}
-
 /** Decodes a line of JSON into fields. */
 function jsonLines(read: (name: string) => string | undefined, target: string | undefined): string[] {
   const overwrites = read('overwrite_keys') === 'true'
@@ -230,12 +167,18 @@ const lineSteps = (part: Part): readonly Step[] => [
 ]
 
 /** Fields and tags that an input or the whole configuration adds. */
-export function ownFields(fields: Tree | undefined, underRoot: boolean, tags: readonly string[]): readonly Step[] {
+export function ownFields(
+  fields: Tree | undefined,
+  underRoot: boolean,
+  tags: readonly string[],
+  report: Report,
+): readonly Step[] {
   const lines = [
     ...(isMap(fields)
-      ? [...fields.value].flatMap(([name, item]) =>
-          typeof item.value === 'object' ? [] : [`${fieldOf(underRoot ? name : `fields.${name}`)} = ${scalar(item)}`],
-        )
+      ? [...fields.value].map(([name, item]) => {
+          const value = assigned(item, `fields: ${name}`, report)
+          return `${fieldOf(underRoot ? name : `fields.${name}`)} = ${value}`
+        })
       : []),
     ...tagLines(tags),
   ]
@@ -312,7 +255,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       ...lineSteps(part),
       ...(json.length === 0 ? [] : [{ type: 'remap', text: json.join('\n') } as const]),
       ...inputChoices(part, choices, report),
-      ...ownFields(option(part, 'fields'), flagIn(part, 'fields_under_root') === true, textsIn(part, 'tags')),
+      ...ownFields(option(part, 'fields'), flagIn(part, 'fields_under_root') === true, textsIn(part, 'tags'), report),
     ]
     const component: Component = isPods
       ? { type: 'orchestrator_logs', config: shared, ...(joined === undefined ? {} : { multiline: joined.pods }) }

@@ -6,31 +6,24 @@ import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki
 import { below, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import { goLayout, indent, regexLiteral, valueLiteral } from '../otel/text.ts'
 import type { Refusal } from '../page.ts'
-import { conditionOf, fieldOf, scalar, textOfField } from './conditions.ts'
+import { assigned, conditionOf, fieldOf, textOfField } from './conditions.ts'
 import { decodeBase64, decodeCsv, decodeXml, extractArray, syslog } from './decoders.ts'
 import { dissect } from './dissect.ts'
 import { type Processor, quiet, when } from './processor.ts'
-
-/** A value of the file as a literal. */
-function literal(tree: Tree): string {
-  if (isMap(tree))
-    return `{ ${[...tree.value].map(([name, item]) => `${textLiteral(name)}: ${literal(item)}`).join(', ')} }`
-  if (Array.isArray(tree.value)) return `[${itemsOf(tree).map(literal).join(', ')}]`
-  return tree.value === null ? 'null' : scalar(tree)
-}
 
 const addFields = (name: string, byDefault: string): Processor => ({
   name,
   becomes: 'a remap transform',
   options: { ...when, fields: 'the fields', labels: 'the fields', target: 'the object for them' },
   itself: quiet,
-  build: (part) => {
+  build: (part, report) => {
     const target = textIn(part, 'target') ?? byDefault
     const fields = option(part, name === 'add_labels' ? 'labels' : 'fields')
     return isMap(fields)
-      ? [...fields.value].map(
-          ([key, item]) => `${fieldOf(target === '' ? key : `${target}.${key}`)} = ${literal(item)}`,
-        )
+      ? [...fields.value].map(([key, item]) => {
+          const value = assigned(item, `${name}: ${key}`, report)
+          return `${fieldOf(target === '' ? key : `${target}.${key}`)} = ${value}`
+        })
       : []
   },
 })
