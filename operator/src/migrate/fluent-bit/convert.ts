@@ -3,6 +3,9 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Draft, Included, NamedText, Step } from '../draft.ts'
+import { readReport } from '../environment.ts'
+import { convertForwarded, type Forwarded } from '../fluentd/convert.ts'
+import { holdsOperatorKinds } from '../fluentd/fluent-operator.ts'
 import type { Described, Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import { embedded } from './embedded.ts'
@@ -48,7 +51,7 @@ export function isFluentBit(given: NamedText): boolean {
 export function convertFluentBit(files: readonly NamedText[], included: Included, draft: Draft): void {
   const { sections, found, secrets } = read(files, included, draft.gaps)
   for (const [variable, key] of secrets) draft.secrets.set(variable, key)
-  const context = new Context(sections, draft.gaps)
+  const context = new Context(sections, draft.gaps, draft.namespace === undefined)
   for (const section of sections) {
     if (['input', 'filter', 'output', 'parser', 'multiline_parser', 'service'].includes(section.kind)) continue
     context.gap(
@@ -60,7 +63,8 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
   }
   const ofKind = (kind: string) => sections.filter((section) => section.kind === kind)
   const outputs = onDisk(ofKind('input'), ofKind('output'), context)
-  new Conversion(draft, context, found, files[0]?.file ?? '').run(ofKind('input'), ofKind('filter'), outputs)
+  const conversion = new Conversion(draft, context, found, files)
+  conversion.run(ofKind('input'), ofKind('filter'), outputs)
 }
 
 const diskSize = '1G'
@@ -105,12 +109,16 @@ class Conversion {
   readonly #start: Place
   readonly #context: Context
   readonly #included: Included
+  /** Files with resources of the fluent-operator for Fluentd, and the events that go there. */
+  readonly #behind: readonly NamedText[]
+  readonly #forwarded: Forwarded[] = []
 
-  constructor(draft: Draft, context: Context, included: Included, file: string) {
+  constructor(draft: Draft, context: Context, included: Included, files: readonly NamedText[]) {
     this.#draft = draft
-    this.#start = { file, line: 1 }
+    this.#start = { file: files[0]?.file ?? '', line: 1 }
     this.#context = context
     this.#included = included
+    this.#behind = files.filter(holdsOperatorKinds)
   }
 
   run(inputSections: readonly Section[], filterSections: readonly Section[], outputSections: readonly Section[]): void {
@@ -150,6 +158,7 @@ class Conversion {
       current = branches
     }
     for (const section of outputSections) this.#sink(section, all)
+    if (this.#behind.length > 0) convertForwarded(this.#behind, this.#forwarded, this.#draft)
     // As in Fluent Bit, records whose tag matches no output are discarded.
     this.#draft.removeUnread()
     this.#complete(inputSections[0] ?? filterSections[0] ?? outputSections[0])
@@ -341,6 +350,10 @@ class Conversion {
       tag: chain.tag,
       heads: this.#divided(chain, section, chain.outputs.get(section)).taken,
     }))
+    if (this.#behind.length > 0 && pluginOf(section) === 'forward') {
+      this.#forward(section, arrivals)
+      return
+    }
     const plugin = this.#find(section, outputs, refusedOutputs)
     if (plugin === undefined) {
       const comments = [
@@ -359,6 +372,20 @@ class Conversion {
       ...soundComponent('sink', component, origin, this.#draft.gaps),
       inputs: this.#append(this.#processed(heads, section), chosen, `${name}-form`, section),
     })
+  }
+
+  /** Records for Fluentd, whose resources are among the files. */
+  #forward(section: Section, arrivals: readonly { readonly heads: readonly string[]; readonly tag: Tag }[]): void {
+    const reason = 'it sends to Fluentd, whose resources are among the files'
+    this.#context.replaced(section, 'output forward', reason, 'Nothing: the steps of Fluentd follow in the Pipeline.')
+    const named = lastValue(section, 'tag')
+    for (const { heads, tag } of arrivals) {
+      const own = named ?? tag.text
+      this.#forwarded.push({
+        heads: this.#processed(heads, section),
+        tag: { text: own, isOfPods: named === undefined && tag.isOfPods === true },
+      })
+    }
   }
 
   /** Heads whose records get the variable `tag` from a program. If tags differ, each head gets its own program. */
@@ -403,13 +430,18 @@ class Conversion {
     return undefined
   }
 
-  /** Sinks read variables as secrets, but programs cannot. Options that are left out need no value. */
-  #reportVariables(section: Section, plugins: readonly Described[]): void {
-    const itself = plugins.find(({ name }) => name === pluginOf(section))?.itself ?? {}
+  /** Sinks read variables as secrets, and programs read those of some options. Options that are left out need no value. */
+  #reportVariables(section: Section, plugins: readonly (Described & Pick<Plugin<unknown>, 'expresses'>)[]): void {
+    const { itself = {}, expresses = [] } = plugins.find(({ name }) => name === pluginOf(section)) ?? {}
     for (const entry of section.entries) {
       if (typeof itself[entry.key] === 'string') continue
-      for (const [whole] of entry.value.matchAll(/\$\{[A-Za-z0-9_]+\}/g)) {
+      for (const [whole, name = ''] of entry.value.matchAll(/\$\{([A-Za-z0-9_]+)\}/g)) {
         if (whole === hostVariable) continue
+        if (expresses.includes(entry.key) && this.#context.readsEnvironment) {
+          const { reason, nearest } = readReport(name)
+          this.#context.replaced(entry, whole, reason, nearest)
+          continue
+        }
         this.#context.gap(
           entry,
           whole,

@@ -59,12 +59,12 @@ const grep: Plugin<Steps> = {
   },
 }
 
-const value = (text: string) => textOf(text.replace(/^"(.*)"$/s, '$1'))
+const value = (text: string, reads = false) => textOf(text.replace(/^"(.*)"$/s, '$1'), reads)
 
 /** Statements for the rules of `modify`. */
-const modifyRules: Readonly<Record<string, (from: string, to: string) => string>> = {
-  set: (key, text) => `${fieldLiteral([key])} = ${value(text)}`,
-  add: (key, text) => `if !exists(${fieldLiteral([key])}) { ${fieldLiteral([key])} = ${value(text)} }`,
+const modifyRules: Readonly<Record<string, (from: string, to: string, reads: boolean) => string>> = {
+  set: (key, text, reads) => `${fieldLiteral([key])} = ${value(text, reads)}`,
+  add: (key, text, reads) => `if !exists(${fieldLiteral([key])}) { ${fieldLiteral([key])} = ${value(text, reads)} }`,
   rename: (key, to) =>
     `if exists(${fieldLiteral([key])}) && !exists(${fieldLiteral([to])}) { ${fieldLiteral([to])} = del(${fieldLiteral([key])}) }`,
   hard_rename: (key, to) => `if exists(${fieldLiteral([key])}) { ${fieldLiteral([to])} = del(${fieldLiteral([key])}) }`,
@@ -114,6 +114,7 @@ const modify: Plugin<Steps> = {
     condition: '`if` around the statements',
   },
   itself: { move_to_start: 'fields of an event have no order', move_to_end: 'fields of an event have no order' },
+  expresses: ['set', 'add'],
   build: (section, context) => {
     const conditions: string[] = []
     for (const entry of entriesOf(section, 'condition')) {
@@ -141,7 +142,7 @@ const modify: Plugin<Steps> = {
     const statements = section.entries.flatMap((entry) => {
       const make = Object.hasOwn(modifyRules, entry.key) ? modifyRules[entry.key] : undefined
       const [name, rest] = split(entry)
-      return make === undefined ? [] : [make(name, rest)]
+      return make === undefined ? [] : [make(name, rest, context.readsEnvironment)]
     })
     if (statements.length === 0) return []
     const text = statements.join('\n')
@@ -225,14 +226,15 @@ const recordModifier: Plugin<Steps> = {
     whitelist_key: 'a filter of fields',
     uuid_key: '`uuid_v4`',
   },
-  build: (section) => {
+  expresses: ['record'],
+  build: (section, context) => {
     const names = (key: string) => entriesOf(section, key).map((entry) => entry.value.trim())
     const removed = names('remove_key').map((name) => `del(${fieldLiteral([name])})`)
     const allowed = [...names('allowlist_key'), ...names('whitelist_key')]
     const only = allowed.length === 0 ? [] : [keep(`includes([${allowed.map(textLiteral).join(', ')}], key)`)]
     const records = entriesOf(section, 'record').map((entry) => {
       const [name, text] = split(entry)
-      return `${fieldLiteral([name])} = ${value(text)}`
+      return `${fieldLiteral([name])} = ${value(text, context.readsEnvironment)}`
     })
     const ids = names('uuid_key').map((name) => `${fieldLiteral([name])} = uuid_v4()`)
     const lines = [...removed, ...only, ...records, ...ids]

@@ -46,7 +46,10 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     ['es', 'opensearch'].flatMap((name) => [
       [`${name} tag_key`, ['Include_Tag_Key On']],
-      [`${name} aws_region`, ['AWS_Auth On']],
+      ...['aws_region', 'aws_service_name', 'aws_role_arn', 'aws_external_id'].map((option) => [
+        `${name} ${option}`,
+        ['AWS_Auth On', ...(option === 'aws_external_id' ? ['AWS_Role_ARN arn:aws:iam::1:role/logs'] : [])],
+      ]),
       [`${name} current_time_index`, ['Logstash_Format On']],
     ]),
   ),

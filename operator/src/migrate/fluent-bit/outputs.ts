@@ -167,6 +167,9 @@ const search = (name: string): Plugin<SinkPart> => ({
     cloud_auth: '`auth`',
     aws_auth: '`auth` with `strategy: aws`',
     aws_region: '`aws.region`',
+    aws_service_name: '`opensearch_service_type`',
+    aws_role_arn: '`auth.assume_role`',
+    aws_external_id: '`auth.external_id`',
     include_tag_key: 'a field for the tag',
     tag_key: 'the name of the field for the tag',
     current_time_index: '`bulk.index` with the arrival time of the event',
@@ -175,7 +178,6 @@ const search = (name: string): Plugin<SinkPart> => ({
     ...itself,
     suppress_type_name: 'the sink requests the version of the server, and sends types up to version 6',
     time_key_nanos: 'times keep their full precision',
-    aws_service_name: 'the address determines the service',
   },
   build: (section, context, tag = []) => {
     const { index, lines: named } = indexOf(section)
@@ -201,9 +203,7 @@ const search = (name: string): Plugin<SinkPart> => ({
       ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
       ...connection(section),
       ...cloudLogin(section),
-      ...(isOn(lastValue(section, 'aws_auth'), false)
-        ? { auth: { strategy: 'aws' }, aws: { region: value(section, 'aws_region') ?? 'us-east-1' } }
-        : {}),
+      ...signing(section, context),
     }
     const tagged = isOn(lastValue(section, 'include_tag_key'), false)
       ? [...tag, `${fieldLiteral([lastValue(section, 'tag_key') ?? '_flb-key'])} = tag`]
@@ -443,6 +443,27 @@ const datadog: Plugin<SinkPart> = {
     ]
     return { component: { type: 'monitor_a_logs', config }, steps: remap(...lines) }
   },
+}
+
+/** Options of a sink that signs its requests for AWS. */
+function signing(section: Section, context: Context): Record<string, unknown> {
+  if (!isOn(lastValue(section, 'aws_auth'), false)) return {}
+  const entry = entriesOf(section, 'aws_service_name').at(-1)
+  if (entry !== undefined && !['es', 'aoss'].includes(entry.value)) {
+    const reason = `requests are signed for \`es\` or \`aoss\`, but not for \`${entry.value}\``
+    context.gap(entry, `aws_service_name ${entry.value}`, reason, 'Name one of them.')
+  }
+  const [role, id] = [value(section, 'aws_role_arn'), value(section, 'aws_external_id')]
+  return {
+    auth: {
+      strategy: 'aws',
+      ...(role === undefined ? {} : { assume_role: role }),
+      ...(id === undefined ? {} : { external_id: id }),
+    },
+    aws: { region: value(section, 'aws_region') ?? 'us-east-1' },
+    // This service does not answer questions about its version.
+    ...(entry?.value === 'aoss' ? { opensearch_service_type: 'serverless', api_version: 'v8' } : {}),
+  }
 }
 
 const newRelic: Plugin<SinkPart> = {

@@ -8,6 +8,8 @@ import { lastValue, type Place, type Section } from './sections.ts'
 
 /** A plugin. An option that is named neither in `options` nor in `itself` is reported as a gap. */
 export interface Plugin<Result> extends Described {
+  /** Options whose texts a program gives to fields, and may take from the environment. */
+  readonly expresses?: readonly string[]
   /** @param tag lines that set the variable `tag`, for outputs that write the tag */
   readonly build: (section: Section, context: Context, tag?: readonly string[]) => Result
 }
@@ -25,9 +27,12 @@ export interface SinkPart {
 export class Context {
   readonly parsers: ReadonlyMap<string, Section>
   readonly multilineParsers: ReadonlyMap<string, Section>
+  /** Whether programs may read the environment of the agent, as those of a ClusterPipeline may. */
+  readonly readsEnvironment: boolean
   readonly #gaps: Gap[]
 
-  constructor(sections: readonly Section[], gaps: Gap[]) {
+  constructor(sections: readonly Section[], gaps: Gap[], readsEnvironment = true) {
+    this.readsEnvironment = readsEnvironment
     const named = (kind: string) =>
       new Map(
         sections
@@ -41,7 +46,7 @@ export class Context {
 
   /** The same parsers without reports, because the gaps are reported elsewhere. */
   silent(): Context {
-    return new Context([...this.parsers.values(), ...this.multilineParsers.values()], [])
+    return new Context([...this.parsers.values(), ...this.multilineParsers.values()], [], this.readsEnvironment)
   }
 
   gap(place: Place, subject: string, reason: string, nearest: string): void {

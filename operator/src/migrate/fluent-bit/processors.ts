@@ -9,9 +9,11 @@ import { type Entry, lastValue, type Section } from './sections.ts'
 import { accessor, matches, pattern, textOf } from './text.ts'
 
 /** Statements of `content_modifier` by action, for a field, a value and an expression. */
-const actions: Readonly<Record<string, (field: string, value: string, regex: string) => readonly string[]>> = {
-  insert: (field, value) => [`if !exists(${field}) { ${field} = ${textOf(value)} }`],
-  upsert: (field, value) => [`${field} = ${textOf(value)}`],
+const actions: Readonly<
+  Record<string, (field: string, value: string, regex: string, reads: boolean) => readonly string[]>
+> = {
+  insert: (field, value, _regex, reads) => [`if !exists(${field}) { ${field} = ${textOf(value, reads)} }`],
+  upsert: (field, value, _regex, reads) => [`${field} = ${textOf(value, reads)}`],
   delete: (field) => [`del(${field})`],
   rename: (field, value) => [`if exists(${field}) { ${fieldLiteral([value])} = del(${field}) }`],
   hash: (field) => [
@@ -46,6 +48,7 @@ const contentModifier: Plugin<readonly Step[]> = {
     context: 'a gap for everything but the record',
     condition: '`if` around the statement',
   },
+  expresses: ['value'],
   build: (section, context) => {
     const action = (lastValue(section, 'action') ?? '').toLowerCase()
     const field = fieldLiteral([lastValue(section, 'key') ?? ''])
@@ -68,7 +71,7 @@ const contentModifier: Plugin<readonly Step[]> = {
     const lines =
       make === undefined
         ? [`if exists(${field}) { ${field} = ${convert?.(field)} }`]
-        : make(field, lastValue(section, 'value') ?? '', lastValue(section, 'pattern') ?? '')
+        : make(field, lastValue(section, 'value') ?? '', lastValue(section, 'pattern') ?? '', context.readsEnvironment)
     return [{ type: 'remap', text: lines.join('\n') }]
   },
 }

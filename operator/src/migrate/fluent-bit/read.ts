@@ -1,6 +1,7 @@
 // Reads the files of a Fluent Bit configuration into sections, in the order in which Fluent Bit reads them, with values of variables.
 
 import type { Gap, Included, NamedText, SecretKey } from '../draft.ts'
+import { holdsOperatorKinds } from '../fluentd/fluent-operator.ts'
 import { includedFrom } from '../inner.ts'
 import { readClassic } from './classic.ts'
 import { embedded } from './embedded.ts'
@@ -25,7 +26,7 @@ export interface Configuration {
 
 export function read(given: readonly NamedText[], besides: Included, gaps: Gap[]): Configuration {
   const resources = sectionsOf(given.filter(holdsResources), gaps)
-  const files = given.filter((file) => !holdsResources(file))
+  const files = given.filter((file) => !holdsResources(file) && !holdsOperatorKinds(file))
   const inner = files.map((given) => embedded(given))
   const mains = files.flatMap((given, index) => inner[index]?.mains ?? [given])
   const beside = [...resources.scripts, ...inner.flatMap((each) => each?.all ?? [])]

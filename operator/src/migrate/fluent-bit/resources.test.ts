@@ -183,14 +183,6 @@ test('a Filter and an Output in a namespace apply only to logs of its pods', asy
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('resources for Fluentd give a gap that names its configuration', () => {
-  const text = `apiVersion: fluentd.fluent.io/v1alpha1\nkind: ClusterOutput\nmetadata: { name: a }\nspec: { outputs: [] }\n`
-  expect(convert(text).gaps[0]).toMatchObject({
-    subject: 'ClusterOutput a',
-    nearest: expect.stringContaining('Secret'),
-  })
-})
-
 test.each([
   { match: 'match: "*"', gaps: 0, isRead: true },
   { match: 'match: kube.*', gaps: 0, isRead: true },

@@ -8,14 +8,11 @@ import { treesOf } from '../loki/yaml.ts'
 import type { Described } from '../page.ts'
 import type { Entry, Section } from './sections.ts'
 
-const group = /^\s*apiVersion:\s*["']?(?:fluentbit\.fluent\.io|fluentd\.fluent\.io|logging\.kubesphere\.io)\//m
+const group = /^\s*apiVersion:\s*["']?(?:fluentbit\.fluent\.io|logging\.kubesphere\.io)\//m
 
 /** Whether a text contains resources of the fluent-operator. */
 export function holdsResources({ file, text }: NamedText): boolean {
-  return (
-    /\.(?:ya?ml|json)$/i.test(file) &&
-    (group.test(text) || /"apiVersion":\s*"(?:fluentbit|fluentd)\.fluent\.io\//.test(text))
-  )
+  return /\.(?:ya?ml|json)$/i.test(file) && (group.test(text) || /"apiVersion":\s*"fluentbit\.fluent\.io\//.test(text))
 }
 
 /** The counterpart of each kind. */
@@ -138,11 +135,9 @@ class Maker {
   take(resource: Resource): void {
     const { kind, tree } = resource
     const spec = below(tree, 'spec')
-    const isFluentd = (textOf(below(tree, 'apiVersion')) ?? '').startsWith('fluentd.')
-    if (isFluentd || !isMap(spec)) {
-      const reason = isFluentd ? '`convert` does not convert resources for Fluentd' : 'it has no `spec`'
+    if (!isMap(spec)) {
       const nearest = 'Convert the Secret with the configuration that the operator generates from them.'
-      this.#gap(tree, `${kind} ${resource.name}`, reason, nearest)
+      this.#gap(tree, `${kind} ${resource.name}`, 'it has no `spec`', nearest)
     } else if (kind === 'ClusterInput' || kind === 'Input') this.#plugin('input', resource, spec, spec)
     else if (kind === 'ClusterOutput' || kind === 'Output') this.#plugin('output', resource, spec, spec)
     else if (kind === 'ClusterFilter' || kind === 'Filter') {

@@ -12,6 +12,8 @@ export interface Tag {
   readonly samples: readonly string[]
   /** Lines that set the variable `tag`; undefined if a program cannot determine the tag. */
   readonly program: readonly string[] | undefined
+  /** Whether `*` in the text is the path of the log of a pod. */
+  readonly isOfPods?: boolean
 }
 
 const fixedTag = (text: string): Tag => ({
@@ -38,7 +40,7 @@ export function tagOf(input: Section): Tag {
   const isOfPods = globs.every((glob) => glob.startsWith('/var/log/containers/'))
   const path = `path = ${isOfPods ? podLogPath('%') : 'string(%file) ?? ""'}`
   const regex = lastValue(input, 'tag_regex')
-  return regex === undefined ? ofPath(text, files, path) : ofRegex(text, files, path, regex)
+  return regex === undefined ? { ...ofPath(text, files, path), isOfPods } : ofRegex(text, files, path, regex)
 }
 
 function ofPath(text: string, files: readonly string[], path: string): Tag {

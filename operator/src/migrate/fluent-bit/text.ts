@@ -1,6 +1,7 @@
 // Parts of programs for Fluent Bit values: texts, fields, record accessors, regular expressions in Ruby's dialect.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { variableRead } from '../environment.ts'
 import { isYamlLike } from '../inner.ts'
 
 /** Parses `$a['b']['c']` or a plain name to field names; undefined if it is neither. */
@@ -14,11 +15,18 @@ export function accessor(text: string): readonly string[] | undefined {
 /** A variable that every process in a pod has. */
 export const hostVariable = '$'.concat('{HOSTNAME}')
 
-/** A text as an expression that computes it. */
-export function textOf(text: string): string {
-  const parts = text.split(hostVariable).map((part) => (part === '' ? '' : textLiteral(part)))
-  const all = parts.flatMap((part, index) => [...(index === 0 ? [] : ['(get_hostname() ?? "")']), part])
-  return all.filter((part) => part !== '').join(' + ') || '""'
+/**
+ * A text that a record gets, as an expression.
+ * @param readsEnvironment whether the program may read variables from the environment of the agent
+ */
+export function textOf(text: string, readsEnvironment: boolean): string {
+  const parts = text.split(/(\$\{[A-Za-z0-9_]+\})/).filter((part) => part !== '')
+  const all = parts.map((part) => {
+    if (part === hostVariable) return '(get_hostname() ?? "")'
+    const name = /^\$\{(\w+)\}$/.exec(part)?.[1]
+    return name === undefined || !readsEnvironment ? textLiteral(part) : variableRead(name)
+  })
+  return all.join(' + ') || '""'
 }
 
 /** A template that renders a field. */

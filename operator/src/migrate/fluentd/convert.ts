@@ -3,6 +3,7 @@
 
 import { fieldLiteral } from '@penstock/agent/config'
 import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
+import { readReport } from '../environment.ts'
 import { bare, type Joined, joinedBy, languages, problemOf, reportStates } from '../fluent-bit/joining.ts'
 import { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue, type Place } from '../fluent-bit/sections.ts'
@@ -12,9 +13,12 @@ import { soundComponent } from '../sound.ts'
 import { childrenOf, listOf, type Plugged, sectionOf } from './element.ts'
 import { elementsIn } from './files.ts'
 import { filters, openOptions, refusedFilters } from './filters.ts'
+import { flows } from './flows.ts'
+import { holdsOperatorKinds, operatorElements } from './fluent-operator.ts'
 import { always, joinedBy as beginningWith, common, inputs, refusedInputs, replacedInputs } from './inputs.ts'
 import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
 import { elementsOf, holdsResources } from './resources.ts'
+import { labelRouter, routesOf } from './router.ts'
 import { recordPath } from './ruby.ts'
 import type { Element } from './syntax.ts'
 import { isKnown, matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
@@ -22,73 +26,31 @@ import { isKnown, matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
 /** Maximum number of times that events may get a new tag or label. */
 const maxHops = 8
 
-/** Matches that pass events on. */
-export const flows: readonly Described[] = [
-  {
-    name: 'copy',
-    becomes: 'the sinks of its stores read the same transforms',
-    options: { copy_mode: 'stores never share events that one of them changes' },
-  },
-  { name: 'relabel', becomes: 'the filters and matches of the label', options: {} },
-  {
-    name: 'rewrite_tag_filter',
-    becomes: 'a filter transform for each rule, which begins a branch with the filters and matches of the new tag',
-    options: {
-      rule: 'the condition of a branch; the first rule that matches wins',
-      capitalize_regex_backreference: 'events have no tags',
-      hostname_command: 'events have no tags',
-      remove_tag_prefix: 'events have no tags',
-      emit_mode: 'the agent passes events on in its own batches',
-    },
-  },
-  {
-    name: 'detect_exceptions',
-    becomes: '`multiline` of the source',
-    options: {
-      languages: '`preset`',
-      remove_tag_prefix: 'the tag after the step',
-      multiline_flush_interval: 'the timeout of the preset applies',
-      message: 'the source joins the line itself',
-      stream: 'the source joins lines of one stream',
-      max_bytes: '`max_merged_line_bytes` of the source',
-      max_lines: 'the limit in bytes applies',
-      match_tag: 'the tag stays the same',
-      force_line_breaks: 'joined lines are separated by line feeds',
-    },
-  },
-  {
-    name: 'concat',
-    becomes: '`multiline` of the source',
-    options: {
-      key: 'the source joins the line itself',
-      multiline_start_regexp: '`start`',
-      continuous_line_regexp: '`condition`',
-      multiline_end_regexp: 'a gap, unless it detects lines that Docker has split',
-      stream_identity_key: 'the source joins lines of one container',
-      flush_interval: '`timeoutMs`',
-      timeout_label: 'events continue in any case',
-      separator: 'joined lines are separated by line feeds',
-      partial_key: 'the source joins partial lines itself',
-      partial_value: 'the source joins partial lines itself',
-      use_partial_metadata: 'the source joins partial lines itself',
-      use_partial_cri_logtag: 'the source joins partial lines itself',
-      partial_cri_logtag_key: 'the source joins partial lines itself',
-      partial_cri_stream_key: 'the source joins partial lines itself',
-      keep_partial_metadata: 'the source joins partial lines itself',
-      keep_partial_key: 'the source joins partial lines itself',
-      use_first_timestamp: 'an event gets the time of its first line',
-    },
-  },
-]
-
 /** Reads the files of one configuration, and the files they include, into a draft. */
 export function convertFluentd(files: readonly NamedText[], included: Included, draft: Draft): void {
-  const elements = elementsIn(
-    files.filter((file) => !holdsResources(file)),
-    included,
-    draft.gaps,
-  )
-  new Conversion(draft, [...elements, ...elementsOf(files.filter(holdsResources), draft)], files[0]?.file ?? '').run()
+  const isOfOperator = (file: NamedText) => holdsResources(file) || holdsOperatorKinds(file)
+  const elements = [
+    ...elementsIn(
+      files.filter((file) => !isOfOperator(file)),
+      included,
+      draft.gaps,
+    ),
+    ...elementsOf(files.filter(holdsResources), draft),
+    ...operatorElements(files.filter(holdsOperatorKinds), draft, false),
+  ]
+  new Conversion(draft, elements, files[0]?.file ?? '').run()
+}
+
+/** Events that Fluent Bit forwards: the transforms that they come from, and their tag. */
+export interface Forwarded {
+  readonly heads: readonly string[]
+  readonly tag: Tag
+}
+
+/** Leads events that Fluent Bit forwards through the resources of the fluent-operator for Fluentd. */
+export function convertForwarded(files: readonly NamedText[], forwarded: readonly Forwarded[], draft: Draft): void {
+  const elements = operatorElements(files, draft, forwarded.length > 0)
+  new Conversion(draft, elements, files[0]?.file ?? '').run(forwarded)
 }
 
 /** Events at a point of the graph: the transforms that they come from, and their tag. */
@@ -121,7 +83,7 @@ class Conversion {
     this.#draft = draft
     this.#start = { file, line: 1 }
     this.#gaps = draft.gaps
-    this.#context = new Context([], draft.gaps)
+    this.#context = new Context([], draft.gaps, draft.namespace === undefined)
     this.#collect(elements, '')
   }
 
@@ -152,7 +114,7 @@ class Conversion {
     return section
   }
 
-  run(): void {
+  run(forwarded: readonly Forwarded[] = []): void {
     const groups = new Map<string, { heads: string[]; tag: Tag; label: string }>()
     for (const section of this.#sources) {
       const flow = this.#source(section)
@@ -163,6 +125,7 @@ class Conversion {
       groups.set(key, group)
     }
     for (const { heads, tag, label } of groups.values()) this.#follow({ heads, tag, hops: 0 }, label)
+    for (const { heads, tag } of forwarded) this.#follow({ heads, tag, hops: 0 }, '')
     for (const [section, arrivals] of this.#arrivals) this.#sink(section, arrivals)
     this.#reportUnreached()
     this.#draft.removeUnread()
@@ -359,6 +322,7 @@ class Conversion {
         this.#context.gap(section, `relabel ${wanted}`, 'there is no such label', 'Add the label, or a sink.')
       this.#follow(next, wanted)
     } else if (section.type === 'rewrite_tag_filter') this.#rewrite(section, next, label)
+    else if (section.type === labelRouter.name) this.#route(section, next, label)
     else if (section.type === 'detect_exceptions') {
       const prefix = lastValue(section, 'remove_tag_prefix')
       const { text, ...rest } = flow.tag
@@ -392,6 +356,22 @@ class Conversion {
     this.#labels.set(name, rest)
     this.#follow(flow, name)
     this.#labels.delete(name)
+  }
+
+  #route(section: Plugged, flow: Flow, label: string): void {
+    for (const { at, condition, label: next, tag: text } of routesOf(section, this.#context)) {
+      const name = `${nameOf(section)}-route`
+      const isAll = condition === 'if true { true } else { false }'
+      const steps: readonly Step[] = isAll ? [] : [{ type: 'filter', text: condition }]
+      const heads = this.#append(flow.heads, steps, name, this.#section(at))
+      const tag = text === undefined ? flow.tag : { text, isOfPods: false }
+      if (next === undefined && text === undefined) {
+        const reason = 'a route names neither a label nor a tag, so its events would come here again'
+        this.#context.gap(at, 'label_router: route', reason, 'Give the route a label.')
+      } else if (next !== undefined && !this.#labels.has(next)) {
+        this.#context.gap(at, `label_router ${next}`, 'there is no such label', 'Add the label, or a sink.')
+      } else this.#follow({ ...flow, heads, tag }, next ?? label)
+    }
   }
 
   #rewrite(section: Plugged, flow: Flow, label: string): void {
@@ -491,7 +471,12 @@ class Conversion {
     const itself = plugins.find(({ name }) => name === section.type)?.itself ?? {}
     for (const entry of section.entries) {
       if (typeof itself[entry.key] === 'string') continue
-      for (const [whole, name] of entry.value.matchAll(/\$\{([A-Z][A-Z0-9_]*)\}/g)) {
+      for (const [whole, name = ''] of entry.value.matchAll(/\$\{([A-Z][A-Z0-9_]*)\}/g)) {
+        if (entry.key.startsWith('record.') && this.#context.readsEnvironment) {
+          const { reason, nearest } = readReport(name)
+          this.#context.replaced(entry, whole, reason, nearest)
+          continue
+        }
         this.#context.gap(
           entry,
           whole,
@@ -518,12 +503,11 @@ class Conversion {
         )
         continue
       }
-      this.#context.gap(
-        section,
-        `match ${section.pattern}`,
-        'the tag of no source reaches it',
-        'The output is left out, because it receives nothing.',
-      )
+      const isBehind = [...this.#labels.values()].some((all) => isShadowed(section, all))
+      const [reason, nearest] = isBehind
+        ? ['an earlier match takes all events that it would take', 'Put both outputs into a match of type `copy`.']
+        : ['the tag of no source reaches it', 'The output is left out, because it receives nothing.']
+      this.#context.gap(section, `match ${section.pattern}`, reason, nearest)
     }
   }
 
@@ -552,6 +536,13 @@ class Conversion {
       })
     }
   }
+}
+
+/** Whether a match before it in its label has the same pattern, or one for all tags. */
+function isShadowed(section: Plugged, all: readonly Plugged[]): boolean {
+  return all
+    .slice(0, Math.max(0, all.indexOf(section)))
+    .some(({ kind, pattern }) => kind === 'match' && (pattern === '**' || pattern === section.pattern))
 }
 
 function nameOf(section: Plugged): string {

@@ -11,7 +11,15 @@ interface Node {
   readonly path?: readonly string[]
   /** The source, for a regular expression between slashes. */
   readonly regex?: string
+  /** Whether its value in Ruby is the place of a match, which is known as a condition alone. */
+  readonly isPlace?: true
 }
+
+/** The number at the beginning of a text, as Ruby reads it; zero without one. */
+const numberIn = (text: string, digits: string) =>
+  `get(parse_regex(${text}, r'^\\s*(?P<number>[-+]?${digits})') ?? {}, ["number"]) ?? null`
+export const integerIn = (text: string) => `(to_int(${numberIn(text, '\\d+')}) ?? 0)`
+export const floatIn = (text: string) => `(to_float(${numberIn(text, '\\d+(?:\\.\\d+)?(?:[eE][-+]?\\d+)?')}) ?? 0.0)`
 
 export interface RubyValue {
   readonly text: string
@@ -36,7 +44,7 @@ export function rubyValue(
   const reader = new Reader(tokens, known, name)
   try {
     const node = reader.whole()
-    return node.regex === undefined
+    return node.regex === undefined && node.isPlace !== true
       ? { text: node.text, before: reader.before, isText: node.kind === 'text' }
       : undefined
   } catch (error) {
@@ -49,11 +57,19 @@ class UnknownRuby extends Error {}
 
 const tokenPattern =
   /\s+|"(?:[^"\\#]|\\.|#(?!\{))*"|'(?:[^'\\]|\\.)*'|\d+(?:\.\d+)?|[A-Za-z_]\w*[?!]?|&\.|=~|!~|[=!<>]=|\|\||&&|[-+*<>!?:.,()[\]]|\/(?:[^/\\]|\\.)*\/[imx]*/gsy
+/** Behind a value, a slash divides. */
+const division = /\s*\//y
 
 function tokensOf(code: string): string[] | undefined {
   const tokens: string[] = []
   tokenPattern.lastIndex = 0
   while (tokenPattern.lastIndex < code.length) {
+    division.lastIndex = tokenPattern.lastIndex
+    if (/^["'\w)\]]/.test(tokens.at(-1)?.at(-1) ?? '') && division.test(code)) {
+      tokens.push('/')
+      tokenPattern.lastIndex = division.lastIndex
+      continue
+    }
     const found = tokenPattern.exec(code)
     if (found === null) return undefined
     if (found[0].trim() !== '') tokens.push(found[0])
@@ -113,6 +129,7 @@ class Reader {
     let left = this.#and()
     while (this.#take('||')) {
       const right = this.#and()
+      if (left.isPlace || right.isPlace) throw new UnknownRuby()
       const isTest = left.kind === 'boolean' && right.kind === 'boolean'
       left = { text: `(${left.text} || ${right.text})`, kind: isTest ? 'boolean' : 'any' }
     }
@@ -132,7 +149,8 @@ class Reader {
     const right = this.#sum()
     if (sign === '=~' || sign === '!~') {
       if (right.regex === undefined) throw new UnknownRuby()
-      return { text: `${sign === '!~' ? '!' : ''}${found(left, right.regex)}`, kind: 'boolean' }
+      const text = found(left, right.regex)
+      return sign === '!~' ? { text: `!${text}`, kind: 'boolean' } : { text, kind: 'boolean', isPlace: true }
     }
     const isSafe = sign === '==' || sign === '!=' || (left.kind === 'integer' && right.kind === 'integer')
     const whole = `(${left.text} ${sign} ${right.text})`
@@ -140,7 +158,7 @@ class Reader {
   }
 
   #sum(): Node {
-    return this.#operation(['+', '-'], () => this.#operation(['*'], () => this.#unary()))
+    return this.#operation(['+', '-'], () => this.#operation(['*', '/'], () => this.#unary()))
   }
 
   /** Operators for numbers and texts, which are the same in both languages. */
@@ -148,11 +166,23 @@ class Reader {
     let left = operand()
     for (let sign = this.#take(...signs); sign !== undefined; sign = this.#take(...signs)) {
       const right = operand()
+      if (sign === '/') {
+        left = this.#divided(left, right)
+        continue
+      }
       const isSame = left.kind === right.kind && (left.kind === 'integer' || (left.kind === 'text' && sign === '+'))
       const text = `${left.text} ${sign} ${right.text}`
       left = isSame ? { text: `(${text})`, kind: left.kind } : { text: `((${text}) ?? null)`, kind: 'any' }
     }
     return left
+  }
+
+  /** An integer divided by another one is the integer below. */
+  #divided(left: Node, right: Node): Node {
+    const quotient = this.#kept(`(${left.text} / ${right.text}) ?? null`, 'any')
+    const areIntegers = `is_integer(${left.text}) && is_integer(${right.text}) && is_float(${quotient.text})`
+    this.before.push(`if ${areIntegers} { ${quotient.text} = to_int(floor(float!(${quotient.text}))) }`)
+    return quotient
   }
 
   #unary(): Node {
@@ -225,10 +255,13 @@ class Reader {
 const textOf = (token: string) =>
   token.startsWith("'") ? token.slice(1, -1).replace(/\\(['\\])/g, '$1') : (JSON.parse(token) as string)
 
+/** The text of a literal. */
+const plainText = ({ text }: Node) => JSON.parse(text.replace(/\\u\{[^}]*\}|\\[{}]/g, '')) as string
+
 /** A member by name or index. */
 function at(node: Node, key: Node): Node {
   if (node.path !== undefined && key.kind === 'text') {
-    const path = [...node.path, JSON.parse(key.text.replace(/\\u\{[^}]*\}|\\[{}]/g, '')) as string]
+    const path = [...node.path, plainText(key)]
     return { text: fieldLiteral(path), kind: 'any', path }
   }
   if (key.kind === 'integer') return { text: `(get(${node.text}, [${key.text}]) ?? null)`, kind: 'any' }
@@ -243,14 +276,31 @@ function replaced(node: Node, [from, to]: readonly Node[], count: string): Node 
   const regex = /^\/(.*)\/([imx]*)$/s.exec(from.regex ?? '')
   if (regex === null)
     return from.kind === 'text' ? text(`replace(${asText(node)}, ${from.text}, ${to.text}${count})`) : undefined
-  const flags = regex[2] === '' ? '' : `(?${(regex[2] ?? '').replace('m', 's')})`
+  // In Ruby, the ends of lines within a text count.
+  const flags = `(?m${(regex[2] ?? '').replace('m', 's')})`
   const by = to.text.replaceAll('$', '$$$$').replace(/\\\\(\d)/g, '$${$1}')
   return text(`replace(${asText(node)}, r'${flags}${(regex[1] ?? '').replaceAll("'", "\\'")}', ${by}${count})`)
 }
 
+function anyOf(name: string, node: Node, words: readonly Node[]): Node | undefined {
+  if (words.length === 0 || words.some(({ kind }) => kind !== 'text')) return undefined
+  const tests = words.map(({ text: word }) => `${name}(${asText(node)}, ${word})`)
+  return test(tests.length === 1 ? (tests[0] ?? '') : `(${tests.join(' || ')})`)
+}
+
+/** Ruby leaves out empty texts at the end, and splits at white space where it is given a space or nothing. */
+function splitBy(node: Node, [word, ...more]: readonly Node[]): Node | undefined {
+  if (more.length > 0 || (word !== undefined && word.kind !== 'text')) return undefined
+  const separator = word === undefined ? ' ' : plainText(word)
+  if (separator === '') return undefined
+  if (separator === ' ') return { text: `split(strip_whitespace(${asText(node)}), r'\\s+')`, kind: 'list' }
+  const ends = `r'(?:${separator.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll("'", "\\'")})+$'`
+  return { text: `split(replace(${asText(node)}, ${ends}, ""), ${word?.text})`, kind: 'list' }
+}
+
 const methods: Readonly<Record<string, (node: Node, words: readonly Node[]) => Node | undefined>> = {
   to_s: (node) => text(asText(node)),
-  to_i: (node) => (node.kind === 'integer' ? node : { text: `(to_int(${node.text}) ?? 0)`, kind: 'integer' }),
+  to_i: (node) => (node.kind === 'integer' ? node : { text: integerIn(asText(node)), kind: 'integer' }),
   to_json: (node) => text(`encode_json(${node.text})`),
   downcase: (node) => text(`downcase(${asText(node)})`),
   upcase: (node) => text(`upcase(${asText(node)})`),
@@ -259,9 +309,8 @@ const methods: Readonly<Record<string, (node: Node, words: readonly Node[]) => N
   'nil?': (node) => test(`(${node.text} == null)`),
   'empty?': (node) => test(`(${node.text} == "" || ${node.text} == {} || ${node.text} == [])`),
   'include?': (node, [word]) => (word?.kind === 'text' ? test(`contains(${asText(node)}, ${word.text})`) : undefined),
-  'start_with?': (node, [word]) =>
-    word?.kind === 'text' ? test(`starts_with(${asText(node)}, ${word.text})`) : undefined,
-  'end_with?': (node, [word]) => (word?.kind === 'text' ? test(`ends_with(${asText(node)}, ${word.text})`) : undefined),
+  'start_with?': (node, words) => anyOf('starts_with', node, words),
+  'end_with?': (node, words) => anyOf('ends_with', node, words),
   'match?': (node, [regex]) => (regex?.regex === undefined ? undefined : test(found(node, regex.regex))),
   'key?': (node, [word]) =>
     node.path !== undefined && word?.kind === 'text' ? test(`exists(${at(node, word).text})`) : undefined,
@@ -269,8 +318,7 @@ const methods: Readonly<Record<string, (node: Node, words: readonly Node[]) => N
   length: (node) => (node.kind === 'text' ? { text: `strlen(${node.text})`, kind: 'integer' } : undefined),
   gsub: (node, words) => replaced(node, words, ''),
   sub: (node, words) => replaced(node, words, ', count: 1'),
-  split: (node, [word]) =>
-    word?.kind === 'text' ? { text: `split(${asText(node)}, ${word.text})`, kind: 'list' } : undefined,
+  split: (node, words) => splitBy(node, words),
   first: (node) => (node.kind === 'list' ? { text: `(get(${node.text}, [0]) ?? null)`, kind: 'any' } : undefined),
   last: (node) => (node.kind === 'list' ? { text: `(get(${node.text}, [-1]) ?? null)`, kind: 'any' } : undefined),
 }

@@ -2,6 +2,7 @@
 
 import type { Gap, Included, NamedText } from '../draft.ts'
 import { type Inner, includedFrom, innerTexts } from '../inner.ts'
+import { holdsOperatorKinds } from './fluent-operator.ts'
 import { holdsResources } from './resources.ts'
 import { type Element, type Include, readFluentd } from './syntax.ts'
 
@@ -11,7 +12,7 @@ const isElement = (text: string) => /^\s*<(?:source|match|filter|system|label|wo
 
 export function isFluentd(given: NamedText): boolean {
   const { text } = given
-  if (holdsResources(given)) return true
+  if (holdsResources(given) || holdsOperatorKinds(given)) return true
   return isElement(text) && /^\s*(?:@?type)\s+\S/m.test(text)
 }
 

@@ -8,9 +8,10 @@ import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import type { Refusal } from '../page.ts'
 import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
+import { floatIn } from './expression.ts'
 import { always, common } from './inputs.ts'
 import { parsedBy, parseItself, parseOptions } from './parsers.ts'
-import { expressed, recordPath } from './ruby.ts'
+import { expressed, recordPath, recordValue } from './ruby.ts'
 import type { Element } from './syntax.ts'
 import { isKnown, type Tag, tagProgram } from './tags.ts'
 
@@ -109,29 +110,39 @@ function recordLines(
   const kept: string[] = []
   const names: string[] = []
   const statements: string[] = []
+  /** Statements for fields whose names have placeholders. */
+  const dynamic: string[] = []
+  const keepsTypes = isOn(lastValue(section, 'auto_typecast'), true)
   let usesTag = false
   const isFixed = tag?.text.includes('*') === false
   for (const { key, value, ...place } of entries) {
     const name = key.slice('record.'.length)
     const known = tag === undefined || !isKnown(tag) ? undefined : tag
-    const surroundings = { tag: known && (isFixed ? { text: known.text } : { variable: 'tag' }) }
-    const found = expressed(value, surroundings, `value_${names.length}`)
-    if (!found.ok) {
+    const { readsEnvironment } = context
+    const surroundings = { tag: known && (isFixed ? { text: known.text } : { variable: 'tag' }), readsEnvironment }
+    const found = recordValue(value, surroundings, `value_${names.length}`, keepsTypes)
+    const named = name.includes('${') ? expressed(name, surroundings, `name_${names.length}`, false) : undefined
+    const problem = found.ok ? (named?.ok === false ? named.problem : undefined) : found.problem
+    if (!found.ok || problem !== undefined) {
       context.gap(
         place,
         `${section.type}: ${name}`,
-        `\`${found.problem}\` is Ruby code, or names a value that events do not have`,
+        `\`${problem}\` is Ruby code, or names a value that events do not have`,
         'Set the field in a remap transform; the comment contains the text.',
       )
       kept.push(`${name} ${value}`)
       continue
     }
-    usesTag ||= !isFixed && /\$\{[^}]*\btag/.test(value)
+    usesTag ||= !isFixed && /\$\{[^}]*\btag/.test(`${name} ${value}`)
     names.push(name)
     statements.push(...found.before)
-    fields.push(`${textLiteral(name)}: ${found.text}`)
+    if (named?.ok !== true) fields.push(`${textLiteral(name)}: ${found.text}`)
+    else {
+      statements.push(...named.before)
+      dynamic.push(`changed = object(set(changed, [${named.text}], ${found.text}) ?? null) ?? changed`)
+    }
   }
-  const lines = fields.length === 0 ? [] : [...statements, `changed = { ${fields.join(', ')} }`]
+  const lines = names.length === 0 ? [] : [...statements, `changed = { ${fields.join(', ')} }`, ...dynamic]
   const before = usesTag && tag !== undefined && isKnown(tag) ? [tagProgram(tag)] : []
   return { lines: [...before, ...lines], names, kept }
 }
@@ -185,19 +196,20 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
     renew_time_key: 'the time of the event',
     enable_ruby: 'supported Ruby: fields, `tag`, `hostname`, `time`, `||`, and a few string methods',
     remove_keys: '`del`',
+    auto_typecast: 'whether a value that is one placeholder keeps its type',
     char_encoding: 'a gap',
     replace: '`replace`',
   },
-  itself: { ...always, auto_typecast: 'values keep their types', caching: 'programs are compiled' },
+  itself: { ...always, caching: 'programs are compiled' },
   build: (section, context, _gaps, tag) => {
     const { lines, names, kept } = recordLines(section, context, tag)
     const comments = kept.length === 0 ? {} : { comments: ['GAP: the transform does not set these fields:', ...kept] }
     const text = [...lines]
     const removedKeys = [...new Set([removed, 'remove_keys'])].flatMap((key) => listOf(lastValue(section, key)))
     if (isOn(lastValue(section, 'renew_record'), false)) {
-      const kept = listOf(lastValue(section, 'keep_keys')).map((key) => `${textLiteral(key)}: ${fieldLiteral([key])}`)
-      const base = `{ ${['"timestamp": .timestamp', ...kept].join(', ')} }`
-      text.push(names.length === 0 ? `. = ${base}` : `. = merge(${base}, changed)`)
+      const kept = ['timestamp', ...listOf(lastValue(section, 'keep_keys'))]
+      const base = `filter(.) -> |key, _value| { includes(${JSON.stringify(kept)}, key) }`
+      text.push(`base = ${base}`, names.length === 0 ? '. = base' : '. = merge(base, changed)')
     } else if (names.length > 0) text.push('. = merge(., changed)')
     const only = listOf(lastValue(section, 'whitelist_keys'))
     if (only.length > 0) {
@@ -206,7 +218,8 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
     const renewed = lastValue(section, 'renew_time_key')
     if (renewed !== undefined) {
       const at = fieldLiteral([renewed])
-      text.push(`.timestamp = from_unix_timestamp(to_int(${at}) ?? -1) ?? .timestamp`, `del(${at})`)
+      const micros = `to_int(${floatIn(`to_string(${at}) ?? ""`)} * 1000000.0)`
+      text.push(`if exists(${at}) { .timestamp = from_unix_timestamp(${micros}, unit: "microseconds") ?? .timestamp }`)
     }
     text.push(...replacements(section, context))
     if (lastValue(section, 'char_encoding') !== undefined) {

@@ -1,8 +1,9 @@
 // The tables of the guide for Fluentd. Options that many plugins share have their own table.
 
 import { type Described, mappingTables } from '../page.ts'
-import { flows } from './convert.ts'
 import { filters, refusedFilters } from './filters.ts'
+import { flows } from './flows.ts'
+import { operatorKinds } from './fluent-operator.ts'
 import { always, common, inputs, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { parseItself, parseOptions } from './parsers.ts'
@@ -29,6 +30,7 @@ function own({ name, becomes, options, itself: rest = {} }: Described): Describe
 export function fluentdTables(): string {
   return [
     mappingTables('Resources of the logging-operator', resourceKinds, []),
+    mappingTables('Resources of the fluent-operator', operatorKinds, []),
     mappingTables('Elements within plugins', shared, []),
     mappingTables('Sources', inputs.map(own), refusedInputs),
     mappingTables('Filters', filters.map(own), refusedFilters),

@@ -7,6 +7,7 @@ import { Context } from '../fluent-bit/plugin.ts'
 import { below, flagOf, isList, isMap, itemsOf, type Place, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
 import type { Described } from '../page.ts'
+import { ElementMaker, element, parameter, plain, variableFor } from './element-maker.ts'
 import { selectionOf } from './selection.ts'
 import type { Element, Parameter } from './syntax.ts'
 
@@ -122,6 +123,11 @@ class Maker {
   readonly #resources: readonly Resource[]
   readonly #draft: Draft
   readonly #gaps: Gap[]
+  readonly #make = new ElementMaker({
+    elements: elementNames,
+    secret: (reference) => this.#secret(reference),
+    gap: (place, subject, reason, nearest) => this.#gap(place, subject, reason, nearest),
+  })
 
   constructor(resources: readonly Resource[], draft: Draft) {
     this.#resources = resources
@@ -169,18 +175,18 @@ class Maker {
     const { selector, condition } = selectionOf(spec, own, this.#draft.namespace === undefined)
     const label = `@${kind}/${id}`
     const before: readonly Step[] = condition === undefined ? [] : [{ type: 'filter', text: condition }]
-    const source = this.#element('source', tree, '', [
+    const source = element('source', tree, '', [
       ['@type', 'tail'],
       ['@id', id],
       ['@label', label],
       ['path', '/var/log/containers/*.log'],
       ['tag', 'kubernetes.*'],
     ])
-    const parse = this.#element('parse', tree, '', [['@type', 'cri']])
+    const parse = element('parse', tree, '', [['@type', 'cri']])
     this.elements.push({ ...source, children: [parse], selector, before, after: this.#kubernetes(tree) })
     const filters = [...shared, ...itemsOf(below(spec, 'filters'))].flatMap((filter) => this.#filter(filter, id))
     this.elements.push({
-      ...this.#element('label', tree, label),
+      ...element('label', tree, label),
       children: [...filters, this.#outputsOf(spec, namespace, tree, id)],
     })
   }
@@ -237,18 +243,18 @@ class Maker {
     if (found.length === 0) {
       if (refs.length === 0)
         this.#gap(place, id, 'the flow names no output', 'Replace the sink that discards its events.')
-      return this.#element('match', place, '**', [
+      return element('match', place, '**', [
         ['@type', 'null'],
         ['@id', `${id}-discarded`],
       ])
     }
     const stores = found.map((output) =>
-      this.#element('store', output.tree, '', [
+      element('store', output.tree, '', [
         ['@type', 'relabel'],
         ['@label', labelOf(output)],
       ]),
     )
-    return { ...this.#element('match', place, '**', [['@type', 'copy']]), children: stores }
+    return { ...element('match', place, '**', [['@type', 'copy']]), children: stores }
   }
 
   // --- filters ---
@@ -266,67 +272,17 @@ class Maker {
         return []
       }
       const type = filterTypes[key] ?? key
-      const own = this.#plugin(key === 'detectExceptions' ? 'match' : 'filter', type, options, `${id}-${type}`)
+      const own = this.#make.plugin(key === 'detectExceptions' ? 'match' : 'filter', type, options, `${id}-${type}`)
       const hasKey = own.parameters.some((parameter) => parameter.key === 'key_name')
       const line = parameter(options, 'key_name', 'message')
       return [key === 'parser' && !hasKey ? { ...own, parameters: [...own.parameters, line] } : own]
     })
   }
 
-  /** A plugin with its options. Tables and lists of tables become inner elements if Fluentd has such elements. */
-  #plugin(name: string, type: string, options: Tree, id: string): Element {
-    const { parameters, children } = this.#options(options)
-    const own = [parameter(options, '@type', type), parameter(options, '@id', id)]
-    return { ...this.#element(name, options, '**'), parameters: [...own, ...parameters], children }
-  }
-
-  #options(options: Tree): { readonly parameters: Parameter[]; readonly children: Element[] } {
-    const parameters: Parameter[] = []
-    const children: Element[] = []
-    for (const [key, item] of isMap(options) ? options.value : []) {
-      const element = elementNames[key]
-      const tables = isList(item) ? item.value : [item]
-      if (element !== undefined && tables.length > 0 && tables.every(isMap)) {
-        for (const table of tables) children.push(this.#inner(element, table))
-      } else if (key === 'multiline' && isList(item)) {
-        for (const [index, format] of itemsOf(item).entries())
-          parameters.push(parameter(format, `format${index + 1}`, textOf(format) ?? ''))
-      } else parameters.push(parameter(item, key, this.#value(key, item)))
-    }
-    return { parameters, children }
-  }
-
-  #inner(name: string, table: Tree): Element {
-    const { parameters, children } = this.#options(table)
-    const isTyped = name !== 'record' && name !== 'label' && name !== 'pattern'
-    const renamed = parameters.map((each) => (isTyped && each.key === 'type' ? { ...each, key: '@type' } : each))
-    const tags = renamed.find(({ key }) => name === 'buffer' && key === 'tags')
-    return {
-      ...this.#element(name, table, tags?.value.replace(/[[\]"]/g, '') ?? ''),
-      parameters: renamed.filter((each) => each !== tags),
-      children,
-    }
-  }
-
-  #value(key: string, item: Tree): string {
-    if (isList(item)) return JSON.stringify(item.value.map(plain))
-    if (!isMap(item)) return textOf(item) ?? ''
-    const literal = textOf(below(item, 'value'))
-    if (literal !== undefined) return literal
-    const reference = below(item, 'valueFrom', 'secretKeyRef')
-    if (reference !== undefined) return this.#secret(reference)
-    const mounted = below(item, 'mountFrom', 'secretKeyRef')
-    if (mounted === undefined) return JSON.stringify(plain(item))
-    const path = `/etc/penstock-secrets/${textOf(below(mounted, 'name'))}/${textOf(below(mounted, 'key'))}`
-    const reason = `the option is a file, and an Agent mounts no Secret at \`${path}\``
-    this.#gap(item, `${key}: mountFrom`, reason, 'Mount the Secret into the Agent, and correct the path.')
-    return path
-  }
-
   /** The variable for the key of a Secret. */
   #secret(reference: Tree): string {
     const [name = '', key = ''] = [textOf(below(reference, 'name')), textOf(below(reference, 'key'))]
-    const variable = `SECRET_${name}_${key}`.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
+    const variable = variableFor(name, key)
     const owner = this.#resources.find(({ tree }) => tree.file === reference.file && holds(tree, reference))
     const secret: SecretKey = {
       name,
@@ -351,9 +307,9 @@ class Maker {
     if (found === undefined)
       this.#gap(tree, `${kind} ${name}`, 'the output has no plugin', 'The sink discards its events.')
     const type = outputTypes[key] ?? key
-    const match = this.#plugin('match', type, options, name)
+    const match = this.#make.plugin('match', type, options, name)
     const whole = type === 'loki' ? this.#loki(match, options) : match
-    this.elements.push({ ...this.#element('label', tree, labelOf(output)), children: [whole] })
+    this.elements.push({ ...element('label', tree, labelOf(output)), children: [whole] })
   }
 
   /** The operator has its own defaults for Loki, and labels for pod metadata. */
@@ -372,7 +328,7 @@ class Maker {
     ]
     const without = isFacts && !removed.includes('kubernetes') ? [...removed, 'kubernetes'] : removed
     if (without.length > 0) more.push(parameter(options, 'remove_keys', without.join(',')))
-    const facts = this.#element('label', options, '', [
+    const facts = element('label', options, '', [
       ['namespace', '$.kubernetes.namespace_name'],
       ['pod', '$.kubernetes.pod_name'],
       ['container_id', '$.kubernetes.docker_id'],
@@ -414,37 +370,13 @@ class Maker {
       this.#gap(tree, `${kind} ${name}`, '`convert` does not convert this resource', nearest)
     }
   }
-
-  #element(
-    name: string,
-    { file, line }: Place,
-    argument = '',
-    parameters: readonly (readonly [string, string])[] = [],
-  ): Element {
-    return {
-      file,
-      line,
-      name,
-      argument,
-      parameters: parameters.map(([key, value]) => ({ file, line, key, value })),
-      children: [],
-    }
-  }
 }
 
 const labelOf = ({ kind, namespace, name }: Resource) => `@${kind}/${kind === 'Output' ? `${namespace}/` : ''}${name}`
-
-const parameter = ({ file, line }: Place, key: string, value: string): Parameter => ({ file, line, key, value })
 
 /** Whether a tree contains another. */
 function holds(tree: Tree, wanted: Tree): boolean {
   if (tree === wanted) return true
   if (isList(tree)) return tree.value.some((item) => holds(item, wanted))
   return isMap(tree) && [...tree.value.values()].some((item) => holds(item, wanted))
-}
-
-/** A tree without line numbers. */
-function plain(tree: Tree): unknown {
-  if (isList(tree)) return tree.value.map(plain)
-  return isMap(tree) ? Object.fromEntries([...tree.value].map(([key, item]) => [key, plain(item)])) : tree.value
 }

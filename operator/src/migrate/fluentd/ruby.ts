@@ -2,23 +2,63 @@
 // is reported as a gap.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
-import { rubyValue } from './expression.ts'
+import { isTable } from '@penstock/agent/schema'
+import { variableRead } from '../environment.ts'
+import { floatIn, integerIn, rubyValue } from './expression.ts'
 
 /** Expressions other than the record that placeholders can name. */
 export interface Surroundings {
   /** The tag: a text, or the name of the variable that contains it; undefined if unknown. */
   readonly tag: { readonly text: string } | { readonly variable: string } | undefined
+  /** Whether the program may read variables from the environment of the agent. */
+  readonly readsEnvironment: boolean
 }
 
 /** Expressions that always return a text. */
-const isText = /^(?:"|downcase\(|upcase\(|strip_whitespace\(|replace\(|encode_json\(|\(to_string\(|\(get_hostname\()/
+const isText =
+  /^(?:"|\(get_env_var\(|downcase\(|upcase\(|strip_whitespace\(|replace\(|encode_json\(|\(to_string\(|\(get_hostname\()/
 
 /** Converts a value with placeholders to an expression, or returns the part that cannot be converted. */
 export type Expressed =
   | { readonly ok: true; readonly text: string; readonly before: readonly string[] }
   | { readonly ok: false; readonly problem: string }
 
-export function expressed(value: string, surroundings: Surroundings, name = 'value'): Expressed {
+/**
+ * A value of `<record>`: a text with placeholders, or JSON whose texts have them.
+ * @param keepsTypes whether a value that is one placeholder keeps its type; otherwise it becomes a text
+ */
+export function recordValue(value: string, surroundings: Surroundings, name: string, keepsTypes: boolean): Expressed {
+  const json = /^[{[]/.test(value) ? jsonIn(value) : undefined
+  if (json === undefined) return expressed(value, surroundings, name, keepsTypes)
+  const before: string[] = []
+  const problems: string[] = []
+  const visit = (item: unknown): string => {
+    if (Array.isArray(item)) return `[${item.map(visit).join(', ')}]`
+    if (isTable(item)) {
+      const members = Object.entries(item).map(([key, inner]) => `${textLiteral(key)}: ${visit(inner)}`)
+      return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`
+    }
+    if (typeof item !== 'string') return JSON.stringify(item)
+    const found = expressed(item, surroundings, `${name}_${before.length}`, keepsTypes)
+    if (!found.ok) problems.push(found.problem)
+    before.push(...(found.ok ? found.before : []))
+    return found.ok ? found.text : 'null'
+  }
+  const text = visit(json)
+  const [problem] = problems
+  return problem === undefined ? { ok: true, text, before } : { ok: false, problem }
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // As in Fluentd, it is a text then.
+    return undefined
+  }
+}
+
+export function expressed(value: string, surroundings: Surroundings, name = 'value', keepsTypes = true): Expressed {
   const parts: string[] = []
   const before: string[] = []
   let literal = ''
@@ -39,7 +79,7 @@ export function expressed(value: string, surroundings: Surroundings, name = 'val
     before.push(...(other?.before ?? []))
     const expression = found ?? other?.text
     if (expression === undefined) return { ok: false, problem: `\${${code}}` }
-    isSingle = at === 0 && end === value.length - 1
+    isSingle = keepsTypes && at === 0 && end === value.length - 1
     if (literal !== '') parts.push(textLiteral(literal))
     literal = ''
     parts.push(
@@ -87,8 +127,8 @@ function rubyExpression(code: string, surroundings: Surroundings): string | unde
   if (text !== null) return textLiteral(text[1] ?? text[2] ?? '')
   if (/^-?\d+$/.test(code)) return code
   if (code === 'hostname' || code === 'Socket.gethostname') return '(get_hostname() ?? "")'
-  if (/^[A-Z][A-Z0-9_]*$/.test(code)) return textLiteral(`\${${code}}`)
-  const { tag } = surroundings
+  const { tag, readsEnvironment } = surroundings
+  if (/^[A-Z][A-Z0-9_]*$/.test(code)) return readsEnvironment ? variableRead(code) : textLiteral(`\${${code}}`)
   if (code === 'tag') return tag && ('text' in tag ? textLiteral(tag.text) : tag.variable)
   const tagPart = /^tag_parts\[(-?\d+)\]$/.exec(code)?.[1]
   if (tagPart !== undefined) {
@@ -109,12 +149,12 @@ function rubyExpression(code: string, surroundings: Surroundings): string | unde
           ' ?? [], ".")',
         )
   }
-  if (code === 'time' || code === 'time.iso8601')
-    return 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%SZ") ?? null'
+  // As in a container, whose zone is UTC.
+  if (code === 'time') return timeAs('%Y-%m-%d %H:%M:%S %z')
+  if (code === 'time.iso8601') return timeAs('%Y-%m-%dT%H:%M:%S%:z')
   const strftime = /^time\.strftime\(\s*["']([^"']*)["']\s*\)$/.exec(code)
   if (strftime?.[1] !== undefined) {
-    const format = strftime[1].replaceAll(/\.%[369]?N/g, '%.f').replaceAll('.%L', '%.3f')
-    return `(format_timestamp(timestamp(.timestamp) ?? now(), ${textLiteral(format)}) ?? null)`
+    return timeAs(rubyTimeFormat(strftime[1]))
   }
   const chain =
     /^record((?:\[\s*(?:"[^"]*"|'[^']*')\s*\]|\.dig\(\s*(?:(?:"[^"]*"|'[^']*')\s*,?\s*)+\))+)((?:\.\w+(?:\(\))?)*)$/.exec(
@@ -125,13 +165,22 @@ function rubyExpression(code: string, surroundings: Surroundings): string | unde
   return called(fieldLiteral(path), chain[2] ?? '')
 }
 
+const timeAs = (format: string) => `(format_timestamp(timestamp(.timestamp) ?? now(), ${textLiteral(format)}) ?? null)`
+
+/** Fractions of seconds: `%L` has three digits, `%N` nine unless it says how many. */
+const rubyTimeFormat = (format: string) =>
+  format.replace(/(\.?)%(?:L|([369]?)N)/g, (whole, dot: string, digits: string | undefined) => {
+    const count = whole.endsWith('L') ? '3' : digits || '9'
+    return dot === '' ? `%${count}f` : `%.${count}f`
+  })
+
 type Kind = 'any' | 'text' | 'number'
 
 /** For each string method, the expression for a text, and the kind of the result. */
 const methodsOfValues: Readonly<Record<string, readonly [Kind, (text: string, value: string) => string]>> = {
   to_s: ['text', (text) => text],
-  to_i: ['number', (_, value) => `(to_int(${value}) ?? 0)`],
-  to_f: ['number', (_, value) => `(to_float(${value}) ?? 0.0)`],
+  to_i: ['number', (text) => integerIn(text)],
+  to_f: ['number', (text) => floatIn(text)],
   to_json: ['text', (_, value) => `encode_json(${value})`],
   downcase: ['text', (text) => `downcase(${text})`],
   upcase: ['text', (text) => `upcase(${text})`],

@@ -177,6 +177,12 @@ class Reader implements ElementFile {
       const name = variable?.[1] ?? variable?.[2]
       const fallback = /^\s*\|\|\s*['"]?([^'"]*?)['"]?\s*$/s.exec(variable?.[4] ?? '')?.[1] ?? variable?.[3]
       if (name === undefined && isOfItself.test(key)) return ''
+      // A field of a record is worked out for each event.
+      if (
+        this.#open.at(-1)?.name === 'record' &&
+        /^\s*(?:Socket\.gethostname|`hostname`\.(?:chomp|strip))\s*$/.test(code)
+      )
+        return `\${hostname}`
       if (name === undefined) {
         this.#remark(
           whole,

@@ -1,0 +1,63 @@
+// Matches that lead events on, to other matches or back to the source, with what becomes of their options.
+
+import type { Described } from '../page.ts'
+import { labelRouter } from './router.ts'
+
+export const flows: readonly Described[] = [
+  {
+    name: 'copy',
+    becomes: 'the sinks of its stores read the same transforms',
+    options: { copy_mode: 'stores never share events that one of them changes' },
+  },
+  { name: 'relabel', becomes: 'the filters and matches of the label', options: {} },
+  labelRouter,
+  {
+    name: 'rewrite_tag_filter',
+    becomes: 'a filter transform for each rule, which begins a branch with the filters and matches of the new tag',
+    options: {
+      rule: 'the condition of a branch; the first rule that matches wins',
+      capitalize_regex_backreference: 'events have no tags',
+      hostname_command: 'events have no tags',
+      remove_tag_prefix: 'events have no tags',
+      emit_mode: 'the agent passes events on in its own batches',
+    },
+  },
+  {
+    name: 'detect_exceptions',
+    becomes: '`multiline` of the source',
+    options: {
+      languages: '`preset`',
+      remove_tag_prefix: 'the tag after the step',
+      multiline_flush_interval: 'the timeout of the preset applies',
+      message: 'the source joins the line itself',
+      stream: 'the source joins lines of one stream',
+      max_bytes: '`max_merged_line_bytes` of the source',
+      max_lines: 'the limit in bytes applies',
+      match_tag: 'the tag stays the same',
+      force_line_breaks: 'joined lines are separated by line feeds',
+    },
+  },
+  {
+    name: 'concat',
+    becomes: '`multiline` of the source',
+    options: {
+      key: 'the source joins the line itself',
+      multiline_start_regexp: '`start`',
+      continuous_line_regexp: '`condition`',
+      multiline_end_regexp: 'a gap, unless it detects lines that Docker has split',
+      stream_identity_key: 'the source joins lines of one container',
+      flush_interval: '`timeoutMs`',
+      timeout_label: 'events continue in any case',
+      separator: 'joined lines are separated by line feeds',
+      partial_key: 'the source joins partial lines itself',
+      partial_value: 'the source joins partial lines itself',
+      use_partial_metadata: 'the source joins partial lines itself',
+      use_partial_cri_logtag: 'the source joins partial lines itself',
+      partial_cri_logtag_key: 'the source joins partial lines itself',
+      partial_cri_stream_key: 'the source joins partial lines itself',
+      keep_partial_metadata: 'the source joins partial lines itself',
+      keep_partial_key: 'the source joins partial lines itself',
+      use_first_timestamp: 'an event gets the time of its first line',
+    },
+  },
+]
