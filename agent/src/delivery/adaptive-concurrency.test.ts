@@ -10,7 +10,7 @@ test('the limit rises by one per round trip while it is reached and round trips 
     limit.answered(now, now + 100, 'success')
     limits.push(limit.limit)
   }
-  // The first measurement only seeds the average.
+  // The first measurement only initializes the average.
   expect(limits).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
 })
 
@@ -40,7 +40,7 @@ test('the limit never leaves its bounds', () => {
 
 const limits = (seconds: readonly Second[]) => seconds.map(({ limit }) => limit)
 
-test('the limit settles near what the destination bears', async () => {
+test('the limit settles near the capacity of the destination', async () => {
   const late = limits(await simulate(destinations.knee)).slice(20)
   expect(Math.min(...late)).toBeGreaterThanOrEqual(6)
   expect(Math.max(...late)).toBeLessThanOrEqual(20)
@@ -57,7 +57,7 @@ test('the limit follows a destination that slows down, and one that recovers', a
   expect(after).toBeGreaterThan(slow * 1.25)
 })
 
-test('the limit stays at what a destination with 429 accepts, and everything is delivered in the end', async () => {
+test('the limit settles at the rate that a destination with status 429 accepts, and all events are delivered', async () => {
   const all = await simulate(destinations.limited)
   const late = limits(all).slice(20)
   expect(average(late)).toBeGreaterThan(10)

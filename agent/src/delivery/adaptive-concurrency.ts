@@ -1,5 +1,5 @@
-// Finds the number of requests in flight that a destination bears: one more while round trips stay as short as they were, a
-// part less when they grow or when the destination asks for patience. Judged once per average round trip.
+// Finds how many concurrent requests a destination can handle. The limit rises by one while round-trip times do not grow, and shrinks by
+// a factor when they grow or when the destination signals back-pressure. It is adjusted once per average round-trip time.
 
 import type { AttemptResult, ConcurrencyLimit } from './concurrency.ts'
 
@@ -11,11 +11,11 @@ export interface AdaptiveOptions {
   readonly rtt_deviation_scale: number
 }
 
-/** Receives the figures of the limit; times in milliseconds. */
+/** Receives measurements of the limit; times are in milliseconds. */
 export interface AdaptiveObserver {
   inFlight?(requests: number): void
   observedRtt?(ms: number): void
-  judged?(state: {
+  adjusted?(state: {
     readonly limit: number
     readonly averageMs: number | undefined
     readonly pastMeanMs: number
@@ -32,7 +32,7 @@ export class AdaptiveConcurrency implements ConcurrencyLimit {
   #backPressure = false
   #sum = 0
   #count = 0
-  /** Moving average of round trips and their variance; undefined until the first. */
+  /** Moving average of round-trip times, and its variance; undefined until the first measurement. */
   #mean: number | undefined
   #variance = 0
   #nextUpdate = 0
@@ -66,12 +66,12 @@ export class AdaptiveConcurrency implements ConcurrencyLimit {
         return
       }
     }
-    if (this.#mean !== undefined && now >= this.#nextUpdate) this.#judge(now, this.#mean)
+    if (this.#mean !== undefined && now >= this.#nextUpdate) this.#adjust(now, this.#mean)
   }
 
-  #judge(now: number, mean: number): void {
+  #adjust(now: number, mean: number): void {
     const { max_concurrency_limit, decrease_ratio, ewma_alpha, rtt_deviation_scale } = this.#options
-    // Rounded, so that sums of equal times do not differ from their mean by the last bit and lower the limit.
+    // Rounded, so that a rounding error in the last bit does not reduce the limit although all times are equal.
     const average = this.#count === 0 ? undefined : rounded(this.#sum / this.#count)
     const threshold = Math.sqrt(this.#variance) * rtt_deviation_scale
     if (
@@ -88,7 +88,7 @@ export class AdaptiveConcurrency implements ConcurrencyLimit {
     ) {
       this.#limit = Math.max(1, Math.floor(this.#limit * decrease_ratio))
     }
-    this.#observer.judged?.({
+    this.#observer.adjusted?.({
       limit: this.#limit,
       averageMs: average,
       pastMeanMs: mean,
@@ -108,7 +108,7 @@ export class AdaptiveConcurrency implements ConcurrencyLimit {
   }
 }
 
-/** To the nanosecond. */
+/** Rounds to nanoseconds. */
 function rounded(ms: number): number {
   return Math.round(ms * 1e6) / 1e6
 }

@@ -6,7 +6,7 @@ import { log } from '../testing/events.ts'
 import { batchOf } from '../testing/harness.ts'
 import { Batcher, type BatchLimits, type RequestWriter } from './batcher.ts'
 
-/** Events of ten bytes whose message is one letter; `!` cannot be encoded, and `|` is the last of its request. */
+/** Events of ten bytes with a letter as message. `!` cannot be encoded, and the writer stops after `|`. */
 const letters = (text: string) => [...text].map((letter) => log({ m: letter }))
 const size = log({ m: 'a' }).size
 
@@ -45,7 +45,7 @@ function start(limits: Partial<BatchLimits>, partition?: RequestWriter['partitio
   return { clock, closed, owners, batcher, add }
 }
 
-test('a request is closed before its body is larger than the destination takes, and is nearly full', async () => {
+test('a request is closed when it is nearly full, before its body exceeds the limit of the destination', async () => {
   const { clock, closed, add } = start({ maxBodyBytes: 10_000 })
   for (let batch = 0; batch < 300; batch++) add('abcdefghij'.repeat(10))
   await clock.advance(1000)
@@ -59,7 +59,7 @@ test.each([
   { maxBytes: 1 << 20, limit: 4 << 20 },
   { maxBytes: 2 << 20, limit: 8 << 20 },
   { maxBytes: Number.POSITIVE_INFINITY, limit: 64 << 20 },
-])('a request whose events are small ends by the text that goes with them: $maxBytes', async ({ maxBytes, limit }) => {
+])('a request of small events closes because of the text added to them: $maxBytes', async ({ maxBytes, limit }) => {
   const clock = new FakeClock()
   const text = 'x'.repeat(200_000)
   const lengths: number[] = []
@@ -96,22 +96,25 @@ test.each([
 test.each([
   ['one partition', undefined],
   ['partitions', () => 'p'],
-])('a request is closed where the writer stops, and the rest goes into others: %s', async (_name, partition) => {
-  const { clock, closed, owners, add } = start({ maxBytes: 1_000_000 }, partition)
-  add('ab|c|!|')
-  add('d')
-  await clock.advance(1000)
-  expect(closed).toEqual(['0 ab|', '0 c|', '0 |', '1000 d'])
-  expect(owners).toEqual([[3], [2], [1], [1]])
-})
+])(
+  'a request is closed where the writer stops, and the remaining events go into other requests: %s',
+  async (_name, partition) => {
+    const { clock, closed, owners, add } = start({ maxBytes: 1_000_000 }, partition)
+    add('ab|c|!|')
+    add('d')
+    await clock.advance(1000)
+    expect(closed).toEqual(['0 ab|', '0 c|', '0 |', '1000 d'])
+    expect(owners).toEqual([[3], [2], [1], [1]])
+  },
+)
 
-test('a writer that stopped and a sink that is full leave the rest of the batch', () => {
+test('if a writer stops and the sink is full, the rest of the batch waits', () => {
   const { closed, add } = start({ maxBytes: 1_000_000 })
   expect(add('ab|cd', new Finalizer(), () => true)).toBe(3)
   expect(closed).toEqual(['0 ab|'])
 })
 
-test('an event that alone passes the limit of the body goes by itself', async () => {
+test('an event that exceeds the body limit gets its own request', async () => {
   const { clock, closed, add } = start({ maxBodyBytes: 1 })
   add('abc')
   await clock.advance(1000)
@@ -122,7 +125,7 @@ test.each<{ what: string; limits: Partial<BatchLimits>; batches: string[]; close
   { what: 'age from its first event', limits: {}, batches: ['ab', 'c'], closed: ['1000 abc'] },
   { what: 'number of events', limits: { maxEvents: 2 }, batches: ['abc', 'de'], closed: ['0 ab', '0 cd', '1000 e'] },
   {
-    what: 'size, before what does not fit',
+    what: 'size, before the event that does not fit',
     limits: { maxBytes: size * 2.5 },
     batches: ['abc', 'd'],
     closed: ['0 ab', '1000 cd'],
@@ -130,14 +133,14 @@ test.each<{ what: string; limits: Partial<BatchLimits>; batches: string[]; close
   { what: 'size, reached exactly', limits: { maxBytes: size * 2 }, batches: ['ab', 'c'], closed: ['0 ab', '1000 c'] },
   { what: 'size, with events larger than it', limits: { maxBytes: size / 2 }, batches: ['ab'], closed: ['0 a', '0 b'] },
   { what: 'nothing, when no event could be encoded', limits: {}, batches: ['!!'], closed: [] },
-])('a request ends by $what', async ({ limits, batches, closed: expected }) => {
+])('a request closes because of $what', async ({ limits, batches, closed: expected }) => {
   const { clock, closed, add } = start(limits)
   for (const batch of batches) add(batch)
   await clock.advance(1000)
   expect(closed).toEqual(expected)
 })
 
-test('the age of a request counts from its own first event', async () => {
+test('the age of a request starts with its own first event', async () => {
   const { clock, closed, add } = start({ maxEvents: 2 })
   add('a')
   await clock.advance(600)
@@ -162,7 +165,7 @@ test('partitions never share a request, and each has its own age', async () => {
   expect(closed).toEqual(['1000 aAa', '1000 b', '1000 c'])
 })
 
-test('a request knows how many of its events belong to which batch', () => {
+test('a request records how many of its events belong to each batch', () => {
   const { owners, add, batcher } = start({ maxEvents: 3 })
   add('ab')
   add('cd!')
@@ -174,7 +177,7 @@ test('a request knows how many of its events belong to which batch', () => {
   ])
 })
 
-test('events that cannot be encoded or have no partition end as rejected', () => {
+test('events that cannot be encoded or have no partition are rejected', () => {
   const outcomes: string[] = []
   const { add } = start({})
   add('!', new Finalizer((status) => outcomes.push(status)))
@@ -183,13 +186,13 @@ test('events that cannot be encoded or have no partition end as rejected', () =>
   expect(outcomes).toEqual(['rejected', 'rejected'])
 })
 
-test('a batch is taken up to the request that was closed when the sink is full', () => {
+test('if the sink is full, only the events up to the closed request are added', () => {
   const { closed, add } = start({ maxEvents: 2 })
   expect(add('abcdef', new Finalizer(), () => true)).toBe(2)
   expect(closed).toEqual(['0 ab'])
 })
 
-test('with more partitions than may be open, the oldest is sent at once and none is lost', async () => {
+test('with too many open partitions, the oldest is sent at once and no event is lost', async () => {
   let sent = 0
   let finished = 0
   let maxOpen = 0
@@ -224,9 +227,9 @@ test('with more partitions than may be open, the oldest is sent at once and none
   expect({ sent, finished }).toEqual({ sent: 20_000, finished: 200 })
 })
 
-test('partitions whose keys are long are sent before they fill the memory', () => {
+test('partitions with long keys are sent before they exhaust the memory', () => {
   let held = 0
-  let most = 0
+  let peak = 0
   const batcher = new Batcher(
     { maxBytes: 1 << 20, maxEvents: 1000, timeoutMs: 1000 },
     {
@@ -236,7 +239,7 @@ test('partitions whose keys are long are sent before they fill the memory', () =
       },
       encode(_events, from, to, request) {
         for (let index = from; index < to; index++) request.mark(request.body.length)
-        most = Math.max(most, held)
+        peak = Math.max(peak, held)
       },
     },
     new FakeClock(),
@@ -249,7 +252,7 @@ test('partitions whose keys are long are sent before they fill the memory', () =
   for (let index = 0; index < 1000; index++) {
     batcher.add(batchOf([log({ key: `${index}`.padEnd(200_000, 'x') })], new Finalizer()), 0, () => false)
   }
-  expect(most).toBeLessThanOrEqual((64 << 20) + 400_000)
+  expect(peak).toBeLessThanOrEqual((64 << 20) + 400_000)
   batcher.flush()
   expect(held).toBe(0)
 })

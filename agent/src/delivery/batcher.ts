@@ -1,5 +1,5 @@
-// Collects events into requests, one open request for each partition. Events are encoded as they arrive, so they are garbage
-// before they are old; what waits is bytes. A request ends when it is full or when its first event is `timeoutMs` old.
+// Collects events into requests, with one open request for each partition. Events are encoded as they arrive, so the event objects
+// are short-lived and only bytes wait. A request closes when it is full or when its first event is `timeoutMs` old.
 
 import { ByteBatch } from '../bytes/byte-batch.ts'
 import type { Clock } from '../clock.ts'
@@ -13,72 +13,74 @@ import { OpenRequest } from './request.ts'
 export type AnyEvent = LogEvent | MetricEvent
 
 export interface BatchLimits {
-  /** Most bytes by the events' estimated size. */
+  /** Maximum sum of the events' estimated sizes. */
   readonly maxBytes: number
   readonly maxEvents: number
   readonly timeoutMs: number
-  /** Largest body that the destination takes; a request is closed before the next event could pass it. */
+  /** Maximum body that the destination accepts. A request is closed before the next event could exceed it. */
   readonly maxBodyBytes?: number | undefined
 }
 
 export interface RequestWriter {
-  /** The partition of an event; undefined if the event cannot be sent, which the writer has counted. Left out: one for all. */
+  /** The partition of an event; undefined if the event cannot be sent, which the writer has counted. By default, there is one partition. */
   partition?: ((event: AnyEvent) => string | undefined) | undefined
   /** Called when a request is opened, to write the part before the first event. */
   begin?: ((request: OpenRequest) => void) | undefined
   /**
-   * Appends events `[from, to)` to the request and marks each. Events that cannot be encoded leave nothing behind; the writer
-   * has counted them. It is called for some events of a batch at a time: after each call the batcher looks how much was written.
-   * A writer that has to stop within a call may do so by `stoppedAt`.
+   * Appends events `[from, to)` to the request and marks each. For an event that cannot be encoded, the writer writes nothing and
+   * counts the event. The batcher passes a few events at a time and checks the size after each call. To stop early, the writer sets
+   * `stoppedAt`.
    */
   encode(events: readonly AnyEvent[], from: number, to: number, request: OpenRequest): void
-  /** The same for events that are lines still. */
+  /** The same for events that are still lines. */
   encodeLines?: ((batch: ByteBatch, from: number, to: number, request: OpenRequest) => void) | undefined
 }
 
-/** The events of a batch, as the writer takes them. */
+/** The events of a batch in the form that the writer needs. */
 interface Run {
-  /** Whether they are lines still: their estimated sizes then bound what is written of them. */
+  /** Whether the events are still lines, so that their estimated sizes limit the bytes to write. */
   readonly areLines: boolean
   size(index: number): number
   encode(from: number, to: number, request: OpenRequest): void
 }
 
-/** Open requests of partitions at most, and what they take together. Beyond either the oldest is sent before its time. */
+/** Maximum number of open requests of partitions, and their maximum total size. Beyond either, the oldest is sent early. */
 const maxOpen = 2000
 const maxOpenBytes = 64 << 20
 
 /**
- * The space of an event in a body, from its estimated size: text is escaped, and parts outside the event are added. If it takes more
- * all the same, the request is halved when it is sent.
+ * The space to reserve for an event in a body, which exceeds its estimated size because of escapes and additional parts. If an event
+ * still needs more, the request is halved when it is sent.
  */
 const roomFor = (bytes: number, events: number): number => 2 * bytes + 256 * events
 
 /**
- * The most that lines take in a body, besides text that the sink adds to each: a character is at most seven bytes of JSON that is quoted
- * once more.
+/**
+ * Maximum space of lines in a body, without text that the sink adds to each: a character becomes at most seven bytes of JSON that is
+ * quoted once more.
  */
-const mostFor = (bytes: number, events: number): number => 8 * bytes + 256 * events
+const maxSpaceFor = (bytes: number, events: number): number => 8 * bytes + 256 * events
 
 /**
- * Templates and options can add text to each event, which the size of the event does not include. So a request also ends when its body
- * reaches this multiple of `maxBytes`, or this size if there is no limit in bytes.
+ * Templates and options can add text to each event, which its estimated size does not include. So a request also closes when its body
+ * reaches this multiple of `maxBytes`, or the default limit if there is no `maxBytes`.
  */
 const bodyFactor = 4
 const minBodyLimit = 4 << 20
 const defaultBodyLimit = 64 << 20
-/** Events that are written between two looks at the body: at first, and once their size in it is known. */
+/** Number of events to write between two checks of the body: at first, and at most once their encoded size is known. */
 const firstStride = 16
 const maxStride = 128
 
-/** Events for which a request has room at first, whatever the last one of the only partition had. */
-const minUsualCount = 256
-const maxUsualCount = 1 << 14
+/** Limits of the initial capacity of a request, in events. */
+const minInitialCapacity = 256
+const maxInitialCapacity = 1 << 14
 
-/** The same after a request with this many: a few more, so that requests of about the same length need no larger places. */
-const usualCount = (count: number): number => Math.min(Math.max(count + (count >> 3), minUsualCount), maxUsualCount)
+/** The initial capacity after a request with this many events: a few more, so that a request of similar length need not grow. */
+const capacityAfter = (count: number): number =>
+  Math.min(Math.max(count + (count >> 3), minInitialCapacity), maxInitialCapacity)
 
-/** Bytes of an open request beside its key and its body. */
+/** Memory of an open request in bytes, without its key and its body. */
 const requestBytes = 8192
 
 export class Batcher {
@@ -87,20 +89,20 @@ export class Batcher {
   readonly #writer: RequestWriter
   readonly #clock: Clock
   readonly #full: (request: OpenRequest) => void
-  /** Open requests, the oldest first. Their keys come from data. */
+  /** Open requests, oldest first. Their keys come from data. */
   readonly #open = new Map<string, OpenRequest>()
   #openBytes = 0
   readonly #maxOpenBytes: number
   readonly #maxBodyBytes: number
-  /** Bytes after which a request ends although its events are small. */
+  /** Body size at which a request closes even if its events are small. */
   readonly #maxWritten: number
   /** The open request of the only partition. */
   #single: OpenRequest | undefined
-  /** Events for which the next one has room at first; requests of many partitions differ too much. */
-  #usualCount = minUsualCount
+  /** Initial capacity of the next request in events. With many partitions it stays constant, because their requests differ too much. */
+  #initialCapacity = minInitialCapacity
   #cancelTimer: (() => void) | undefined
 
-  /** @param full takes each request that is to be sent; it has at least one event */
+  /** @param full receives each closed request, which has at least one event */
   constructor(limits: BatchLimits, writer: RequestWriter, clock: Clock, full: (request: OpenRequest) => void) {
     this.#limits = limits
     this.#writer = writer
@@ -112,7 +114,7 @@ export class Batcher {
       ? Math.max(minBodyLimit, bodyFactor * limits.maxBytes)
       : defaultBodyLimit
     const roomy = Math.min(Math.max(limits.maxBytes * 1.25, 1 << 16), 1 << 24)
-    // Partitions may be many, and most of them small. Of large bodies only what one request after the other needs is kept.
+    // There may be many partitions, most of them small. Of large bodies, the pool keeps only two, enough for consecutive requests.
     this.pool =
       writer.partition === undefined
         ? new BodyPool(roomy, roomy > 1 << 22 ? 2 : 8)
@@ -120,8 +122,8 @@ export class Batcher {
   }
 
   /**
-   * Takes events of a batch from `from` on, until it has taken all or `pause` returns true after a request was closed. Returns how many
-   * events it has taken. The batch must have one share for each event.
+   * Adds the events of a batch, starting at `from`, until all are added or `pause` returns true after a request was closed. Returns
+   * the position of the next event. The batch must have one finalizer share for each event.
    */
   add(batch: Batch, from: number, pause: () => boolean): number {
     const { finalizer } = batch
@@ -160,7 +162,7 @@ export class Batcher {
     }
   }
 
-  /** Takes events of a batch into the only partition. */
+  /** Adds events of a batch to the only partition. */
   #addSingle(run: Run, batch: Batch, from: number, pause: () => boolean): number {
     const { count, finalizer } = batch
     const { maxBytes, maxEvents } = this.#limits
@@ -187,7 +189,7 @@ export class Batcher {
     for (const request of [...this.#open.values()]) this.#close(request)
   }
 
-  /** Takes all: a batch is bounded, and asking twice for a partition would count its errors twice. */
+  /** Adds all events without a pause: a batch is bounded, and computing a partition twice would count its errors twice. */
   #addPartitioned(events: readonly AnyEvent[], from: number, finalizer: Finalizer): number {
     const partition = this.#writer.partition as (event: AnyEvent) => string | undefined
     const run = this.#objects(events)
@@ -209,7 +211,7 @@ export class Batcher {
     return start
   }
 
-  /** Takes events `[from, to)` of one partition. */
+  /** Adds events `[from, to)` of one partition. */
   #addRun(run: Run, from: number, to: number, finalizer: Finalizer, key: string, pause?: () => boolean): number {
     const { maxBytes, maxEvents } = this.#limits
     const partitioned = this.#writer.partition !== undefined
@@ -220,7 +222,7 @@ export class Batcher {
       let end = start
       let full = false
       let room = this.#maxBodyBytes - request.body.length
-      // An event that does not fit closes the request; alone it is sent whatever its size.
+      // An event that does not fit closes the request. A request with a single event is sent regardless of its size.
       while (end < to) {
         const taken = request.count + (end - start)
         const size = run.size(end)
@@ -228,7 +230,7 @@ export class Batcher {
         if (full) break
         room -= roomFor(size, 1)
         if (room < 0 && taken > 0) {
-          // How much room there really is shows when the events before it are written.
+          // The actual space left is known only after the events before this one are written.
           full = end === start
           break
         }
@@ -246,11 +248,11 @@ export class Batcher {
     return start
   }
 
-  /** Returns the place of the first event that was not taken. */
+  /** Returns the position of the first event that was not added. */
   #encode(run: Run, from: number, to: number, finalizer: Finalizer, request: OpenRequest, bytes: number): number {
     const before = request.count
     const written = request.body.length + request.bytesToCome
-    const isSafe = run.areLines && written + mostFor(bytes, to - from) <= this.#maxWritten
+    const isSafe = run.areLines && written + maxSpaceFor(bytes, to - from) <= this.#maxWritten
     let end = from
     while (end < to && request.stoppedAt === undefined) {
       const stop = isSafe ? to : Math.min(to, end + this.#stride(request))
@@ -266,17 +268,17 @@ export class Batcher {
     return end
   }
 
-  /** How many events may be written before the next look at the body: half of what seems to have room. */
+  /** How many events to write before the next check of the body: half of the number that is expected to fit. */
   #stride(request: OpenRequest): number {
     const { count, body } = request
     if (count === 0) return firstStride
     const length = body.length + request.bytesToCome
-    const fitting = Math.floor(((this.#maxWritten - length) * count) / (2 * length + 1))
-    return Math.max(1, Math.min(fitting, maxStride))
+    const expected = Math.floor(((this.#maxWritten - length) * count) / (2 * length + 1))
+    return Math.max(1, Math.min(expected, maxStride))
   }
 
   #begin(key: string): OpenRequest {
-    const request = new OpenRequest(key, this.pool.take(), undefined, this.#usualCount)
+    const request = new OpenRequest(key, this.pool.take(), undefined, this.#initialCapacity)
     request.deadline = this.#clock.now() + this.#limits.timeoutMs
     if (this.#writer.partition === undefined) this.#single = request
     else this.#open.set(key, request)
@@ -286,7 +288,7 @@ export class Batcher {
     return request
   }
 
-  /** However many partitions the data name, what is open stays within its bounds. */
+  /** Limits the open requests, however many partitions the data contains. */
   #bound(): void {
     while (this.#open.size > maxOpen || this.#openBytes > this.#maxOpenBytes) {
       this.#close(this.#open.values().next().value as OpenRequest)
@@ -296,7 +298,7 @@ export class Batcher {
   #close(request: OpenRequest): void {
     if (request === this.#single) {
       this.#single = undefined
-      this.#usualCount = usualCount(request.count)
+      this.#initialCapacity = capacityAfter(request.count)
     } else this.#open.delete(request.key)
     this.#openBytes -= costOf(request)
     if (request.count > 0) this.#full(request)
@@ -315,7 +317,7 @@ export class Batcher {
     for (const request of this.#open.values()) {
       if (request.deadline > now) {
         next = Math.min(next, request.deadline)
-        break // the rest is younger
+        break // the remaining requests are younger
       }
       this.#close(request)
     }

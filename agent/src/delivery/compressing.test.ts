@@ -10,7 +10,7 @@ import { type Call, Delivery } from './delivery.ts'
 import { RateLimit } from './rate-limit.ts'
 import type { Codec } from './request.ts'
 
-/** A codec that compresses by making capital letters, and ends when the test says so, in the test's order. */
+/** A codec that "compresses" to capital letters. The test decides when and in which order compressions end. */
 function slowCodec() {
   const running: { readonly letters: string; end(error?: Error): void }[] = []
   const upper = (body: Buffer) => Buffer.from(body.toString().toUpperCase())
@@ -48,7 +48,7 @@ function start(call: Call, concurrency = 1, maxBodyBytes?: number) {
   return { clock, events, abandon, delivery, kept }
 }
 
-test('requests leave in their order, whichever is compressed first', async () => {
+test('requests are sent in order, whichever is compressed first', async () => {
   const sent: string[] = []
   const { clock, delivery } = start(async (request) => {
     sent.push(lettersOf(request))
@@ -57,7 +57,7 @@ test('requests leave in their order, whichever is compressed first', async () =>
   const { codec, running } = slowCodec()
   for (const letters of ['ab', 'cd', 'ef']) delivery.submit(fakeRequest(letters, undefined, codec))
   expect(running.map(({ letters }) => letters)).toEqual(['ab', 'cd', 'ef'])
-  expect(delivery.full).toBe(true) // what is being compressed takes its slot
+  expect(delivery.full).toBe(true) // a request occupies its slot while it is compressed
   running[2]?.end()
   running[1]?.end()
   await clock.advance(0)
@@ -67,7 +67,7 @@ test('requests leave in their order, whichever is compressed first', async () =>
   expect(sent).toEqual(['AB', 'CD', 'EF'])
 })
 
-test('a stop waits for what is being compressed', async () => {
+test('a stop waits for running compressions', async () => {
   const statuses: string[] = []
   const { clock, delivery, events } = start(async () => ({ outcome: 'delivered' }))
   const { codec, running } = slowCodec()
@@ -84,7 +84,7 @@ test('a stop waits for what is being compressed', async () => {
   expect(events.counts.get('component_sent_events_total')).toBe(2)
 })
 
-test('a body goes back to the pool only when it is compressed, also if the time for a stop is over before', async () => {
+test('a body returns to the pool only after its compression, even if the time for a stop is over earlier', async () => {
   const { clock, delivery, events, abandon } = start(async () => ({ outcome: 'delivered' }))
   const { codec, running } = slowCodec()
   const pool = new BodyPool(64)
@@ -102,11 +102,11 @@ test('a body goes back to the pool only when it is compressed, also if the time 
   expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(4)
   const after = [pool.take(), pool.take()]
   expect(after).not.toContain(other)
-  // They held the letters until then: nothing overwrote the bytes that the other thread read.
+  // Nothing overwrote the bytes while the other thread read them.
   expect(after.map((body) => body.buffer.toString('utf8', 0, 2)).sort()).toEqual(['ab', 'cd'])
 })
 
-test('halves of a request and what is sent again are compressed too', async () => {
+test('halves of a request and retried parts are compressed too', async () => {
   const sent: string[] = []
   let first = true
   const { clock, delivery } = start(
@@ -134,7 +134,7 @@ test('halves of a request and what is sent again are compressed too', async () =
   expect(statuses).toEqual(['delivered'])
 })
 
-test.each(['on another thread', 'on the main thread'])('a compression that fails %s is an error', async (where) => {
+test.each(['on another thread', 'on the main thread'])('a failed compression %s is an error', async (where) => {
   const error = new Error('no memory')
   const { codec, running } = slowCodec()
   const failing: Codec =

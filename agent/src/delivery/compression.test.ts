@@ -15,7 +15,7 @@ const options: CompressionOption[] = [
   ),
 ]
 
-/** Text of this length in which words come again. */
+/** Text of this length with repeated words. */
 function words(length: number): Buffer {
   let text = ''
   for (let index = 0; text.length < length; index++) text += `{"n":${(index * 7919) % 10_007},"level":"info"}\n`
@@ -31,7 +31,7 @@ const bodies = [
   words(3 << 20),
 ]
 
-test.each(options)('what %j makes is read back', async (option) => {
+test.each(options)('the output of %j can be decompressed', async (option) => {
   const codec = compileCompression(option, 2)
   for (const body of bodies) {
     expect(codec.decompress(codec.compress(body)).equals(body)).toBe(true)
@@ -48,7 +48,7 @@ test.each(['gzip', 'zlib', 'zstd'] as const)('with one core, %s stays on the mai
   expect(compileCompression(option, 1.5).compressAside).toBeDefined()
 })
 
-test('gzip without a level is our own, and with one the library’s', () => {
+test('gzip uses our own deflate without a level, and the library with one', () => {
   const body = words(1 << 20)
   const made = (option: CompressionOption) => compileCompression(option, 2).compress(body)
   expect(made('gzip').equals(fastGzip(body))).toBe(true)
@@ -57,7 +57,7 @@ test('gzip without a level is our own, and with one the library’s', () => {
   expect(made({ algorithm: 'gzip', level: 'default' }).equals(gzipSync(body))).toBe(true)
 })
 
-test('two bodies at a time are compressed on the pool, of all sinks together', async () => {
+test('the pool compresses at most two bodies at a time, for all sinks together', async () => {
   const [one, other] = [compileCompression('zlib', 4), compileCompression('zstd', 4)]
   const body = words(1 << 20)
   const running = [one.compressAside?.(body), other.compressAside?.(body)]
@@ -70,7 +70,7 @@ test('two bodies at a time are compressed on the pool, of all sinks together', a
 })
 
 test.each([...algorithms, { algorithm: 'gzip', level: 1 } as const])(
-  'large bodies by %j arrive in their order, with every event',
+  'large bodies compressed with %j arrive in order, with every event',
   async (compression) => {
     await using destination = await fakeDestination()
     const count = 3000
@@ -93,7 +93,7 @@ test.each([...algorithms, { algorithm: 'gzip', level: 1 } as const])(
   },
 )
 
-test('a sink that is closed while it compresses loses nothing', async () => {
+test('a sink that is closed during a compression loses no events', async () => {
   await using destination = await fakeDestination()
   await using sink = await startSink('http', {
     uri: destination.url,
@@ -103,7 +103,7 @@ test('a sink that is closed while it compresses loses nothing', async () => {
   })
   const message = words(2 << 20).toString()
   const outcome = sink.write([log({ message })])
-  await sink.sink.close() // seals the request, whose body takes the library 50 ms at least
+  await sink.sink.close() // seals the request; the library needs at least 50 ms for its body
   expect(await outcome).toBe('delivered')
   expect(destination.requests.map((request) => request.text())).toEqual([`${message}\n`])
 })

@@ -1,5 +1,5 @@
-// Compression of request bodies. Without a level it is the agent's choice, which is fast: for gzip our own deflate. A level is the
-// library's.
+// Compression of request bodies. Without an explicit level, the agent uses a fast method: for gzip, its own deflate. With a level, it
+// uses the library.
 
 import { createRequire } from 'node:module'
 import {
@@ -36,7 +36,7 @@ const identity: Compression = {
 type Level = number | 'none' | 'fast' | 'default' | 'best' | undefined
 
 /**
- * @param cpus how many cores the agent may use: with more than one, large bodies are compressed on the platform's pool of threads
+ * @param cpus number of cores that the agent may use; with more than one, the platform's thread pool compresses large bodies
  */
 export function compileCompression(option: CompressionOption | undefined, cpus = cpuLimit()): Compression {
   if (option === undefined) return identity
@@ -49,7 +49,7 @@ export function compileCompression(option: CompressionOption | undefined, cpus =
       const options = { level: zlibLevel(level) }
       const common = { algorithm, contentEncoding: 'gzip', decompress: (payload: Buffer) => gunzipSync(payload) }
       if (level === undefined) {
-        // It stays on the main thread: what the library takes elsewhere is half as much again.
+        // Stays on the main thread, because the library on another thread would need one and a half times the CPU time.
         return {
           ...common,
           compress: (body) => (body.length <= maxFastGzip ? fastGzip(body) : gzipSync(body, options)),
@@ -94,19 +94,19 @@ export function compileCompression(option: CompressionOption | undefined, cpus =
 }
 
 /**
- * Smaller bodies are compressed at once. To hand a body to the pool and to take the result back costs the main thread about 30 us,
- * and the process 40 us, whatever the size: of 128 KiB, zlib level 1 takes 175 us and zstd 90 us.
+ * Minimum size for the thread pool. A round trip to the pool costs the main thread about 30 us and the process 40 us, regardless of
+ * the size. Compressing 128 KiB takes 175 us with zlib level 1, and 90 us with zstd.
  */
 const worthPool = 128 << 10
 
 /**
- * Bodies that are compressed on the pool at a time, of all sinks together. Beyond them the main thread compresses, which holds back its
- * sources too. The pool has four threads, and files and the names of hosts need some.
+ * Maximum number of bodies on the thread pool at a time, for all sinks together. Beyond it, the main thread compresses, which also slows
+ * down the sources. The pool has four threads, and file access and DNS lookups need some of them.
  */
 const maxOnPool = 2
 let onPoolNow = 0
 
-/** Between these the main thread has to give the pool more room for what it makes, 40 us each time. */
+/** Size of the output chunks. For each chunk, the main thread must allocate memory, which takes 40 us. */
 const chunkSize = 128 << 10
 
 type Run = (body: Buffer, done: (error: Error | null, payload: Buffer) => void) => void
@@ -127,7 +127,7 @@ interface Snappy {
   uncompress(bytes: Uint8Array): Uint8Array
 }
 
-/** Snappy in plain JavaScript; loaded only where it is used. */
+/** Snappy in plain JavaScript, loaded only if used. */
 export function loadSnappy(): Snappy {
   return createRequire(import.meta.url)('snappyjs') as Snappy
 }
@@ -167,13 +167,13 @@ function zstdLevel(level: Level): number {
   }
 }
 
-/** Problems with the level of a compression, for the check of a component. */
+/** Problems with a compression level, for the check of a component. */
 export function compressionProblems(option: CompressionOption | undefined): OptionProblem[] {
   if (option === undefined || typeof option === 'string' || option.level === undefined) return []
   const { algorithm, level } = option
   const highest = algorithm === 'zstd' ? 21 : algorithm === 'gzip' || algorithm === 'zlib' ? 9 : undefined
   if (highest === undefined) {
-    return [{ path: 'compression.level', message: `the algorithm \`${algorithm}\` takes no level` }]
+    return [{ path: 'compression.level', message: `the algorithm \`${algorithm}\` has no levels` }]
   }
   if (typeof level === 'number' && level > highest) {
     return [

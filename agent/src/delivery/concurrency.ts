@@ -1,14 +1,14 @@
-// How many requests may be under way at once. The limit hears of every attempt; a fixed one does not care.
+// Limits how many requests may be in flight at once. A limit is notified of every attempt; a fixed limit ignores that.
 
-/** The load of the destination, as an attempt shows it. */
+/** The load of the destination, as inferred from an attempt. */
 export type AttemptResult = 'success' | 'back_pressure' | 'other'
 
 export interface ConcurrencyLimit {
-  /** Requests that may be under way. */
+  /** Maximum number of requests in flight. */
   readonly limit: number
-  /** An attempt begins while this many requests, this one included, are under way. */
+  /** Reports the start of an attempt. `inFlight` includes it. */
   sent(inFlight: number): void
-  /** An attempt that began at `start` has ended. */
+  /** Reports the end of an attempt that began at `start`. */
   answered(start: number, now: number, result: AttemptResult): void
 }
 

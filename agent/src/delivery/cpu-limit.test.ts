@@ -11,7 +11,7 @@ test.each([
   { what: 'no limit', files: { 'sys/fs/cgroup/cpu.max': 'max 100000\n' }, limit: 8 },
   { what: 'a limit of the container', files: { 'sys/fs/cgroup/cpu.max': '150000 100000\n' }, limit: 1.5 },
   {
-    what: 'a limit of a group above',
+    what: 'a limit of a parent group',
     cgroup: '0::/pods/one\n',
     files: {
       'sys/fs/cgroup/pods/one/cpu.max': '400000 100000\n',
@@ -21,12 +21,12 @@ test.each([
     limit: 0.5,
   },
   {
-    what: 'a weight, which limits nothing',
+    what: 'a weight, which is no limit',
     files: { 'sys/fs/cgroup/cpu.max': 'max 100000\n', 'sys/fs/cgroup/cpu.weight': '4\n' },
     limit: 8,
   },
   {
-    what: 'a limit of the first version',
+    what: 'a limit of cgroup v1',
     cgroup: '4:memory:/pods\n3:cpu,cpuacct:/pods/one\n',
     files: {
       'sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us': '200000\n',
@@ -36,7 +36,7 @@ test.each([
     },
     limit: 2,
   },
-])('the cores of a process: $what', ({ cgroup = '0::/\n', files, limit }) => {
+])('the CPU limit of a process: $what', ({ cgroup = '0::/\n', files, limit }) => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'penstock-cpu-'))
   const all = { 'proc/self/status': status, 'proc/self/cgroup': cgroup, ...files }
   for (const [path, text] of Object.entries(all)) {
@@ -47,7 +47,7 @@ test.each([
   expect(readCpuLimit(folder.path)).toBe(limit)
 })
 
-test('where nothing can be read, the number of the platform counts', () => {
+test('if nothing can be read, the platform determines the number', () => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'penstock-cpu-'))
   expect(readCpuLimit(folder.path)).toBeGreaterThanOrEqual(1)
 })

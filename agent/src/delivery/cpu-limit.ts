@@ -1,5 +1,5 @@
-// The number of cores that this process may use: those that the kernel lets it run on, or fewer if a cgroup limits its time. The
-// platform's number also includes the weight of a cgroup, which is only the share under contention, and limits nothing.
+// The number of cores that this process may use: its CPU affinity, or fewer if a cgroup limits its CPU time. The platform's number
+// also takes the weight of a cgroup into account, which is only a share under contention and not a limit.
 
 import { readFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
@@ -7,13 +7,13 @@ import { join } from 'node:path'
 
 let known: number | undefined
 
-/** The limit when it was first asked for: one that is changed later does not count. */
+/** The limit at the first call. Later changes have no effect. */
 export function cpuLimit(): number {
   known ??= readCpuLimit('/')
   return known
 }
 
-/** @param root where `proc` and `sys` are found */
+/** @param root the directory that contains `proc` and `sys` */
 export function readCpuLimit(root: string): number {
   const text = (path: string) => {
     try {
@@ -28,7 +28,7 @@ export function readCpuLimit(root: string): number {
     const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? []
     const isSecond = controllers === ''
     if (!isSecond && !controllers.split(',').includes('cpu')) continue
-    // A limit holds for all below it. Inside a container the path may be that of the host, and then only the top is there.
+    // A limit applies to all nested cgroups. Inside a container, the path may be that of the host; then only the root exists.
     for (let folder = path; ; folder = join(folder, '..')) {
       const quota = isSecond
         ? secondQuota(text(join('sys/fs/cgroup', folder, 'cpu.max')))
@@ -40,7 +40,7 @@ export function readCpuLimit(root: string): number {
   return limit
 }
 
-/** How many numbers a list such as `0-3,8` holds. */
+/** Counts the numbers in a list such as `0-3,8`. */
 function countOf(list: string): number {
   let count = 0
   for (const range of list.split(',')) {
@@ -50,7 +50,7 @@ function countOf(list: string): number {
   return count
 }
 
-/** Of `cpu.max`: quota and period, in microseconds; `max` is none. */
+/** Parses `cpu.max`: quota and period in microseconds; `max` means no limit. */
 function secondQuota(text: string | undefined): number | undefined {
   const [quota, period] = (text ?? '').split(' ').map(Number)
   return quotient(quota, period)
@@ -61,7 +61,7 @@ function firstQuota(text: (file: string) => string | undefined): number | undefi
   return quotient(quota, period)
 }
 
-/** Without a limit the quota is -1, or no number. */
+/** If there is no limit, the quota is -1 or not a number. */
 function quotient(quota: number | undefined, period: number | undefined): number | undefined {
   if (quota === undefined || period === undefined || !(quota > 0) || !(period > 0)) return undefined
   return quota / period

@@ -52,28 +52,28 @@ test.each([
   expect(waits.map(() => (backoff.next() ?? 0) / 1000)).toEqual(waits)
 })
 
-test('jitter adds up to half of the wait, never beyond the longest, and never goes below what the destination asks for', () => {
+test('jitter adds at most half of the wait, within the maximum wait and the minimum that the destination requests', () => {
   const draw = (random: number, atLeast?: number) =>
     new RetryBackoff({ ...retry, jitter: 'full' }, () => random).next(atLeast)
   expect(draw(0)).toBe(1000)
   expect(draw(0.5)).toBe(1250)
   expect(draw(1)).toBe(1500)
   expect(draw(0.5, 5000)).toBe(5000)
-  expect(draw(0.5, 500_000)).toBe(60_000) // the longest wait bounds that too
+  expect(draw(0.5, 500_000)).toBe(60_000) // within the maximum wait
 })
 
-test('the longest wait bounds jitter', () => {
+test('jitter never exceeds the maximum wait', () => {
   const backoff = new RetryBackoff({ ...retry, maxMs: 1200, jitter: 'full' }, () => 1)
   expect([backoff.next(), backoff.next(), backoff.next()]).toEqual([1200, 1200, 1200])
 })
 
-test('no attempt is left after the last', () => {
+test('there is no wait after the last attempt', () => {
   const backoff = new RetryBackoff({ ...retry, attempts: 1 })
   expect(backoff.next()).toBe(1000)
   expect(backoff.next()).toBeUndefined()
 })
 
-test('no more requests start in a window than allowed', async () => {
+test('the number of requests that start in a window is limited', async () => {
   const starts: number[] = []
   const { clock, delivery } = start(
     async () => {
@@ -102,7 +102,7 @@ test('a request that waits for its next attempt keeps its slot', async () => {
   expect(delivery.full).toBe(false)
 })
 
-test('after a partial failure only the events that may succeed are sent again', async () => {
+test('after a partial failure, only retriable events are sent again', async () => {
   const sent: string[] = []
   let outcome: string | undefined
   const answers: Attempt[] = [
@@ -125,24 +125,24 @@ test('after a partial failure only the events that may succeed are sent again', 
 const refusal = { type: 'request_failed', fields: { status: 400 } } as const
 
 test.each<{ what: string; answer: Attempt; maxBodyBytes?: number; attempts?: number; says: readonly string[] }>([
-  { what: 'refused', answer: { outcome: 'rejected', failure: refusal }, says: ['3 ab request_failed, status 400'] },
+  { what: 'rejected', answer: { outcome: 'rejected', failure: refusal }, says: ['3 ab request_failed, status 400'] },
   {
-    what: 'refused in part',
+    what: 'partly rejected',
     answer: { outcome: 'partial', delivered: [0], rejected: [1, 2], retry: [], failure: { ...refusal, code: 'bulk' } },
     says: ['2 bc bulk, status 400'],
   },
   {
-    what: 'too large one by one',
+    what: 'too large individually',
     answer: { outcome: 'delivered' },
     maxBodyBytes: 0,
     says: ['1 a too_large', '1 b too_large', '1 c too_large'],
   },
-  { what: 'tried often enough', answer: { outcome: 'retry', failure }, attempts: 1, says: ['3 ab request_failed'] },
-  // Its origin may send it again.
-  { what: 'never tried again', answer: { outcome: 'retry', failure }, attempts: 0, says: [] },
-  { what: 'taken', answer: { outcome: 'delivered' }, says: [] },
+  { what: 'retried too often', answer: { outcome: 'retry', failure }, attempts: 1, says: ['3 ab request_failed'] },
+  // The origin may send the event again.
+  { what: 'never retried', answer: { outcome: 'retry', failure }, attempts: 0, says: [] },
+  { what: 'accepted', answer: { outcome: 'delivered' }, says: [] },
 ])(
-  'events that are $what are shown as they were written: $says',
+  'the report of events that are $what contains their encoded text: $says',
   async ({ answer, maxBodyBytes, attempts = 10, says }) => {
     const { clock, delivery, kept } = start(async () => answer, {
       retry: { ...retry, attempts },
@@ -154,7 +154,7 @@ test.each<{ what: string; answer: Attempt; maxBodyBytes?: number; attempts?: num
   },
 )
 
-test('refused credentials are tried again for the grace time, further refusals discard at once, and after calm there is time again', async () => {
+test('requests with rejected credentials are retried for the grace time, then fail at once, until a grace time without rejections', async () => {
   const unauthorized: Attempt = {
     outcome: 'rejected',
     failure: { ...refusal, fields: { status: 401 } },
@@ -174,7 +174,7 @@ test('refused credentials are tried again for the grace time, further refusals d
   submit('first')
   await clock.advance(59_000)
   expect(ended).toEqual([])
-  expect(tries).toBeGreaterThan(5) // waits are short: somebody may have rotated the credential
+  expect(tries).toBeGreaterThan(5) // waits are short, because the credential may have been rotated
   await clock.advance(2_000)
   expect(ended).toEqual(['first rejected'])
   tries = 0
@@ -193,7 +193,7 @@ test('refused credentials are tried again for the grace time, further refusals d
 test.each([
   ['no grace time', { authGraceMs: 0 }],
   ['no retries', { authGraceMs: 60_000, retry: { ...retry, attempts: 0 } }],
-])('with %s, refused credentials discard at once', async (_, options) => {
+])('with %s, rejected credentials discard the events at once', async (_, options) => {
   let tries = 0
   const { clock, delivery, kept } = start(async () => {
     tries++
@@ -204,7 +204,7 @@ test.each([
   expect([tries, kept]).toEqual([1, ['2 ab request_failed, status 400']])
 })
 
-test('an attempt that takes too long is given up and tried again', async () => {
+test('an attempt that times out is retried', async () => {
   const clock = new FakeClock()
   const abandoning = new AbortController().signal
   const hangs: Call = async (_, signal) => {
@@ -217,7 +217,7 @@ test('an attempt that takes too long is given up and tried again', async () => {
   expect(await attempt).toMatchObject({ outcome: 'retry', failure: { type: 'timed_out' } })
 })
 
-test('what waits is given up when the time for a graceful stop is over', async () => {
+test('waiting requests are discarded when the time for a graceful stop is over', async () => {
   const outcomes: string[] = []
   const { clock, delivery, abandon, events } = start(async () => ({ outcome: 'retry', failure }))
   delivery.submit(fakeRequest('ab', (status) => outcomes.push(status)))
@@ -229,7 +229,7 @@ test('what waits is given up when the time for a graceful stop is over', async (
   expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(3)
 })
 
-test('an endpoint that fails five times is left alone, then probed by one request', async () => {
+test('an endpoint that fails five times rests, and then a single request probes it', async () => {
   const clock = new FakeClock()
   const calls: string[] = []
   const active: number[] = []
@@ -246,7 +246,7 @@ test('an endpoint that fails five times is left alone, then probed by one reques
     (attempt) => (attempt.outcome === 'delivered' ? 'healthy' : 'unhealthy'),
     (count) => active.push(count),
     clock,
-    () => 0.99, // always the last of those that are ready: the bad one while it is ready
+    () => 0.99, // always selects the last ready endpoint, which is the bad one while it is ready
   )
   const signal = new AbortController().signal
   for (let index = 0; index < 7; index++) await endpoints.call(fakeRequest(), signal)
@@ -255,7 +255,7 @@ test('an endpoint that fails five times is left alone, then probed by one reques
 
   calls.length = 0
   await clock.advance(1000)
-  await endpoints.call(fakeRequest(), signal) // the probe fails: closed for twice as long
+  await endpoints.call(fakeRequest(), signal) // the probe fails, so the endpoint rests twice as long
   await clock.advance(1999)
   await endpoints.call(fakeRequest(), signal)
   well = true
@@ -266,7 +266,7 @@ test('an endpoint that fails five times is left alone, then probed by one reques
   expect(active).toEqual([2, 1, 2])
 })
 
-test('requests wait while every endpoint is left alone', async () => {
+test('requests wait while all endpoints rest', async () => {
   const clock = new FakeClock()
   let calls = 0
   const endpoints = new Endpoints(
@@ -290,7 +290,7 @@ test('requests wait while every endpoint is left alone', async () => {
   expect(await waiting).toEqual({ outcome: 'delivered' })
 })
 
-test('what is larger than the destination takes is halved before it is sent', async () => {
+test('a request that exceeds the limit of the destination is halved before it is sent', async () => {
   const sent: string[] = []
   const { clock, delivery, events } = start(
     async (request) => {

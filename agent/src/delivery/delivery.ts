@@ -1,6 +1,6 @@
-// Brings requests to their end. Order outside in: rate limit, concurrency, retry, timeout, the call. A request that waits for
-// its next attempt keeps its slot; the rate limit counts requests, not attempts. Every event of every request ends exactly
-// once: delivered, or counted as discarded.
+// Delivers requests. Order from the outside in: rate limit, concurrency, retry, timeout, the call. A request that waits for its next
+// attempt keeps its slot; the rate limit counts requests, not attempts. Every event of every request ends exactly once: delivered, or
+// counted as discarded.
 
 import { type Clock, pause } from '../clock.ts'
 import type { TakeRejected } from '../component.ts'
@@ -12,7 +12,7 @@ import { RetryBackoff, type RetryOptions } from './retry.ts'
 
 export interface Failure {
   readonly type: ErrorType
-  /** Tag `error_code`. */
+  /** The tag `error_code`. */
   readonly code?: string | undefined
   /** Facts for the log; never secrets or event content. */
   readonly fields?: Readonly<Record<string, unknown>>
@@ -21,45 +21,45 @@ export interface Failure {
 /** The result of one attempt. */
 export type Attempt =
   | { readonly outcome: 'delivered' }
-  /** Worth another attempt. */
+  /** Another attempt may succeed. */
   | { readonly outcome: 'retry'; readonly failure: Failure; readonly retryAfterMs?: number | undefined }
-  /** Another attempt would get the same answer, unless it is the credentials that are refused, which may be rotated. */
+  /** Another attempt would fail in the same way, except if the credentials were rejected, because they may be rotated. */
   | { readonly outcome: 'rejected'; readonly failure: Failure; readonly unauthorized?: boolean }
-  /** The destination takes no request of this size, or not all of it together: halves are sent in its place. */
+  /** The destination does not accept a request of this size, or not all events together. Two halves are sent instead. */
   | { readonly outcome: 'too_large'; readonly failure: Failure }
-  /** The destination answered for each event; positions ascend, and together they are all events. */
+  /** The destination answered for each event. The three lists of positions are ascending, and together contain all events. */
   | {
       readonly outcome: 'partial'
       readonly delivered: readonly number[]
       readonly rejected: readonly number[]
       readonly retry: readonly number[]
-      /** Why events are sent again; also why others are rejected where `rejection` does not say. */
+      /** The reason for sending events again, and for rejected events if there is no `rejection`. */
       readonly failure: Failure
-      /** Why events are rejected, if there are such. */
+      /** The reason for rejected events. */
       readonly rejection?: Failure | undefined
     }
 
-/** One attempt. May reject, which counts as a failed connection; must end soon after the signal aborts. */
+/** Makes one attempt. If it rejects, this counts as a failed connection. It must end soon after the signal aborts. */
 export type Call = (request: Request, signal: AbortSignal) => Promise<Attempt>
 
 export interface DeliveryOptions {
   readonly rateLimit: RateLimit
   readonly concurrency: ConcurrencyLimit
   readonly retry: RetryOptions
-  /** For this many milliseconds, requests are retried whose credentials the destination refuses. */
+  /** Time in milliseconds for which requests are retried if the destination rejects their credentials. */
   readonly authGraceMs?: number | undefined
-  /** Largest body before compression; larger requests are halved before they are sent. */
+  /** Maximum size of a body before compression. Larger requests are halved before they are sent. */
   readonly maxBodyBytes?: number | undefined
-  /** Whether a request is too large by another measure; it is halved too. */
+  /** Whether a request is too large by another measure. Such a request is also halved. */
   readonly tooLarge?: ((request: Request) => boolean) | undefined
-  /** Takes what will not be delivered; `written` gives the bytes of the first so many events as text. */
+  /** Receives the events that will not be delivered. `written` returns the first few of them as text. */
   readonly rejected?: TakeRejected | undefined
 }
 
-/** Longest wait before credentials are tried again: they may have been rotated. */
+/** Maximum wait before credentials are tried again, because they may have been rotated. */
 const maxAuthWaitMs = 15_000
 
-/** Why events are discarded when a request is given up. */
+/** The reason for discarding the events of a request that is abandoned. */
 const givenUp = 'Service call failed. No retries or retries exhausted.'
 
 export class Delivery {
@@ -73,7 +73,7 @@ export class Delivery {
   #waiters: (() => void)[] = []
   #drainers: (() => void)[] = []
   #cancelTimer: (() => void) | undefined
-  /** When credentials were refused first, since there was no refusal for the grace time, and last. */
+  /** When credentials were first and last rejected in the current grace time. */
   #refused: { readonly first: number; last: number } | undefined
 
   constructor(options: DeliveryOptions, call: Call, events: ComponentEvents, abandoning: AbortSignal, clock: Clock) {
@@ -85,7 +85,7 @@ export class Delivery {
     abandoning.addEventListener('abort', this.#abandon, { once: true })
   }
 
-  /** Takes over a request. */
+  /** Takes ownership of a request. */
   submit(request: Request): void {
     if (this.#abandoning.aborted) {
       this.#discardAbandoned(request)
@@ -134,7 +134,7 @@ export class Delivery {
       rateLimit.take(now)
       this.#active++
       const request = this.#queue.shift() as Request
-      // `#run` never rejects; what runs is counted in `#active` and awaited by `drained`.
+      // `#run` never rejects. `#active` counts the running requests, and `drained` waits for them.
       void this.#run(request).then(this.#ended)
     }
     if (this.#queue.length === 0 && this.#waiters.length > 0) {
@@ -158,7 +158,7 @@ export class Delivery {
     const backoff = new RetryBackoff(this.#options.retry)
     let request = first
     for (;;) {
-      // A request has its slot while it is compressed, so that none behind it goes before it.
+      // A request occupies its slot while it is compressed, so that no later request overtakes it.
       if (request.compressing !== undefined) await request.compressing
       if (this.#abandoning.aborted) return this.#discardAbandoned(request)
       if (request.problem !== undefined) return this.#giveUp(request, compressionFailure(request), 'rejected')
@@ -226,7 +226,7 @@ export class Delivery {
     return attempt
   }
 
-  /** Milliseconds for which refused credentials are tried again, from now; 0 or less if the time is over. */
+  /** Remaining milliseconds for which rejected credentials are tried again; 0 or less if the time is over. */
   #graceLeftMs(): number {
     const { authGraceMs = 0 } = this.#options
     const now = this.#clock.now()
@@ -236,7 +236,7 @@ export class Delivery {
     return this.#refused.first + authGraceMs - now
   }
 
-  /** Waits for the next attempt; false if there is none, and then the request has ended. */
+  /** Waits for the next attempt. Returns false if there is none, in which case the request has ended. */
   async #wait(
     request: Request,
     backoff: RetryBackoff,
@@ -250,7 +250,7 @@ export class Delivery {
     }
     const wanted = backoff.next(retryAfterMs)
     if (wanted === undefined) {
-      // Never tried again by the user's choice: the destination may be well later, and an origin may send once more.
+      // The user disabled retries. The destination may recover later, so the origin should be able to send the events again.
       this.#giveUp(request, failure, this.#options.retry.attempts === 0 ? 'errored' : 'rejected')
       return false
     }
@@ -269,7 +269,7 @@ export class Delivery {
 
   #giveUp(request: Request, failure: Failure, status: 'errored' | 'rejected'): void {
     this.#report(failure, request.count)
-    // Events that an origin may send again are not lost.
+    // Keep only lost events. With any other status, the origin may send the events again.
     if (status === 'rejected') this.#keep(request, failure)
     request.end(status)
   }
@@ -278,7 +278,7 @@ export class Delivery {
     const status = failure.fields?.['status']
     const message = `${failure.code ?? failure.type}${typeof status === 'number' ? `, status ${status}` : ''}`
     const events = positions?.length ?? request.count
-    this.#options.rejected?.(events, (most) => request.written(most, positions), message)
+    this.#options.rejected?.(events, (max) => request.written(max, positions), message)
   }
 
   #report(failure: Failure, events: number): void {
@@ -319,7 +319,7 @@ export class Delivery {
   }
 }
 
-/** Why a request cannot be sent whose body could not be compressed: another attempt would get the same bytes. */
+/** The failure of a request whose body could not be compressed. A retry would fail in the same way. */
 export function compressionFailure({ bodyBytes, problem }: Request): Failure {
   return { type: 'encoder_failed', fields: { error: problem, body_bytes: bodyBytes } }
 }
@@ -337,14 +337,14 @@ function loadOf(attempt: Attempt): AttemptResult {
   }
 }
 
-/** A call that is given up, to be tried again, after the time. */
+/** Adds a timeout to a call. After it, the attempt is aborted and can be retried. */
 export function withTimeout(call: Call, timeoutMs: number, clock: Clock): Call {
   return async (request, abandoning) => {
     const controller = new AbortController()
     let timedOut = false
     const cancel = clock.after(timeoutMs, () => {
       timedOut = true
-      controller.abort(new Error('The time for the request was over.'))
+      controller.abort(new Error('The request timed out.'))
     })
     const abandon = () => controller.abort(abandoning.reason)
     abandoning.addEventListener('abort', abandon)

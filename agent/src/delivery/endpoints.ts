@@ -1,11 +1,11 @@
-// Several addresses of one destination. Each attempt picks two healthy endpoints with room at random, and uses the less busy one. An
-// endpoint that fails five times in a row rests for a while, longer each time; then one request probes it.
+// Several endpoints of one destination. Each attempt picks two healthy endpoints with free capacity at random, and uses the less busy
+// one. After five consecutive failures an endpoint rests, longer each time; then a single request probes it.
 
 import { type Clock, pause } from '../clock.ts'
 import type { ConcurrencyLimit } from './concurrency.ts'
 import type { Attempt, Call } from './delivery.ts'
 
-/** An attempt's judgement of the endpoint: its own fault or not. */
+/** The health of the endpoint, as inferred from an attempt. */
 export type EndpointHealth = 'healthy' | 'unhealthy' | 'unknown'
 
 export interface EndpointOptions {
@@ -18,7 +18,7 @@ interface Endpoint {
   readonly concurrency: ConcurrencyLimit
   inFlight: number
   failures: number
-  /** Closed until then; 0: open. */
+  /** The end of its rest; 0 if the endpoint is open. */
   closedUntil: number
   closedMs: number
   probing: boolean
@@ -36,8 +36,8 @@ export class Endpoints implements ConcurrencyLimit {
   #waiters: (() => void)[] = []
 
   /**
-   * @param health verdict of an attempt
-   * @param active hears how many endpoints are open whenever that changes
+   * @param health determines the health of an endpoint from an attempt
+   * @param active receives the number of open endpoints whenever it changes
    */
   constructor(
     endpoints: readonly { readonly call: Call; readonly concurrency: ConcurrencyLimit }[],
@@ -64,14 +64,14 @@ export class Endpoints implements ConcurrencyLimit {
     active(endpoints.length)
   }
 
-  /** Requests that may be under way at all endpoints together. */
+  /** Maximum number of requests in flight at all endpoints together. */
   get limit(): number {
     let sum = 0
     for (const endpoint of this.#endpoints) sum += endpoint.concurrency.limit
     return sum
   }
 
-  // The limits of the single endpoints hear of attempts, see `call`.
+  // `call` notifies the limit of the single endpoint instead.
   sent(): void {}
   answered(): void {}
 
@@ -88,7 +88,7 @@ export class Endpoints implements ConcurrencyLimit {
     endpoint.inFlight--
     const load = attempt.outcome === 'delivered' ? 'success' : attempt.outcome === 'retry' ? 'back_pressure' : 'other'
     endpoint.concurrency.answered(start, this.#clock.now(), load)
-    this.#judge(endpoint, this.#health(attempt))
+    this.#recordHealth(endpoint, this.#health(attempt))
     for (const wake of this.#waiters.splice(0)) wake()
     return attempt
   }
@@ -122,7 +122,7 @@ export class Endpoints implements ConcurrencyLimit {
     signal.removeEventListener('abort', stop)
   }
 
-  #judge(endpoint: Endpoint, health: EndpointHealth): void {
+  #recordHealth(endpoint: Endpoint, health: EndpointHealth): void {
     const wasOpen = endpoint.closedUntil === 0
     const probe = endpoint.probing
     endpoint.probing = false

@@ -1,15 +1,15 @@
-// Reports events that a sink cannot write: counted, logged, and discarded if nothing can be sent for them.
+// Reports events that a sink cannot write: logs and counts them, and discards those for which nothing can be sent.
 
 import type { SinkContext } from '../component.ts'
 import { fact } from '../telemetry/facts.ts'
 import { maxJoinedLength, type Template } from '../template.ts'
 import type { AnyEvent } from './batcher.ts'
 
-/** Why a template gives no text. */
+/** The reasons why a template cannot be rendered. */
 const missingFields = 'A template refers to fields that the event does not have'
 export const tooLongText = `The fields that a template refers to have more than ${maxJoinedLength} characters together`
 
-/** Counts an event for which a template gives no text. */
+/** Counts an event for which a template cannot be rendered. */
 export function templateFailed(
   context: SinkContext,
   option: string,

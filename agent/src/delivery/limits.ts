@@ -1,4 +1,4 @@
-// The limits of a sink's requests by its options: concurrency, with its metrics, rate, and retries.
+// Creates the limits of a sink's requests from its options: concurrency (with its metrics), rate, and retries.
 
 import type { SinkContext } from '../component.ts'
 import type { RequestOptions } from '../schema/groups.ts'
@@ -7,7 +7,7 @@ import { type ConcurrencyLimit, fixedConcurrency } from './concurrency.ts'
 import { RateLimit } from './rate-limit.ts'
 import type { RetryOptions } from './retry.ts'
 
-/** Makes the concurrency limit that the options ask for. */
+/** Creates the concurrency limit for the options. */
 export function limitsOf(
   request: Pick<RequestOptions, 'adaptive_concurrency' | 'concurrency'>,
   context: SinkContext,
@@ -21,7 +21,7 @@ export function limitsOf(
     return new AdaptiveConcurrency(request.adaptive_concurrency, {
       inFlight: (requests) => events.observe('adaptive_concurrency_in_flight', requests),
       observedRtt: (ms) => events.observe('adaptive_concurrency_observed_rtt', ms / 1000),
-      judged(state) {
+      adjusted(state) {
         events.gauge('adaptive_concurrency_limit', state.limit)
         events.observe('adaptive_concurrency_past_rtt_mean', state.pastMeanMs / 1000)
         events.observe('adaptive_concurrency_reached_limit', state.reachedLimit ? 1 : 0)
@@ -34,7 +34,7 @@ export function limitsOf(
   }
 }
 
-/** Makes the rate limit that the options ask for, and the retries in milliseconds. */
+/** Creates the rate limit for the options, and converts the retry options to milliseconds. */
 export function requestPace(
   request: Pick<
     RequestOptions,

@@ -1,4 +1,4 @@
-// Writes events that are lines still into the request of a sink, where each is marked as any other.
+// Writes events that are still lines into a sink's request, and marks each like any other event.
 
 import type { ByteBatch } from '../bytes/byte-batch.ts'
 import type { ByteTarget } from '../bytes/byte-target.ts'
@@ -8,13 +8,13 @@ import type { LogEvent } from '../event/log.ts'
 import type { AnyEvent } from './batcher.ts'
 import type { OpenRequest } from './request.ts'
 
-/** How events that are nothing but their JSON follow each other in a body. */
+/** How events that are plain JSON are separated in a body. */
 export interface JsonFrames {
-  /** The byte behind each event; undefined if there is none. It is not 0. */
+  /** The byte after each event; undefined if there is none. It must not be 0. */
   readonly delimiter: number | undefined
-  /** Whether the byte is between events only, and belongs to none. */
+  /** Whether the byte only separates events and belongs to none of them. */
   readonly isSeparator: boolean
-  /** The fields that are written; all if not given. */
+  /** The fields to write; all by default. */
   readonly fields?: FieldSelection | undefined
 }
 
@@ -26,7 +26,7 @@ export class LineTarget implements ByteTarget {
   readonly #encode: (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => void
   #request: OpenRequest | undefined
 
-  /** @param encode writes events that are objects */
+  /** @param encode writes events that are already objects */
   constructor(
     frames: JsonFrames,
     encode: (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => void,
@@ -56,7 +56,7 @@ export class LineTarget implements ByteTarget {
     const request = this.#request as OpenRequest
     const width = this.suffix === 0 ? 0 : 1
     request.markEach(start, ends, count, start - shift, width, this.#isSeparator ? 0 : width)
-    // The separator behind the last event is before the next one.
+    // Remove the separator after the last event; `begin` writes it before the next one.
     if (this.#isSeparator) request.body.length -= width
   }
 

@@ -1,19 +1,19 @@
-// At most this many requests in a fixed window, which begins with the first request in it.
+// Limits the number of requests in a fixed time window, which begins with its first request.
 
 export class RateLimit {
-  readonly #most: number
+  readonly #max: number
   readonly #windowMs: number
   #windowEnd = Number.NEGATIVE_INFINITY
   #taken = 0
 
-  constructor(most: number, windowMs: number) {
-    this.#most = most
+  constructor(max: number, windowMs: number) {
+    this.#max = max
     this.#windowMs = windowMs
   }
 
-  /** Milliseconds until a request may start; 0: now. */
+  /** Milliseconds until a request may start; 0 if it may start now. */
   wait(now: number): number {
-    return now >= this.#windowEnd || this.#taken < this.#most ? 0 : this.#windowEnd - now
+    return now >= this.#windowEnd || this.#taken < this.#max ? 0 : this.#windowEnd - now
   }
 
   /** Counts a request that starts. */

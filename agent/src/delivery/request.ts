@@ -1,10 +1,10 @@
-// One outgoing request: the bytes of a batch and who waits for its events. Events are encoded only once: a part of a
-// request (after a partial failure, or half of a request that was too large) is cut from its bytes by the place of each event in them.
+// One outgoing request: the bytes of a batch, and the finalizers of its events. Events are encoded only once. A part of a request (after a
+// partial failure, or half of a request that is too large) is cut from its bytes, because the position of each event is known.
 
 import type { Body, BodyPool } from '../event/body.ts'
 import type { EventStatus, Finalizer } from '../event/finalizer.ts'
 
-/** A request that is still being filled. Sinks write an event into `body` and then say `mark`. */
+/** A request that is still being filled. A sink writes an event into `body` and then calls `mark`. */
 export class OpenRequest {
   readonly key: string
   readonly body: Body
@@ -16,16 +16,16 @@ export class OpenRequest {
   starts: Uint32Array
   ends: Uint32Array
   readonly owners: Owners
-  /** State of the sink beside the bytes, for its `finish`. */
+  /** Additional state of the sink, for its `finish`. */
   state: unknown
-  /** Bytes that `finish` will add to those of the body. */
+  /** Bytes that `finish` will append to the body. */
   bytesToCome = 0
-  /** Set by a writer that has taken the events before this place of those that it was given, and no more: the request is long enough. */
+  /** Set by a writer that stops before this position because the request is long enough. */
   stoppedAt: number | undefined
-  /** When the request is sent even if it is not full, in milliseconds of the clock. */
+  /** The time at which the request is sent even if it is not full, in milliseconds of the clock. */
   deadline = 0
 
-  /** @param events for which there is room at first */
+  /** @param events initial capacity */
   constructor(key: string, body: Body, owners = new Owners(), events = 256) {
     this.key = key
     this.body = body
@@ -34,7 +34,7 @@ export class OpenRequest {
     this.ends = new Uint32Array(events)
   }
 
-  /** The bytes from `start` on are one event. */
+  /** Marks the bytes from `start` to the end as one event. */
   mark(start: number, end = this.body.length): void {
     const index = this.count++
     if (index === this.ends.length) this.#grow(this.count)
@@ -43,10 +43,10 @@ export class OpenRequest {
   }
 
   /**
-   * Marks events that follow each other from `start` on.
-   * @param ends where each ends, with `shift` added to it
-   * @param between bytes from the end of one to the start of the next
-   * @param own how many of those belong to the event
+   * Marks consecutive events, beginning at `start`.
+   * @param ends the end of each event, to which `shift` is added
+   * @param between number of bytes between two events
+   * @param own how many of these bytes belong to the event before them
    */
   markEach(start: number, ends: Int32Array, count: number, shift: number, between: number, own: number): void {
     if (this.count + count > this.ends.length) this.#grow(this.count + count)
@@ -83,18 +83,18 @@ function grown(array: Uint32Array, count: number): Uint32Array {
   return larger
 }
 
-/** Runs of events, in order, that belong to the same finalizer: one share for each event. */
+/** The finalizers of events: consecutive events with the same finalizer form a run, with one share for each event. */
 export class Owners {
   readonly finalizers: Finalizer[] = []
   readonly counts: number[] = []
-  /** By position of an event, its place among the runs; undefined: the same. */
+  /** Maps the position of an event to its place in the runs; undefined if they are the same. */
   readonly #order: Uint32Array | undefined
 
   constructor(order?: Uint32Array) {
     this.#order = order
   }
 
-  /** The same owners where the events have another order: at each position, the one that was at this place. */
+  /** The same owners after the events were reordered: `order` contains, for each position, the previous one. */
   ordered(order: Uint32Array): Owners {
     const owners = new Owners(order)
     owners.finalizers.push(...this.finalizers)
@@ -153,53 +153,53 @@ function runOf(lasts: readonly number[], position: number): number {
   return low
 }
 
-/** How a sink puts the chosen events of a request together again, such as `[a,b]` from `[a,x,b]`. */
+/** Assembles selected events of a request into a new body, such as `[a,b]` from `[a,x,b]`. */
 export type Assemble = (
   from: { readonly source: Buffer; readonly starts: Uint32Array; readonly ends: Uint32Array; readonly state: unknown },
   positions: ArrayLike<number>,
   into: OpenRequest,
 ) => void
 
-/** A finished request. `payload` is what is sent, however often. */
+/** A finished request. All attempts send the same `payload`. */
 export interface Request {
   readonly key: string
   /** Empty until it is compressed. */
   readonly payload: Buffer
-  /** Resolves when the payload is there, or `problem` says why there is none; undefined once that is so. It never rejects. */
+  /** Resolves when either the payload or `problem` is set, and is undefined afterwards. Never rejects. */
   readonly compressing: Promise<void> | undefined
-  /** Why the body could not be compressed: nothing can be sent then. */
+  /** The reason why the body could not be compressed, and nothing can be sent. */
   readonly problem: unknown
   readonly count: number
   readonly bytes: number
   /** Size before compression. */
   readonly bodyBytes: number
   readonly owners: Owners
-  /** How often these events were sent before, as this request or as part of another. */
+  /** How often these events were already sent, in this request or in the one that it was cut from. */
   resends: number
-  /** State that the parts of a request share: how often it, or one of them, was halved. */
+  /** State that all parts of a request share: how often the request or one of its parts was halved. */
   readonly origin: { halvings: number }
-  /** Two requests with half of the events each. This one must not be used any more. */
+  /** Two requests with half of the events each. This request must not be used afterwards. */
   halves(): readonly [Request, Request]
   /**
-   * Ends the events that are final and gives a request with the others; undefined if there are none. Positions ascend. This one
-   * must not be used any more.
+   * Ends the delivered and the rejected events, and returns a request with the rest; undefined if there are none. Positions must be
+   * ascending. This request must not be used afterwards.
    */
   divide(delivered: ArrayLike<number>, rejected: ArrayLike<number>, rest: ArrayLike<number>): Request | undefined
-  /** The text written for the first events, up to this number, or for those at these positions; long text is cut. */
-  written(most: number, positions?: ArrayLike<number>): string[]
-  /** Gives the outcome to everyone who waits, and the memory back. */
+  /** The encoded text of the first events, or of those at the given positions, up to this number. Long text is truncated. */
+  written(max: number, positions?: ArrayLike<number>): string[]
+  /** Reports the status to the finalizers, and releases the memory. */
   end(status: EventStatus): void
 }
 
-/** Of one event that is shown after it was rejected. */
+/** Maximum length of the text of one rejected event. */
 const maxWritten = 64 * 1024
 
 export interface Codec {
-  /** The bytes as they are sent. Returns the same buffer if nothing is to be done. */
+  /** The bytes to send. Returns the same buffer if there is no compression. */
   compress(body: Buffer): Buffer
   /**
-   * The same on another thread; undefined if `compress` is to be used. The body must not change before the promise settles.
-   * Senders that need the payload at once leave it out.
+   * Does the same on another thread; returns undefined if the caller must use `compress`. The body must not change before the promise
+   * settles. Codecs for senders that need the payload immediately omit this method.
    */
   readonly compressAside?: ((body: Buffer) => Promise<Buffer> | undefined) | undefined
   decompress(payload: Buffer): Buffer
@@ -225,7 +225,7 @@ class SealedRequest implements Request {
   readonly origin: { halvings: number }
   readonly #open: OpenRequest
   #body: Body | undefined
-  /** Whether nobody needs the bytes any more. */
+  /** Whether the bytes are no longer needed. */
   #isOver = false
   readonly #pool: BodyPool
   readonly #codec: Codec
@@ -263,7 +263,7 @@ class SealedRequest implements Request {
   #compressed(payload: Buffer, body: Buffer): void {
     this.payload = payload
     this.compressing = undefined
-    // Compressed, the body is free at once; the rare part is cut from what decompression gives back.
+    // The uncompressed body is no longer needed. If a part must be cut from it, which is rare, the payload is decompressed.
     if (payload !== body || this.#isOver) this.#giveBody()
   }
 
@@ -291,10 +291,10 @@ class SealedRequest implements Request {
     return part
   }
 
-  written(most: number, positions?: ArrayLike<number>): string[] {
+  written(max: number, positions?: ArrayLike<number>): string[] {
     const { starts, ends } = this.#open
     const source = this.#source()
-    return Array.from({ length: Math.min(most, positions?.length ?? this.count) }, (_, index) => {
+    return Array.from({ length: Math.min(max, positions?.length ?? this.count) }, (_, index) => {
       const position = positions?.[index] ?? index
       const start = starts[position] as number
       const end = ends[position] as number
@@ -323,7 +323,7 @@ class SealedRequest implements Request {
     this.owners.release(status)
   }
 
-  /** Another thread may still read the body: then it goes back when that thread is done. */
+  /** Returns the body to the pool, after another thread has finished reading it. */
   #free(): void {
     this.#isOver = true
     if (this.compressing === undefined) this.#giveBody()
@@ -339,7 +339,7 @@ function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index)
 }
 
-/** `Assemble` for events that follow each other between a prefix and a suffix. */
+/** An `Assemble` for separated events between a prefix and a suffix. */
 export function framed(prefix: string, separator: string, suffix: string): Assemble {
   return ({ source, starts, ends }, positions, into) => {
     const body = into.body

@@ -1,9 +1,9 @@
-// How long to wait before a request is tried again: the Fibonacci sequence, and at random up to half of each wait on top, so that
-// agents that failed together do not come back together. `Backoff` (timing/) doubles its waits and never ends. The waits here are a
-// promise of the options `request.retry_*`: another sequence, jitter on top of it, an end, and `Retry-After`.
+// Determines the wait before a request is retried: the Fibonacci sequence, plus a random time of up to half of each wait, so that agents
+// do not all retry at the same moment. It differs from `Backoff` (timing/), which doubles its waits and never ends, because the options
+// `request.retry_*` promise this sequence, jitter on top of it, a maximum number of attempts, and support for `Retry-After`.
 
 export interface RetryOptions {
-  /** Most retries of one request. */
+  /** Maximum number of retries of one request. */
   readonly attempts: number
   readonly initialMs: number
   readonly maxMs: number
@@ -23,14 +23,14 @@ export class RetryBackoff {
     this.#current = Math.min(options.initialMs, options.maxMs)
   }
 
-  /** How often the request was tried again. */
+  /** Number of retries so far. */
   get retries(): number {
     return this.#used
   }
 
   /**
-   * Milliseconds until the next attempt; undefined if no attempt is left.
-   * @param atLeast the wait that the destination requested (`Retry-After`), capped at the longest wait
+   * Milliseconds until the next attempt; undefined if no attempts are left.
+   * @param atLeast the wait that the destination requested (`Retry-After`), capped at the maximum wait
    */
   next(atLeast = 0): number | undefined {
     const { attempts, maxMs, jitter } = this.#options
