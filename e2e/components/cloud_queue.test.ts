@@ -195,7 +195,7 @@ describe.skipIf(sqs.missing !== undefined)(`cloud_queue and a queue server${why}
 
     const nobody = await runAgent(config({}), '', { args, env })
     expect(nobody.code, nobody.stderr).toBe(78)
-    expect(nobody.stdout + nobody.stderr).toContain('No credentials for AWS were found. Looked in ')
+    expect(nobody.stdout + nobody.stderr).toContain('No credentials for AWS were found. Searched places: ')
     expect(nobody.stdout + nobody.stderr).toContain(`${home}/.cloud/credentials`)
 
     const absent = await runAgent(config({ auth }), '', { args, env })

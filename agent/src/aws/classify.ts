@@ -1,17 +1,17 @@
-// Answers of AWS that are worth another attempt although their status says otherwise.
+// Recognizes AWS responses after which a retry can succeed, although their status suggests otherwise.
 
 import type { Attempt } from '../delivery/delivery.ts'
 import { retryAfterMs } from '../http/classify.ts'
 import type { HttpResponse } from '../http/client.ts'
 
 const passing = /RequestTimeout|RequestExpired|ThrottlingException/
-/** Answers of services about expired temporary credentials; some give only a text. */
+/** Matches responses about expired temporary credentials. Some services return only a text. */
 const ended =
   /ExpiredToken|InvalidClientTokenId|UnrecognizedClientException|security token included in the request is (?:expired|invalid)/
 
 /**
- * The attempt as it is, or a retry where the service asks for one, or where other credentials may be available.
- * @param renew has the credentials looked up again for the next attempt; false if there can be no others
+ * Returns the attempt unchanged, or a retry if the service requests one or if new credentials may be available.
+ * @param renew requests new credentials for the next attempt; returns false if there cannot be any
  */
 export function retryAws(response: HttpResponse, attempt: Attempt, renew: () => boolean): Attempt {
   if (attempt.outcome !== 'rejected') return attempt

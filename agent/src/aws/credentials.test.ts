@@ -49,7 +49,7 @@ const json = (id: string, expiration = end): Answer => ({
   body: JSON.stringify({ Code: 'Success', AccessKeyId: id, SecretAccessKey: 's', Token: 't', Expiration: expiration }),
 })
 
-test('keys of the options come before those of the environment, neutral names before others', async () => {
+test('keys in the options precede those in the environment, and neutral names precede others', async () => {
   const env = {
     CLOUD_ACCESS_KEY_ID: 'cloud',
     CLOUD_SECRET_ACCESS_KEY: 's',
@@ -82,7 +82,7 @@ test('profiles are read from the shared files', async () => {
   expect(await provider({}, { AWS_PROFILE: 'run' }).get()).toMatchObject({ accessKeyId: 'three', sessionToken: 't' })
 })
 
-test('a role is assumed by keys, or by a web identity', async () => {
+test('keys or a web identity can assume a role', async () => {
   await using service = await fakeDestination(xml('assumed'), xml('web'))
   const env = { AWS_ENDPOINT_URL_STS: service.url }
 
@@ -122,7 +122,7 @@ test('a role is assumed by keys, or by a web identity', async () => {
   expect(service.requests[1]?.headers.authorization).toBeUndefined()
 })
 
-test('the container and the instance are asked', async () => {
+test('the container and the instance supply credentials', async () => {
   await using container = await fakeDestination(json('container'))
   const fromContainer = await provider(
     {},
@@ -145,7 +145,7 @@ function asked({ requests }: Destination): string[] {
   return requests.map(({ method, path, headers }) => `${method} ${path} ${headers['x-aws-ec2-metadata-token']}`)
 }
 
-test('credentials are looked up again before they end, and kept while that fails', async () => {
+test('credentials are loaded again before they expire, and kept if that fails', async () => {
   const start = Date.parse('2026-01-01T00:00:00Z')
   let now = start
   await using container = await fakeDestination(
@@ -161,42 +161,42 @@ test('credentials are looked up again before they end, and kept while that fails
   expect((await credentials.get()).accessKeyId).toBe('first')
   expect(container.requests).toHaveLength(1)
   now = start + 58 * 60_000
-  expect((await credentials.get()).accessKeyId).toBe('first') // the look-up failed
-  expect((await credentials.get()).accessKeyId).toBe('first') // not every request asks
+  expect((await credentials.get()).accessKeyId).toBe('first') // loading failed
+  expect((await credentials.get()).accessKeyId).toBe('first') // not every request loads again
   expect(container.requests).toHaveLength(2)
   now += 5000
   expect((await credentials.get()).accessKeyId).toBe('second')
   expect(container.requests).toHaveLength(3)
 })
 
-test('without any credentials the places are named', async () => {
+test('if there are no credentials, the message lists the searched places', async () => {
   const error = await provider({}, { AWS_PROFILE: 'shop' })
     .get()
     .catch((reason: unknown) => reason)
   expect(error).toMatchObject({ code: 'PEN_AUTH' })
   expect((error as Error).message).toBe(
-    `No credentials for AWS were found. Looked in ${[
+    `No credentials for AWS were found. Searched places: ${[
       '`auth.access_key_id` with `auth.secret_access_key`',
       'CLOUD_ACCESS_KEY_ID or AWS_ACCESS_KEY_ID with its secret in the environment',
       `the profile \`shop\` of ${home}/.cloud/credentials, ${home}/.aws/credentials, ${home}/.cloud/config, ${home}/.aws/config`,
       'AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN',
       'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or AWS_CONTAINER_CREDENTIALS_FULL_URI',
-      'the instance metadata service, which AWS_EC2_METADATA_DISABLED switches off',
+      'the instance metadata service, which AWS_EC2_METADATA_DISABLED turns off',
     ].join('; ')}.`,
   )
 })
 
-test('credentials that the service refused are looked up again, others stay', async () => {
+test('credentials that the service rejected are loaded again, others are kept', async () => {
   await using container = await fakeDestination(json('first'), json('second'))
   const credentials = provider({}, { AWS_CONTAINER_CREDENTIALS_FULL_URI: container.url })
   const first = await credentials.get()
   credentials.refused(first)
   expect((await credentials.get()).accessKeyId).toBe('second')
-  credentials.refused(first) // an answer that comes late
+  credentials.refused(first) // a late response
   expect((await credentials.get()).accessKeyId).toBe('second')
 })
 
-/** A home with a profile of single sign-on, and the cache of its tokens. */
+/** A home folder with a single sign-on profile and its token cache. */
 async function signOnHome(folder: string, config: string, key: string, token: object): Promise<string> {
   const path = join(home, folder)
   await mkdir(join(path, '.aws', 'sso', 'cache'), { recursive: true })
@@ -215,7 +215,7 @@ sso_start_url = https://corp.example/start
 sso_region = eu-west-1
 `
 
-test('a profile of single sign-on takes the token that the sign-on has left', async () => {
+test('a single sign-on profile uses the cached token of the sign-on', async () => {
   await using portal = await fakeDestination({
     body: '{"roleCredentials":{"accessKeyId":"sso","secretAccessKey":"s","sessionToken":"t","expiration":4102444800000}}',
   })
@@ -232,14 +232,14 @@ test('a profile of single sign-on takes the token that the sign-on has left', as
   expect(request?.headers['x-amz-sso_bearer_token']).toBe('token')
 })
 
-test('a sign-on that has ended is reported with its fix', async () => {
+test('an expired sign-on is reported with a fix', async () => {
   const path = await signOnHome('ended', session, 'corp', { accessToken: 'token', expiresAt: '2000-01-01T00:00:00Z' })
   await expect(provider({}, { HOME: path, AWS_PROFILE: 'dev' }).get()).rejects.toThrow(
     'The sign-on token of the profile `dev` has expired. Sign on again: aws sso login --profile dev.',
   )
 })
 
-test('the region is that of the option, the environment, the profile, the instance, in this order', async () => {
+test('the region comes from the option, the environment, the profile or the instance, in this order', async () => {
   const path = join(home, 'region')
   await mkdir(join(path, '.aws'), { recursive: true })
   await writeFile(join(path, '.aws', 'config'), '[default]\nregion = of-profile\n[profile bare]\nfoo = 1\n')
@@ -254,7 +254,7 @@ test('the region is that of the option, the environment, the profile, the instan
   expect(await region('of-option', { AWS_REGION: 'of-environment' })).toBe('of-option')
   expect(await region(undefined, { AWS_REGION: 'of-environment' })).toBe('of-environment')
   expect(await region(undefined, { AWS_DEFAULT_REGION: 'default' })).toBe('default')
-  // Platforms inject AWS_REGION into every pod; a variable that names the agent comes before it.
+  // Platforms inject AWS_REGION into every pod; the agent's own variable precedes it.
   expect(await region(undefined, { AWS_REGION: 'injected', CLOUD_DEFAULT_REGION: 'own' })).toBe('own')
   expect(await region(undefined)).toBe('of-profile')
   expect(instance.requests).toHaveLength(0)

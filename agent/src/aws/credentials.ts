@@ -1,8 +1,8 @@
-// Credentials for AWS come from the options, else the environment, a profile, a web identity, the container, or the instance. They are
-// looked up again in the same places before they expire.
+// Loads credentials for AWS from the options, or else from the environment, a profile, a web identity, the container, or the instance.
+// Before they expire, they are loaded again in the same way.
 //
-// Why not the chain of the SDK: it reads environment, files and metadata services of the process by itself. Here a component gets them
-// by its `Identity`, and one of a tenant gets none.
+// The provider chain of the SDK is not suitable, because it always reads the environment, files and metadata services of the process.
+// Here, a component gets these only through its `Identity`, which the components of tenants do not have.
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -44,17 +44,17 @@ export interface AwsAuth {
 
 export interface AwsContext {
   readonly client: HttpClient
-  /** Undefined: credentials come from the options alone. */
+  /** If undefined, credentials come only from the options. */
   readonly identity: Identity | undefined
-  /** Region of the service; `auth.region` is that of the token service. */
+  /** Region of the service. `auth.region` is the region of the token service. */
   readonly region: string
   readonly now?: () => number
 }
 
-/** Before their end, credentials are replaced: five minutes, and a little more so that agents do not all come at once. */
+/** Credentials are replaced this long before they expire. A random extra time avoids that all agents replace them at once. */
 const refreshMs = 300_000
-/** Between two look-ups while there are credentials that hold for longer than this: not every request asks. */
-const lookUpMs = 5000
+/** Minimum interval between two attempts to load new credentials, while the current ones are valid for longer than this. */
+const reloadIntervalMs = 5000
 
 export class CredentialProvider {
   readonly #auth: AwsAuth
@@ -77,10 +77,10 @@ export class CredentialProvider {
     const now = this.#now()
     if (known !== undefined) {
       const left = (known.expiresMs ?? Number.POSITIVE_INFINITY) - now
-      if (left > this.#earlyMs || (left > lookUpMs && now < this.#lookedUpMs + lookUpMs)) return known
+      if (left > this.#earlyMs || (left > reloadIntervalMs && now < this.#lookedUpMs + reloadIntervalMs)) return known
     }
     this.#lookedUpMs = now
-    // Requests that start together share one look-up.
+    // Concurrent requests share one load.
     this.#loading ??= this.#load().finally(() => {
       this.#loading = undefined
     })
@@ -88,18 +88,18 @@ export class CredentialProvider {
       this.#known = await this.#loading
       return this.#known
     } catch (error) {
-      // Still valid ones are used to their end.
+      // Use valid credentials until they expire.
       if (known?.expiresMs !== undefined && known.expiresMs > this.#now()) return known
       throw error
     }
   }
 
-  /** The service has refused the credentials: the next `get` looks for others, in the same places. */
+  /** Call after the service rejected the credentials. The next `get` loads new ones in the same way. */
   refused(credentials: Pick<Credentials, 'accessKeyId'>): void {
     if (this.#known?.accessKeyId === credentials.accessKeyId) this.#known = undefined
   }
 
-  /** Whether another look-up may give others: not where they are in the options or in the environment. */
+  /** Whether loading again may return new credentials. Those in the options or in the environment cannot change. */
   get renewable(): boolean {
     const { access_key_id, assume_role, credentials_file } = this.#auth
     const env = this.#context.identity?.env
@@ -110,14 +110,14 @@ export class CredentialProvider {
     return cloudVariable(env, 'ACCESS_KEY_ID') === undefined || cloudVariable(env, 'SECRET_ACCESS_KEY') === undefined
   }
 
-  /** Where credentials were looked for, in words. */
+  /** The searched places, for a message. */
   #places({ env }: Identity): string {
     const { credentials_file: file, profile } = this.#auth
     if (file !== undefined) return `the profile \`${profile ?? 'default'}\` of ${file}`
     const files = profileFiles(env)
     const metadata =
       env['AWS_EC2_METADATA_DISABLED'] === 'true'
-        ? 'the instance metadata service, which AWS_EC2_METADATA_DISABLED switches off'
+        ? 'the instance metadata service, which AWS_EC2_METADATA_DISABLED turns off'
         : `the instance metadata service at ${metadataAddress(env)}`
     return [
       '`auth.access_key_id` with `auth.secret_access_key`',
@@ -143,7 +143,7 @@ export class CredentialProvider {
         credentials = keys(auth.access_key_id, auth.secret_access_key, auth.session_token)
       } else if (identity === undefined) {
         const needed = 'Set `auth.access_key_id` and `auth.secret_access_key`, both from a Secret.'
-        const message = `There are no credentials for AWS in the options. ${needed} ${noIdentity}`
+        const message = `The options contain no credentials for AWS. ${needed} ${noIdentity}`
         throw new PenstockError('PEN_AUTH', message, { fact: message })
       } else if (auth.credentials_file !== undefined) {
         const profiles = await readProfiles(identity.env, auth.credentials_file)
@@ -152,7 +152,7 @@ export class CredentialProvider {
         credentials = await this.#chain(identity, signal)
       }
       if (credentials === undefined) {
-        const places = identity === undefined ? '' : ` Looked in ${this.#places(identity)}.`
+        const places = identity === undefined ? '' : ` Searched places: ${this.#places(identity)}.`
         throw new PenstockError('PEN_AUTH', `No credentials for AWS were found.${places}`)
       }
       if (auth.assume_role === undefined) return credentials
@@ -206,7 +206,7 @@ export class CredentialProvider {
     return this.#singleSignOn(identity, name, profile, profiles, signal)
   }
 
-  /** A profile of single sign-on, whose token `aws sso login` has left in the cache. */
+  /** Loads credentials for a single sign-on profile, with the token that `aws sso login` wrote to the cache. */
   async #singleSignOn(
     { env }: Identity,
     name: string,
@@ -219,7 +219,10 @@ export class CredentialProvider {
     const session = sessionName === undefined ? profile : profiles.get(`sso-session ${sessionName}`)
     const { sso_start_url: startUrl, sso_region: region } = session ?? {}
     if (startUrl === undefined || region === undefined) {
-      throw new PenstockError('PEN_AUTH', `The profile \`${name}\` lacks \`sso_start_url\` or \`sso_region\`.`)
+      throw new PenstockError(
+        'PEN_AUTH',
+        `The profile \`${name}\` has no \`sso_start_url\` or no \`sso_region\`. Add them to the profile or its session.`,
+      )
     }
     const { client } = this.#context
     const token = await readSignOnToken(env, sessionName ?? startUrl, name, this.#now())
@@ -343,7 +346,7 @@ export class InstanceMetadata {
     return this.#send('GET', path, { 'x-aws-ec2-metadata-token': token })
   }
 
-  /** The body of the answer; undefined if there is no such service or no such entry. */
+  /** The body of the response; undefined if the service or the entry does not exist. */
   async #send(method: string, path: string, headers: Record<string, string>): Promise<string | undefined> {
     const { max_attempts, connect_timeout_seconds, read_timeout_seconds } = this.#options
     const url = new URL(path, this.#base)
@@ -355,7 +358,7 @@ export class InstanceMetadata {
         if (answer.status < 500) return undefined
       } catch (error) {
         if (this.#signal.aborted) throw error
-        // Off an instance nothing answers: the next attempt, then the chain, continues.
+        // Outside an instance nothing responds: try again, and then continue with the chain.
       }
     }
     return undefined
@@ -366,7 +369,7 @@ function metadataAddress(env: Environment): string {
   return env['AWS_EC2_METADATA_SERVICE_ENDPOINT'] ?? 'http://169.254.169.254'
 }
 
-/** How long the metadata service may take off an instance, where nothing answers. */
+/** The maximum time for the metadata service to fail outside an instance, where nothing responds. */
 export function imdsBudgetMs({ imds }: Pick<AwsAuth, 'imds'>): number {
   return imds.max_attempts * (imds.connect_timeout_seconds + imds.read_timeout_seconds) * 1000
 }
@@ -393,13 +396,13 @@ function fromJson(text: string, tokenName: string): Credentials {
   try {
     answer = JSON.parse(text) as Record<string, unknown>
   } catch {
-    // The error would quote the text, which may hold keys.
-    throw new PenstockError('PEN_AUTH', 'An answer with credentials is not JSON.')
+    // The error would quote the text, which may contain keys.
+    throw new PenstockError('PEN_AUTH', 'The response with credentials is not JSON.')
   }
   const { AccessKeyId: id, SecretAccessKey: secret, Expiration: end } = answer
   const token = answer[tokenName]
   if (typeof id !== 'string' || typeof secret !== 'string') {
-    throw new PenstockError('PEN_AUTH', 'An answer with credentials lacks the access key or its secret.')
+    throw new PenstockError('PEN_AUTH', 'The response with credentials contains no access key or no secret key.')
   }
   return {
     accessKeyId: id,
@@ -414,11 +417,11 @@ function fromSignOn(text: string): Credentials {
   try {
     found = (JSON.parse(text) as { roleCredentials?: Record<string, unknown> }).roleCredentials
   } catch {
-    // The error would quote the text, which may hold keys.
+    // The error would quote the text, which may contain keys.
   }
   const { accessKeyId, secretAccessKey, sessionToken, expiration } = found ?? {}
   if (typeof accessKeyId !== 'string' || typeof secretAccessKey !== 'string') {
-    throw new PenstockError('PEN_AUTH', 'The answer of the single sign-on service holds no credentials.')
+    throw new PenstockError('PEN_AUTH', 'The response of the single sign-on service contains no credentials.')
   }
   return {
     accessKeyId,
@@ -433,7 +436,7 @@ function fromXml(text: string): Credentials {
   const id = read('AccessKeyId')
   const secret = read('SecretAccessKey')
   if (id === undefined || secret === undefined) {
-    throw new PenstockError('PEN_AUTH', 'The answer of the token service holds no credentials.')
+    throw new PenstockError('PEN_AUTH', 'The response of the token service contains no credentials.')
   }
   const end = read('Expiration')
   return {
@@ -444,13 +447,13 @@ function fromXml(text: string): Credentials {
   }
 }
 
-/** In this order: platforms inject AWS_REGION, so a variable of the agent's own comes before it. */
+/** In order of precedence. Platforms inject AWS_REGION, so the agent's own variables precede it. */
 const regionVariables = ['CLOUD_REGION', 'CLOUD_DEFAULT_REGION', 'AWS_REGION', 'AWS_DEFAULT_REGION']
 
-/** For messages: the variables that may name the region. */
+/** The variables for the region, for messages. */
 export const regionVariableNames = `${regionVariables.slice(0, -1).join(', ')} or ${regionVariables.at(-1)}`
 
-/** The region of the environment, which comes after the one of the options. */
+/** The region in the environment, which applies if the options contain none. */
 export function environmentRegion(env: Environment): string | undefined {
   for (const name of regionVariables) {
     const value = env[name]
@@ -459,7 +462,7 @@ export function environmentRegion(env: Environment): string | undefined {
   return undefined
 }
 
-/** Members of `auth` that do nothing without another one that is missing. */
+/** Members of `auth` that have no effect because another one is missing. */
 export function credentialProblems(auth: AwsAuth): OptionProblem[] {
   const needs = [
     ['access_key_id', 'secret_access_key'],

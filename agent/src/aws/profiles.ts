@@ -1,7 +1,7 @@
-// The shared files with credentials and settings: sections of `name = value` lines.
+// Reads the shared files with credentials and settings: sections of `name = value` lines.
 //
-// Why not the loader of the SDK: it takes the home folder, and paths that are not given, from the environment of the process. A component
-// gets its environment by its `Identity`.
+// The loader of the SDK is not suitable, because it reads the home folder and default paths from the environment of the process. A
+// component gets its environment through its `Identity`.
 
 import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'
@@ -12,13 +12,13 @@ import { readGivenTextLater } from '../given-file.ts'
 
 export type Profile = Readonly<Record<string, string>>
 
-/** A variable under its neutral name, else under the name that platforms inject. */
+/** A variable by its neutral name, or else by the name that platforms inject. */
 export function cloudVariable(env: Environment, name: string): string | undefined {
   const value = env[`CLOUD_${name}`] ?? env[`AWS_${name}`]
   return value === '' ? undefined : value
 }
 
-/** The address that the environment gives for a service, instead of its own. */
+/** The address in the environment that overrides the default address of a service. */
 export function endpointOverride(
   env: Environment | undefined,
   service: 'ES' | 'SQS' | 'SSO' | 'STS',
@@ -27,7 +27,7 @@ export function endpointOverride(
   return value === '' ? undefined : value
 }
 
-/** Where the shared files are looked for, each kind in this order. */
+/** The possible paths of the shared files, in order of precedence. */
 export function profileFiles(env: Environment): { readonly credentials: string[]; readonly config: string[] } {
   const home = env['HOME'] ?? homedir()
   const named = (variable: string, file: string) =>
@@ -37,7 +37,7 @@ export function profileFiles(env: Environment): { readonly credentials: string[]
   return { credentials: named('SHARED_CREDENTIALS_FILE', 'credentials'), config: named('CONFIG_FILE', 'config') }
 }
 
-/** All profiles of the credentials file and the config file together; the former wins. */
+/** The merged profiles of the credentials file and the config file. The credentials file takes precedence. */
 export async function readProfiles(env: Environment, credentialsFile?: string): Promise<Map<string, Profile>> {
   const files = profileFiles(env)
   const credentials =
@@ -54,8 +54,8 @@ export async function readProfiles(env: Environment, credentialsFile?: string): 
 }
 
 /**
- * The token that a sign-on has left.
- * @param key name of the session; for profiles of the older form the address at which the sign-on starts
+ * The cached token of a sign-on.
+ * @param key name of the session; for older profiles, the start URL of the sign-on
  */
 export async function readSignOnToken(env: Environment, key: string, profile: string, now: number): Promise<string> {
   const home = env['HOME'] ?? homedir()
@@ -65,11 +65,11 @@ export async function readSignOnToken(env: Environment, key: string, profile: st
   try {
     token = JSON.parse(text ?? '{}') as typeof token
   } catch {
-    // A file that is not JSON holds no token, which is reported below; the error would quote its content.
+    // A file that is not JSON contains no token, which is reported below. The parser's error would quote its content.
   }
   const { accessToken, expiresAt } = token
   if (typeof accessToken !== 'string' || !(Date.parse(String(expiresAt)) > now)) {
-    const state = typeof accessToken === 'string' ? 'has expired' : 'is not there'
+    const state = typeof accessToken === 'string' ? 'has expired' : 'does not exist'
     const advice = `Sign on again: aws sso login --profile ${profile}.`
     throw new PenstockError('PEN_AUTH', `The sign-on token of the profile \`${profile}\` ${state}. ${advice}`)
   }
@@ -81,7 +81,7 @@ async function firstFile(paths: readonly string[]): Promise<string | undefined> 
     try {
       return await readGivenTextLater({ option: 'auth.profile', path })
     } catch {
-      // Missing, or not readable: the next place is tried, and the final error lists the results.
+      // The file is missing or not readable: try the next place. The final error lists all places.
     }
   }
   return undefined

@@ -1,4 +1,4 @@
-// The region of a service: the option, else the environment, the profile, the instance.
+// Finds the region of a service: the option, or else the environment, the profile, or the instance.
 
 import { timeoutSignal } from '../clock.ts'
 import type { HttpClient } from '../http/client.ts'
@@ -6,7 +6,7 @@ import type { Identity } from '../http/identity.ts'
 import { type AwsAuth, type AwsContext, environmentRegion, InstanceMetadata, imdsBudgetMs } from './credentials.ts'
 import { cloudVariable, readProfiles } from './profiles.ts'
 
-/** Undefined if no place names one. Asks the network only if the option, the environment and the profile do not. */
+/** Undefined if there is none. Uses the network only if the option, the environment and the profile contain no region. */
 export async function findRegion(
   given: string | undefined,
   auth: Pick<AwsAuth, 'credentials_file' | 'profile' | 'imds'>,
@@ -29,7 +29,7 @@ async function ofInstance(imds: AwsAuth['imds'], identity: Identity, client: Htt
     const region = token === undefined ? undefined : await metadata.get('/latest/meta-data/placement/region', token)
     return region === undefined || region.trim() === '' ? undefined : region.trim()
   } catch (error) {
-    if (signal.aborted) return undefined // off an instance nothing answers
+    if (signal.aborted) return undefined // outside an instance nothing responds
     throw error
   }
 }

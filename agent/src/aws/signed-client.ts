@@ -1,4 +1,4 @@
-// Shared by the sinks of services with AWS signatures: a client for the requests about credentials, and the signing.
+// For sinks of services with AWS signatures: a client for requests about credentials, and the signing of requests.
 
 import type { Attempt } from '../delivery/delivery.ts'
 import { PenstockError } from '../errors.ts'
@@ -16,11 +16,11 @@ import { type Credentials, signRequest } from './sigv4.ts'
 export interface SignedClient {
   readonly client: HttpClient
   readonly sign: Sign
-  /** Judges an answer again that its status alone would reject. */
-  readonly judge: (response: HttpResponse, attempt: Attempt) => Attempt
+  /** Reclassifies a response that would be rejected by its status alone. */
+  readonly reclassify: (response: HttpResponse, attempt: Attempt) => Attempt
 }
 
-/** Throws a PenstockError if no place names the region. */
+/** Throws a PenstockError if the region is unknown. */
 export async function signedClient(
   service: string,
   auth: AwsAuth,
@@ -37,7 +37,7 @@ export async function signedClient(
     const why =
       identity === undefined
         ? noIdentity
-        : `Set it, or ${regionVariableNames} in the environment: neither they, nor a profile, nor the instance names one.`
+        : `Set \`aws.region\`, or set ${regionVariableNames} in the environment. No profile or instance metadata contains a region either.`
     const message = `aws.region required when AWS authentication is in use. ${why}`
     throw new PenstockError('PEN_AUTH', message, { fact: message })
   }
@@ -54,6 +54,6 @@ export async function signedClient(
       used = await credentials.get()
       return signRequest(unsigned, used, scope, Date.now())
     },
-    judge: (response, attempt) => retryAws(response, attempt, renew),
+    reclassify: (response, attempt) => retryAws(response, attempt, renew),
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { signRequest } from './sigv4.ts'
 
-// Requests of the published test suite of the signature.
+// Requests from the published test suite for the signature.
 const credentials = {
   accessKeyId: 'AKIDEXAMPLE',
   secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY',
@@ -65,7 +65,7 @@ test.each([
   expect(signed['authorization']).toMatch(new RegExp(`Signature=${signature}$`))
 })
 
-test('tokens of temporary keys are signed, and serverless services want the hash of the body', () => {
+test('session tokens are signed, and serverless services require the hash of the body', () => {
   const signed = signRequest(
     { method: 'GET', url: new URL('https://x.aoss.amazonaws.com/'), headers: {} },
     { ...credentials, sessionToken: 'tok' },

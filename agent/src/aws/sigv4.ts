@@ -1,4 +1,4 @@
-// Signature version 4 of requests to AWS. The signature covers the body as it is sent, so it is made after compression.
+// Signs requests to AWS with signature version 4. The signature covers the bytes of the body, so compression must come first.
 
 import { createHash, createHmac } from 'node:crypto'
 
@@ -6,14 +6,14 @@ export interface Credentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken: string | undefined
-  /** Milliseconds since the epoch; undefined if they do not end. */
+  /** Milliseconds since the epoch; undefined if the credentials do not expire. */
   readonly expiresMs: number | undefined
 }
 
 export interface Signable {
   readonly method: string
   readonly url: URL
-  /** Names in lower case. */
+  /** Lowercase names. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer | undefined
 }
@@ -24,7 +24,7 @@ export interface SigningScope {
   readonly service: string
 }
 
-/** The headers of the request with those of the signature. */
+/** The headers of the request, including those of the signature. */
 export function signRequest(
   request: Signable,
   credentials: Credentials,
@@ -72,7 +72,7 @@ function hmac(key: string | Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text, 'utf8').digest()
 }
 
-/** The path of a URL is encoded once already; every service but S3 wants it encoded twice. */
+/** Encodes the path of a URL, which is already encoded once, because every service except S3 requires double encoding. */
 function canonicalPath(path: string): string {
   return path.split('/').map(encoded).join('/')
 }
@@ -84,7 +84,7 @@ function canonicalQuery(parameters: URLSearchParams): string {
     .join('&')
 }
 
-/** Percent-encoding of everything but the unreserved characters (RFC 3986, section 2.3). */
+/** Percent-encodes all characters except the unreserved ones (RFC 3986, section 2.3). */
 function encoded(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
 }

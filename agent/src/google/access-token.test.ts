@@ -26,7 +26,7 @@ const token = (name: string, seconds: number): Answer => ({
   body: JSON.stringify({ access_token: name, expires_in: seconds }),
 })
 
-test('a token is shared, and replaced 200 seconds before it ends', async () => {
+test('a token is shared, and replaced 200 seconds before it expires', async () => {
   await using given = await tokensOf(token('a', 3600), token('b', 3600))
   const { tokens, clock, destination } = given
 
@@ -38,7 +38,7 @@ test('a token is shared, and replaced 200 seconds before it ends', async () => {
   expect(await tokens.get(never)).toBe('b')
 })
 
-test('a token that cannot be replaced is used to its end, and asked for again after two seconds', async () => {
+test('a token that cannot be replaced is used until it expires, with another attempt after two seconds', async () => {
   await using given = await tokensOf(token('a', 300), 500, 500, token('b', 300))
   const { tokens, clock, destination } = given
 
@@ -54,7 +54,7 @@ test('a token that cannot be replaced is used to its end, and asked for again af
   expect(await tokens.get(never)).toBe('b')
 })
 
-test('a token of a short life is kept for two seconds', async () => {
+test('a short-lived token is kept for two seconds', async () => {
   await using given = await tokensOf(token('a', 1), token('b', 1))
   const { tokens, clock } = given
 
@@ -66,9 +66,13 @@ test('a token of a short life is kept for two seconds', async () => {
 })
 
 test.each<{ what: string; answer: Answer; problem: string }>([
-  { what: 'an error', answer: 403, problem: 'it answered with 403' },
-  { what: 'no JSON', answer: { body: 'secret' }, problem: 'its answer has none' },
-  { what: 'no token', answer: { body: '{"access_token":1,"expires_in":2}' }, problem: 'its answer has none' },
+  { what: 'an error', answer: 403, problem: 'it responded with status 403' },
+  { what: 'no JSON', answer: { body: 'secret' }, problem: 'its response contains no token' },
+  {
+    what: 'no token',
+    answer: { body: '{"access_token":1,"expires_in":2}' },
+    problem: 'its response contains no token',
+  },
   { what: 'a closed connection', answer: 'garbage', problem: 'No access token from http://127.0.0.1' },
 ])('reports $what', async ({ answer, problem }) => {
   await using given = await tokensOf(answer)
@@ -77,7 +81,7 @@ test.each<{ what: string; answer: Answer; problem: string }>([
   await expect(answered).rejects.toMatchObject({ code: 'PEN_AUTH' })
 })
 
-test('who no longer waits leaves at once', async () => {
+test('an aborted caller stops waiting immediately', async () => {
   await using given = await tokensOf('hang')
   const leaving = new AbortController()
   const answered = given.tokens.get(leaving.signal)

@@ -1,8 +1,8 @@
-// Access tokens of Google: by a service account (RFC 7523, a JWT signed with its key), or from the metadata server of the
-// instance. A token is replaced before it ends; requests that need one at the same time share one look-up.
+// Gets access tokens from Google, with a service account (RFC 7523, a JWT signed with its key) or from the metadata server of the
+// instance. A token is replaced before it expires, and concurrent requests share one token request.
 //
-// Why not google-auth-library: these two flows need one request each, and it goes through the component's own client, with its proxy, TLS
-// and denied addresses.
+// google-auth-library is not used, because these two flows need only one request each, which goes through the component's own client,
+// with its proxy, its TLS settings and its denied addresses.
 
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { errorText, failureOf, PenstockError } from '../errors.ts'
@@ -15,14 +15,14 @@ import { unlessAborted } from '../timing/wait.ts'
 const defaultTokenUri = 'https://oauth2.googleapis.com/token'
 const metadataPath = '/computeMetadata/v1/instance/service-accounts/default/token'
 
-/** A token is replaced this long before it expires, and after a failure it is requested again after the shortest wait. */
+/** A token is replaced this long before it expires. After a failure, the next attempt follows after the minimum interval. */
 const earlyMs = 200_000
-const shortestMs = 2000
+const minIntervalMs = 2000
 
-/** Longest time for one look-up. */
-const limitMs = 30_000
+/** Maximum time for one token request. */
+const timeoutMs = 30_000
 
-/** A key of a service account, as its file says it. */
+/** The content of a service account's key file. */
 export interface ServiceAccount {
   readonly clientEmail: string
   readonly privateKey: KeyObject
@@ -31,12 +31,12 @@ export interface ServiceAccount {
 }
 
 /**
- * Reads the file of a service account; throws a PenstockError that names it.
- * @param given the path of the file, or what would be in it
+ * Reads the key file of a service account; throws a PenstockError with its path.
+ * @param given the path of the file, or its content
  */
 export async function readServiceAccount(given: string): Promise<ServiceAccount> {
   const isContent = isInline('json', given)
-  const path = isContent ? 'that was given in place' : given
+  const path = isContent ? '(inline content)' : given
   let members: unknown
   try {
     members = parseSecretJson(isContent ? given : await readGivenTextLater({ option: 'credentials_path', path: given }))
@@ -77,18 +77,18 @@ interface Token {
   readonly endMs: number
 }
 
-/** Returns the token of now. */
+/** Provides valid tokens. */
 export class AccessTokens {
-  readonly #ask: (signal: AbortSignal) => Promise<HttpResponse>
+  readonly #fetch: (signal: AbortSignal) => Promise<HttpResponse>
   readonly #source: string
   readonly #now: () => number
   #token: Token | undefined
   #loading: Promise<Token> | undefined
   #notBeforeMs = 0
 
-  private constructor(source: string, ask: (signal: AbortSignal) => Promise<HttpResponse>, now: () => number) {
+  private constructor(source: string, fetch: (signal: AbortSignal) => Promise<HttpResponse>, now: () => number) {
     this.#source = source
-    this.#ask = ask
+    this.#fetch = fetch
     this.#now = now
   }
 
@@ -108,7 +108,7 @@ export class AccessTokens {
     )
   }
 
-  /** @param client one that uses no proxy: the server answers the instance itself */
+  /** @param client a client without a proxy, because the metadata server responds only to the instance itself */
   static ofInstance({ env }: Pick<Identity, 'env'>, client: HttpClient, now = Date.now): AccessTokens {
     const host = env['GCE_METADATA_HOST'] ?? 'metadata.google.internal'
     const url = new URL(`http://${host}${metadataPath}`)
@@ -129,19 +129,19 @@ export class AccessTokens {
       this.#loading = undefined
     })
     try {
-      // Several callers share the look-up: one that stops waiting does not end it for the others.
+      // Several callers share the request. If one stops waiting, the request continues for the others.
       const token = await unlessAborted(this.#loading, signal)
       this.#token = token
       return token.value
     } catch (error) {
       if (signal.aborted) throw error
-      this.#notBeforeMs = this.#now() + shortestMs
-      if (valid) return known.value // used to its end
+      this.#notBeforeMs = this.#now() + minIntervalMs
+      if (valid) return known.value // use it until it expires
       throw error
     }
   }
 
-  /** The destination refuses the token: the next request gets a new one. */
+  /** Call after the destination rejected the token. The next request gets a new one. */
   refuse(token: string): void {
     if (this.#token?.value === token) this.#token = undefined
   }
@@ -149,7 +149,7 @@ export class AccessTokens {
   async #load(): Promise<Token> {
     let response: HttpResponse
     try {
-      response = await this.#ask(AbortSignal.timeout(limitMs))
+      response = await this.#fetch(AbortSignal.timeout(timeoutMs))
     } catch (error) {
       throw new PenstockError(
         'PEN_AUTH',
@@ -160,7 +160,7 @@ export class AccessTokens {
     if (response.status !== 200) {
       throw new PenstockError(
         'PEN_AUTH',
-        `No access token from ${this.#source}: it answered with ${response.status}.`,
+        `No access token from ${this.#source}: it responded with status ${response.status}.`,
         {
           fact: `The token service responded with status ${response.status}.`,
           status: response.status,
@@ -169,14 +169,14 @@ export class AccessTokens {
     }
     const answer = parsedAnswer(response.body)
     if (answer === undefined) {
-      throw new PenstockError('PEN_AUTH', `No access token from ${this.#source}: its answer has none.`)
+      throw new PenstockError('PEN_AUTH', `No access token from ${this.#source}: its response contains no token.`)
     }
     const now = this.#now()
     const lifeMs = answer.expiresIn * 1000
     return {
       value: answer.token,
-      refreshMs: now + Math.max(lifeMs - earlyMs, shortestMs),
-      endMs: now + Math.max(lifeMs, shortestMs),
+      refreshMs: now + Math.max(lifeMs - earlyMs, minIntervalMs),
+      endMs: now + Math.max(lifeMs, minIntervalMs),
     }
   }
 }
@@ -192,7 +192,7 @@ function parsedAnswer(body: Buffer): { readonly token: string; readonly expiresI
   }
 }
 
-/** The signed claim of a service account that it may have a token for the scope. */
+/** The signed JWT with which a service account requests a token for the scope. */
 function assertion(account: ServiceAccount, scope: string, now: number): string {
   const header = { alg: 'RS256', typ: 'JWT', kid: account.privateKeyId }
   const claims = { iss: account.clientEmail, scope, aud: account.tokenUri, iat: now, exp: now + 3600 }

@@ -182,7 +182,7 @@ export const remoteWriteMetrics = defineSink({
         (events, body) => writeSeries(options.batch.aggregate ? aggregate(events) : events, body, forms),
         { seriesOf: (event) => seriesOf(event.value, forms), texts: [options.default_namespace] },
       ),
-      classify: aws === undefined ? classify : (answer) => aws.judge(answer, classify(answer)),
+      classify: aws === undefined ? classify : (answer) => aws.reclassify(answer, classify(answer)),
       sign: aws?.sign,
       async healthcheck(get) {
         const key = tenant?.isStatic === true ? tenant.render(new LogEvent({})) : undefined

@@ -252,7 +252,8 @@ export const searchEngine = defineSink({
       encodeLines: (batch, from, to, open) => documents.writeLines(batch, from, to, open),
       takesBytes: documents.takesBytes && options.mode !== 'data_stream',
       assemble: framed('', '', ''),
-      classify: ownClient === undefined ? classify : (answer, sent) => ownClient.judge(answer, classify(answer, sent)),
+      classify:
+        ownClient === undefined ? classify : (answer, sent) => ownClient.reclassify(answer, classify(answer, sent)),
       keepOfAnswer: maxListBytes,
       sign: ownClient?.sign,
       distribution: options.distribution,
