@@ -1,4 +1,4 @@
-// The components of a running topology with their counts, as `/v1/components` returns them and `top` shows them.
+// The components of a running topology with their counts, for `/v1/components` and `top`.
 
 import type { Topology } from '../topology/run.ts'
 
@@ -16,7 +16,7 @@ export interface ComponentView {
   readonly sent_bytes_total: number
   readonly errors_total: number
   readonly discarded_events_total: number
-  /** Those of the discarded that a program or a limit of the user left out on purpose. */
+  /** The events among the discarded ones that a program or a limit of the user removed on purpose. */
   readonly filtered_events_total: number
   readonly utilization?: number
   readonly buffer_events?: number
@@ -38,7 +38,7 @@ export function componentViews(topology: Topology): ComponentView[] {
       sent_event_bytes_total: metrics.sum('component_sent_event_bytes_total', labels),
       sent_bytes_total: metrics.sum('component_sent_bytes_total', labels),
       errors_total: metrics.sum('component_errors_total', labels),
-      // The component's counter includes events that a full buffer drops on purpose; losses count in the buffer's own counter alone.
+      // The component's counter includes events that a full buffer drops on purpose. Only the buffer's own counter includes losses.
       discarded_events_total:
         metrics.sum('component_discarded_events_total', labels) +
         metrics.sum('buffer_discarded_events_total', { ...labels, intentional: 'false' }),

@@ -145,7 +145,7 @@ async function tap(url: string, query: string) {
   }
 }
 
-test('a tap shows the events of the outputs that match, and follows a reload', async () => {
+test('a tap shows the events of matching outputs, and continues after a reload', async () => {
   await using observation = await observed()
   const { api, url, topology } = observation
   api.topology = topology
@@ -183,7 +183,7 @@ test('a tap on the inputs of a sink shows what it reads', async () => {
   expect(tapped.events()[0]?.event).toEqual({ message: 'seen' })
 })
 
-test('a tap takes no more than its limit in an interval', async () => {
+test('a tap shows at most its limit of events in an interval', async () => {
   await using observation = await observed()
   observation.api.topology = observation.topology
   using tapped = await tap(observation.url, 'outputs_of=*&limit=3&interval=10')
@@ -192,7 +192,7 @@ test('a tap takes no more than its limit in an interval', async () => {
   await vi.waitFor(() => expect(tapped.events()).toHaveLength(3))
 })
 
-test('a tap keeps no more than some megabytes of large events, and says what it left out', async () => {
+test('a tap limits the size of its sample, and reports the number of skipped events', async () => {
   await using observation = await observed()
   observation.api.topology = observation.topology
   using tapped = await tap(observation.url, 'outputs_of=in&limit=10000&interval=500')
@@ -207,13 +207,13 @@ test('a tap keeps no more than some megabytes of large events, and says what it 
   }, 10_000)
 })
 
-test.each(['limit=0', 'limit=x', 'interval=1'])('a tap with %s is refused', async (query) => {
+test.each(['limit=0', 'limit=x', 'interval=1'])('a tap with %s is rejected', async (query) => {
   await using observation = await observed()
   observation.api.topology = observation.topology
   expect((await observation.get(`/v1/tap?${query}`)).status).toBe(400)
 })
 
-test('an address in use keeps the agent from starting', async () => {
+test('the agent does not start if the address is in use', async () => {
   await using observation = await observed()
   const { address } = observation.api
   const again = ApiServer.start({ address, logger: silentLogger, exposition: new Exposition(new Metrics(), {}) })
@@ -226,7 +226,7 @@ test.each([
   { pattern: 'a[bc].*', yes: ['ab.x', 'ac.'], no: ['ad.x', 'abx'] },
   { pattern: '[!a]b', yes: ['xb'], no: ['ab'] },
   { pattern: 'a(b', yes: ['a(b'], no: ['ab'] },
-])('the glob $pattern matches $yes and not $no', ({ pattern, yes, no }) => {
+])('the glob $pattern matches $yes but not $no', ({ pattern, yes, no }) => {
   const matches = globTest(pattern)
   for (const text of yes) expect(matches(text)).toBe(true)
   for (const text of no) expect(matches(text)).toBe(false)

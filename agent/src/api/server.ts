@@ -1,5 +1,5 @@
-// The observation server: health, readiness, metrics, components and tap. Watching never slows the agent: it
-// skips data that a reader does not take in time, and keeps none of it.
+// The observation server: health, readiness, metrics, components and tap. Readers never slow down the agent: the server skips data that
+// a reader does not read in time, and does not store it.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -12,36 +12,36 @@ import { version } from '../version.ts'
 import { componentViews } from './components.ts'
 import { serveTap } from './tap.ts'
 
-// An import of node:http would make Node load its whole client for `fetch` and `WebSocket`, 16 MB that no agent uses.
+// Importing node:http would make Node.js load its client for `fetch` and `WebSocket`, 16 MB that the agent does not use.
 const { createServer } = process.getBuiltinModule('node:http')
 
 export interface ApiOptions {
-  /** `host:port`. */
+  /** Address in the form `host:port`. */
   readonly address: string
   readonly logger: Logger
   readonly exposition: Exposition
-  /** Whether a request that is not for a probe may be answered; every one may if not given. */
+  /** Whether a request is permitted, except for probes; by default all requests are. */
   readonly allows?: (request: IncomingMessage, path: string) => Promise<boolean>
-  /** Why the agent is not healthy; undefined if it is. */
+  /** The reason why the agent is not healthy; undefined if it is. */
   readonly trouble?: () => string | undefined
-  /** Why the agent cannot do its work although it runs; undefined if it can. */
+  /** The reason why a running agent is not ready; undefined if it is. */
   readonly unready?: () => string | undefined
-  /** Text that the programs of a pipeline have logged. */
+  /** Log lines from the programs of a pipeline. */
   readonly programLines?: (pipeline: string) => readonly object[]
 }
 
 const listenReasons: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program listens there',
-  EADDRNOTAVAIL: 'it is no address of this machine',
+  EADDRINUSE: 'another program uses this address',
+  EADDRNOTAVAIL: 'this machine does not have this address',
   EACCES: 'permission denied',
 }
 
 const listenReason = (error: NodeJS.ErrnoException): string => listenReasons[error.code ?? ''] ?? error.message
 
 export class ApiServer {
-  /** Runs since the agent has started; undefined before. */
+  /** The running topology; undefined until the agent has started. */
   topology: Topology | undefined
-  /** True from the first sign of a stop. */
+  /** True as soon as the agent begins to stop. */
   stopping = false
   readonly #server: Server
   readonly #options: ApiOptions
@@ -52,7 +52,7 @@ export class ApiServer {
     this.#options = options
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch((error: unknown) => {
-        options.logger.error({ error, path: request.url }, 'The observation server could not answer.')
+        options.logger.error({ error, path: request.url }, 'The observation server could not respond to a request.')
         if (response.headersSent) response.destroy()
         else answer(response, 500, { error: errorText(error) })
       })
@@ -64,12 +64,12 @@ export class ApiServer {
     const { host, port } = splitAddress(options.address)
     await new Promise<void>((resolve, reject) => {
       api.#server.once('error', (error) => {
-        const message = `The observation server cannot listen on ${options.address}: ${listenReason(error)}. \`api.address\` chooses another address.`
+        const message = `The observation server cannot listen on ${options.address}: ${listenReason(error)}. Set \`api.address\` to another address.`
         reject(new PenstockError('PEN_API_BIND', message, { cause: error }))
       })
       api.#server.listen(port, host, resolve)
     })
-    // The server alone does not keep the agent running.
+    // The server does not keep the process running.
     api.#server.unref()
     options.logger.info({ address: api.address }, 'The observation server has started.')
     return api
@@ -84,7 +84,7 @@ export class ApiServer {
     const url = new URL(request.url ?? '/', 'http://agent')
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD')
-      answer(response, 405, { error: 'Only GET and HEAD are answered here.' })
+      answer(response, 405, { error: 'Only the methods GET and HEAD are supported.' })
       return
     }
     const { allows } = this.#options
@@ -92,7 +92,7 @@ export class ApiServer {
     if (!open && allows !== undefined && !(await allows(request, url.pathname))) {
       response.setHeader('www-authenticate', 'Bearer')
       answer(response, request.headers.authorization === undefined ? 401 : 403, {
-        error: 'A bearer token is needed whose owner may get this path (a nonResourceURL).',
+        error: 'This path requires a bearer token whose owner has the permission to get it (a nonResourceURL).',
       })
       return
     }
@@ -131,7 +131,7 @@ export class ApiServer {
         return
       default:
         answer(response, 404, {
-          error: 'There is nothing here; see /health, /ready, /metrics, /v1/components and /v1/tap.',
+          error: 'This path does not exist. See /health, /ready, /metrics, /v1/components and /v1/tap.',
         })
     }
   }
@@ -153,7 +153,7 @@ function splitAddress(address: string): { host: string; port: number } {
   const match = /^(?:\[(.+)\]|([^:]*)):(\d{1,5})$/.exec(address)
   const port = Number(match?.[3])
   if (match === null || port > 65_535) {
-    const message = `\`api.address\` must be host:port, such as 127.0.0.1:8686; it is "${address}".`
+    const message = `\`api.address\` must be host:port, such as 127.0.0.1:8686, found "${address}".`
     throw new PenstockError('PEN_CONFIG_INVALID', message)
   }
   return { host: match[1] ?? (match[2] === '' || match[2] === undefined ? '0.0.0.0' : match[2]), port }

@@ -1,5 +1,5 @@
-// `/v1/tap`: a sample of the passing events, as JSON lines while the reader is connected. Reservoir sampling chooses at most `limit`
-// events in an interval, so each has the same chance. An event that this sample misses still reaches its sinks.
+// `/v1/tap`: streams a sample of the passing events as JSON lines while the reader is connected. Reservoir sampling selects at most
+// `limit` events in an interval, each with the same probability. Events that are not in the sample still reach their sinks.
 
 import type { ServerResponse } from 'node:http'
 import { compileEncoder } from '../codecs/encoding/encoder.ts'
@@ -11,7 +11,7 @@ import type { MetricEvent } from '../event/metric.ts'
 import type { Observer, Outlet } from '../topology/fanout.ts'
 import type { Topology } from '../topology/run.ts'
 
-/** A reader with this many unread bytes misses further events. */
+/** Maximum number of unread bytes of a reader. Beyond it, the reader misses events. */
 const maxUnread = 1 << 20
 
 interface Origin {
@@ -28,10 +28,10 @@ interface Kept {
   readonly order: number
 }
 
-/** Limit for the events of one sample together, by their estimated sizes. */
+/** Maximum total size of the events in one sample, by their estimated sizes. */
 const maxKeptBytes = 8 << 20
 
-/** Samples what passes the outputs of one tap. */
+/** Samples the events of one tap. */
 class Reservoir {
   readonly #limit: number
   readonly #kept: Kept[] = []
@@ -56,14 +56,14 @@ class Reservoir {
         continue
       }
       this.#bytes = bytes
-      // A copy of the root: its owner may change the event right after.
+      // A copy, because the owner may change the event later.
       const kept = { origin, event: event.copy(), order }
       if (place < this.#kept.length) this.#kept[place] = kept
       else this.#kept.push(kept)
     }
   }
 
-  /** Events that would have been chosen and were too large, since this was last read. */
+  /** Number of selected events that were too large for the sample, since the last call. */
   takeMissed(): number {
     const missed = this.#missed
     this.#missed = 0
@@ -84,7 +84,7 @@ export interface TapRequest {
   readonly limit: number
 }
 
-/** A sample of what passes some outputs of a running topology, also after a reload, until it is disposed. */
+/** Samples the events of some outputs in a running topology until it is disposed. It continues after a reload. */
 export class Tap implements Disposable {
   readonly #topology: Topology
   readonly #request: Pick<TapRequest, 'outputsOf' | 'inputsOf'>
@@ -103,17 +103,17 @@ export class Tap implements Disposable {
     this.#attach()
   }
 
-  /** The choice since the last call. */
+  /** The sample since the last call. */
   drain(): Kept[] {
     return this.#reservoir.drain()
   }
 
-  /** Events that would have been chosen, but for the size of the sample, since this was last read. */
+  /** Number of selected events that were too large for the sample, since the last call. */
   takeMissed(): number {
     return this.#reservoir.takeMissed()
   }
 
-  /** An event as a line of JSON. */
+  /** The JSON line for an event. */
   line(kept: Kept): string {
     return this.#write(kept)
   }
@@ -140,7 +140,7 @@ export class Tap implements Disposable {
   }
 }
 
-/** Answers a request for a tap; ends with the connection or the signal. */
+/** Responds to a tap request. The response ends with the connection or the signal. */
 export function serveTap(
   topology: Topology,
   query: URLSearchParams,
@@ -166,7 +166,7 @@ export function serveTap(
       return
     }
     if (missed > 0) {
-      notify(`[tap] ${counted(missed, 'event')} skipped, not read in time.`)
+      notify(`[tap] ${counted(missed, 'event')} skipped: they were not read in time.`)
       missed = 0
     }
     if (tooLarge > 0) {
@@ -203,12 +203,12 @@ function tapRequest(query: URLSearchParams): TapRequest | string {
   const intervalMs = Number(query.get('interval') ?? 500)
   const limit = Number(query.get('limit') ?? 100)
   if (!Number.isInteger(intervalMs) || intervalMs < 10)
-    return '`interval` must be a whole number of milliseconds from 10.'
+    return '`interval` must be a whole number of milliseconds, at least 10.'
   if (!Number.isInteger(limit) || limit < 1 || limit > 10_000) return '`limit` must be a whole number from 1 to 10000.'
   return { outputsOf: outputsOf.length + inputsOf.length === 0 ? ['*'] : outputsOf, inputsOf, intervalMs, limit }
 }
 
-/** The outputs that a tap watches, and what its reader should know about its patterns. */
+/** The outputs that match the patterns of a tap, and notes for its reader about the patterns. */
 function resolvePatterns(
   topology: Topology,
   request: Pick<TapRequest, 'outputsOf' | 'inputsOf'>,
@@ -267,7 +267,7 @@ function originOf(outlet: Outlet, id: string, kind: string, type: string): Origi
   return { output: outlet.id, component_id: id, component_kind: kind, component_type: type }
 }
 
-/** A test for a glob of `*`, `?` and `[…]`. */
+/** Compiles a glob with `*`, `?` and `[…]`. */
 export function globTest(pattern: string): (text: string) => boolean {
   let source = ''
   for (let at = 0; at < pattern.length; at++) {
@@ -285,7 +285,7 @@ export function globTest(pattern: string): (text: string) => boolean {
   return (text) => compiled.test(text)
 }
 
-/** Writes one line; `event` is its last member, so a reader can cut it out unchanged. */
+/** Writes one line. `event` is its last member, so that a reader can extract its JSON unchanged. */
 function eventWriter(): (kept: Kept) => string {
   const encoder = compileEncoder({ only_fields: undefined, except_fields: undefined, timestamp_format: 'rfc3339' })
   const body = new Body(4096)

@@ -105,7 +105,7 @@ test.each([
   expect(agent.err).not.toContain('    at ') // no stack: this is not a bug of the agent
 })
 
-test('an address in use keeps the agent from starting', async () => {
+test('the agent does not start if the address is in use', async () => {
   const { createServer } = await import('node:net')
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
@@ -114,7 +114,7 @@ test('an address in use keeps the agent from starting', async () => {
     const text = `api: {enabled: true, address: "127.0.0.1:${port}"}\n${lines()}`
     await using agent = new Running(['--config', await config('bind.yaml', text)])
     expect(await agent.end()).toBe(74)
-    expect(agent.err).toContain(`cannot listen on 127.0.0.1:${port}: another program listens there. `)
+    expect(agent.err).toContain(`cannot listen on 127.0.0.1:${port}: another program uses this address. `)
   } finally {
     server.close()
   }
