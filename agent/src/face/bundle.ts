@@ -1,4 +1,4 @@
-// The protocol between operator and agents: the format of bundles in canonical JSON, places of secrets, reports and inquiries.
+// The protocol between the operator and agents: bundles in canonical JSON, references to secrets, reports and inquiries.
 
 export type { ComponentView } from '../api/components.ts'
 export { type ReadersAnswer, type ReadersBody, readersPath } from '../bundle/access.ts'

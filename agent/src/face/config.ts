@@ -1,5 +1,5 @@
-// Configurations and everything that they are checked with: components and their options, programs, templates, selection of pods, tests.
-// Heavy: it loads every component.
+// Configurations and everything needed to check them: components and their options, programs, templates, pod selection, tests. Slow to
+// import, because it loads all components.
 
 export { aliasFinding, minDiskBuffer, optionsOf } from '../config/component-options.ts'
 export { globalOptions, globalsOf, underOperator } from '../config/globals.ts'

@@ -1,4 +1,4 @@
-// Errors and their reports: errors with codes, exit codes, problems with their place, and suggestions for wrong names.
+// Errors and their reports: error codes, exit codes, problems with their places, and suggestions for misspelled names.
 
 export { exitCodeOf, exitCodes } from '../command-line/exit-codes.ts'
 export { errorText, fileReason, PenstockError } from '../errors.ts'

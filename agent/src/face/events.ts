@@ -1,4 +1,4 @@
-// Events as text, as `tap` and `run` print them.
+// The text form of events, for `tap` and `run`.
 
 export { prettyValue } from '../cli/pretty-json.ts'
 export { defaultTapForm, type TapLine, tapFormatter, tapForms } from '../cli/tap-format.ts'

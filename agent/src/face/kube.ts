@@ -1,4 +1,4 @@
-// The Kubernetes API: credentials, transport, selectors, Leases and versions. The thread of the leader's election loads it.
+// The Kubernetes API: credentials, transport, selectors, Leases and versions. The leader-election thread loads it.
 
 export { accountFolder, inClusterTarget, type KubeTarget, kubeConfigTarget } from '../kube/config.ts'
 export { compileSelector, type LabelTest } from '../kube/labels.ts'

@@ -1,4 +1,4 @@
-// Output of commands besides events: tables, screens, pages, completion scripts.
+// Output of commands, except events: tables, screens, pages, completion scripts.
 
 export { absentSinks, absentSources, absentTransforms, replacedTransforms } from '../cli/elsewhere.ts'
 export { type Field, outputFormats, rowsText, rowText } from '../cli/rows.ts'
@@ -8,19 +8,19 @@ export { RowKeys, tableHelp } from '../command-line/row-keys.ts'
 export { prettyLog, type Screen, type Style, styled } from '../formats/pretty.ts'
 export { watchFiles } from '../topology/watch.ts'
 
-/** Prints the page of a component, function, metric or error. Loaded late, because it reads every component. */
+/** Prints the page of a component, function, metric or error. Imported on use, because it loads all components. */
 export async function explain(words: string[]): Promise<number> {
   const { run } = await import('../cli/explain.ts')
   return run(words, 'penstock list')
 }
 
-/** Prints the types of components. Loaded late, for the same reason. */
+/** Prints the component types. Imported on use, because it loads all components. */
 export async function list(words: string[]): Promise<number> {
   const { run } = await import('../cli/list.ts')
   return run(words)
 }
 
-/** Every page that `explain` prints. Loaded late, because it reads every component. */
+/** All pages of `explain`. Imported on use, because it loads all components. */
 export async function referencePages() {
   const pages = await import('../cli/pages.ts')
   return pages.referencePages()

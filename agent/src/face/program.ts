@@ -1,5 +1,5 @@
-// The basics of every program: version, compile cache, printable output, colours of the terminal, waits. Light: `penstock --version`
-// loads it.
+// The basics of every program: version, compile cache, printable output, terminal colours, waits. It must be fast to import, because
+// `penstock --version` loads it.
 
 export { keepCompiled, threadEnvironment } from '../cli/compiled.ts'
 export { leaveMemoryOutOfDumps } from '../cli/core-dump.ts'

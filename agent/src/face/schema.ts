@@ -1,5 +1,5 @@
-// Declarations as data: walking through options, their meaning for tenants, and the rules for programs. Light: every kind of resource
-// needs it, without the components.
+// Declarations as data: traversal of options, their meaning for tenants, and the rules for programs. It does not load components, because
+// every resource kind needs it.
 
 export type { AnyDeclaration, ComponentKind, LogPosition } from '../component.ts'
 export {

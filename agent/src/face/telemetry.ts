@@ -1,3 +1,3 @@
-// Logs.
+// Logging.
 
 export { createLogger, type Logger, silentLogger } from '../telemetry/logger.ts'

@@ -1,5 +1,5 @@
-// Fields that sources add to the events of their codec: the source type always, the time and the host if the codec found none. Frames
-// that cannot be decoded are counted, and logged once for each piece of input.
+// Fields that sources add to decoded events: always the source type, and the time and the host if the codec found none. Frames that
+// cannot be decoded are counted, and logged once for each piece of input.
 
 import type { Decoded } from '../codecs/decoding/decoder.ts'
 import type { Globals } from '../component.ts'
@@ -25,9 +25,9 @@ export function annotate(
 
 interface Note {
   readonly segments: readonly PathSegment[]
-  /** Undefined: it comes with each message. */
+  /** The value; undefined if each message has its own. */
   readonly value: string | number | undefined
-  /** Its place among the values of a message. */
+  /** The index among the values of a message. */
   readonly place: number
 }
 
@@ -40,7 +40,7 @@ export class Notes {
   readonly #timestampKey: string
   readonly #fields: readonly Note[]
 
-  /** @param fields further fields by their path; an empty path adds none, and without a value it comes with `add` */
+  /** @param fields additional fields: path and value. An empty path adds no field; without a value, `add` must pass one. */
   constructor(
     type: string,
     schema: Globals['logSchema'],
@@ -55,7 +55,7 @@ export class Notes {
     })
   }
 
-  /** @param values those of the message, at the places of the fields given without one */
+  /** @param values the message's values, at the indexes of the fields without a value */
   add(event: LogEvent, time?: Timestamp, values = noValues): void {
     const fields = event.fields
     setField(fields, this.#typeKey, this.#type)
@@ -71,7 +71,7 @@ export class Notes {
   }
 }
 
-/** Counts and logs what could not be decoded. */
+/** Counts and logs frames that could not be decoded. */
 export function reportUndecoded(decoded: Decoded, events: ComponentEvents): void {
   if (decoded.failures.length === 0) return
   events.error({

@@ -1,4 +1,4 @@
-// Shared by sources of messages: decoding a message and passing its events on, part by part and no faster than the pipeline takes them.
+// For sources of messages: decodes a message and sends its events, part by part and no faster than the pipeline accepts them.
 
 import { compileDecoder, type Decoder, eventBatches } from '../codecs/decoding/decoder.ts'
 import type { SourceContext } from '../component.ts'
@@ -16,7 +16,7 @@ export class MessageReader {
   readonly #decoder: Decoder
   readonly #notes: Notes
   readonly #context: SourceContext
-  /** Metadata of the message that is read. */
+  /** The time of the current message. */
   #time: Timestamp | undefined
 
   constructor(
@@ -31,9 +31,9 @@ export class MessageReader {
   }
 
   /**
-   * Hands on the events of a message. Takes the finalizer's share, which is released when all of the message is passed on.
-   * @param time when the message was sent; events without a time get it, and the lag is measured by it
-   * @param values fields of the message, as the notes want them
+   * Sends the events of a message. Takes over a share of the finalizer, and releases it when the whole message has been sent.
+   * @param time when the message was sent, which is the time of events without one and the base for measuring the lag
+   * @param values the message's values for the notes
    */
   async read(
     message: Buffer,
@@ -44,7 +44,7 @@ export class MessageReader {
     const { events, output, stopping } = this.#context
     const parts = this.#decoder.parts(message)[Symbol.iterator]()
     for (;;) {
-      this.#time = time // another message may have been read meanwhile
+      this.#time = time // another message may have been read in the meantime
       const { value: decoded, done } = parts.next()
       if (done === true) break
       reportUndecoded(decoded, events)
@@ -54,7 +54,7 @@ export class MessageReader {
       finalizer.retain(1)
       for (const batch of eventBatches(decoded.events, finalizer)) {
         const full = output.send(batch)
-        // Sent events already belong to the pipeline, whether it stops or not.
+        // Sent events already belong to the pipeline, so a stop need not wait.
         if (full !== undefined) await untilAborted(full, stopping)
       }
     }
@@ -72,7 +72,7 @@ export class MessageReader {
   }
 }
 
-/** How many messages were passed on and not answered for. */
+/** Counts the messages that were sent to the pipeline but are not yet finalized. */
 export class Outstanding {
   #count = 0
   #none: (() => void) | undefined
@@ -86,7 +86,7 @@ export class Outstanding {
     if (this.#count === 0) this.#none?.()
   }
 
-  /** Resolves when there are none. */
+  /** Resolves when all messages are finalized. */
   async none(): Promise<void> {
     if (this.#count === 0) return
     await new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
-// Addresses that are scraped for metrics at intervals. Each has its own loop: a slow or silent one delays no other, and receives the
-// next request only after its answer or its timeout.
+// Scrapes addresses for metrics at intervals. Each address has its own loop, so a slow or silent one does not delay the others, and
+// receives the next request only after its response or its timeout.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { timeoutSignal, timerMs } from '../clock.ts'
@@ -16,17 +16,17 @@ import type { ErrorReport } from '../telemetry/component-events.ts'
 import { fact } from '../telemetry/facts.ts'
 import { untilAborted } from '../timing/wait.ts'
 
-/** Longest answer that is read. */
-const longestAnswer = 8 << 20
+/** Maximum length of a response. */
+const maxResponseBytes = 8 << 20
 
-/** The content of an answer. */
+/** The content of a response. */
 export interface Reading {
   readonly metrics: readonly MetricEvent[]
-  /** A text for each value that could not be read; never the value itself. */
+  /** A message for each value that could not be parsed, without the value itself. */
   readonly failures: readonly string[]
 }
 
-/** The result of a request: the text of an answer with status 200, an answer with another status, or none. */
+/** The result of a request: the text of a response with status 200, `refused` for any other status, or `unreachable`. */
 export type ScrapeOutcome = { readonly text: string } | 'refused' | 'unreachable'
 
 export interface ScrapeOptions {
@@ -34,11 +34,11 @@ export interface ScrapeOptions {
   readonly intervalSecs: number
   readonly timeoutSecs: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Returns the metrics of an address; `endpoint` is the address without its credentials. */
+  /** Parses a response into metrics. `endpoint` is the address without its credentials. */
   read(outcome: ScrapeOutcome, endpoint: string, time: Timestamp): Reading
 }
 
-/** Scrapes every address until the source must stop. */
+/** Scrapes all addresses until the source stops. */
 export async function scrape(options: ScrapeOptions, context: SourceContext): Promise<void> {
   const client = new HttpClient({
     tls: compileTls(defaultTls),
@@ -66,24 +66,29 @@ async function scrapeOne(
   const fail = (report: Pick<ErrorReport, 'code' | 'type' | 'stage' | 'message' | 'fields' | 'count'>) =>
     events.error({ ...report, tags, fields: { endpoint, ...report.fields } })
 
-  const ask = async (): Promise<ScrapeOutcome | undefined> => {
+  const fetchPage = async (): Promise<ScrapeOutcome | undefined> => {
     const limit = timeoutSignal(options.timeoutSecs * 1000)
     try {
-      const answer = await client.send(request, AbortSignal.any([stopping, limit]), longestAnswer)
+      const answer = await client.send(request, AbortSignal.any([stopping, limit]), maxResponseBytes)
       events.receivedBytes(answer.body.length, received)
       if (answer.status === 200) return { text: answer.body.toString('utf8') }
       events.count('http_error_response_total', 1, tags)
       const code = `http_response_${answer.status}`
-      const message = 'The address answered with a status that is not 200.'
+      const message = 'The address responded with a status other than 200.'
       fail({ code, type: 'request_failed', stage: 'receiving', message, fields: { status: answer.status } })
       return 'refused'
     } catch (error) {
       if (stopping.aborted) return undefined
       events.count('http_request_errors_total', 1, tags)
       const reason = limit.aborted
-        ? { error: `no answer within ${options.timeoutSecs} s`, error_kind: fact('ETIMEDOUT') }
+        ? { error: `no response within ${options.timeoutSecs} s`, error_kind: fact('ETIMEDOUT') }
         : transportFields(error)
-      fail({ type: 'request_failed', stage: 'receiving', message: 'The address could not be asked.', fields: reason })
+      fail({
+        type: 'request_failed',
+        stage: 'receiving',
+        message: 'The request to the address failed.',
+        fields: reason,
+      })
       return 'unreachable'
     }
   }
@@ -91,18 +96,18 @@ async function scrapeOne(
   const start = performance.now()
   const intervalMs = options.intervalSecs * 1000
   while (!stopping.aborted) {
-    const outcome = await ask()
+    const outcome = await fetchPage()
     if (outcome !== undefined) {
       const { metrics, failures } = options.read(outcome, endpoint, Timestamp.now())
       if (failures.length > 0) {
         events.count('parse_errors_total', failures.length, tags)
-        const message = 'Values of an answer could not be read.'
+        const message = 'Values in a response could not be parsed.'
         const fields = { reason: failures[0] }
         fail({ type: 'parser_failed', stage: 'processing', message, fields, count: failures.length })
       }
       if (metrics.length > 0) await untilAborted(output.send(metricBatch([...metrics], new Finalizer())), stopping)
     }
-    // The next turn of the clock that has not passed yet.
+    // Wait until the next multiple of the interval.
     const passed = performance.now() - start
     const pause = (Math.floor(passed / intervalMs) + 1) * intervalMs - passed
     await wait(timerMs(pause), undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
@@ -111,7 +116,7 @@ async function scrapeOne(
 
 interface Target {
   readonly url: URL
-  /** As it was given, without credentials. */
+  /** The configured address without credentials. */
   readonly endpoint: string
   readonly headers: Readonly<Record<string, string>>
 }
@@ -123,7 +128,7 @@ function targetOf(address: string): Target {
   return { url, endpoint, headers: header === undefined ? {} : { authorization: header } }
 }
 
-/** Makes the metrics of one answer: all absolute, of one time and with the tags of their origin. */
+/** Creates the metrics from one response: all absolute, with the same time and the tags of their origin. */
 export class Readings {
   readonly metrics: MetricEvent[] = []
   readonly failures: string[] = []

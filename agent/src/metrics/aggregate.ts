@@ -1,5 +1,5 @@
-// Events of one batch that say something of the same series become one: increments are added, of absolute values the latest
-// stays, and the time is the latest of all. The order is that of the first event of each series.
+// Merges the events of a batch that belong to the same series: adds up increments, keeps the latest absolute value, and uses the latest
+// time. The order is that of the first event of each series.
 
 import { MetricEvent } from '../event/metric.ts'
 import type { Timestamp } from '../event/timestamp.ts'
@@ -24,10 +24,10 @@ export function aggregate(events: readonly MetricEvent[]): MetricEvent[] {
   return merged
 }
 
-/** Two events of one series and kind as one; undefined if their values cannot be added. */
+/** Merges two events of the same series and kind; undefined if their values cannot be added. */
 export function mergedEvent(before: MetricEvent, event: MetricEvent): MetricEvent | undefined {
   const { timestamp } = event
-  // Late values describe the past.
+  // A late event does not replace a newer absolute value.
   const isLate = timestamp !== undefined && before.timestamp !== undefined && before.timestamp.compare(timestamp) > 0
   const latest = isLate ? before.value : event.value
   const value = event.kind === 'absolute' ? latest : addValues(before.value, event.value)
@@ -44,7 +44,7 @@ export function mergedEvent(before: MetricEvent, event: MetricEvent): MetricEven
   })
 }
 
-/** An event without an instant is of now. */
+/** The later of two times. An event without a time is current, so the result has no time either. */
 function later(left: Timestamp | undefined, right: Timestamp | undefined): Timestamp | undefined {
   if (left === undefined || right === undefined) return undefined
   return left.compare(right) > 0 ? left : right

@@ -30,7 +30,7 @@ function run(target: TargetForm, events: readonly (readonly [MetricKind, MetricV
 
 test.each<{ what: string; values: [MetricKind, MetricValue][]; totals: MetricValue[] }>([
   {
-    what: 'a gauge, whose absolute values leave the total as it was',
+    what: 'a gauge, whose absolute values do not change the total',
     values: [
       ['incremental', gauge(2)],
       ['incremental', gauge(3)],
@@ -56,7 +56,7 @@ test.each<{ what: string; values: [MetricKind, MetricValue][]; totals: MetricVal
     totals: [set('a', 'b'), set('a', 'b', 'c')],
   },
   {
-    what: 'a distribution, with equal samples as one',
+    what: 'a distribution, with equal samples merged',
     values: [
       ['incremental', samples([1, 2])],
       ['incremental', samples([1, 1], [2, 1])],
@@ -64,7 +64,7 @@ test.each<{ what: string; values: [MetricKind, MetricValue][]; totals: MetricVal
     totals: [samples([1, 2]), samples([1, 3], [2, 1])],
   },
   {
-    what: 'a histogram, which begins again with other limits',
+    what: 'a histogram, which starts again with other limits',
     values: [
       ['incremental', histogram([[1, 1]], 2, 5)],
       ['incremental', histogram([[1, 2]], 2, 1)],
@@ -78,7 +78,7 @@ test.each<{ what: string; values: [MetricKind, MetricValue][]; totals: MetricVal
 
 test.each<{ what: string; totals: MetricValue[]; increments: (MetricValue | 'kept' | 'refused')[] }>([
   {
-    what: 'a counter, which begins again when it is lower',
+    what: 'a counter, which starts again when it decreases',
     totals: [counter(10), counter(15), counter(12), counter(20)],
     increments: ['kept', counter(5), 'kept', counter(8)],
   },
@@ -100,7 +100,7 @@ test.each<{ what: string; totals: MetricValue[]; increments: (MetricValue | 'kep
     increments: ['kept', histogram([[1, 1]], 2, 1), 'kept', 'kept', histogram([[2, 0]], 1, 3)],
   },
   { what: 'no summary', totals: [summary, summary], increments: ['refused', 'refused'] },
-])('takes the difference of $what', ({ totals, increments }) => {
+])('computes the difference of $what', ({ totals, increments }) => {
   expect(
     run(
       'incremental',
@@ -109,14 +109,14 @@ test.each<{ what: string; totals: MetricValue[]; increments: (MetricValue | 'kep
   ).toEqual(increments.map((value) => (typeof value === 'string' ? value : ['incremental', value])))
 })
 
-test('an event of the right kind, or of any where none is asked for, continues as it is', () => {
+test('an event of the required kind is unchanged, and so is any event if no kind is required', () => {
   const increment = metric('m', counter(1))
   expect(new Normalizer(() => 'incremental').normalize(increment)).toBe(increment)
   expect(new Normalizer(() => 'as_is').normalize(increment)).toBe(increment)
   expect(new Normalizer(() => 'none').normalize(increment)).toBe('refused')
 })
 
-test('a total is of no interval; the event that it was made of stays unchanged', () => {
+test('a total has no interval, and the original event stays unchanged', () => {
   const increment = metric('m', counter(1), { intervalMs: 1000 })
   expect(new Normalizer(() => 'absolute').normalize(increment)).toMatchObject({ intervalMs: undefined })
   expect(increment).toMatchObject({ kind: 'incremental', intervalMs: 1000 })
@@ -132,7 +132,7 @@ test('series differ by name, namespace and tags, not by the order of tags', () =
   expect(total(metric('m', counter(1), { tags: { a: '1,"b":"2"' } }))).toEqual(counter(1))
 })
 
-test('a series that is idle begins again, and its memory is given back', () => {
+test('an idle series starts again, and its memory is released', () => {
   let now = 0
   const normalizer = new Normalizer(
     () => 'absolute',
@@ -222,7 +222,7 @@ describe('statistics', () => {
   })
 })
 
-describe('with series without number', () => {
+describe('with an unlimited number of series', () => {
   const start = (target: TargetForm, maxBytes?: number) => {
     const time = { now: 0 }
     const normalizer = new Normalizer(
@@ -234,7 +234,7 @@ describe('with series without number', () => {
     return { time, normalizer, count: (name: string, value = counter(1)) => normalizer.normalize(metric(name, value)) }
   }
 
-  test('what is remembered stays within its bound, and known series continue', () => {
+  test('the memory stays within its limit, and known series continue', () => {
     const { normalizer, count } = start('absolute')
     let full = 0
     for (let index = 0; index < 200_000; index++) if (count(`${index}`.padEnd(1000, 'x')) === 'full') full++
@@ -244,7 +244,7 @@ describe('with series without number', () => {
     expect(normalizer.takeForgotten()).toBe(0)
   })
 
-  test('a set that grows without end is refused, and keeps what it had', () => {
+  test('a set that grows indefinitely is rejected, and keeps its members', () => {
     const { normalizer, count } = start('absolute', 100_000)
     let full = 0
     for (let index = 0; index < 2000; index++) if (count('s', set(`member ${index}`)) === 'full') full++
@@ -254,7 +254,7 @@ describe('with series without number', () => {
     expect((total.value as Extract<MetricValue, { type: 'set' }>).values).toHaveLength(2000 - full)
   })
 
-  test('a single series takes a part of what is there, and others continue', () => {
+  test('a single series can use only a part of the memory, and others continue', () => {
     const normalizer = new Normalizer(() => 'absolute')
     const add = (name: string, ...members: string[]) =>
       normalizer.normalize(metric(name, set(...members), { kind: 'incremental' }))
@@ -268,7 +268,7 @@ describe('with series without number', () => {
     expect(add('small', 'a')).toMatchObject({ kind: 'absolute' })
   })
 
-  test('series that are silent for an hour make room, and are counted', () => {
+  test('series that are idle for an hour are removed at the limit, and counted', () => {
     const { time, normalizer, count } = start('absolute', 10_000)
     for (let index = 0; index < 100; index++) count(`old ${index}`)
     const remembered = normalizer.size

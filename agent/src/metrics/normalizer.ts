@@ -1,40 +1,40 @@
-// Makes the values of metric events absolute or incremental, as a destination requires. It keeps one value for each series. It never
-// changes an event in place: another event replaces one whose value changes. Series come from data, so the memory for them is bounded
-// in bytes. At the bound, series that have long been silent are forgotten; if there are none, new series are refused, and the known
-// ones continue.
+// Converts the values of metric events to absolute or incremental ones, as a destination requires. It stores one value for each series. It
+// never changes an event in place; if a value changes, a new event replaces the old one. Series come from data, so the memory for them has
+// a limit in bytes. At the limit, the normalizer forgets series that have long been idle; if there are none, it rejects new series, and
+// the known ones continue.
 
 import { MetricEvent, type MetricValue } from '../event/metric.ts'
 import { seriesKey } from './series.ts'
 import { addValues, subtractValues } from './values.ts'
 
-/** The form of a metric that a destination takes: running totals, increments, either, or none at all. */
+/** The form of a metric that a destination accepts: running totals, increments, either, or neither. */
 export type TargetForm = 'absolute' | 'incremental' | 'as_is' | 'none'
 
 /**
- * The event to send; `kept`: the value only is what later ones are compared with; `refused`: no such value can be sent; `full`: too
- * much is remembered to take in this one, or it is too large itself.
+ * The event to send, or the reason why there is none. `kept`: the value is only the base for later differences. `refused`: this kind of
+ * value cannot be sent. `full`: the memory limit is reached, or the value itself is too large.
  */
 export type Normalised = MetricEvent | 'kept' | 'refused' | 'full'
 
 interface Known {
   value: MetricValue
-  /** When the series was last seen, in milliseconds. */
+  /** The time of the last event, in milliseconds. */
   seen: number
-  /** Estimated, with the key. */
+  /** Estimated size, including the key. */
   bytes: number
 }
 
-/** Limit for all remembered series together. */
+/** Maximum size of all series together. */
 const maxKnownBytes = 64 << 20
 /**
- * Of one series. Each of its events creates a new value, so a value that grows, such as a set with ever new members, would cost time
- * for all its members.
+ * Maximum size of one series. Each event copies the value, so a value that grows indefinitely, such as a set with new members, would need
+ * more and more time.
  */
 export const maxValueBytes = 4 << 20
-/** A series that was silent for this long makes room for another. */
-const silentMs = 3_600_000
-const sweepForRoomMs = 10_000
-/** Bytes of a series beside the characters of its key and its value. */
+/** At the memory limit, series that were idle for this time are removed. */
+const idleMs = 3_600_000
+const minSweepIntervalMs = 10_000
+/** Bytes of a series without the characters of its key and without its value. */
 const seriesBytes = 200
 
 export class Normalizer {
@@ -49,8 +49,8 @@ export class Normalizer {
   #nextSweepForRoom = Number.NEGATIVE_INFINITY
 
   /**
-   * @param target what the destination takes of an event
-   * @param expireMs a series that was silent for this long is forgotten; never if omitted
+   * @param target the form that the destination accepts for an event
+   * @param expireMs a series that was idle for this time is removed; by default never
    */
   constructor(
     target: (metric: MetricEvent) => TargetForm,
@@ -65,17 +65,17 @@ export class Normalizer {
     this.#nextSweep = now() + this.#sweepMs
   }
 
-  /** Series that are remembered. */
+  /** Number of stored series. */
   get size(): number {
     return this.#known.size
   }
 
-  /** Estimated bytes of what is remembered. */
+  /** Estimated size of all stored series in bytes. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Silent series that made room for others since this was last read. */
+  /** Number of idle series that were removed at the memory limit since the last call. */
   takeForgotten(): number {
     const forgotten = this.#forgotten
     this.#forgotten = 0
@@ -100,7 +100,7 @@ export class Normalizer {
   #accumulate(metric: MetricEvent, now: number): Normalised {
     const key = seriesKey(metric)
     const known = this.#alive(key, now)
-    // A value that cannot be added to, such as a histogram with changed limits, starts again.
+    // If values cannot be added, for example because the limits of a histogram changed, the total starts again.
     const value = (known === undefined ? undefined : addValues(known.value, metric.value)) ?? metric.value
     return this.#remember(key, value, now) ? changed(metric, 'absolute', value) : 'full'
   }
@@ -120,7 +120,7 @@ export class Normalizer {
     return known !== undefined && now - known.seen < this.#expireMs ? known : undefined
   }
 
-  /** False if there is no room. */
+  /** Stores a value. Returns false if the memory limit is reached. */
   #remember(key: string, value: MetricValue, now: number): boolean {
     const bytes = seriesBytes + 2 * key.length + bytesOf(value)
     if (bytes > maxValueBytes) return false
@@ -143,9 +143,9 @@ export class Normalizer {
 
   #makeRoom(now: number): void {
     if (now < this.#nextSweepForRoom) return
-    this.#nextSweepForRoom = now + sweepForRoomMs
+    this.#nextSweepForRoom = now + minSweepIntervalMs
     const before = this.#known.size
-    this.#forget(now, Math.min(silentMs, this.#expireMs))
+    this.#forget(now, Math.min(idleMs, this.#expireMs))
     this.#forgotten += before - this.#known.size
   }
 
@@ -193,7 +193,7 @@ function changed(metric: MetricEvent, kind: 'absolute' | 'incremental', value: M
     timestamp: metric.timestamp,
     tags: metric.tags,
     metadata: metric.metadata,
-    // A total is of no interval.
+    // A total has no interval.
     intervalMs: kind === 'absolute' ? undefined : metric.intervalMs,
     kind,
     value,

@@ -1,9 +1,9 @@
-// The identity of a series of metrics: type, namespace, name and tags, in any order of the tags.
+// The identity of a metric series: type, namespace, name and tags, regardless of the order of the tags.
 
 import type { MetricEvent } from '../event/metric.ts'
 import { compareKeys } from '../event/value.ts'
 
-/** A text that is the same for all events of a series, and for no other. */
+/** A text that identifies the series of an event. */
 export function seriesKey(metric: MetricEvent): string {
   const { value, tags } = metric
   let key = `${value.type === 'distribution' ? value.statistic : ''}${value.type} ${JSON.stringify(metric.name)}`

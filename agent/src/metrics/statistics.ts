@@ -1,4 +1,4 @@
-// Samples for destinations without distributions: statistics, or counts in buckets.
+// Converts samples for destinations without distributions: to statistics, or to counts in buckets.
 
 export interface RatedSample {
   readonly value: number
@@ -12,14 +12,14 @@ export interface Statistics {
   readonly avg: number
   readonly sum: number
   readonly count: number
-  /** One value for each quantile asked for. */
+  /** One value for each requested quantile. */
   readonly quantiles: readonly { readonly quantile: number; readonly value: number }[]
 }
 
-/** The message for quantiles that are none. */
+/** The message for invalid quantiles. */
 export const quantilesProblem = 'Quantiles must be in range [0.0,1.0]'
 
-/** Statistics of samples; undefined if there are none with a rate. */
+/** The statistics of samples; undefined if all rates are zero. */
 export function statisticsOf(samples: readonly RatedSample[], quantiles: readonly number[]): Statistics | undefined {
   const sorted = samples.filter(({ rate }) => rate > 0).sort((left, right) => left.value - right.value)
   const first = sorted[0]
@@ -33,7 +33,7 @@ export function statisticsOf(samples: readonly RatedSample[], quantiles: readonl
     return count
   })
   const valueAt = (quantile: number): number => {
-    // The value at a rank, counted from 1; halves are rounded up.
+    // The value at a rank. Ranks start at 1, and halves are rounded up.
     const rank = Math.max(Math.round(quantile * count), 1)
     const index = ranks.findIndex((ranked) => ranked >= rank)
     return (sorted[index] ?? last).value
@@ -49,7 +49,7 @@ export function statisticsOf(samples: readonly RatedSample[], quantiles: readonl
   }
 }
 
-/** How many samples are in each bucket and in none below it; samples above the last limit count in `count` and `sum` only. */
+/** Counts the samples in each bucket (not cumulative). Samples above the last limit count only in `count` and `sum`. */
 export function bucketsOf(
   samples: readonly RatedSample[],
   limits: readonly number[],

@@ -1,11 +1,11 @@
-// Arithmetic of metric values of one type: the sum of two increments, and what is new since an earlier total.
+// Arithmetic with metric values of the same type: the sum of two increments, and the increase since an earlier total.
 
 import type { MetricValue } from '../event/metric.ts'
 
 type Buckets = Extract<MetricValue, { type: 'histogram' }>['buckets']
 type Samples = Extract<MetricValue, { type: 'distribution' }>['samples']
 
-/** Both together; undefined where values cannot be added: summaries, and histograms with other limits. */
+/** The sum of two values; undefined if they cannot be added, which applies to summaries and to histograms with different limits. */
 export function addValues(left: MetricValue, right: MetricValue): MetricValue | undefined {
   if (left.type === 'counter' && right.type === 'counter') return { type: 'counter', value: left.value + right.value }
   if (left.type === 'gauge' && right.type === 'gauge') return { type: 'gauge', value: left.value + right.value }
@@ -27,7 +27,7 @@ export function addValues(left: MetricValue, right: MetricValue): MetricValue | 
 
 /**
  * The increase from `before` to `total`; undefined if the value was reset in between.
- * Summaries are never comparable: do not pass any.
+ * Must not be called with summaries, which are not comparable.
  */
 export function subtractValues(total: MetricValue, before: MetricValue): MetricValue | undefined {
   if (total.type === 'counter' && before.type === 'counter') {
@@ -57,7 +57,7 @@ export function subtractValues(total: MetricValue, before: MetricValue): MetricV
   return undefined
 }
 
-/** Samples of equal value as one: a running total is then as long as there are values, not events. */
+/** Merges samples with equal values, so that the length of a running total depends on the number of values and not of events. */
 function joined(samples: Samples): Samples {
   const rates = new Map<number, number>()
   for (const { value, rate } of samples) rates.set(value, (rates.get(value) ?? 0) + rate)

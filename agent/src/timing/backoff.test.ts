@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Backoff, jittered } from './backoff.ts'
 
-test('the backoff grows with each failure, jitters over its whole width, and forgets after calm', () => {
+test('the backoff grows with each failure, has full jitter, and resets after a time without failures', () => {
   let now = 0
   const backoff = new Backoff({
     initialMs: 800,
@@ -16,7 +16,7 @@ test('the backoff grows with each failure, jitters over its whole width, and for
   expect(backoff.next()).toBe(800)
 })
 
-test('a wait doubles up to its limit, and starts again after success', () => {
+test('a wait doubles up to its limit, and resets after a success', () => {
   const backoff = new Backoff({ initialMs: 1000, maxMs: 5000, jitter: 'none' })
   expect([1, 2, 3, 4, 5].map(() => backoff.next())).toEqual([1000, 2000, 4000, 5000, 5000])
   backoff.reset()

@@ -1,12 +1,12 @@
-// How long to wait after failures: twice as long each time, up to a limit, and often a random part of it, so that those who failed
-// together do not come back together.
+// Determines the wait after a failure: it doubles each time, up to a limit. Jitter makes a part of it random, so that clients that failed
+// at the same time do not retry at the same time.
 
-/** The wait after this many earlier failures, without jitter. */
+/** The wait after a number of earlier failures, without jitter. */
 export function doubledMs(failures: number, initialMs: number, maxMs: number): number {
   return Math.min(maxMs, initialMs * 2 ** Math.min(failures, 40))
 }
 
-/** `full`: anything from nothing to the wait. `half`: at least half of it. */
+/** `full`: a random time between zero and the wait. `half`: at least half of the wait. */
 export type Jitter = 'full' | 'half' | 'none'
 
 export function jittered(ms: number, jitter: Jitter, random: () => number = Math.random): number {
@@ -18,7 +18,7 @@ export interface BackoffOptions {
   readonly initialMs: number
   readonly maxMs: number
   readonly jitter: Jitter
-  /** Time without a failure after which the next one counts as the first; never if not given. */
+  /** Time without a failure after which the next failure counts as the first; by default never. */
   readonly resetMs?: number
   readonly random?: () => number
   readonly now?: () => number
@@ -42,7 +42,7 @@ export class Backoff {
     return jittered(waitMs, jitter, random)
   }
 
-  /** It went well: the next failure counts as the first. */
+  /** Call after a success. The next failure then counts as the first. */
   reset(): void {
     this.#failures = 0
   }

@@ -1,4 +1,4 @@
-// A rate a second, with a stock of tokens for bursts.
+// Rate limits per second, with stored tokens for bursts.
 
 import { timerMs } from '../clock.ts'
 
@@ -8,14 +8,14 @@ export class TokenBucket {
   #tokens: number
   #filledAt: number | undefined
 
-  /** @param capacity the most that may be in stock, and what is in stock at first unless `initial` says otherwise */
+  /** @param capacity maximum number of stored tokens, and by default also the initial number */
   constructor(perSecond: number, capacity: number = perSecond, initial: number = capacity) {
     this.perSecond = perSecond
     this.#capacity = capacity
     this.#tokens = initial
   }
 
-  /** Fills up to a time in milliseconds; returns the tokens in stock, below zero while in debt. Always ask the same clock. */
+  /** Adds tokens up to a time in milliseconds. Returns the stored tokens, which are negative while in debt. Always use the same clock. */
   fill(now: number): number {
     if (this.#filledAt !== undefined && now > this.#filledAt) {
       const tokens = this.#tokens + ((now - this.#filledAt) / 1000) * this.perSecond
@@ -26,24 +26,24 @@ export class TokenBucket {
   }
 
   /**
-   * Whether so many are there. More than the bucket can hold would never be: that counts as there when the bucket is full. A bucket without
-   * room gives nothing.
+   * Whether a number of tokens is available. A number beyond the capacity is available when the bucket is full. A bucket with no capacity
+   * never has tokens.
    */
   has(wanted: number, now: number): boolean {
     return this.fill(now) >= Math.min(wanted, this.#capacity) && this.#capacity > 0
   }
 
-  /** Takes tokens, also those that are not there yet. */
+  /** Takes tokens, even if they are not available yet. */
   take(count: number): void {
     this.#tokens -= count
   }
 
-  /** Milliseconds, as of the last filling, until nothing is owed: infinite where nothing comes in. */
+  /** Milliseconds from the last fill until the debt is paid; infinite if the rate is zero. */
   get debtMs(): number {
     return this.#tokens >= 0 ? 0 : (-this.#tokens / this.perSecond) * 1000
   }
 
-  /** Takes a token that may lie in the future; returns the milliseconds until it is there. */
+  /** Takes a token, possibly in advance. Returns the milliseconds until it is available. */
   takeAfterMs(now: number = performance.now()): number {
     this.fill(now)
     this.take(1)
@@ -51,15 +51,15 @@ export class TokenBucket {
   }
 }
 
-/** Of so many turns in a line, one belongs to those that are not urgent, so that they never wait for all urgent ones. */
+/** One of this many turns in a queue goes to a caller that is not urgent, so that urgent ones cannot block it forever. */
 const turns = 5
 
-/** Those who wait for a token of a bucket: the urgent ones before others, each in their order. */
+/** Callers that wait for a token of a bucket: urgent ones first, otherwise in order. */
 export class TokenLine {
   readonly #bucket: TokenBucket
   readonly #urgent = new Set<() => void>()
   readonly #others = new Set<() => void>()
-  /** Urgent ones served in a row while others waited. */
+  /** Number of consecutive urgent callers served while others waited. */
   #inRow = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -67,7 +67,7 @@ export class TokenLine {
     this.#bucket = bucket
   }
 
-  /** Resolves when it is the caller's turn; rejects when its signal is aborted first. */
+  /** Resolves when it is the caller's turn. Rejects if its signal aborts first. */
   take(signal: AbortSignal, { urgent = false } = {}): Promise<void> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted()
@@ -76,7 +76,7 @@ export class TokenLine {
         signal.removeEventListener('abort', leave)
         resolve()
       }
-      // The token is for the next one.
+      // Leave the token to the next caller.
       const leave = () => {
         line.delete(turn)
         reject(signal.reason)

@@ -4,7 +4,7 @@ import { unlessAborted, untilAborted, within } from './wait.ts'
 
 const never = new Promise<never>(() => {})
 
-test('waiting until a signal ends with the promise or the signal, and leaves no listener', async () => {
+test('`untilAborted` ends with the promise or the signal, and leaves no listener', async () => {
   const stop = new AbortController()
   await untilAborted(Promise.resolve(), stop.signal)
   await expect(untilAborted(Promise.reject(new Error('broken')), stop.signal)).rejects.toThrow('broken')
@@ -15,7 +15,7 @@ test('waiting until a signal ends with the promise or the signal, and leaves no 
   await untilAborted(never, stop.signal)
 })
 
-test('a value is given unless the signal is aborted first', async () => {
+test('`unlessAborted` returns the value unless the signal aborts first', async () => {
   const stop = new AbortController()
   expect(await unlessAborted(Promise.resolve(7), stop.signal)).toBe(7)
   const waiting = unlessAborted(never, stop.signal)
@@ -24,7 +24,7 @@ test('a value is given unless the signal is aborted first', async () => {
   await expect(unlessAborted(never, stop.signal)).rejects.toThrow('stopping')
 })
 
-test('a promise resolves within a limit or not', async () => {
+test('`within` returns whether a promise resolves in time', async () => {
   expect(await within(Promise.resolve(), 60_000)).toBe(true)
   expect(await within(never, 1)).toBe(false)
   await expect(within(Promise.reject(new Error('broken')), 60_000)).rejects.toThrow('broken')

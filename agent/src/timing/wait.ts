@@ -1,6 +1,6 @@
-// Waiting for a promise, but no longer than until a signal or a time limit. The promise itself continues.
+// Waits for a promise until a signal aborts or a time limit is reached. The promise itself continues.
 
-/** Resolves when the signal is aborted. */
+/** Resolves when the signal aborts. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()
@@ -8,7 +8,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
   })
 }
 
-/** Resolves with the promise, or when the signal is aborted; rejects as the promise does. Leaves no listener behind. */
+/** Settles with the promise, or resolves when the signal aborts. Leaves no listener behind. */
 export async function untilAborted(promise: Promise<void> | undefined, signal: AbortSignal): Promise<void> {
   if (promise === undefined || signal.aborted) return
   const { promise: stopped, resolve } = Promise.withResolvers<void>()
@@ -21,7 +21,7 @@ export async function untilAborted(promise: Promise<void> | undefined, signal: A
   }
 }
 
-/** The promise's value; rejects with the signal's reason when that is aborted first. */
+/** The promise's value; rejects with the signal's reason if the signal aborts first. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)
@@ -32,7 +32,7 @@ export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Prom
   })
 }
 
-/** Whether a promise resolves within this many milliseconds; rejects as the promise does. */
+/** Whether a promise resolves within a time limit. Rejects if the promise does. */
 export async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(false), limitMs)
