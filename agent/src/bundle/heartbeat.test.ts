@@ -2,23 +2,13 @@
 
 import { afterEach, expect, test, vi } from 'vitest'
 import { ChangingHosts } from '../net/egress.ts'
-import { silentLogger } from '../telemetry/logger.ts'
+import { type LogRecord, silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import type { Topology } from '../topology/run.ts'
 import { heartbeatPeriods } from './format.ts'
 import { Heartbeat, type HeartbeatBody, type LastError } from './heartbeat.ts'
 import { OperatorClient } from './operator-client.ts'
 import type { BundleRunner } from './runner.ts'
-
-type Listener = Parameters<typeof import('../telemetry/logger.ts').subscribe>[0]
-const log = vi.hoisted(() => ({ listeners: new Set<(record: Readonly<Record<string, unknown>>) => void>() }))
-vi.mock('../telemetry/logger.ts', async (original) => {
-  const subscribe = (listener: Listener) => {
-    log.listeners.add(listener)
-    return () => void log.listeners.delete(listener)
-  }
-  return { ...(await original<typeof import('../telemetry/logger.ts')>()), subscribe }
-})
 
 afterEach(() => {
   vi.useRealTimers()
@@ -195,10 +185,15 @@ async function withSink() {
     onAttempt: () => {},
   } as unknown as BundleRunner
   const place = { url: 'https://operator', tokenFile: '/none', caFile: '/none', node: 'n', pod: 'p', namespace: 's' }
-  const heartbeat = new Heartbeat({ ...place, logger: silentLogger, metrics }, runner, topology)
+  const listeners = new Set<(record: LogRecord) => void>()
+  const subscribeToLog = (listener: (record: LogRecord) => void) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
+  const heartbeat = new Heartbeat({ ...place, logger: silentLogger, metrics, subscribeToLog }, runner, topology)
   const say = (message: string, fields: object) => {
     const record = { ...identity, level: 'error', message, timestamp: new Date().toISOString(), ...fields }
-    for (const listener of log.listeners) listener(record)
+    for (const listener of listeners) listener(record)
   }
   return {
     beats,

@@ -20,6 +20,8 @@ export interface HeartbeatOptions extends OperatorAddress {
   readonly logger: Logger
   readonly metrics: Metrics
   readonly leftovers?: Leftovers | undefined
+  /** Where errors are observed; by default the log of the process. */
+  readonly subscribeToLog?: typeof subscribe
 }
 
 export interface ComponentReport {
@@ -164,7 +166,7 @@ export class Heartbeat {
     this.#client = new OperatorClient(options)
     this.#runner = runner
     this.#topology = topology
-    this.#unsubscribe = subscribe((record) => this.#hear(record))
+    this.#unsubscribe = (options.subscribeToLog ?? subscribe)((record) => this.#hear(record))
     runner.onAttempt = () => {
       this.#isNew = true
       this.#schedule(soonMs)
