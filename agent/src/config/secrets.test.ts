@@ -1,4 +1,4 @@
-// Secrets from each kind of backend to the options of a component, and the problems when they are not available.
+// Secrets from each kind of backend reach the options of a component; unavailable secrets are reported.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,7 +32,7 @@ async function load(text: string, checkMachine = true) {
 
 const sharp = 'p"\'ä\n$A: #?&'
 
-/** A command that answers from a table, and refuses the key `refused`. */
+/** A command that returns secrets from a table, and an error for the key `refused`. */
 function command(): string {
   const script = join(dir, 'secrets.cjs')
   writeFileSync(
@@ -48,7 +48,7 @@ process.stdin.on('data', (part) => (text += part)).on('end', () => {
   return `{type: exec, command: [${JSON.stringify(process.execPath)}, ${JSON.stringify(script)}]}`
 }
 
-test('a command, a file and a directory give secrets', async () => {
+test('a command, a file and a directory can supply secrets', async () => {
   writeFileSync(join(dir, 'secrets.json'), JSON.stringify({ a: sharp, 'b/c.d-e': 'nested' }))
   mkdirSync(join(dir, 'secrets'))
   writeFileSync(join(dir, 'secrets', 'a'), `${sharp}\n`)
@@ -64,11 +64,11 @@ test('a command, a file and a directory give secrets', async () => {
   }
   const result = await load(config(`{store: ${file}}`, '"SECRET[store.b/c.d-e]"'))
   expect(result.ok && result.config.sinks.get('out')?.options['api_key']).toBe('nested')
-  // A changed file of secrets is a reason to reload.
+  // A change of the secrets file must cause a reload.
   expect(result.ok && result.config.files).toContain(join(dir, 'secrets.json'))
 })
 
-test('a new secret is a changed component', async () => {
+test('a new secret changes the fingerprint of a component', async () => {
   const secrets = join(dir, 'secrets.json')
   const text = config(`{store: {type: file, path: ${secrets}}}`, '"SECRET[store.a]"')
   writeFileSync(secrets, '{"a": "one"}')
@@ -81,8 +81,8 @@ test('a new secret is a changed component', async () => {
 })
 
 test.each([
-  { key: 'SECRET[stor.a]', message: 'unknown backend `stor` of secrets, expected `store`' },
-  { key: 'SECRET[store.gone]', message: 'secret "store.gone" is not available: there is no such secret' },
+  { key: 'SECRET[stor.a]', message: 'unknown secret backend `stor`, expected `store`' },
+  { key: 'SECRET[store.gone]', message: 'secret "store.gone" is not available: the secret does not exist' },
   { key: 'SECRET[store.refused]', message: 'secret "store.refused" is not available: not yours' },
 ])('$key: $message', async ({ key, message }) => {
   const result = await load(config(`{store: ${command()}}`, JSON.stringify(key)))
@@ -104,8 +104,11 @@ test.each([
     backend: () => '{type: exec, command: [/nonexistent/command]}',
     reason: /"\/nonexistent\/command" cannot be run: ENOENT$/,
   },
-  { backend: () => '{type: exec, command: ["false"]}', reason: /"false" ended with code 1$/ },
-  { backend: () => '{type: exec, command: [sleep, "60"], timeout: 0.05}', reason: /no answer within 0.05 seconds$/ },
+  { backend: () => '{type: exec, command: ["false"]}', reason: /"false" failed with exit code 1$/ },
+  {
+    backend: () => '{type: exec, command: [sleep, "60"], timeout: 0.05}',
+    reason: /did not finish within 0.05 seconds$/,
+  },
 ])('a backend that fails is reported with its reason: $reason', async ({ backend, reason }) => {
   const result = await load(config(`{store: ${backend()}}`, '"SECRET[store.a]"'))
 
@@ -121,11 +124,11 @@ test('a key cannot lead out of its directory', async () => {
   )
 
   expect(result.ok ? [] : result.problems.map((problem) => problem.message)).toEqual([
-    'secret "store.../other" is not available: the key leads out of the directory',
+    'secret "store.../other" is not available: the key points outside the directory',
   ])
 })
 
-test('a check of the configuration alone reads no secrets', async () => {
+test('a check without `checkMachine` reads no secrets', async () => {
   const backend = `{store: {type: exec, command: ["false"]}}`
   const result = await load(config(backend, '"SECRET[store.a]"', '"http://me:SECRET[store.a]@x"'), false)
 

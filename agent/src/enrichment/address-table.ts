@@ -1,5 +1,5 @@
-// Tables about IP addresses, in databases of the MMDB format: all fields (`mmdb`), or the fields that users of `geoip` know, whatever
-// the kind of database. The library loads with the first such table.
+// Tables of IP addresses from MMDB databases: all fields (`mmdb`), or the standard fields of `geoip` for any kind of database. The library
+// is loaded with the first such table.
 
 import { createRequire } from 'node:module'
 import type * as mmdb from 'mmdb-lib'
@@ -9,7 +9,7 @@ import type { LoadedTable } from './table.ts'
 
 const require = createRequire(import.meta.url)
 
-/** The table of a database; throws if the data are none. */
+/** Opens a database; throws if the data is not valid. */
 export function addressTable(data: Buffer, geoip: { readonly locale: string } | undefined): LoadedTable {
   const { Reader } = require('mmdb-lib') as typeof mmdb
   const reader = new Reader<mmdb.Response>(data)
@@ -17,9 +17,9 @@ export function addressTable(data: Buffer, geoip: { readonly locale: string } | 
   return {
     find(condition, select) {
       const fields = Object.keys(condition)
-      if (fields.length !== 1) return 'the table is asked by one field, the address'
+      if (fields.length !== 1) return 'the condition must have exactly one field, the address'
       const address = condition[fields[0] as string]
-      if (typeof address !== 'string') return 'the address must be a text'
+      if (typeof address !== 'string') return 'the address must be a string'
       // Text that is not an address has no record.
       const record = parseIp(address) === undefined ? null : reader.get(address)
       if (record === null) return []

@@ -1,4 +1,4 @@
-// A table of the records of a CSV file. Searches by the same columns share an index, which is made by the first of them.
+// A table of the records in a CSV file. Searches by the same columns share an index, which the first of them creates.
 
 import { BoundedMap } from '../bounded-map.ts'
 import { Timestamp } from '../event/timestamp.ts'
@@ -11,32 +11,32 @@ import type { LoadedTable } from './table.ts'
 
 type Convert = (text: string) => Value | undefined
 
-/** The table of a text; a sentence if the text or the schema is not valid. */
+/** Parses a table; returns a message if the text or the schema is not valid. */
 export function csvTable(text: string, options: TableOptionsOf<'file'>, timezone: string): LoadedTable | string {
   const { delimiter, include_headers: headed } = options.file.encoding
   const records = parseCsv(text.replace(/^\ufeff/, ''), delimiter)
   const names = headed ? (records.shift() ?? []) : (records[0] ?? []).map((_, index) => String(index))
-  const double = names.find((name, index) => names.indexOf(name) !== index)
-  if (double !== undefined) return `the column \`${double}\` is there twice`
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index)
+  if (duplicate !== undefined) return `the column \`${duplicate}\` exists twice`
   const converters = new Map<string, Convert>()
   for (const [name, type] of Object.entries(options.schema)) {
     if (!names.includes(name))
-      return `the column \`${name}\` of \`schema\` is not in the file, which has ${names.join(', ')}`
+      return `the column \`${name}\` in \`schema\` does not exist in the file, which has the columns ${names.join(', ')}`
     const convert = converterOf(type, timezone)
-    if (convert === undefined) return `\`${type}\` is no type of a column`
+    if (convert === undefined) return `\`${type}\` is not a valid column type`
     converters.set(name, convert)
   }
   const rows: ValueObject[] = []
   for (const [index, record] of records.entries()) {
     const line = index + (headed ? 2 : 1)
     if (record.length !== names.length) {
-      return `record ${line} has ${record.length} columns, but there are ${names.length} names`
+      return `record ${line} has ${record.length} columns, expected ${names.length}`
     }
     const row: ValueObject = Object.create(null) as ValueObject
     for (const [column, name] of names.entries()) {
       const convert = converters.get(name)
       const value = convert === undefined ? (record[column] as string) : convert(record[column] as string)
-      if (value === undefined) return `record ${line}: \`${name}\` is no ${options.schema[name]}`
+      if (value === undefined) return `record ${line}: \`${name}\` is not a valid ${options.schema[name]}`
       row[name] = value
     }
     rows.push(row)
@@ -89,19 +89,19 @@ interface Index {
   readonly bytes: number
 }
 
-/** Bytes of a row in an index where no other row has its key. */
+/** Estimated bytes of a row with a unique key in an index. */
 const rowBytes = (keyLength: number) => 150 + 2 * keyLength
 
 class CsvTable implements LoadedTable {
   readonly #names: readonly string[]
   readonly #rows: readonly ValueObject[]
-  /** Indexes by letter case and columns. Their number is bounded because conditions may come from data. */
+  /** Indexes by case sensitivity and columns. Their number is limited, because conditions may come from data. */
   readonly #indexes: BoundedMap<Index>
 
   constructor(names: readonly string[], rows: readonly ValueObject[]) {
     this.#names = names
     this.#rows = rows
-    // A single index is at most an eighth, so that every one can be kept: an index of all columns has the keys of all values.
+    // Every single index must fit. The largest one has all columns, and the limit is at least eight times its size.
     let largest = 0
     for (const row of rows) largest += rowBytes(names.reduce((sum, name) => sum + maxKeyLength(row[name]), 0))
     const maxBytes = Math.max(16 << 20, 8 * largest + (1 << 20))
@@ -126,7 +126,7 @@ class CsvTable implements LoadedTable {
     let numbers: Iterable<number> = this.#rows.keys()
     if (equal.length > 0) {
       const index = this.#index(equal, caseSensitive).numbers
-      // Each column has the value or the wildcard.
+      // Each column may match the value or the wildcard.
       let keys = ['']
       for (const name of equal) {
         const value = keyOf(condition[name], caseSensitive)
@@ -173,7 +173,7 @@ class CsvTable implements LoadedTable {
   }
 }
 
-/** A text that only equal values have, and that does not run into the next one. No row has an object or an array. */
+/** A key that only equal values share, and that can be concatenated unambiguously. Rows contain no objects and no arrays. */
 function keyOf(value: Value | undefined, caseSensitive: boolean): string {
   if (isObject(value) || Array.isArray(value)) return 'none'
   const given =
@@ -182,12 +182,12 @@ function keyOf(value: Value | undefined, caseSensitive: boolean): string {
   return `${typeof given === 'bigint' ? 'number' : typeof given}:${text.length}:${text}`
 }
 
-/** At most how long its key is; a letter may become two in lower case. */
+/** Maximum length of a value's key. A letter may become two in lowercase. */
 function maxKeyLength(value: Value | undefined): number {
   return typeof value === 'string' ? 20 + 2 * value.length : 60
 }
 
-/** `{ from, to }`, a span of time; one of the two may be missing. */
+/** Whether a value is a time range `{ from, to }`, one of which may be missing. */
 function isRange(value: Value | undefined): value is ValueObject {
   return isObject(value) && (value['from'] instanceof Timestamp || value['to'] instanceof Timestamp)
 }

@@ -1,51 +1,51 @@
-// A table that events fill: each field of an event is an entry, its name the key. Entries end after a time.
-// Nothing is searched for ended entries but when others are written, so the table needs no timer and no end.
+// A table that events fill. Each field of an event becomes an entry, with its name as the key. Entries expire after a time.
+// The table removes expired entries only when it writes new ones, so it needs no timer and need not be closed.
 
 import { fieldNames, type Value, type ValueObject } from '../event/value.ts'
 import { writeJson } from '../formats/json.ts'
 import type { TableOptionsOf } from './options.ts'
 import type { LoadedTable } from './table.ts'
 
-/** Bytes of an entry beside its key and its value. */
+/** Bytes of an entry without its key and its value. */
 const entryBytes = 150
 
 interface Entry {
   readonly value: Value
   readonly bytes: number
-  /** Milliseconds of the clock that only goes forward. */
+  /** Expiry time, in milliseconds of a monotonic clock. */
   readonly until: number
 }
 
 export class MemoryTable implements LoadedTable {
   readonly #options: TableOptionsOf<'memory'>
   readonly #now: () => number
-  /** The one that ends first is the first. */
+  /** The entries, in the order in which they expire. */
   readonly #entries = new Map<string, Entry>()
   #bytes = 0
-  #searched: number
+  #sweptAt: number
 
   constructor(options: TableOptionsOf<'memory'>, now: () => number = () => performance.now()) {
     this.#options = options
     this.#now = now
-    this.#searched = now()
+    this.#sweptAt = now()
   }
 
-  /** Writes the fields of an event; false if one had no room. */
+  /** Writes the fields of an event. Returns false if one did not fit. */
   write(fields: ValueObject): boolean {
     const now = this.#now()
-    if (now - this.#searched >= this.#options.scan_interval * 1000) this.#dropEnded(now)
-    let room = true
-    for (const name of fieldNames(fields)) if (!this.#put(name, fields[name] as Value, now)) room = false
-    return room
+    if (now - this.#sweptAt >= this.#options.scan_interval * 1000) this.#removeExpired(now)
+    let fits = true
+    for (const name of fieldNames(fields)) if (!this.#put(name, fields[name] as Value, now)) fits = false
+    return fits
   }
 
   #put(key: string, value: Value, now: number): boolean {
-    const most = this.#options.max_byte_size
+    const maxBytes = this.#options.max_byte_size
     const bytes = entryBytes + Buffer.byteLength(key) + Buffer.byteLength(writeJson(value))
     const before = this.#entries.get(key)?.bytes ?? 0
-    if (this.#bytes - before + bytes > most) {
-      this.#dropEnded(now)
-      if (this.#bytes - (this.#entries.get(key)?.bytes ?? 0) + bytes > most) return false
+    if (this.#bytes - before + bytes > maxBytes) {
+      this.#removeExpired(now)
+      if (this.#bytes - (this.#entries.get(key)?.bytes ?? 0) + bytes > maxBytes) return false
     }
     this.#bytes += bytes - (this.#entries.get(key)?.bytes ?? 0)
     this.#entries.delete(key)
@@ -53,8 +53,8 @@ export class MemoryTable implements LoadedTable {
     return true
   }
 
-  #dropEnded(now: number): void {
-    this.#searched = now
+  #removeExpired(now: number): void {
+    this.#sweptAt = now
     for (const [key, entry] of this.#entries) {
       if (entry.until > now) return
       this.#entries.delete(key)
@@ -62,7 +62,7 @@ export class MemoryTable implements LoadedTable {
     }
   }
 
-  /** Bytes as `max_byte_size` counts them. */
+  /** Current size, as limited by `max_byte_size`. */
   get bytes(): number {
     return this.#bytes
   }
@@ -70,7 +70,7 @@ export class MemoryTable implements LoadedTable {
   find(condition: Readonly<Record<string, Value>>, select: readonly string[] | undefined): readonly Value[] | string {
     const key = condition['key']
     if (Object.keys(condition).length !== 1 || typeof key !== 'string') {
-      return 'the table is asked by one field, `key`, which must be a text'
+      return 'the condition must have exactly one field, `key`, with a string'
     }
     const now = this.#now()
     const entry = this.#entries.get(key)

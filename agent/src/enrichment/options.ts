@@ -1,4 +1,4 @@
-// The top-level setting `enrichment_tables`: tables by name, in which programs look values up.
+// The top-level setting `enrichment_tables`: named tables in which programs look up values.
 
 import {
   bool,
@@ -22,46 +22,50 @@ export const enrichmentOption = optional(
         file: {
           file: group(
             {
-              path: path('The file. It is read again when the configuration is.', { use: 'read' }),
+              path: path('Path of the file. The agent reads it again when it reloads the configuration.', {
+                use: 'read',
+              }),
               encoding: group(
                 {
                   type: oneOf(['csv'], 'Format of the file.', { default: 'csv' }),
-                  delimiter: text('One character between the columns.', { default: ',' }),
+                  delimiter: text('Character between the columns.', { default: ',' }),
                   include_headers: bool(
-                    'Whether the first record has the names of the columns; otherwise they are `0`, `1`, ….',
+                    'Whether the first record contains the names of the columns. If false, the names are `0`, `1`, ….',
                     { default: true },
                   ),
                 },
-                'How the file is written.',
+                'Encoding of the file.',
               ),
             },
-            'Where the records are.',
+            'The file with the records.',
           ),
           schema: map(
             text('`string`, `integer`, `float`, `boolean`, `date`, `timestamp`, or `date|FORMAT`, `timestamp|FORMAT`.'),
-            'Types of columns. Columns that are not named are texts.',
+            'Types of columns. All other columns are strings.',
             { default: {} },
           ),
         },
         geoip: {
-          path: path('The database, in the MMDB format.', { use: 'read' }),
-          locale: text('Language of names. A name that the database lacks in this language is given in English.', {
+          path: path('Path of the database, in the MMDB format.', { use: 'read' }),
+          locale: text('Language of names. If the database has no name in this language, the English name is used.', {
             default: 'en',
           }),
         },
-        mmdb: { path: path('The database, in the MMDB format. Records are given as they are.', { use: 'read' }) },
+        mmdb: {
+          path: path('Path of the database, in the MMDB format. Records are returned unchanged.', { use: 'read' }),
+        },
         memory: {
           inputs: list(
             text('Id of a component.'),
-            'Components whose events are written to the table: each field is an entry.',
+            'Components whose events fill the table. Each field of an event becomes an entry.',
           ),
-          ttl: uint('Seconds that an entry lives after it was written.', { default: 600, minimum: 1 }),
-          scan_interval: uint('Seconds between two searches for entries whose time is over.', {
+          ttl: uint('Seconds after which an entry expires.', { default: 600, minimum: 1 }),
+          scan_interval: uint('Minimum seconds between two searches for expired entries.', {
             default: 30,
             minimum: 1,
           }),
           max_byte_size: uint(
-            'Bytes of keys and values that the table holds, with 150 for each entry; what comes then is discarded.',
+            'Maximum size of all keys and values in bytes, plus 150 bytes for each entry. Entries beyond it are discarded.',
             { default: 67_108_864 },
           ),
         },

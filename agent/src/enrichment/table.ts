@@ -1,13 +1,13 @@
-// The view that a program has of an enrichment table.
+// The interface through which programs use an enrichment table.
 
 import type { Value } from '../event/value.ts'
 
 export interface LoadedTable {
   /**
-   * The records that meet a condition; a sentence if the table does not support the condition.
+   * The records that meet a condition; a message if the table does not support the condition.
    * @param condition fields and the values that they must have
-   * @param select fields of the result; all if undefined
-   * @param wildcard a value in the table that stands for any
+   * @param select fields of the result; all by default
+   * @param wildcard a value in the table that matches any value
    */
   find(
     condition: Readonly<Record<string, Value>>,

@@ -50,7 +50,7 @@ test.each([
   [{ since: { from: at('2024-02-01'), to: at('2024-03-01') } }, {}, ['Bob', 'ada']],
   [{ member: true, since: { from: at('2024-02-01') } }, {}, ['ada']],
 ] as [Record<string, Value>, { caseSensitive?: boolean; wildcard?: string }, string[]][])(
-  'records of a file by %j',
+  'records of a file that match %j',
   (condition, { caseSensitive = true, wildcard }, names) => {
     const tables = open({ type: 'file', file: { path: file('people.csv', people) }, schema })
     const found = tables.find('t')?.find(condition, ['name'], caseSensitive, wildcard)
@@ -65,7 +65,7 @@ test('columns have the types of the schema', () => {
   ])
 })
 
-test('a file without names of columns', () => {
+test('a file without column names', () => {
   const options = { path: file('plain.csv', '1;a\n2;b\n'), encoding: { include_headers: false, delimiter: ';' } }
   const tables = open({ type: 'file', file: options, schema: { '0': 'integer' } })
   expect(tables.find('t')?.find({ 0: 2 }, undefined, true, undefined)).toEqual([{ 0: 2, 1: 'b' }])
@@ -73,23 +73,23 @@ test('a file without names of columns', () => {
 
 test.each([
   [{ path: '/no/such/file.csv' }, {}, 'the file "/no/such/file.csv" does not exist'],
-  [{ content: 'a,b\n1\n' }, {}, 'record 2 has 1 columns, but there are 2 names'],
-  [{ content: 'a\nx\n' }, { a: 'integer' }, 'record 2: `a` is no integer'],
-  [{ content: 'a\nx\n' }, { b: 'integer' }, 'the column `b` of `schema` is not in the file'],
-  [{ content: 'a\nx\n' }, { a: 'number' }, '`number` is no type of a column'],
-])('a file that cannot be used: %j %j', ({ path, content }: { path?: string; content?: string }, types, message) => {
+  [{ content: 'a,b\n1\n' }, {}, 'record 2 has 1 columns, expected 2'],
+  [{ content: 'a\nx\n' }, { a: 'integer' }, 'record 2: `a` is not a valid integer'],
+  [{ content: 'a\nx\n' }, { b: 'integer' }, 'the column `b` in `schema` does not exist in the file'],
+  [{ content: 'a\nx\n' }, { a: 'number' }, '`number` is not a valid column type'],
+])('an invalid file: %j %j', ({ path, content }: { path?: string; content?: string }, types, message) => {
   const tables = open({ type: 'file', file: { path: path ?? file('bad.csv', content ?? '') }, schema: types })
   expect(tables.problems).toEqual([{ table: 't', message: expect.stringContaining(message) }])
   expect(tables.find('t')).toBeUndefined()
 })
 
-test('a condition on a column that is not there', () => {
+test('a condition on a missing column', () => {
   const tables = open({ type: 'file', file: { path: file('people.csv', people) } })
   expect(tables.find('t')?.find({ nothing: 1 }, undefined, true, undefined)).toBe('the table has no column nothing')
 })
 
 test.each([{ value: { a: 1 } }, { value: Object.create(null) as ValueObject }, { value: ['x'] }])(
-  'no row has an object or an array: $value',
+  'no row matches an object or an array: $value',
   ({ value }) => {
     const tables = open({ type: 'file', file: { path: file('objects.csv', 'k,v\n[object Object],1\nx,2\n') } })
     expect(tables.find('t')?.find({ k: value as Value }, undefined, true, undefined)).toEqual([])
@@ -102,7 +102,7 @@ const city = {
   location: { latitude: 48, longitude: 16.5, time_zone: 'Europe/Vienna' },
 }
 
-test('fields of a database of places', () => {
+test('geoip fields of a location database', () => {
   const path = file('city.mmdb', database('GeoLite2-City', [10, 1], city))
   const tables = open({ type: 'geoip', path, locale: 'de' })
   expect(tables.problems).toEqual([])
@@ -127,14 +127,14 @@ test('fields of a database of places', () => {
   expect(tables.find('t')?.find({ ip: '10.1.2.3' }, ['city_name'], true, undefined)).toEqual([{ city_name: 'Wien' }])
 })
 
-test('a record of a database as it is', () => {
+test('an unchanged record of a database', () => {
   const tables = open({ type: 'mmdb', path: file('own.mmdb', database('Own', [10, 1], { team: 'a', tags: ['x'] })) })
   expect(tables.find('t')?.find({ ip: '10.1.0.0' }, undefined, true, undefined)).toEqual([{ team: 'a', tags: ['x'] }])
   const broken = open({ type: 'mmdb', path: file('broken.mmdb', 'no database') })
-  expect(broken.problems[0]?.message).toContain('is no database of addresses')
+  expect(broken.problems[0]?.message).toContain('is not an MMDB database')
 })
 
-test('entries of a memory table end, and have bounded room', () => {
+test('entries of a memory table expire, and their size is limited', () => {
   let now = 0
   const table = new MemoryTable(
     { type: 'memory', inputs: [], ttl: 10, scan_interval: 5, max_byte_size: 320 },
@@ -154,7 +154,7 @@ test('entries of a memory table end, and have bounded room', () => {
   expect(table.find({ other: 'a' }, undefined)).toContain('`key`')
 })
 
-test('a memory table takes no more than 64 MiB, whatever is written, and continues as entries end', () => {
+test('a memory table uses at most 64 MiB, and continues when entries expire', () => {
   let now = 0
   const tables = open({ type: 'memory', inputs: ['x'] })
   const options = { type: 'memory', inputs: ['x'], ttl: 600, scan_interval: 30, max_byte_size: 67_108_864 } as const
@@ -167,20 +167,20 @@ test('a memory table takes no more than 64 MiB, whatever is written, and continu
   now = 600_000
   expect(table.write({ late: 1 })).toBe(true)
   expect(table.bytes).toBe(150 + 4 + 1)
-  // The options of a user who gives no bound have this one.
+  // The default limit.
   expect(tables.memory('t')?.write({ a: 'x'.repeat(67_108_864) })).toBe(false)
 })
 
-test('a table that was read again gives what it then has; a memory table keeps its entries', () => {
+test('a table that was read again returns its new content; a memory table keeps its entries', () => {
   const path = file('changing.csv', 'k,v\na,1\n')
   const first = open({ type: 'file', file: { path } })
   const table = () => first.find('t')?.find({ k: 'a' }, ['v'], true, undefined)
   expect(table()).toEqual([{ v: '1' }])
   file('changing.csv', 'k,v\na,2\n')
-  first.takeFrom(open({ type: 'file', file: { path } }))
+  first.replaceBy(open({ type: 'file', file: { path } }))
   expect(table()).toEqual([{ v: '2' }])
   const memory = open({ type: 'memory', inputs: ['x'] })
   memory.memory('t')?.write({ a: 1 })
-  memory.takeFrom(open({ type: 'memory', inputs: ['x'] }))
+  memory.replaceBy(open({ type: 'memory', inputs: ['x'] }))
   expect(memory.find('t')?.find({ key: 'a' }, ['value'], true, undefined)).toEqual([{ value: 1 }])
 })

@@ -1,4 +1,4 @@
-// The enrichment tables of a configuration. They are read when the configuration is; programs see memory only.
+// The enrichment tables of a configuration. They are read together with the configuration; programs access only memory.
 
 import { GivenFileError, readGivenFile } from '../given-file.ts'
 import { addressTable } from './address-table.ts'
@@ -15,7 +15,7 @@ export interface TableProblem {
 export class Tables {
   readonly #tables: Map<string, LoadedTable>
   readonly problems: readonly TableProblem[]
-  /** Files that tables were read from, to be watched. */
+  /** Files that tables were read from, to watch for changes. */
   readonly files: readonly string[]
 
   private constructor(tables: Map<string, LoadedTable>, problems: readonly TableProblem[], files: readonly string[]) {
@@ -24,7 +24,7 @@ export class Tables {
     this.files = files
   }
 
-  /** Reads all tables. One that cannot be read is a problem and is not there. */
+  /** Reads all tables. A table that cannot be read is reported in `problems` and is missing. */
   static open(options: Readonly<Record<string, TableOptions>>, timezone: string): Tables {
     const tables = new Map<string, LoadedTable>()
     const problems: TableProblem[] = []
@@ -48,16 +48,16 @@ export class Tables {
     return table instanceof MemoryTable ? table : undefined
   }
 
-  /** Takes what others, read later from the same options, hold; what events have filled stays. */
-  takeFrom(later: Tables): void {
+  /** Replaces tables by those that were read later from the same options. Memory tables keep their entries. */
+  replaceBy(later: Tables): void {
     for (const [name, table] of later.#tables) if (!(table instanceof MemoryTable)) this.#tables.set(name, table)
   }
 }
 
-/** Databases of addresses have some hundred megabytes. */
+/** Maximum size of a file. Databases of addresses have several hundred megabytes. */
 const maxBytes = 1024 * 1024 * 1024
 
-/** A sentence if it cannot be read. */
+/** Opens a table; returns a message if this fails. */
 function open(options: TableOptions, timezone: string): LoadedTable | string {
   if (options.type === 'memory') return new MemoryTable(options)
   const path = options.type === 'file' ? options.file.path : options.path
@@ -71,11 +71,11 @@ function open(options: TableOptions, timezone: string): LoadedTable | string {
   }
   if (options.type === 'file') {
     const table = csvTable(data.toString('utf8'), options, timezone)
-    return typeof table === 'string' ? `the file "${path}" cannot be used: ${table}` : table
+    return typeof table === 'string' ? `the file "${path}" is not usable: ${table}` : table
   }
   try {
     return addressTable(data, options.type === 'geoip' ? options : undefined)
   } catch (error) {
-    return `the file "${path}" is no database of addresses: ${(error as Error).message}`
+    return `the file "${path}" is not an MMDB database: ${(error as Error).message}`
   }
 }

@@ -1,5 +1,5 @@
-// Backends of secrets: a command, a JSON file, or a directory with a file for each secret.
-// They are read together with the configuration. Reports of a missing secret contain its key, and nothing of its value.
+// Secret backends: a command, a JSON file, or a directory with a file for each secret.
+// They are read together with the configuration. Messages about a secret contain its key, but no part of its value.
 
 import { spawn } from 'node:child_process'
 import { join, normalize } from 'node:path'
@@ -15,30 +15,30 @@ export const secretOption = optional(
       'type',
       {
         exec: {
-          command: list(text('The command or an argument.'), 'Command that is asked for secrets, with its arguments.', {
+          command: list(text('The command or an argument.'), 'Command that returns secrets, with its arguments.', {
             minItems: 1,
             examples: [['/usr/bin/secrets', 'get']],
           }),
-          timeout: seconds('Seconds that the command may take.', { default: 5, exclusiveMinimum: 0 }),
-          protocol_version: oneOf(['1.0'], 'Version of the request.', { default: '1.0' }),
+          timeout: seconds('Timeout of the command in seconds.', { default: 5, exclusiveMinimum: 0 }),
+          protocol_version: oneOf(['1.0'], 'Protocol version of the request.', { default: '1.0' }),
         },
-        file: { path: path('JSON file: an object of texts.', { use: 'read' }) },
+        file: { path: path('JSON file with an object of strings.', { use: 'read' }) },
         directory: {
           path: path('Directory with a file for each secret.', { use: 'read' }),
-          remove_trailing_whitespace: bool('Whether blanks and line ends after the secret are left out.', {
+          remove_trailing_whitespace: bool('Whether to remove whitespace after the secret.', {
             default: false,
           }),
         },
       },
-      'Where secrets are kept.',
+      'A secret backend.',
     ),
-    'Backends of secrets by name; `SECRET[name.key]` in an option is replaced by the secret.',
+    'Secret backends by name. The agent replaces `SECRET[name.key]` in an option by the secret.',
   ),
 )
 
 export type Backend = NonNullable<OptionValue<typeof secretOption>>[string]
 
-/** A secret for each available key, a reason for each other key. */
+/** A secret for each available key, and a reason for each other key. */
 export interface Answers {
   readonly secrets: ReadonlyMap<string, string>
   readonly problems: ReadonlyMap<string, string>
@@ -58,7 +58,7 @@ export async function readSecrets(backend: Backend, keys: readonly string[]): Pr
     try {
       const value = await read(key)
       if (typeof value !== 'string')
-        problems.set(key, value === undefined ? 'there is no such secret' : 'it is no text')
+        problems.set(key, value === undefined ? 'the secret does not exist' : 'the secret is not a string')
       else if (value === '') problems.set(key, 'the secret is empty')
       else secrets.set(key, value)
     } catch (error) {
@@ -77,13 +77,13 @@ async function reader(backend: Backend, keys: readonly string[]): Promise<(key: 
     case 'directory':
       return async (key) => {
         const file = normalize(join(backend.path, key))
-        if (!file.startsWith(normalize(`${backend.path}/`))) throw new Error('the key leads out of the directory')
+        if (!file.startsWith(normalize(`${backend.path}/`))) throw new Error('the key points outside the directory')
         const text = await fileText(file)
         return backend.remove_trailing_whitespace ? text.trimEnd() : text
       }
     case 'exec': {
       const request = JSON.stringify({ version: backend.protocol_version, secrets: keys })
-      const answer = jsonObject(await asked(backend.command, request, backend.timeout), 'the answer of the command')
+      const answer = jsonObject(await outputOf(backend.command, request, backend.timeout), 'the output of the command')
       return async (key) => {
         const entry = (Object.hasOwn(answer, key) ? answer[key] : undefined) as
           | { value?: unknown; error?: unknown }
@@ -111,15 +111,16 @@ function jsonObject(text: string, name: string): Record<string, unknown> {
   try {
     value = JSON.parse(text)
   } catch {
-    // The message of the parser would show a part of the text, which holds secrets.
+    // The parser's message would quote the text, which contains secrets.
     throw new Error(`${name} is not valid JSON`)
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`${name} is no JSON object`)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error(`${name} is not a JSON object`)
   return value as Record<string, unknown>
 }
 
-/** Standard output of a command that receives a request on standard input. */
-async function asked(command: readonly string[], request: string, timeoutSecs: number): Promise<string> {
+/** Runs a command with a request on standard input, and returns its standard output. */
+async function outputOf(command: readonly string[], request: string, timeoutSecs: number): Promise<string> {
   const [program = '', ...args] = command
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -127,21 +128,21 @@ async function asked(command: readonly string[], request: string, timeoutSecs: n
   const timer = setTimeout(
     () => {
       child.kill('SIGKILL')
-      reject(new Error(`"${program}" gave no answer within ${counted(timeoutSecs, 'second')}`))
+      reject(new Error(`"${program}" did not finish within ${counted(timeoutSecs, 'second')}`))
     },
     timerMs(timeoutSecs * 1000),
   )
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text
   })
-  // A command that does not read its input closes it; its exit code decides whether that matters.
+  // A command may close its input without reading it. Its exit code shows whether this is an error.
   child.stdin.on('error', () => {})
   child.on('error', (error: NodeJS.ErrnoException) => {
     reject(new Error(`"${program}" cannot be run: ${error.code ?? error.message}`))
   })
   child.on('close', (code, signal) => {
     if (code === 0) resolve(output)
-    else reject(new Error(`"${program}" ended with ${signal ?? `code ${code}`}`))
+    else reject(new Error(`"${program}" failed with ${signal ?? `exit code ${code}`}`))
   })
   child.stdin.end(request)
   try {

@@ -1,22 +1,22 @@
-// `SECRET[backend.key]` in values of a configuration. They are put in after parsing, so a secret may hold any character;
-// `SECRET[backend.key|uri]` encodes it for use inside an address.
+// Replaces `SECRET[backend.key]` in the values of a configuration. This happens after parsing, so a secret may contain any character.
+// `SECRET[backend.key|uri]` encodes the secret for use in an address.
 
 export interface Placeholder {
   readonly backend: string
   readonly key: string
 }
 
-/** Stands in place of a secret for checks that do not read secrets. */
+/** Replaces a secret in checks that do not read secrets. */
 export const secretStandIn = 'secret'
 
 const pattern = /SECRET\[(\w+)\.([\w.\-/]+)(\|uri)?\]/g
 
-/** The placeholders of a text. */
+/** The placeholders in a text. */
 export function placeholdersOf(text: string): Placeholder[] {
   return [...text.matchAll(pattern)].map(([, backend = '', key = '']) => ({ backend, key }))
 }
 
-/** The text with its placeholders replaced; those without a secret stay. */
+/** Replaces the placeholders in a text. A placeholder without a secret stays unchanged. */
 export function withSecrets(text: string, secret: (backend: string, key: string) => string | undefined): string {
   return text.replace(pattern, (whole, backend: string, key: string, filter: string | undefined) => {
     const value = secret(backend, key)
@@ -25,7 +25,7 @@ export function withSecrets(text: string, secret: (backend: string, key: string)
   })
 }
 
-/** A copy of a value with every text replaced; the value itself if nothing was replaced. */
+/** Applies a change to every text in a value. Returns a copy, or the value itself if nothing changed. */
 export function mapTexts(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value)
   if (typeof value !== 'object' || value === null) return value

@@ -31,7 +31,7 @@ export async function reload(topology: Topology, next: Config): Promise<ReloadOu
   const diff = diffConfigs(before, next)
   if (diff.globals.length > 0) return { outcome: 'rejected', reason: 'globals', changed: diff.globals }
   const { tables } = topology.around.globals
-  if (tables !== undefined && next.globals.tables !== undefined) tables.takeFrom(next.globals.tables)
+  if (tables !== undefined && next.globals.tables !== undefined) tables.replaceBy(next.globals.tables)
   if (diff.same) return { outcome: 'unchanged' }
   try {
     return await topology.edit((editor) => replace(topology, editor, next, diff))
