@@ -108,12 +108,16 @@ export const searchEngine = defineSink({
         ),
         timezone: optional(
           text(
-            'Time zone of times without one, for metric events that take their time from a tag (`log_schema.timestamp_key`). If not given, the global `timezone`.',
+            'Time zone for times without one, for metric events with their time in a tag (`log_schema.timestamp_key`). The default is the global `timezone`.',
           ),
         ),
-        metric_tag_values: oneOf(['single', 'full'], 'Whether a tag is its last value or an array of all its values.', {
-          default: 'single',
-        }),
+        metric_tag_values: oneOf(
+          ['single', 'full'],
+          'Whether a tag becomes its last value or an array of all its values.',
+          {
+            default: 'single',
+          },
+        ),
       },
       'How metric events become documents.',
     ),

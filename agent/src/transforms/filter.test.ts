@@ -19,14 +19,14 @@ test.each([
   { condition: { type: 'vrl', source: '(int(.n) ?? 0) >= 2' }, passed: 2 },
   { condition: { type: 'is_log' }, passed: 3 },
   { condition: { type: 'is_metric' }, passed: 0 },
-])('$condition lets $passed of 3 events pass', async ({ condition, passed }) => {
+])('$condition passes $passed of 3 events', async ({ condition, passed }) => {
   const events = new RecordedEvents()
   const sent = await runTransform('filter', { condition }, [log({ n: 1 }), log({ n: 2 }), log({ n: 3 })], events)
   expect(sent.get('')?.length ?? 0).toBe(passed)
   expect(events.counts.get('component_discarded_events_total intentional=true') ?? 0).toBe(3 - passed)
 })
 
-test('metrics are filtered by their fields', async () => {
+test('a condition can filter metrics by their fields', async () => {
   expect((await runTransform('filter', { condition: '.name == "c"' }, [counter()])).get('')).toHaveLength(1)
   expect((await runTransform('filter', { condition: '.name == "d"' }, [counter()])).size).toBe(0)
 })
@@ -45,7 +45,7 @@ test.each([
   { condition: '.x = 1', message: /does not compile/ },
   { condition: '.x', message: /must return a boolean/ },
   { condition: 'del(.x) == 1', message: /does not compile/ },
-])('the condition $condition is refused', ({ condition, message }) => {
+])('the condition $condition is invalid', ({ condition, message }) => {
   const declaration = findComponent('transform', 'filter')
   const problems = declaration?.check?.({ condition } as never, testGlobals(tmpdir())) ?? []
   expect(problems).toMatchObject([{ message: expect.stringMatching(message) }])
@@ -57,7 +57,7 @@ test.each([
   { condition: 'int!(.maybe) == 1' },
   { condition: '.stream == "stderr"' },
   { condition: '.message == "no JSON" || timestamp!(.timestamp) > t\'2026-11-23T10:11:12.3Z\'' },
-])('lines and objects pass alike, and are counted alike: $condition', async ({ condition }) => {
+])('lines and objects are filtered and counted in the same way: $condition', async ({ condition }) => {
   const pod = new BytePod('a')
   const line = (index: number) => {
     const maybe = index % 3 === 0 ? ',"maybe":1' : index % 3 === 1 ? ',"maybe":"no"' : ''

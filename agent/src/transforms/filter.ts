@@ -1,5 +1,5 @@
-// Filter transform: events that meet the condition pass, the others are discarded. A batch that passes as a whole is passed on
-// unchanged. An event for which the program fails does not pass, and counts as lost by an error, not as filtered.
+// Filter transform: sends on events that meet a condition, and discards all others. A batch whose events all pass is sent on unchanged. An
+// event for which the program fails does not pass, and counts as discarded because of an error, not as filtered.
 
 import { ByteBatch } from '../bytes/byte-batch.ts'
 import { defineTransform, type Globals, type TransformContext, type TransformOutput } from '../component.ts'
@@ -17,9 +17,9 @@ import type { Fact } from '../telemetry/facts.ts'
 
 export const filter = defineTransform({
   type: 'filter',
-  summary: 'Lets through the events for which a condition holds.',
+  summary: 'Passes events that meet a condition, and discards all others.',
   description:
-    'A condition is a program that gives a boolean. It cannot change the event. Where it fails or is aborted, the event does not pass: it counts as an error of the component, and as discarded with `intentional="false"`.',
+    'A condition is a program that returns a boolean. It cannot change the event. If it fails or aborts, the event does not pass: it counts as an error of the component, and as discarded with `intentional="false"`.',
   accepts: ['log', 'metric'],
   options: {
     condition: either(
@@ -29,13 +29,13 @@ export const filter = defineTransform({
         {
           vrl: { source: program('The program.', 'condition') },
           datadog_search: {
-            source: program('The query, as the function `match_datadog_query` takes it.', 'condition'),
+            source: program('A query in the syntax of the function `match_datadog_query`.', 'condition'),
           },
           is_log: {},
           is_metric: {},
           is_trace: {},
         },
-        'The condition as a table.',
+        'The condition, as a table.',
       ),
       'The condition: a program, or a table with a `type`.',
     ),
@@ -71,7 +71,7 @@ export const filter = defineTransform({
     const settings: CompileOptions = {
       ...settingsOf(context.globals),
       metrics: metricReader(context.metrics),
-      log: context.programLog ?? ((level, text) => logger[level]({ text }, 'Message of the program.')),
+      log: context.programLog ?? ((level, text) => logger[level]({ text }, 'The program logged a message.')),
     }
     const compiled = compileCondition(options.condition, settings)
     if (!compiled.ok) throw new PenstockError('PEN_CONFIG_INVALID', compiled.rendered ?? compiled.message)
@@ -88,7 +88,7 @@ export const filter = defineTransform({
             : pass(batch, output, condition, context),
       }
     }
-    // Uses the network: a separate worker does it, so nothing else waits.
+    // The program uses the network, so it runs in a separate worker and nothing else has to wait.
     const remote = new RemoteProgram(network.source, { ...settings, readOnly: true }, false, 'single')
     return {
       async transform(batch, output) {
@@ -99,7 +99,7 @@ export const filter = defineTransform({
   },
 })
 
-/** Sends on the events of a batch for which the condition holds. */
+/** Sends on the events of a batch that meet the condition. */
 function pass(
   batch: Batch,
   output: TransformOutput,
@@ -127,8 +127,8 @@ function pass(
 }
 
 /**
- * The same for events that are still lines: the condition runs once for those with equal fields.
- * @param fields that decide
+ * Does the same for events that are still lines. The condition runs only once for lines with equal fields.
+ * @param fields the fields that the condition reads
  */
 function passLines(
   batch: ByteBatch,
@@ -202,7 +202,7 @@ function settingsOf({ timezone, remap, programs, tables, tableNames }: Globals):
   return { timezone, network, rules: programs, table: (name) => tables?.find(name), tableNames }
 }
 
-/** The events that pass, as a batch that takes over the share of the whole. */
+/** The events that pass, as a batch that takes over the finalizer share of the original batch. */
 function rest(batch: LogBatch | MetricBatch, events: (LogEvent | MetricEvent)[]): LogBatch | MetricBatch {
   if (batch.type === 'metric') {
     const part = metricBatch(events as MetricEvent[], batch.finalizer)

@@ -1,5 +1,5 @@
-// A metric event as a log event, so that it can be a document or go to a sink of logs: the members of the JSON form of metrics, the instant as
-// `timestamp`, and one tag as the host where the sink names it.
+// Converts a metric event to a log event, for documents and for sinks that accept only logs. The log event has the members of the
+// metric's JSON form, the time as `timestamp`, and one tag as the host if configured.
 
 import { LogEvent } from '../event/log.ts'
 import { type MetricEvent, type MetricValue, singleTagValue, type TagValue } from '../event/metric.ts'
@@ -13,7 +13,7 @@ export interface MetricLogOptions {
   readonly hostTag: string | undefined
   readonly hostKey: string
   readonly timestampKey: string
-  /** Of times that are text without a zone. */
+  /** Time zone for times without one. */
   readonly zone: Zone
   readonly tagValues: 'single' | 'full'
 }
@@ -45,7 +45,7 @@ export function metricLog(metric: MetricEvent, options: MetricLogOptions): LogEv
   return new LogEvent(fields, metric.metadata)
 }
 
-/** The time that the tag of that name says. */
+/** The time in the tag with the name of the timestamp field. */
 function taggedTime(metric: MetricEvent, { timestampKey, zone }: MetricLogOptions): Timestamp | undefined {
   const tag = metric.tags?.get(timestampKey)
   return tag === undefined ? undefined : instantOf(singleTagValue(tag), zone)
@@ -91,7 +91,7 @@ function valueFields(value: MetricValue): readonly [string, Value] {
   }
 }
 
-/** Floats stay floats; what JSON cannot say is null. */
+/** Converts a number to a float; infinity and NaN, which JSON cannot represent, become null. */
 function number(value: number): Value {
   return Number.isFinite(value) ? float(value) : null
 }

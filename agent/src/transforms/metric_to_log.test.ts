@@ -73,7 +73,7 @@ test.each([
   expect(problems(source, ['logs'], sink)).toEqual(says)
 })
 
-test('a time zone that there is none of is refused', () => {
+test('an unknown time zone is invalid', () => {
   const loaded = loadConfigObject({
     sources: { in: metrics },
     transforms: { logs: { type: 'metric_to_log', inputs: ['in'], timezone: 'Mars/Base' } },

@@ -1,4 +1,4 @@
-// Metric-to-log transform: each metric event becomes a log event, for sinks that take logs alone.
+// Metric-to-log transform: converts each metric event to a log event, for sinks that accept only logs.
 
 import { defineTransform } from '../component.ts'
 import { type Batch, logBatch } from '../event/batch.ts'
@@ -9,29 +9,33 @@ import { metricLog } from './metric-log.ts'
 
 export const metricToLog = defineTransform({
   type: 'metric_to_log',
-  summary: 'Makes a log event of each metric event.',
+  summary: 'Converts metric events to log events.',
   description:
-    'The log event has the members of the metric as JSON (`name`, `namespace`, `tags`, `kind` and the value under its type), and its time as the timestamp.',
+    'The log event has the members of the JSON form of the metric (`name`, `namespace`, `tags`, `kind`, and the value under its type), and its time as the timestamp.',
   accepts: ['metric'],
   outputs: ['log'],
   options: {
     host_tag: optional(
-      text('Tag that becomes the field of the host (`log_schema.host_key`). Left out, all tags stay below `tags`.'),
+      text('Tag that becomes the host field (`log_schema.host_key`). By default, all tags stay below `tags`.'),
     ),
     timezone: optional(
       text(
-        'Time zone of times without one, for metric events that take their time from a tag (`log_schema.timestamp_key`). If not given, the global `timezone`.',
+        'Time zone for times without one, for metric events with their time in a tag (`log_schema.timestamp_key`). The default is the global `timezone`.',
       ),
     ),
-    metric_tag_values: oneOf(['single', 'full'], 'Whether a tag is its last value or an array of all its values.', {
-      default: 'single',
-    }),
+    metric_tag_values: oneOf(
+      ['single', 'full'],
+      'Whether a tag becomes its last value or an array of all its values.',
+      {
+        default: 'single',
+      },
+    ),
   },
 
   check({ timezone }) {
     if (timezone === undefined || timezone === 'local' || findZone(timezone) !== undefined) return []
     const message = `\`${timezone}\` is not a time zone.`
-    return [{ path: 'timezone', message, help: 'Use a name of the TZ database such as `Europe/Berlin`, or `local`.' }]
+    return [{ path: 'timezone', message, help: 'Use a name from the TZ database such as `Europe/Berlin`, or `local`.' }]
   },
 
   build(options, { globals }) {
@@ -44,7 +48,7 @@ export const metricToLog = defineTransform({
     }
     return {
       transform(batch: Batch, output) {
-        // The graph lets metric events through alone.
+        // The graph check permits only metric events.
         if (batch.type === 'log') return output.send(batch)
         const logs: LogEvent[] = []
         for (const metric of batch.events) logs.push(metricLog(metric, form))

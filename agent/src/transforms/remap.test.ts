@@ -28,7 +28,7 @@ test('a program replaces, sets and removes fields', async () => {
   expect(fields(sent.get(''))).toEqual([{ a: 1, size: 7, env: 'prod' }])
 })
 
-test('events of which no objects are made stay in order, and those of other holders as they came', async () => {
+test('deferred events stay in order, and shared events stay unchanged', async () => {
   const source = '. = parse_json!(.message)\n.env = "prod"'
   const texts = ['{"a":1}', '{"a":1,"a":2}', 'no JSON', '{"a":3}']
   const batch = batchOf(texts.map((message) => log({ message })))
@@ -54,7 +54,7 @@ test('events of which no objects are made stay in order, and those of other hold
   ])
 })
 
-test('where the lane for bytes is off, programs run for all events', async () => {
+test('if the byte lane is off, programs run for all events', async () => {
   const globals = { remap: { network: false, byte_lane: false } }
   const events = new RecordedEvents()
   const options = { source: '. = parse_json!(.message)' }
@@ -71,12 +71,12 @@ test('where the lane for bytes is off, programs run for all events', async () =>
   expect([...events.counts.keys()].filter((name) => name.startsWith('byte_lane'))).toEqual([])
 })
 
-test('an array makes one event of each element, and what is no object is under the message key', async () => {
+test('each element of an array becomes an event, and a value that is not an object becomes the message', async () => {
   const sent = await runTransform('remap', { source: '. = [{"a": 1}, "text", 5]' }, [log({ message: 'x' })])
   expect(fields(sent.get(''))).toEqual([{ a: 1 }, { message: 'text' }, { message: 5 }])
 })
 
-test('an empty array leaves nothing', async () => {
+test('an empty array creates no events', async () => {
   const sent = await runTransform('remap', { source: '. = []' }, [log({ message: 'x' })])
   expect(sent.size).toBe(0)
 })
@@ -84,7 +84,7 @@ test('an empty array leaves nothing', async () => {
 test.each([
   { options: {}, kept: 2, discarded: undefined },
   { options: { drop_on_error: true }, kept: 1, discarded: 'component_discarded_events_total intentional=false' },
-])('an event whose program fails is undone ($options)', async ({ options, kept, discarded }) => {
+])('if the program fails, its changes to the event are undone ($options)', async ({ options, kept, discarded }) => {
   const events = new RecordedEvents()
   const source = '.seen = true\n.n = to_int!(.n)'
   const sent = await runTransform('remap', { source, ...options }, [log({ n: '5' }), log({ n: 'x' })], events)
@@ -95,7 +95,7 @@ test.each([
   if (discarded !== undefined) expect(events.counts.get(discarded)).toBe(1)
 })
 
-test('aborted events are discarded unless the options say otherwise', async () => {
+test('aborted events are discarded by default', async () => {
   const source = '.seen = true\nif .drop == true { abort "no" }'
   const input = () => [log({ drop: true }), log({ drop: false })]
   const events = new RecordedEvents()
@@ -106,7 +106,7 @@ test('aborted events are discarded unless the options say otherwise', async () =
   expect(fields(kept.get(''))).toEqual([{ drop: true }, { drop: false, seen: true }])
 })
 
-test('dropped events leave by their own port with the reason', async () => {
+test('dropped events are sent to their own output with the reason', async () => {
   const options = { source: '.n = to_int!(.n)', drop_on_error: true, reroute_dropped: true }
   const sent = await runTransform('remap', options, [log({ n: 'x' }), log({ n: '1' })])
   expect(fields(sent.get(''))).toEqual([{ n: 1 }])
@@ -126,7 +126,7 @@ test('dropped events leave by their own port with the reason', async () => {
   ])
 })
 
-test('no more dropped events leave than the limit allows; the others are counted', async () => {
+test('the number of rerouted events is limited; the others are counted as discarded', async () => {
   const events = new RecordedEvents()
   const options = {
     source: '.n = to_int!(.n)',
@@ -139,7 +139,7 @@ test('no more dropped events leave than the limit allows; the others are counted
   expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(2)
 })
 
-/** The transform itself, for tests that look at batches. */
+/** The transform itself, for tests that inspect batches. */
 async function built(options: object, logger = silentLogger): Promise<Transform> {
   const declaration = findComponent('transform', 'remap')
   if (declaration?.kind !== 'transform') throw new Error('there is no remap transform')
@@ -155,7 +155,7 @@ async function built(options: object, logger = silentLogger): Promise<Transform>
   })
 }
 
-test('each event of a batch that is split ends once', async () => {
+test('each event of a split batch is finalized once', async () => {
   const heard: string[] = []
   const transform = await built({ source: '.n = to_int!(.n)', drop_on_error: true, reroute_dropped: true })
   const finalizer = new Finalizer((status) => heard.push(status))
@@ -165,7 +165,7 @@ test('each event of a batch that is split ends once', async () => {
   expect(heard).toEqual(['rejected'])
 })
 
-test('an event that a program nests too deep is discarded, and its neighbours are not', async () => {
+test('only the event that a program nests too deeply is discarded', async () => {
   const items = JSON.stringify(new Array(400).fill(0))
   const source = `if .deep == true { v = {}
     for_each(${items}) -> |_i, _x| { for_each(${items}) -> |_j, _y| { v = {"a": v} } }
@@ -176,8 +176,8 @@ test('an event that a program nests too deep is discarded, and its neighbours ar
   expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
 })
 
-test('a program that calls a deprecated function is warned of in the log, once', async () => {
-  // None is deprecated today: one is for the length of this test.
+test('a call to a deprecated function is logged as a warning once', async () => {
+  // No function is currently deprecated, so this test deprecates one temporarily.
   const declaration = findFunction('upcase') as { deprecated?: string }
   const warnings: unknown[] = []
   const logger = { ...silentLogger, warn: (...given: unknown[]) => void warnings.push(given) } as Logger
@@ -192,7 +192,7 @@ test('a program that calls a deprecated function is warned of in the log, once',
   expect(JSON.stringify(warnings)).toContain('Use `downcase`.')
 })
 
-test('events that others have too are not changed', async () => {
+test('shared events do not change', async () => {
   const held = log({ a: 1 })
   const batch = batchOf([held])
   batch.share()
@@ -203,7 +203,7 @@ test('events that others have too are not changed', async () => {
   expect(held.fields).toEqual({ a: 1 })
 })
 
-test('metrics are edited through their fields; what they cannot take has no effect', async () => {
+test('programs edit metrics through their fields; unsupported changes have no effect', async () => {
   const metric = new MetricEvent({
     name: 'requests',
     kind: 'incremental',
@@ -227,7 +227,7 @@ test('metrics are edited through their fields; what they cannot take has no effe
   ])
 })
 
-test('a program comes from files, joined in order', async () => {
+test('a program can consist of several files, joined in order', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'penstock-remap-'))
   try {
     const files = [join(directory, 'a.remap'), join(directory, 'b.remap')]
@@ -259,7 +259,7 @@ test('a program that does not compile is shown with the place', () => {
   expect(problem?.rendered).toContain('error[E103]')
 })
 
-test('annotated events are copies when others hold them', async () => {
+test('annotating a shared event makes a copy', async () => {
   const held = log({ n: 'x' })
   const batch = batchOf([held])
   batch.share()
@@ -295,7 +295,7 @@ test.each([
   ])
 })
 
-test.each(['remap', 'filter'])('%s lets programs use the network where the configuration does', (type) => {
+test.each(['remap', 'filter'])('%s permits programs to use the network if the configuration does', (type) => {
   const declaration = findComponent('transform', type)
   const program = 'reverse_dns!(.ip) == "localhost"'
   const given = type === 'remap' ? { source: `.local = ${program}` } : { condition: program }
@@ -312,7 +312,7 @@ test.each([
   ['assert!(false, string!(.message))', 'an assertion is false: "assert" at (0:33)'],
   ['.n = upcase!(.size)', 'an argument has the wrong kind'],
   ['.n = map_values([.message]) -> |v| { to_int!(v) }', 'the call or operation failed for its values: "to_int"'],
-])('errors of a restricted pipeline name place and sort, and never what an event says: %s', async (source, said) => {
+])('errors of a restricted pipeline contain the place and kind, but no event data: %s', async (source, said) => {
   const declaration = findComponent('transform', 'remap')
   if (declaration?.kind !== 'transform') throw new TypeError('no remap')
   const options = parseOptions(declaration.options, { source, drop_on_error: true })
@@ -333,7 +333,7 @@ test.each([
   expect(JSON.stringify(shown)).not.toMatch(/CARD|hunter2/)
 })
 
-test('a dropped event has the full text of its error, in a restricted pipeline too', async () => {
+test('a dropped event contains the full text of its error, even in a restricted pipeline', async () => {
   const declaration = findComponent('transform', 'remap')
   if (declaration?.kind !== 'transform') throw new TypeError('no remap')
   const options = parseOptions(declaration.options, {

@@ -1,5 +1,5 @@
-// Remap transform: runs a program on each event. The program is compiled once; a batch is one plain loop. An event whose program fails
-// leaves unmodified, is discarded, or leaves by the port `dropped`, as the options say.
+// Remap transform: runs a program on each event. The program is compiled once, and a batch is processed in a plain loop. Depending on the
+// options, an event for which the program fails is sent on unchanged, discarded, or sent to the output `dropped`.
 
 import { ByteBatch } from '../bytes/byte-batch.ts'
 import {
@@ -37,37 +37,46 @@ export const remap = defineTransform({
   type: 'remap',
   summary: 'Runs a program of the remap language on each event.',
   description:
-    'Exactly one of `source`, `file` and `files` is given. When a program fails or is aborted, all its changes are undone. The pages on the [language](../language/language.md) describe programs.',
+    'Set exactly one of `source`, `file` and `files`. If a program fails or aborts, all its changes are undone. The pages on the [language](../language/language.md) describe programs.',
   accepts: ['log', 'metric'],
   options: {
     source: optional(program('The program.', 'program', { examples: ['.env = "prod"'] })),
     file: optional(path('File with the program, relative to the working directory.', { use: 'read' })),
     files: optional(list(path('A file.', { use: 'read' }), 'Files that make up the program, joined in order.')),
-    drop_on_error: bool('Discard an event for which the program failed, instead of passing it on unmodified.', {
-      default: false,
-    }),
-    drop_on_abort: bool('Discard an event for which the program was aborted, instead of passing it on unmodified.', {
-      default: true,
-    }),
-    reroute_dropped: bool('Send events that would be discarded to the output `dropped`, with the reason added.', {
+    drop_on_error: bool(
+      'Whether to discard an event for which the program fails, instead of sending it on unchanged.',
+      {
+        default: false,
+      },
+    ),
+    drop_on_abort: bool(
+      'Whether to discard an event for which the program aborts, instead of sending it on unchanged.',
+      {
+        default: true,
+      },
+    ),
+    reroute_dropped: bool('Whether to send discarded events to the output `dropped`, with the reason added.', {
       default: false,
     }),
     reroute_dropped_limit: optional(
-      float('Events a second that leave by `dropped` at most, with those of one second at once. More are discarded.', {
-        exclusiveMinimum: 0,
-      }),
+      float(
+        'Maximum number of events per second that are sent to `dropped`, with bursts of up to one second. Events beyond it are discarded.',
+        {
+          exclusiveMinimum: 0,
+        },
+      ),
     ),
     timezone: optional(
-      text('Time zone of dates without one: a TZ database name or `local`. Overrides the global option.', {
+      text('Time zone for dates without one: a name from the TZ database, or `local`. Overrides the global option.', {
         examples: ['Europe/Berlin'],
       }),
     ),
     metric_tag_values: oneOf(
       ['single', 'full', 'auto'],
-      'How tags of metrics are shown to the program: `single` as text, `full` as arrays, `auto` as what they are.',
+      'How the program sees the tags of metrics: `single` as strings, `full` as arrays, `auto` as arrays only if a tag has several values.',
       { default: 'single' },
     ),
-    runtime: oneOf(['ast'], 'Kept for compatibility; has no effect.', { default: 'ast' }),
+    runtime: oneOf(['ast'], 'Accepted for compatibility, without effect.', { default: 'ast' }),
   },
 
   ports: (options) => (options.reroute_dropped ? ['dropped'] : []),
@@ -79,7 +88,9 @@ export const remap = defineTransform({
     const zone = zoneOf(options, globals.timezone)
     if (zone === undefined) {
       const message = `\`${options.timezone}\` is not a time zone.`
-      return [{ path: 'timezone', message, help: 'Use a name of the TZ database such as `Europe/Berlin`, or `local`.' }]
+      return [
+        { path: 'timezone', message, help: 'Use a name from the TZ database such as `Europe/Berlin`, or `local`.' },
+      ]
     }
     const compiled = compileProgram(source, settingsOf(zone, globals))
     if (compiled.ok) return []
@@ -98,7 +109,7 @@ export const remap = defineTransform({
 
   objectsBecause(options, globals) {
     const source = readSource(options, globals.programs)
-    if (typeof source !== 'string') return 'its program is not known here'
+    if (typeof source !== 'string') return 'its program is unknown here'
     const compiled = compileProgram(source, settingsOf(zoneOf(options, globals.timezone), globals))
     if (!compiled.ok) return 'its program does not compile'
     const obstacle = obstacleOf(compiled.program)
@@ -109,21 +120,22 @@ export const remap = defineTransform({
 
   build(options, context) {
     const source = readSource(options, context.globals.programs)
-    if (source === undefined) throw new PenstockError('PEN_CONFIG_INVALID', 'Files are not opened here.')
+    if (source === undefined)
+      throw new PenstockError('PEN_CONFIG_INVALID', 'The program is in a file, and files cannot be opened here.')
     if (typeof source !== 'string') throw new PenstockError('PEN_CONFIG_INVALID', source.message)
     const { logger } = context
     const settings: CompileOptions = {
       ...settingsOf(zoneOf(options, context.globals.timezone), context.globals),
       table: (name) => context.globals.tables?.find(name),
       metrics: metricReader(context.metrics),
-      log: context.programLog ?? ((level, text) => logger[level]({ text }, 'Message of the program.')),
+      log: context.programLog ?? ((level, text) => logger[level]({ text }, 'The program logged a message.')),
     }
     const compiled = compileProgram(source, settings)
     if (!compiled.ok) throw new PenstockError('PEN_CONFIG_INVALID', compiled.rendered)
     if (compiled.warnings.length > 0) logger.warn({ warnings: compiled.renderedWarnings }, 'The program has warnings.')
     const { program } = compiled
     if (!program.usesNetwork) return new Remap(program, source, options, context)
-    // Uses the network: a separate worker does it, so nothing else waits.
+    // The program uses the network, so it runs in a separate worker and nothing else has to wait.
     const remote = new RemoteProgram(source, settings, program.writes, options.metric_tag_values)
     return new Remap(remote, source, options, context)
   },
@@ -138,7 +150,7 @@ function settingsOf(zone: string | undefined, globals: Globals): CompileOptions 
   }
 }
 
-/** The text of the program, or what is wrong with the options that name it; undefined where files are not opened. */
+/** The text of the program, or a problem with the options; undefined if the program is in a file and files must not be opened. */
 function readSource(
   options: SourceOptions,
   { reach }: ProgramRules = platformRules,
@@ -147,7 +159,7 @@ function readSource(
   if (given.length !== 1) {
     return {
       path: '',
-      message: `Exactly one of \`source\`, \`file\` and \`files\` is needed; ${given.length} are given.`,
+      message: `Exactly one of \`source\`, \`file\` and \`files\` is required, found ${given.length}.`,
     }
   }
   if (options.source !== undefined) return options.source
@@ -192,18 +204,18 @@ interface RemapOptions {
   readonly metric_tag_values: TagMode
 }
 
-/** Tags of `byte_lane_events_total`. */
+/** The tags for `byte_lane_events_total`. */
 const lanes = { bytes: { reason: 'bytes' }, objects: { reason: 'few_shapes' }, text: { reason: 'text' } } as const
 
 class Remap {
   readonly takesBytes: boolean
   readonly #program: Program | RemoteProgram
-  /** Runs the program later, or not at all. */
+  /** Defers the program, so that it may never need to run. */
   readonly #splice: Splice | undefined
   readonly #source: string
   readonly #options: RemapOptions
   readonly #context: TransformContext
-  // State of the current batch.
+  // State for the current batch.
   #errors = 0
   #aborts = 0
   #lastError: RemapError | undefined
@@ -211,12 +223,12 @@ class Remap {
   #dropped: (LogEvent | MetricEvent)[] = []
   #errorsOverLimit = 0
   #abortsOverLimit = 0
-  // Events that stayed lines, or came as such and became objects because of their text, since they were counted.
+  // Lines that stayed lines, and lines that became objects because of their text, since the last report.
   #asBytes = 0
   #asText = 0
-  /** How many events may leave by `dropped`; all if undefined. */
-  readonly #leaving: TokenBucket | undefined
-  /** Old values of the fields of the current event that the program may change. */
+  /** Limits the events for `dropped`; undefined if there is no limit. */
+  readonly #rerouteLimit: TokenBucket | undefined
+  /** The previous values of those fields of the current event that the program may change. */
   readonly #before: (Value | undefined)[] = []
 
   constructor(program: Program | RemoteProgram, source: string, options: RemapOptions, context: TransformContext) {
@@ -228,7 +240,7 @@ class Remap {
     this.#options = options
     this.#context = context
     const perSecond = options.reroute_dropped_limit
-    if (perSecond !== undefined) this.#leaving = new TokenBucket(perSecond, Math.max(1, perSecond))
+    if (perSecond !== undefined) this.#rerouteLimit = new TokenBucket(perSecond, Math.max(1, perSecond))
   }
 
   transform(batch: LogBatch | MetricBatch, output: TransformOutput): Promise<void> | undefined {
@@ -241,7 +253,7 @@ class Remap {
     if (this.#program instanceof RemoteProgram) this.#program.close()
   }
 
-  /** The batch after the runs of the program on its events. */
+  /** Applies the program to a batch, and sends on the resulting events. */
   #apply(program: Runs, batch: LogBatch | MetricBatch, output: TransformOutput): Promise<void> | undefined {
     this.#errors = 0
     this.#aborts = 0
@@ -283,7 +295,7 @@ class Remap {
           this.#run(program, event, kept)
         },
         (end) => {
-          // A consumer of the event gets it as an object, by a run.
+          // If a component receives this event, the program must run and create an object.
           const failure = end as RemapError
           if (!isEnd || failure.outcome !== 'abort') return false
           this.#asBytes++
@@ -297,7 +309,7 @@ class Remap {
         return next
       }
     }
-    // A program that writes nothing may look at events that others have too.
+    // A program that writes nothing can read shared events without copies.
     const events = writes && splice?.defers !== true ? ownEvents(batch) : batch.events
     const kept: LogEvent[] = []
     for (let index = 0; index < events.length; index++) {
@@ -314,11 +326,11 @@ class Remap {
     }
     if (!writes && kept.length === batch.count && this.#dropped.length === 0) return batch
     const rest = logBatch(kept, batch.finalizer)
-    // Values that the program could not change still have other holders.
+    // If the program cannot change the events, they are still shared with other holders.
     return batch.shared && !writes ? rest.share() : rest
   }
 
-  /** Runs the program on an event, which it may change, and adds what becomes of it. */
+  /** Runs the program on an event, which it may change, and adds the resulting events to `kept`. */
   #run(program: Runs, event: LogEvent, kept: LogEvent[]): void {
     const { writes, changes, frame } = program
     const before = this.#before
@@ -365,8 +377,8 @@ class Remap {
   }
 
   /**
-   * Without the events whose values are nested too deep for any encoder. The size of a batch is counted when it is sent anyway, and
-   * that count finds them.
+   * Removes events with values that are nested too deeply for any encoder. The size of a batch is computed anyway when it is sent, and
+   * computing it fails for such events.
    */
   #sized(batch: LogBatch): LogBatch {
     try {
@@ -378,12 +390,12 @@ class Remap {
       try {
         return event.size >= 0
       } catch {
-        return false // the error is that of the batch
+        return false // the same error as for the whole batch
       }
     })
     const { events } = this.#context
     const lost = batch.count - kept.length
-    const message = 'The program left an event that is nested too deep.'
+    const message = 'The program created an event that is nested too deeply.'
     events.error({ type: 'conversion_failed', stage: 'processing', message, count: lost })
     events.discarded(lost, false, message)
     return logBatch(kept, batch.finalizer)
@@ -401,7 +413,7 @@ class Remap {
     return metricBatch(kept, batch.finalizer)
   }
 
-  /** The handling of an event whose program failed. The event is unchanged. */
+  /** Handles an event for which the program failed. The event is unchanged. */
   #failed(event: LogEvent | MetricEvent, failure: RemapError, kept: (LogEvent | MetricEvent)[]): void {
     const aborted = failure.outcome === 'abort'
     if (aborted) {
@@ -413,7 +425,7 @@ class Remap {
     }
     const { drop_on_abort, drop_on_error, reroute_dropped } = this.#options
     if (!(aborted ? drop_on_abort : drop_on_error)) kept.push(event)
-    else if (reroute_dropped && !this.#mayLeave()) {
+    else if (reroute_dropped && !this.#mayReroute()) {
       if (aborted) this.#abortsOverLimit++
       else this.#errorsOverLimit++
     } else if (reroute_dropped) {
@@ -421,15 +433,15 @@ class Remap {
     }
   }
 
-  #mayLeave(): boolean {
-    const bucket = this.#leaving
+  #mayReroute(): boolean {
+    const bucket = this.#rerouteLimit
     if (bucket === undefined) return true
     if (!bucket.has(1, performance.now())) return false
     bucket.take(1)
     return true
   }
 
-  /** A copy with the reason added: others may hold the event itself. */
+  /** A copy with the reason added, because other components may hold the same event. */
   #annotated(event: LogEvent | MetricEvent, reason: string, message: string): LogEvent | MetricEvent {
     const { id, globals } = this.#context
     const facts = { reason, component_id: id, component_type: 'remap', component_kind: 'transform' }
@@ -445,7 +457,6 @@ class Remap {
     return copy
   }
 
-  /** One report for the whole batch. */
   #countLanes(splice: Splice): void {
     const { events } = this.#context
     const { deferred, rested, refused } = splice.takeCounts()
@@ -458,7 +469,7 @@ class Remap {
     if (asText > 0) events.count('byte_lane_events_total', asText, lanes.text)
   }
 
-  /** Line and column in the program, where it is known what failed. */
+  /** Line and column in the program, if the failed expression is known. */
   #positionOf({ place }: RemapError): object {
     return place === undefined ? {} : positionOfByte(this.#source, place.start)
   }
@@ -478,7 +489,7 @@ class Remap {
     if (this.#lastAbort !== undefined) {
       logger.debug({ message: failureFact(this.#lastAbort), events: this.#aborts }, 'Event mapping aborted.')
     }
-    const overLimit = 'More events than `reroute_dropped_limit` a second were to leave.'
+    const overLimit = 'The number of rerouted events exceeded `reroute_dropped_limit`.'
     if (this.#errorsOverLimit > 0) events.discarded(this.#errorsOverLimit, false, overLimit)
     if (this.#abortsOverLimit > 0) events.discarded(this.#abortsOverLimit, true, overLimit)
     if (reroute_dropped) return
@@ -488,6 +499,6 @@ class Remap {
 }
 
 function rootOf(item: Value, messageKey: string) {
-  // The item may be held elsewhere, and the root of an event is changed in place.
+  // A copy, because the item may be shared, and the root of an event changes in place.
   return isObject(item) ? copyObject(item) : rootFor(item, messageKey)
 }

@@ -1,12 +1,12 @@
-// The values of tags that have passed so far: a number for each tag, and bytes for all of them, so neither many values nor many or long
-// tags fill the memory.
+// The tag values that have passed so far. Their number for each tag and their total size are limited, so that neither many values nor many
+// or long tags exhaust the memory.
 
 import type { TagValue } from '../event/metric.ts'
 
-/** Of all values together, as estimated. */
+/** Maximum estimated size of all values together. */
 const maxBytes = 16 << 20
 
-/** Of a value or tag beside its characters. */
+/** Bytes of a value or tag without its characters. */
 const entryBytes = 64
 
 export class SeenTagValues {
@@ -15,18 +15,18 @@ export class SeenTagValues {
   readonly #onFull: (tag: string) => void
   #bytes = 0
 
-  /** @param onFull is called once for each tag that has as many values as may pass */
+  /** @param onFull called once for each tag that reaches the limit */
   constructor(valueLimit: number, onFull: (tag: string) => void) {
     this.#valueLimit = valueLimit
     this.#onFull = onFull
   }
 
-  /** Estimated bytes of what is kept. */
+  /** Estimated size of all values in bytes. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Whether the value is within the limit; it counts from now on. A bare tag always is. */
+  /** Returns whether the value is within the limit, and counts it if so. A bare tag is always within the limit. */
   admit(tag: string, value: TagValue): boolean {
     if (!this.hasRoom(tag, value)) return false
     if (typeof value === 'string') this.#add(tag, value)
@@ -34,7 +34,7 @@ export class SeenTagValues {
     return true
   }
 
-  /** Whether `admit` would say yes. */
+  /** Whether `admit` would return true. */
   hasRoom(tag: string, value: TagValue): boolean {
     if (value === null) return true
     const seen = this.#values.get(tag)

@@ -15,7 +15,7 @@ const limited = async (options: object, tags: readonly Record<string, TagValue>[
   return (sent.get('') ?? []).map((event) => Object.fromEntries((event as MetricEvent).tags ?? []))
 }
 
-test('the first values of each tag pass, and a further one costs the event its tag alone', async () => {
+test('the first values of each tag pass, and an event with another value loses only this tag', async () => {
   expect(
     await limited({ value_limit: 2 }, [
       { path: '/a', host: 'n1' },
@@ -26,7 +26,7 @@ test('the first values of each tag pass, and a further one costs the event its t
   ).toEqual([{ path: '/a', host: 'n1' }, { path: '/b', host: 'n1' }, { host: 'n1' }, { path: '/a', host: 'n2' }])
 })
 
-test('an event with a further value goes where that is wanted, and its other tags do not count', async () => {
+test('with `drop_event`, an event with another value is discarded, and its other tags do not count', async () => {
   expect(
     await limited({ value_limit: 1, limit_exceeded_action: 'drop_event' }, [
       { path: '/a' },
@@ -36,7 +36,7 @@ test('an event with a further value goes where that is wanted, and its other tag
   ).toEqual([{ path: '/a' }, { path: '/a', host: 'n2' }])
 })
 
-test('tags with several values count each, and bare tags count nothing', async () => {
+test('each of several values of a tag counts, and bare tags do not count', async () => {
   expect(
     await limited({ value_limit: 2 }, [
       { zone: ['a', 'b', 'a', null] },
@@ -54,13 +54,13 @@ test('500 values pass by default', async () => {
   expect(sent.slice(500)).toEqual([{}, {}])
 })
 
-test('another holder of a batch keeps its tags', async () => {
+test('other holders of a batch keep its tags', async () => {
   const events = [metric({ id: '1' }), metric({ id: '2' })]
   await runTransform('tag_cardinality_limit', { value_limit: 1 }, events)
   expect(events.map(({ tags }) => tags?.get('id'))).toEqual(['1', '2'])
 })
 
-test('hostile tags and values take no more than their bytes', () => {
+test('hostile tags and values use a bounded amount of memory', () => {
   const full: string[] = []
   const seen = new SeenTagValues(1e6, (tag) => full.push(tag))
   let admitted = 0

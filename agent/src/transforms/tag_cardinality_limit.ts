@@ -1,5 +1,5 @@
 // Tag-cardinality-limit transform: limits the number of values of each metric tag. Each value of a tag becomes a separate series at the
-// destination, and too many series fill it up.
+// destination, and too many series would overload it.
 
 import { defineTransform } from '../component.ts'
 import { type Batch, metricBatch } from '../event/batch.ts'
@@ -9,13 +9,13 @@ import { SeenTagValues } from './seen-tag-values.ts'
 
 export const tagCardinalityLimit = defineTransform({
   type: 'tag_cardinality_limit',
-  summary: 'Limits how many values each tag of metric events has.',
+  summary: 'Limits the number of values of each metric tag.',
   description:
-    'The first values of a tag pass, for all metrics together. An event with a further value loses the tag, or the agent discards it. Values are counted from the start of the component and never forgotten; a restart or a reload that changes the component begins anew. All values together take at most 16 MiB of memory: where that is used up, values that are new are beyond the limit.',
+    'The first values of a tag pass, for all metrics together. An event with an additional value loses the tag or is discarded. The component counts values from its start and never forgets one; a restart, or a reload that changes the component, resets the count. All values together use at most 16 MiB of memory; beyond that, any new value exceeds the limit.',
   accepts: ['metric'],
   outputs: ['metric'],
   options: {
-    value_limit: uint('Values of each tag that pass.', { default: 500, minimum: 1 }),
+    value_limit: uint('Maximum number of values of each tag.', { default: 500, minimum: 1 }),
     limit_exceeded_action: oneOf(
       ['drop_tag', 'drop_event'],
       'Whether an event with a value beyond the limit loses the tag or is discarded.',
@@ -25,12 +25,12 @@ export const tagCardinalityLimit = defineTransform({
 
   build({ value_limit: valueLimit, limit_exceeded_action: action }, { events, logger }) {
     const seen = new SeenTagValues(valueLimit, (tag) =>
-      logger.warn({ tag, values: valueLimit }, 'A tag has as many values as `value_limit` lets pass.'),
+      logger.warn({ tag, values: valueLimit }, 'A tag has reached `value_limit`; further values will not pass.'),
     )
     const limit = action === 'drop_tag' ? withoutTags : withoutEvents
     return {
       transform(batch: Batch, output) {
-        // The graph lets metric events through alone.
+        // The graph check permits only metric events.
         if (batch.type === 'log') return output.send(batch)
         const { kept, exceeded } = limit(batch.events, seen)
         if (exceeded === 0) return output.send(batch)
@@ -50,11 +50,11 @@ export const tagCardinalityLimit = defineTransform({
 
 interface Limited {
   readonly kept: MetricEvent[]
-  /** Tags whose value was beyond the limit. */
+  /** Number of tags with a value beyond the limit. */
   readonly exceeded: number
 }
 
-/** The events without the tags that have a value beyond the limit. Another holder of an event keeps it as it was. */
+/** Removes tags with a value beyond the limit. Changes only copies, because other components may hold the same events. */
 function withoutTags(events: readonly MetricEvent[], seen: SeenTagValues): Limited {
   const kept = new Array<MetricEvent>(events.length)
   let exceeded = 0
@@ -72,7 +72,7 @@ function withoutTags(events: readonly MetricEvent[], seen: SeenTagValues): Limit
   return { kept, exceeded }
 }
 
-/** The events all of whose tags are within the limit. The tags of an event that goes do not count. */
+/** Removes events with any tag value beyond the limit. The other tags of a removed event do not count. */
 function withoutEvents(events: readonly MetricEvent[], seen: SeenTagValues): Limited {
   const kept: MetricEvent[] = []
   let exceeded = 0
