@@ -1,5 +1,5 @@
-// The one way in which components count: events received and sent, errors and discards, each as metric and log together.
-// Counts are per batch, never per event; equal messages of one component are limited.
+// The only interface through which components report received and sent events, errors and discarded events. Each report goes to both
+// metrics and the log. Events are counted per batch, never one by one, and the repetition of log messages is limited.
 
 import { fact, facts } from './facts.ts'
 import type { Logger } from './logger.ts'
@@ -31,41 +31,41 @@ export type ErrorStage = 'initializing' | 'receiving' | 'processing' | 'sending'
 export interface ErrorReport {
   readonly type: ErrorType
   readonly stage: ErrorStage
-  /** Tag `error_code`, where the sheet names one. */
+  /** The tag `error_code`, if the requirements define one. */
   readonly code?: string
-  /** Further tags, where the sheet names them. */
+  /** Additional tags, if the requirements define them. */
   readonly tags?: Readonly<Record<string, string>>
   /** A constant sentence. */
   readonly message: string
-  /** For the log; never secrets. Of a tenant's component, numbers and what `fact` declares are shown, and the class of errors. */
+  /** Fields for the log, without secrets. For a tenant's component, the log shows only numbers, `fact` values and classes of errors. */
   readonly fields?: Readonly<Record<string, unknown>>
-  /** How many errors of this sort; 1 if not given. */
+  /** Number of errors; 1 by default. */
   readonly count?: number
-  /** Log level; `error` if not given. */
+  /** Log level; `error` by default. */
   readonly level?: 'error' | 'warn' | 'debug'
 }
 
 export interface ComponentEvents {
-  /** Raw bytes taken from the origin (sources). */
+  /** Raw bytes received from the origin (sources). */
   receivedBytes(bytes: number, tags?: Readonly<Record<string, string>>): void
-  /** Events taken in. */
+  /** Events received. */
   received(events: number, bytes: number, origin?: Readonly<Record<string, string>>): void
-  /** Events passed on or delivered; `output` for named outputs. */
+  /** Events sent to the next component or delivered. `output` is the name of a named output. */
   sent(events: number, bytes: number, output?: string): void
   /** Bytes sent over the network, after compression (sinks). */
   sentBytes(bytes: number, tags?: Readonly<Record<string, string>>): void
   error(report: ErrorReport): void
-  /** Events that will not continue, with a constant sentence that says why. */
+  /** Discarded events, with the reason as a constant sentence. */
   discarded(events: number, intentional: boolean, reason: string): void
-  /** A counter of the component's own; the name must be one of telemetry/metric-table.ts. */
+  /** A counter of the component; its name must be in telemetry/metric-table.ts. */
   count(name: string, by?: number, tags?: Readonly<Record<string, string>>): void
-  /** A gauge of the component's own. */
+  /** A gauge of the component. */
   gauge(name: string, value: number, tags?: Readonly<Record<string, string>>): void
-  /** An observation for a histogram of the component's own. */
+  /** An observation for a histogram of the component. */
   observe(name: string, value: number, tags?: Readonly<Record<string, string>>): void
 }
 
-/** For use outside a running topology: checks and tests that do not look at metrics. */
+/** For use outside a running topology, in checks and in tests that do not need metrics. */
 export function loggingEvents(logger: Logger): ComponentEvents {
   return {
     receivedBytes() {},
@@ -91,18 +91,18 @@ interface Pair {
   readonly bytes: Series
 }
 
-/** Counts of one component in the agent's metrics, and its errors in the log, equal messages limited. */
+/** Reports to the agent's metrics and to the log for one component, and limits repeated messages. */
 export class CountedEvents implements ComponentEvents {
   readonly #metrics: Metrics
   readonly #logger: Logger
   readonly #limit: RepetitionLimit
   readonly #identity: Labels
-  /** Without origin. A source gets it at its first batch without one: most have an origin for every batch. */
+  /** For batches without an origin. A source creates it on its first such batch, because most sources have an origin for every batch. */
   #received: Pair | undefined
   readonly #batches: HistogramSeries
   readonly #sent: Pair
   readonly #outputs = new Map<string, Pair>()
-  // A source hands over the same tags object for all batches of a file or a peer: one look-up by identity.
+  // A source passes the same tags object for all batches of a file or a peer, so a lookup by identity is sufficient.
   readonly #origins = new WeakMap<object, Pair>()
   readonly #receivedBytes = new ByTags(made)
   readonly #sentBytes = new ByTags(made)
@@ -221,7 +221,7 @@ export class CountedEvents implements ComponentEvents {
 const discardedOnPurpose = { intentional: 'true' }
 const discardedByError = { intentional: 'false' }
 
-/** The series of one metric and component, found by the identity of the tags object before its content. */
+/** The series of one metric and component, cached by the identity of the tags object. */
 class ByTags<S> {
   #plain: S | undefined
   readonly #byIdentity = new WeakMap<object, S>()

@@ -1,10 +1,10 @@
-// The agent's metrics in the text format that scrapers read. prom-client writes it; it is loaded with the first scrape.
+// The agent's metrics in the text format for scrapers. prom-client writes it, and is loaded on the first scrape.
 
 import type { Metric } from 'prom-client'
 import { originLabels } from './metric-table.ts'
 import type { Labels, MetricSnapshot, Metrics, Sample } from './metrics.ts'
 
-/** How fine `/metrics` is: one series for each pipeline of a bundle, for each component, or as it is counted. */
+/** Granularity of `/metrics`: a series for each pipeline of a bundle, for each component, or for each container (full detail). */
 export const details = ['pipeline', 'component', 'container'] as const
 export type Detail = (typeof details)[number]
 
@@ -14,7 +14,7 @@ export interface ExpositionOptions {
   readonly prefix?: string
 }
 
-/** Writes `/metrics`; every series gets the constant labels, such as `host` and `pid`. */
+/** Writes `/metrics`. Every series gets the constant labels, such as `host` and `pid`. */
 export class Exposition {
   readonly #metrics: Metrics
   readonly #constant: Labels
@@ -35,7 +35,7 @@ export class Exposition {
     for (const whole of this.#metrics.snapshot()) {
       const kept = coarser(whole, this.#detail)
       const snapshot = { ...kept, name: `${this.#prefix}${kept.name}` }
-      // prom-client asks a metric for its values and nothing else: ours live in our own store.
+      // prom-client only reads the values of a metric, so an object with `get` is sufficient.
       registry.registerMetric({
         name: snapshot.name,
         get: async () => metricObject(snapshot),
@@ -47,12 +47,12 @@ export class Exposition {
 
 /** Labels for the origin of events, or for a part of a component. */
 const fine: ReadonlySet<string> = new Set([...originLabels, 'endpoint'])
-/** Components of a bundle: the first two parts of their ids are those of the pipeline. */
+/** Matches the ids of components in a bundle, whose first two parts identify the pipeline. */
 const inPipeline = /^([^/]+\/[^/]+)\/.*/s
-/** Parts of a whole: their sum would be none. */
+/** Metrics that are ratios, so that a sum would be meaningless. */
 const averaged: ReadonlySet<string> = new Set(['utilization'])
 
-/** Series that differ in dropped labels alone are added up. A pipeline takes the place of its components' ids. */
+/** Removes fine labels, and adds up the series that then have equal labels. With detail `pipeline`, its id replaces those of components. */
 function coarser(snapshot: MetricSnapshot, detail: Detail): MetricSnapshot {
   if (detail === 'container') return snapshot
   const groups = new Map<string, Sample[]>()

@@ -1,9 +1,9 @@
-// The log and the status show only facts of a tenant's component: numbers, and text that its producer declares with `fact`. All other
-// text, such as that of an error, may contain a piece of an event, of an answer or of a secret, and is left out.
+// For a tenant's component, the log and the status show only facts: numbers, and text that its producer declares with `fact`. All other
+// text, such as the message of an error, may contain parts of events, responses or secrets, and is omitted.
 
 import { errorCodes, type FailureKind, failureOf, PenstockError } from '../errors.ts'
 
-/** Text that contains no part of events, answers or secrets: a name, a fixed word, a constant sentence. */
+/** Text without parts of events, responses or secrets: a name, a fixed word, or a constant sentence. */
 export class Fact {
   readonly text: string
   readonly shown: string
@@ -22,25 +22,25 @@ export class Fact {
   }
 }
 
-/** Declares text to be shown wherever it is logged. */
+/** Declares that logs may show a text. */
 export function fact(text: string): Fact {
   return new Fact(text)
 }
 
-/** All texts of a table as facts. */
+/** Declares all texts of a table as facts. */
 export function facts(texts: Readonly<Record<string, string>>): Record<string, Fact> {
   const found: Record<string, Fact> = {}
   for (const name in texts) found[name] = new Fact(texts[name] as string)
   return found
 }
 
-/** Text about an error, which a tenant's component shows as the class of the error. */
+/** Text about an error. For a tenant's component, logs show only the class of the error. */
 export const errorFact = (text: string, error: unknown): Fact => new Fact(text, factText(error))
 
 /** The class of an error as text. */
 export const factText = (error: unknown): string => (error instanceof Error ? factsOf(error).message : 'Error.')
 
-/** The fields of a log record without what is no fact. Errors become their class. */
+/** Keeps only the facts among the fields of a log record, and replaces errors by their class. */
 export function factsOnly(fields: object): Record<string, unknown> {
   const kept: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
@@ -52,7 +52,7 @@ export function factsOnly(fields: object): Record<string, unknown> {
   return kept
 }
 
-/** Shape of the codes of the system and of libraries: constants, never text of others. */
+/** Matches the error codes of the system and of libraries, which are constants. */
 const codeShape = /^[A-Z][A-Z0-9_]{1,63}$/
 const maxCauses = 5
 
@@ -66,7 +66,7 @@ function factsOf(error: Error): { readonly message: string; readonly code?: stri
     if (own instanceof PenstockError) {
       texts.push(own.fact ?? errorCodes[own.code])
       code ??= own.code
-      if (own.fact !== undefined) break // it says all that may be said
+      if (own.fact !== undefined) break // the fact already describes the causes
     } else if (typeof own.code === 'string' && codeShape.test(own.code)) {
       texts.push(`${own.code}.`)
       code ??= own.code

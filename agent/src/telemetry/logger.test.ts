@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { PenstockError } from '../errors.ts'
 
-test('a text line has a cause once, after a message that does not contain it, and names its component', async () => {
+test('a text line contains each cause once, and names the component', async () => {
   const written: string[] = []
   vi.doMock('pino', async (actual) => {
     const { default: pino, ...rest } = await actual<{ default: typeof import('pino').default }>()
@@ -20,7 +20,7 @@ test('a text line has a cause once, after a message that does not contain it, an
     'error="It cannot be reached: connect ECONNREFUSED 127.0.0.1:9."\n',
     'error="Sinks unhealthy: It cannot be reached: connect ECONNREFUSED 127.0.0.1:9."\n',
   ])
-  // A component's own lines carry its kind and type; a line of the agent about a component has its id alone.
+  // A component's own lines contain its kind and type; a line of the agent about a component contains only its id.
   logger.info({ component_id: 'out', component_kind: 'sink', component_type: 'http', status: 200 }, 'Own.')
   logger.warn({ component_id: 'shop/parse' }, 'About it.')
   expect(written.slice(-2).map((line) => line.slice(line.indexOf('Z ') + 2))).toEqual([

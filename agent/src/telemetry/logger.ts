@@ -1,5 +1,5 @@
-// The agent's own log. Messages are constant sentences; facts are fields. A process has one log: every subscriber gets the
-// records of every logger of the process, after they were written.
+// The agent's own log. Messages are constant sentences; variable data is in fields. Subscribers receive the records of all loggers in the
+// process, after they were written.
 
 import { type Logger, type LoggerOptions, pino } from 'pino'
 import { failureOf } from '../errors.ts'
@@ -11,7 +11,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 export interface LogOptions {
   readonly level: string
   readonly format: 'text' | 'json'
-  /** Whether the text form is coloured. */
+  /** Whether to colour the text form. */
   readonly color?: boolean
 }
 
@@ -20,7 +20,7 @@ export type LogRecord = Readonly<Record<string, unknown>>
 
 const subscribers = new Set<(record: LogRecord) => void>()
 
-/** Hears every record from now on. Gives back what ends it. */
+/** Calls the listener for every record. Returns a function that ends the subscription. */
 export function subscribe(listener: (record: LogRecord) => void): () => void {
   subscribers.add(listener)
   return () => {
@@ -30,13 +30,13 @@ export function subscribe(listener: (record: LogRecord) => void): () => void {
 
 const levels: readonly LogLevel[] = ['silent', 'error', 'warn', 'info', 'debug', 'trace']
 
-/** The level after this many `-v` and `-q`. */
+/** The level after a number of `-v` and `-q` flags. */
 export function adjustedLevel(base: LogLevel, verbose: number, quiet: number): LogLevel {
   const index = Math.min(levels.length - 1, Math.max(0, levels.indexOf(base) + verbose - quiet))
   return levels[index] as LogLevel
 }
 
-/** The root logger: JSON lines, or readable lines, on standard error, written at once. */
+/** The root logger: writes JSON or readable lines to standard error, synchronously. */
 export function createLogger(options: LogOptions): Logger {
   const output = pino.destination({ dest: 2, sync: true })
   const settings: LoggerOptions = {
@@ -60,7 +60,7 @@ export function createLogger(options: LogOptions): Logger {
 /** A logger that writes nothing, for tests and for commands that only check. */
 export const silentLogger: Logger = pino({ level: 'silent' })
 
-/** An error as fields: what it says, its code, its kind and status, and what caused it; the stack only where the fault is ours. */
+/** An error as fields: message, code, kind, status, and cause. The stack is included only for programming errors. */
 function errorFields(error: unknown): unknown {
   return error instanceof Error ? { ...ownFields(error), ...failureOf(error) } : error
 }
@@ -90,7 +90,7 @@ function textLine(record: LogRecord, color: boolean): string {
   const name = String(level).toUpperCase().padStart(5)
   const paint = color ? (colors[String(level)] ?? '') : ''
   let line = `${timestamp} ${paint}${name}${paint === '' ? '' : '\u001b[0m'}`
-  // A line about a component that the agent itself logs has its id alone.
+  // A line that the agent itself logs about a component contains only the component's id.
   const isComponents = id !== undefined && kind !== undefined
   line += isComponents ? ` ${kind}{id=${id} type=${type}}: ` : ': '
   line += message ?? ''
@@ -103,14 +103,14 @@ function fieldText(key: string, value: unknown): string {
   if (key === 'error' && typeof value === 'object' && value !== null && 'message' in value) {
     const { message, cause, stack } = value as { message: unknown; cause?: unknown; stack?: unknown }
     let text = typeof stack === 'string' ? stack : String(message)
-    // A message often says already what caused it.
+    // The message often contains the cause already.
     for (const reason of causes(cause)) if (!text.includes(reason)) text = `${text.replace(/\.$/, '')}: ${reason}`
     return stack === undefined ? JSON.stringify(text) : text
   }
   return typeof value === 'string' && /^[\w./:@%+-]+$/.test(value) ? value : JSON.stringify(value)
 }
 
-/** The messages of an error's causes, from the nearest on. */
+/** The messages of an error's causes, nearest first. */
 function causes(cause: unknown): string[] {
   const texts: string[] = []
   let next = cause

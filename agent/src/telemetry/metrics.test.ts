@@ -47,7 +47,7 @@ function sorted(lines: string[], name: string): [string, string] {
   return [(match?.[1] ?? '').split(',').sort().join(','), match?.[2] ?? '']
 }
 
-test('a histogram has the bounds 0.015625 · 2^n and counts upwards', async () => {
+test('a histogram has the bounds 0.015625 · 2^n and cumulative counts', async () => {
   const metrics = new Metrics()
   expect(histogramBounds).toHaveLength(20)
   expect(histogramBounds.slice(0, 3)).toEqual([0.015625, 0.03125, 0.0625])
@@ -70,7 +70,7 @@ test.each([
   { detail: 'component', lines: 3, first: 'component_id="shop/a/in",component_kind="source",component_type="file"' },
   { detail: 'pipeline', lines: 2, first: 'component_id="shop/a",component_kind="source"' },
 ] as const)(
-  'with detail $detail there are $lines series, and nothing is lost of the sum',
+  'with detail $detail there are $lines series, and the sum stays the same',
   async ({ detail, lines, first }) => {
     const metrics = new Metrics()
     for (const [id, file, count] of [
@@ -99,13 +99,13 @@ test.each([
     expect(received[0]?.labels.split(',').sort().join(',')).toBe(first)
     const lag = series('source_lag_time_seconds_count').reduce((sum, { value }) => sum + value, 0)
     expect(lag).toBe(4)
-    // A part of the time is not added up.
+    // Ratios are not added up.
     expect(Math.max(...series('utilization').map(({ value }) => value))).toBe(0.8)
     expect(text).toContain('started_total 1')
   },
 )
 
-test('a prefix is before the name of each metric, and before nothing else', async () => {
+test('the prefix applies only to the names of metrics', async () => {
   const metrics = new Metrics()
   counted(metrics).received(3, 90)
   metrics.histogram('source_lag_time_seconds').observe(1)
@@ -116,7 +116,7 @@ test('a prefix is before the name of each metric, and before nothing else', asyn
   expect(text).toContain('penstock_source_lag_time_seconds_bucket{le="+Inf"} 1\n')
 })
 
-test('an idle series is forgotten and counts on when it changes again', () => {
+test('an idle series is removed, and continues when it changes again', () => {
   const metrics = new Metrics()
   const series = metrics.counter('component_sent_events_total', { component_id: 'a' })
   series.add(5)
@@ -142,7 +142,7 @@ test('equal tags in different objects count in one series', () => {
   expect(samplesOf('http_client_response_rtt_seconds')).toMatchObject([{ histogram: { count: 3, sum: 1.5 } }])
 })
 
-test('names without number share a series beyond the bound, and sums stay right', () => {
+test('beyond the limit, further names share a series, and sums stay correct', () => {
   const metrics = new Metrics()
   const events = counted(metrics)
   for (let index = 0; index < 50_000; index++) {
@@ -156,13 +156,13 @@ test('names without number share a series beyond the bound, and sums stay right'
   const others = metrics.sum('component_received_events_total', { file: 'other' })
   expect(others).toBeGreaterThan(30_000)
   expect(metrics.sum('metric_series_limited_total', { metric: 'component_received_events_total' })).toBe(others)
-  // A series from before continues independently.
+  // An existing series continues independently.
   const first = { file: '/var/log/0'.padEnd(2000, 'x') }
   events.received(1, 10, first)
   expect(metrics.sum('component_received_events_total', first)).toBe(2)
 })
 
-test('idle series make room for new ones and leave their counts to the others', () => {
+test('idle series make space for new ones, and their counts are added to `other`', () => {
   const time = { now: 0 }
   const metrics = new Metrics(() => time.now)
   const series = (file: string) => metrics.counter('files_added_total', { file })
@@ -177,13 +177,13 @@ test('idle series make room for new ones and leave their counts to the others', 
   expect(metrics.sum('files_added_total', { file: 'new' })).toBe(1)
   expect(metrics.sum('files_added_total', { file: 'busy' })).toBe(5)
   expect(metrics.sum('files_added_total', { file: 'other' })).toBe(10_000)
-  // Its holder counts on from zero: the earlier count is in the sum already.
+  // The component continues from zero, because the earlier count is already in the sum.
   idle.add(1)
   expect(metrics.sum('files_added_total', { file: '1' })).toBe(1)
   expect(metrics.sum('files_added_total')).toBe(10_007)
 })
 
-test('a computed gauge is read when it is asked for', () => {
+test('a computed gauge is evaluated on each read', () => {
   const metrics = new Metrics()
   let value = 1
   metrics.computed('buffer_events', { component_id: 'a' }, () => value)
@@ -194,11 +194,11 @@ test('a computed gauge is read when it is asked for', () => {
   expect(metrics.sum('buffer_events')).toBe(9)
 })
 
-test('a name that is not in the table is a fault', () => {
+test('a name that is not in the table is an error', () => {
   expect(() => counted(new Metrics()).count('no_such_metric')).toThrow('no_such_metric')
 })
 
-test('equal messages are written once, announced as suppressed and summed up after the window', () => {
+test('a repeated message is written once, announced as suppressed, and summarized after the window', () => {
   vi.useFakeTimers()
   try {
     const written: unknown[] = []
@@ -232,7 +232,7 @@ test('equal messages are written once, announced as suppressed and summed up aft
   }
 })
 
-test('a source that knows the origin of every batch has no series without one', () => {
+test('a source with an origin for every batch has no series without an origin', () => {
   const metrics = new Metrics()
   const source = new CountedEvents(metrics, silentLogger, new RepetitionLimit(10_000), { ...component, kind: 'source' })
   source.received(3, 90, { file: '/a' })
@@ -257,7 +257,7 @@ test('every metric of the requirements is in the table', () => {
   )
 })
 
-test('every name that a component counts under is in the table', () => {
+test('every metric name that a component uses is in the table', () => {
   const source = fileURLToPath(new URL('..', import.meta.url))
   const missing: string[] = []
   for (const file of globSync('**/*.ts', { cwd: source, exclude: (path) => path.endsWith('.test.ts') })) {

@@ -1,8 +1,8 @@
-// The store of the agent's own metrics. A series is looked up once and then is a number to add to; reading happens only on request.
-// Values of some labels come from data, such as names of files. Beyond a bound further values share the series of `other`, so sums stay
-// right: first, series that have long been idle are added to it, then new values go there.
+// The store of the agent's own metrics. A component looks up a series once and then adds to a number. The store is read only on request.
+// The values of some labels come from data, such as names of files. Beyond a limit, further values share the series with the value
+// `other`, so that sums stay correct: first, the store adds long idle series to it, then new values.
 //
-// Why not the store of prom-client: it has no bound on series.
+// The store of prom-client has no limit on the number of series.
 
 import { type MetricDefinition, type MetricType, metricTable } from './metric-table.ts'
 
@@ -22,13 +22,13 @@ const dataLabels: ReadonlySet<string> = new Set([
 ])
 const otherValue = 'other'
 
-/** Series of one metric, and estimated bytes of all series, that values from data may make. */
+/** Limits for series with values from data: the number for one metric, and the estimated bytes of all series. */
 const maxSeries = 10_000
 const maxSeriesBytes = 32 << 20
-/** Bytes of a series beside the characters of its labels. */
+/** Bytes of a series without the characters of its labels. */
 const seriesBytes = 500
-/** A series that did not change between two looks for room is idle. */
-const lookForRoomMs = 600_000
+/** Minimum interval between two searches for idle series. A series that did not change between them is idle. */
+const idleSearchMs = 600_000
 
 /** Upper bounds of the agent's own histograms: 0.015625 · 2^n. */
 export const histogramBounds: readonly number[] = Array.from({ length: 20 }, (_, index) => 0.015625 * 2 ** index)
@@ -39,9 +39,9 @@ export class Series {
   #value = 0
   readonly #read: (() => number) | undefined
   readonly #family: Family
-  /** False once it was forgotten for being idle; the next change brings it back. */
+  /** False if the series was removed because it was idle. The next change restores it. */
   #listed = true
-  /** Its mark at the last look for room. */
+  /** Its mark at the last search for idle series. */
   lastMark = Number.NaN
 
   constructor(family: Family, labels: Labels, read?: () => number) {
@@ -50,7 +50,7 @@ export class Series {
     this.#read = read
   }
 
-  /** Computed when it is read: nothing would restore the series after it was forgotten. */
+  /** Whether the value is computed when read. Such a series is never removed, because nothing would restore it. */
   get computed(): boolean {
     return this.#read !== undefined
   }
@@ -74,13 +74,13 @@ export class Series {
     this.#family.list(this)
   }
 
-  /** Hands its count over. */
+  /** Moves its count to another series. */
   moveTo(other: Series): void {
     other.add(this.#value)
     this.#value = 0
   }
 
-  /** Changes whenever the series does. */
+  /** A value that changes whenever the series does. */
   get mark(): number {
     return this.value
   }
@@ -93,13 +93,13 @@ export class Series {
 /** A histogram with its labels. */
 export class HistogramSeries {
   readonly labels: Labels
-  /** Observations by the first bound that is not below them; the last is infinite. */
+  /** The number of observations up to each bound and above the previous one; the last bound is infinite. */
   readonly buckets = new Float64Array(histogramBounds.length + 1)
   sum = 0
   count = 0
   readonly #family: Family
   #listed = true
-  /** Its mark at the last look for room. */
+  /** Its mark at the last search for idle series. */
   lastMark = Number.NaN
 
   constructor(family: Family, labels: Labels) {
@@ -123,7 +123,7 @@ export class HistogramSeries {
     return this.count
   }
 
-  /** Hands its observations over. */
+  /** Moves its observations to another series. */
   moveTo(other: HistogramSeries): void {
     for (let index = 0; index < this.buckets.length; index++) {
       other.buckets[index] = (other.buckets[index] as number) + (this.buckets[index] as number)
@@ -147,11 +147,11 @@ class Family {
   readonly name: string
   readonly definition: MetricDefinition
   readonly series = new Map<string, AnySeries>()
-  /** The value of each series at the last sweep, for expiry. */
+  /** The mark of each series at the last expiry check. */
   readonly seen = new Map<string, { mark: number; since: number }>()
   /** Estimated bytes of all families. */
   readonly #total: { bytes: number }
-  lookedForRoom = Number.NEGATIVE_INFINITY
+  searchedForIdle = Number.NEGATIVE_INFINITY
 
   constructor(name: string, definition: MetricDefinition, total: { bytes: number }) {
     this.name = name
@@ -177,7 +177,7 @@ class Family {
   }
 }
 
-/** The labels with `other` for values from data; undefined if there are none. */
+/** Replaces the values of labels from data by `other`; undefined if there are none. */
 function withoutData(labels: Labels): Labels | undefined {
   let limited: Record<string, string> | undefined
   for (const name in labels) {
@@ -191,7 +191,7 @@ function withoutData(labels: Labels): Labels | undefined {
 function seriesKey(labels: Labels): string {
   const names = Object.keys(labels).sort()
   let key = ''
-  // With their lengths: values may be data.
+  // Includes the lengths, because values may contain any characters.
   for (const name of names) {
     const value = String(labels[name])
     key += `${name.length}:${name}${value.length}:${value}`
@@ -199,7 +199,7 @@ function seriesKey(labels: Labels): string {
   return key
 }
 
-/** One series as a reader sees it. */
+/** The value of one series. */
 export type Sample =
   | { readonly labels: Labels; readonly value: number }
   | {
@@ -259,7 +259,7 @@ export class Metrics {
     return series
   }
 
-  /** Labels for a series that its family has no room for; undefined if there is room, or must be. */
+  /** Labels with `other`, if the family has no space for a new series; undefined if it has space, or no label contains data. */
   #limited(family: Family, labels: Labels): Labels | undefined {
     const limited = withoutData(labels)
     if (limited === undefined) return undefined
@@ -272,8 +272,8 @@ export class Metrics {
   /** Adds idle series to those of `other`. */
   #makeRoom(family: Family): void {
     const now = this.#now()
-    if (now - family.lookedForRoom < lookForRoomMs) return
-    family.lookedForRoom = now
+    if (now - family.searchedForIdle < idleSearchMs) return
+    family.searchedForIdle = now
     for (const [key, series] of family.series) {
       const { mark } = series
       if (mark !== series.lastMark) {
@@ -296,7 +296,7 @@ export class Metrics {
     return this.#series(name, 'gauge', labels)
   }
 
-  /** A gauge or counter that is worked out when it is read. Takes the place of one with the same labels. */
+  /** A gauge or counter that is computed when read. Replaces one with the same labels. */
   computed(name: string, labels: Labels, read: () => number): void {
     const type = (metricTable as Record<string, MetricDefinition>)[name]?.type
     this.#series(name, type === 'counter' ? 'counter' : 'gauge', labels, read)
@@ -316,7 +316,7 @@ export class Metrics {
     return series
   }
 
-  /** Sum over the series of a metric that carry these labels. */
+  /** The sum of all series of a metric that have these labels. */
   sum(name: string, labels: Labels = {}): number {
     const wanted = Object.entries(labels)
     let sum = 0
@@ -328,7 +328,7 @@ export class Metrics {
     return sum
   }
 
-  /** Sums of some counters for every component that has one. */
+  /** The sums of several counters for every component that has at least one of them. */
   byComponent<const N extends string>(
     names: readonly N[],
     counts: (labels: Labels) => boolean = () => true,
@@ -349,7 +349,7 @@ export class Metrics {
     return sums
   }
 
-  /** Everything there is now, old names included. */
+  /** All current metrics, including those with old names. */
   snapshot(): MetricSnapshot[] {
     const snapshots: MetricSnapshot[] = []
     for (const [name, definition] of Object.entries(metricTable) as [string, MetricDefinition][]) {
@@ -370,8 +370,8 @@ export class Metrics {
   }
 
   /**
-   * Forgets series that have not changed for this time. Call it from time to time; a series continues from its
-   * old value when it changes again.
+   * Removes series that have not changed for this time. Call it regularly. If a removed series changes again, it continues from its old
+   * value.
    */
   expire(now: number, idleMs: number): void {
     for (const family of this.#families.values()) {
@@ -389,7 +389,7 @@ export class Metrics {
     }
   }
 
-  /** Forgets the series of a component that is gone. */
+  /** Removes the series of a component that no longer exists. */
   forget(componentId: string): void {
     for (const family of this.#families.values()) {
       for (const [key, series] of family.series) {

@@ -1,5 +1,5 @@
-// Keeps equal messages of one component from flooding the log: the first is written, the second time the log says that it is
-// being suppressed, and once the window is over it says how many were.
+// Keeps repeated messages of a component from flooding the log. The first message is written, the second is announced as suppressed, and
+// at the end of the time window the log contains the number of suppressed messages.
 
 import { fact } from './facts.ts'
 import type { Logger } from './logger.ts'
@@ -16,12 +16,12 @@ export class RepetitionLimit {
   readonly #windowMs: number
   readonly #windows = new Map<string, Window>()
 
-  /** @param windowMs how long a message is limited; 0: never */
+  /** @param windowMs time window for each message; 0 disables the limit */
   constructor(windowMs: number) {
     this.#windowMs = windowMs
   }
 
-  /** @param key distinguishes messages of the same text */
+  /** @param key distinguishes messages with the same text */
   log(logger: Logger, level: Level, fields: object, message: string, key = message): void {
     if (this.#windowMs === 0) {
       logger[level](fields, message)
@@ -49,7 +49,7 @@ export class RepetitionLimit {
     }
   }
 
-  /** Writes the summaries that are still due. */
+  /** Stops all timers. */
   close(): void {
     for (const window of this.#windows.values()) clearTimeout(window.timer)
     this.#windows.clear()

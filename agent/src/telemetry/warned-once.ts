@@ -1,8 +1,8 @@
-// Errors that each of many events may have, and that say the same of all: every one is counted, and the first is logged as a warning.
+// Errors that may occur for every event and always have the same cause. Each is counted, but only the first is logged as a warning.
 
 import type { ComponentEvents, ErrorReport } from './component-events.ts'
 
-/** Returns the function that reports how many there were. */
+/** Returns a function that reports a number of such errors. */
 export function warnedOnce(
   events: ComponentEvents,
   report: Omit<ErrorReport, 'count' | 'level'>,
