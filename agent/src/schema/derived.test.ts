@@ -1,5 +1,5 @@
-// Files derived from declarations: reference pages, JSON Schema, skeletons and completion. The exact text of real
-// components is committed below agent/reference; these tests check the rules.
+// Files derived from declarations: reference pages, JSON Schema, skeletons and completion. agent/reference contains the exact text for
+// the real components; these tests check the rules.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of configurations
 
 import { execFileSync } from 'node:child_process'
@@ -90,7 +90,7 @@ test.each([
   expect(loadConfigObject(config, { components }).ok).toBe(ok)
 })
 
-test('the JSON Schema takes variables where values stand', () => {
+test('the JSON Schema accepts variables in place of values', () => {
   const config = structuredClone(valid) as Record<string, unknown>
   config['sources'] = { in: { type: 'log_input', port: '${PORT}' } }
   config['healthchecks'] = { enabled: '${CHECK:-true}' }

@@ -1,4 +1,4 @@
-// Groups of options that many components share, each declared once. A component passes its own defaults.
+// Groups of options that many components share. A component passes its own defaults.
 
 import {
   address,
@@ -25,7 +25,7 @@ import {
   webPorts,
 } from './options.ts'
 
-/** Default of limits that are meant to be without end. */
+/** Default of limits that are effectively unlimited. */
 const unlimited = 9.223372036854776e18
 
 const acknowledgementMembers = {
@@ -49,44 +49,44 @@ export const healthcheck = () =>
     bool('Shorthand for `enabled`.'),
     group(
       {
-        enabled: bool('Whether the destination is checked at start.', { default: true }),
-        uri: optional(url('Address to check in place of the usual one.')),
-        timeout: seconds('Seconds after which the check has failed.', { default: 10 }),
+        enabled: bool('Whether the agent checks the destination when it starts.', { default: true }),
+        uri: optional(url('Address to check instead of the default one.')),
+        timeout: seconds('Seconds after which the check fails.', { default: 10 }),
       },
-      'Check of the destination at start.',
+      'Health check of the destination when the agent starts.',
     ),
-    'Check of the destination at start; a failure is logged, and ends the agent with `--require-healthy`.',
+    'Health check of the destination when the agent starts. The agent logs a failure; with `--require-healthy`, it stops.',
     { default: {} as never },
   )
 
-/** `buffer` of a sink. Disk buffers are checked by the component's envelope: `max_size` is required with `type: disk`. */
+/** `buffer` of a sink. The check of the sink's envelope requires `max_size` with `type: disk`. */
 export const buffer = () =>
   group(
     {
       type: oneOf(
         ['memory', 'disk'],
-        'Where events wait: `memory` is fast and lost in a crash, `disk` survives it, but for the last 500 ms.',
+        'Where the buffer stores events: `memory` is fast but lost in a crash, `disk` survives a crash except for the last 500 ms.',
         { default: 'memory' },
       ),
       max_events: optional(
-        uint('Most events in the buffer (500 if not given). Only for type `memory`.', {
+        uint('Maximum number of events in the buffer, 500 by default. Only for type `memory`.', {
           minimum: 1,
           limit: 'bufferEvents',
         }),
       ),
       max_size: optional(
-        bytes('Most bytes on disk, at least 268435488. Required for type `disk`, only for it.', {
-          minimum: 0, // the check of sinks refuses what is too small
+        bytes('Maximum size on disk in bytes, at least 268435488. Required for type `disk`, and only allowed there.', {
+          minimum: 0, // the check of sinks rejects smaller values
           limit: 'bufferBytes',
         }),
       ),
       when_full: oneOf(
         ['block', 'drop_newest'],
-        'Behaviour when the buffer is full: `block` makes the source wait, `drop_newest` discards the event.',
+        'Behavior when the buffer is full: `block` makes the source wait, `drop_newest` discards the new event.',
         { default: 'block' },
       ),
     },
-    'Events that wait for the sink.',
+    'Buffer for events that wait for the sink.',
   )
 
 const proxyAddress = { ports: webPorts, bare: 'http' } as const
@@ -94,15 +94,13 @@ const proxyAddress = { ports: webPorts, bare: 'http' } as const
 export const proxy = () =>
   group(
     {
-      enabled: optional(
-        bool('Whether proxies are used. If not given, as the global setting says; true if that says nothing.'),
-      ),
+      enabled: optional(bool('Whether to use proxies. The default is the global setting, or else true.')),
       http: optional(address('Proxy for plain HTTP, a URL.', proxyAddress, { examples: ['http://proxy:3128'] })),
       https: optional(address('Proxy for HTTPS, a URL.', proxyAddress, { examples: ['http://proxy:3128'] })),
       no_proxy: optional(
         list(
           text('A host.'),
-          'Hosts reached directly: `name`, `.domain` with its subdomains, IP, CIDR block, `host:port` or `*`.',
+          'Hosts to connect to directly: `name`, `.domain` with its subdomains, an IP address, a CIDR block, `host:port` or `*`.',
         ),
       ),
     },
@@ -113,7 +111,7 @@ export interface BatchDefaults {
   max_bytes?: number
   max_events?: number
   timeout_secs: number
-  /** Whether `timeout_secs` takes no fraction. */
+  /** Whether `timeout_secs` must be a whole number. */
   wholeSeconds?: boolean
 }
 
@@ -150,49 +148,49 @@ export interface RequestDefaults {
   rtt_deviation_scale?: number
 }
 
-/** For sinks over HTTP. */
+/** Only for sinks over HTTP. */
 const authGrace = {
   auth_grace_secs: uint(
-    'Seconds for which a request that the destination refuses with status 401 or 403 is tried again, before its events are discarded: time to rotate a credential. The time begins at the first refusal; when it is over, further refusals discard at once, until there was none for as long.',
-    { default: 300, zero: 'discard at once' },
+    'Seconds for which the sink retries a request that the destination rejects with status 401 or 403, which leaves time to rotate a credential. The time starts at the first rejection. After it, the sink discards the events of a rejected request at once, until no rejection has occurred for the same time.',
+    { default: 300, zero: 'discard the events at once' },
   ),
 }
 
 const requestMembers = (defaults: RequestDefaults) => ({
   concurrency: intOr(
     ['adaptive', 'none'],
-    'Requests in flight: a number, `none` for one, `adaptive` to let the agent find it.',
+    'Maximum number of concurrent requests: a number, `none` for one, or `adaptive` to let the agent determine it.',
     {
       limit: 'concurrency',
       default: defaults.concurrency ?? 'none',
     },
   ),
-  rate_limit_duration_secs: uint('Length of the window of `rate_limit_num` in seconds.', {
+  rate_limit_duration_secs: uint('Length of the time window for `rate_limit_num`, in seconds.', {
     default: 1,
     minimum: 1,
   }),
-  rate_limit_num: uint('Most requests in one window.', { default: unlimited, minimum: 1 }),
-  retry_attempts: uint('Most retries of a request.', {
+  rate_limit_num: uint('Maximum number of requests in a time window.', { default: unlimited, minimum: 1 }),
+  retry_attempts: uint('Maximum number of retries of a request.', {
     zero: 'never retry',
     default: defaults.retry_attempts ?? unlimited,
   }),
   retry_initial_backoff_secs: uint(
-    'Wait before the first retry in seconds; later waits follow the Fibonacci sequence.',
+    'Seconds to wait before the first retry. Later waits follow the Fibonacci sequence.',
     {
       default: 1,
       minimum: 1,
     },
   ),
-  retry_max_duration_secs: uint('Longest wait between two retries in seconds.', { default: 3600, minimum: 1 }),
+  retry_max_duration_secs: uint('Maximum number of seconds between two retries.', { default: 3600, minimum: 1 }),
   retry_jitter_mode: oneOf(
     ['full', 'none'],
-    'Whether up to half of each wait is added at random, so that agents that failed together do not return together: `full` adds it, `none` does not.',
+    'Whether to extend each wait by a random time of up to half of it, so that agents do not all retry at the same moment: `full` extends it, `none` does not.',
     {
       default: 'full',
     },
   ),
   timeout_secs: uint(
-    'Seconds after which a request is given up and retried. Not below the limit of the destination itself, or requests double.',
+    'Seconds after which the sink abandons a request and retries it. Must not be below the timeout of the destination, or requests may be duplicated.',
     {
       default: 60,
       minimum: 1,
@@ -200,25 +198,25 @@ const requestMembers = (defaults: RequestDefaults) => ({
   ),
   adaptive_concurrency: group(
     {
-      initial_concurrency: uint('Limit to begin with.', { default: 1, minimum: 1, limit: 'concurrency' }),
-      max_concurrency_limit: uint('Highest limit.', { default: 200, minimum: 1, limit: 'concurrency' }),
-      decrease_ratio: float('Part of the limit that is kept when it is lowered.', {
+      initial_concurrency: uint('Initial limit.', { default: 1, minimum: 1, limit: 'concurrency' }),
+      max_concurrency_limit: uint('Maximum limit.', { default: 200, minimum: 1, limit: 'concurrency' }),
+      decrease_ratio: float('Factor by which the agent multiplies the limit to reduce it.', {
         default: 0.9,
         exclusiveMinimum: 0,
         exclusiveMaximum: 1,
       }),
-      ewma_alpha: float('Weight of new round-trip times against the moving average.', {
+      ewma_alpha: float('Weight of a new round-trip time in the moving average.', {
         default: defaults.ewma_alpha ?? 0.4,
         exclusiveMinimum: 0,
         exclusiveMaximum: 1,
       }),
-      rtt_deviation_scale: float('How many deviations of round-trip time count as usual.', {
-        zero: 'every time above the average is too long',
+      rtt_deviation_scale: float('Number of deviations by which a round-trip time may exceed the average.', {
+        zero: 'any round-trip time above the average reduces the limit',
         default: defaults.rtt_deviation_scale ?? 2.5,
         minimum: 0,
       }),
     },
-    'How `concurrency: adaptive` finds its limit.',
+    'How `concurrency: adaptive` determines its limit.',
   ),
 })
 
@@ -228,7 +226,7 @@ export const request = (defaults: RequestDefaults = {}) =>
     {
       ...requestMembers(defaults),
       ...authGrace,
-      headers: map(text('Value of the header.'), 'Headers added to every request.', { default: {}, names: 'header' }),
+      headers: map(text('Value of the header.'), 'Headers to add to every request.', { default: {}, names: 'header' }),
     },
     'Limits, retries and timeouts of requests.',
   )
@@ -243,25 +241,25 @@ const pem = { use: 'read', inline: 'pem', absolute: true } as const
 export const tls = (defaults: { enabled?: boolean } = {}) =>
   group(
     {
-      enabled: withBool('Whether TLS is required: addresses without it are refused.', defaults.enabled),
-      alpn_protocols: optional(list(text('A protocol.'), 'Protocols offered, the preferred first.')),
+      enabled: withBool('Whether TLS is required. If true, the agent rejects addresses without TLS.', defaults.enabled),
+      alpn_protocols: optional(list(text('A protocol.'), 'Protocols to offer, in order of preference.')),
       ca_file: optional(
-        path('Further certificate authority: file in DER or PEM, or PEM text.', pem, { aliases: ['ca_path'] }),
+        path('Additional certificate authority: a DER or PEM file, or PEM text.', pem, { aliases: ['ca_path'] }),
       ),
       crt_file: optional(
-        path('Certificate to identify with: file in DER, PEM or PKCS#12, or PEM text.', pem, { aliases: ['crt_path'] }),
+        path('Certificate to present: a DER, PEM or PKCS#12 file, or PEM text.', pem, { aliases: ['crt_path'] }),
       ),
       key_file: optional(
-        path('Private key of the certificate: file in DER or PEM, or PEM text.', pem, { aliases: ['key_path'] }),
+        path('Private key of the certificate: a DER or PEM file, or PEM text.', pem, { aliases: ['key_path'] }),
       ),
       key_pass: optional(secret('Passphrase of the key.')),
-      server_name: optional(text('Name asked for and verified in place of the host of the address.')),
-      verify_certificate: bool('Whether the peer must have a valid certificate of a trusted issuer.', {
+      server_name: optional(text('Server name to request and verify instead of the host of the address.')),
+      verify_certificate: bool('Whether the peer must present a valid certificate from a trusted issuer.', {
         default: true,
       }),
-      verify_hostname: bool('Whether the certificate must bear the name of the host.', { default: true }),
+      verify_hostname: bool('Whether the certificate must match the host name.', { default: true }),
     },
-    'How TLS connections are made. Give absolute paths: others are looked up from the working directory of the agent.',
+    'TLS settings of connections. Use absolute paths: the agent resolves relative paths in its working directory.',
   )
 
 function withBool(description: string, value: boolean | undefined): Option<boolean | undefined> {
@@ -270,42 +268,42 @@ function withBool(description: string, value: boolean | undefined): Option<boole
 
 const codecNames = ['avro', 'csv', 'gelf', 'json', 'logfmt', 'native', 'native_json', 'raw_message', 'text'] as const
 
-/** The codecs of a sink whose output people read: only such a sink has `pretty`. */
+/** The codecs of a sink whose output is for people. Only such a sink offers `pretty`. */
 export const screenCodecs = [...codecNames, 'pretty'] as const
 export type EncodingCodec = (typeof screenCodecs)[number]
 
-/** Codecs whose bytes are text, for destinations that take an event as text inside of a document. */
+/** Codecs that write text, for destinations that accept an event as text inside a document. */
 export const textCodecs: readonly EncodingCodec[] = codecNames.filter((codec) => codec !== 'avro' && codec !== 'native')
 
 const timestampFormats = ['rfc3339', 'unix', 'unix_float', 'unix_ms', 'unix_ns', 'unix_us'] as const
 type TimestampFormat = (typeof timestampFormats)[number]
 
 const transformerMembers = (extensions: readonly TimestampFormat[]) => ({
-  only_fields: optional(list(fieldPath('A field.'), 'Fields that are kept; all others are left out.')),
-  except_fields: optional(list(fieldPath('A field.'), 'Fields that are left out.')),
-  timestamp_format: oneOf(timestampFormats, 'How timestamps are written.', { default: 'rfc3339', extensions }),
+  only_fields: optional(list(fieldPath('A field.'), 'Fields to keep. The sink omits all others.')),
+  except_fields: optional(list(fieldPath('A field.'), 'Fields to omit.')),
+  timestamp_format: oneOf(timestampFormats, 'Format of timestamps.', { default: 'rfc3339', extensions }),
 })
 
-/** Forms of timestamps that only the search engine must take. */
-const furtherForms = timestampFormats.slice(2)
+/** Formats of timestamps that only the search engine must accept. */
+const extendedFormats = timestampFormats.slice(2)
 
-/** An `encoding` that is malformed is reported by one sentence, with the precise ones as its help (requirements, Errors). */
+/** A malformed `encoding` is reported by one generic message, with the details as its help (requirements, Errors). */
 const reportedAsOne = { 'x-encoding': true }
 
 /**
- * `encoding` of a sink that has no codec to choose: which fields are sent, and how timestamps are written.
- * @param extensions forms of timestamps that are more than the requirements list
+ * `encoding` of a sink without a choice of codecs: which fields it sends, and the format of timestamps.
+ * @param extensions formats of timestamps beyond those of the requirements
  */
 export const transformer = (
-  description = 'Which fields are sent, and how timestamps are written.',
-  extensions: readonly TimestampFormat[] = furtherForms,
+  description = 'Which fields the sink sends, and the format of timestamps.',
+  extensions: readonly TimestampFormat[] = extendedFormats,
 ) => ({ ...group(transformerMembers(extensions), description), ...reportedAsOne })
 
-/** Why a sink that takes text takes no codec that writes other bytes. */
-const notText = 'writes bytes that are not text; this destination takes events as text, and could not give them back'
+/** The reason why a sink that sends text rejects a binary codec. */
+const notText = 'writes binary data, but this destination stores events as text and could not return the data unchanged'
 
-/** Why a sink that programs read takes no codec for people. */
-const forPeople = 'writes short lines for people, without all fields; use `json`, `logfmt` or `text`'
+/** The reason why a sink for programs rejects a codec for people. */
+const forPeople = 'writes short lines for people and omits fields; use `json`, `logfmt` or `text`'
 
 function refusedCodecs(codecs: readonly EncodingCodec[]): Record<string, string> {
   const refused = screenCodecs.filter((codec) => !codecs.includes(codec) && !textCodecs.includes(codec))
@@ -318,43 +316,48 @@ function refusedCodecs(codecs: readonly EncodingCodec[]): Record<string, string>
 export const encoding = (codecs: readonly EncodingCodec[] = codecNames) => ({
   ...group(
     {
-      codec: { ...oneOf(codecs, 'How an event becomes bytes.'), 'x-refused': refusedCodecs(codecs) },
+      codec: { ...oneOf(codecs, 'How the sink encodes an event.'), 'x-refused': refusedCodecs(codecs) },
       avro: optional(group({ schema: text('The Avro schema, as JSON.') }, 'Options of codec `avro`.')),
       csv: optional(
         group(
           {
-            fields: list(fieldPath('A field.'), 'Columns and their order.', { minItems: 1 }),
+            fields: list(fieldPath('A field.'), 'The columns, in order.', { minItems: 1 }),
             delimiter: text('Character between columns.', { default: ',' }),
-            double_quote: bool('Whether quotes inside a quoted value are doubled; else they are escaped.', {
+            double_quote: bool('Whether to double quotes inside a quoted value. If false, the sink escapes them.', {
               default: true,
             }),
-            escape: text('Character that escapes quotes if they are not doubled.', { default: '"' }),
-            quote: text('Character around values that need it.', { default: '"' }),
-            quote_style: oneOf(['always', 'necessary', 'never', 'non_numeric'], 'Which values are quoted.', {
+            escape: text('Character that escapes a quote if `double_quote` is false.', { default: '"' }),
+            quote: text('Character that encloses quoted values.', { default: '"' }),
+            quote_style: oneOf(['always', 'necessary', 'never', 'non_numeric'], 'Which values to quote.', {
               default: 'necessary',
             }),
-            capacity: bytes('Accepted for compatibility; buffers size themselves.', {
+            capacity: bytes('Accepted for compatibility, without effect.', {
               default: 8192,
-              zero: 'as any other number',
+              zero: 'no effect either',
             }),
           },
           'Options of codec `csv`.',
         ),
       ),
-      json: optional(group({ pretty: bool('Whether to indent.', { default: false }) }, 'Options of codec `json`.')),
+      json: optional(
+        group(
+          { pretty: bool('Whether to write indented JSON on several lines.', { default: false }) },
+          'Options of codec `json`.',
+        ),
+      ),
       metric_tag_values: {
         ...oneOf(
           ['single', 'full'],
-          'Whether metric tags are shown as their last value or as arrays of all. Only for codecs `json` and `text`.',
+          'Whether to write only the last value of a metric tag, or an array of all its values. Only for codecs `json` and `text`.',
           {
             default: 'single',
           },
         ),
         'x-only-with': { codec: ['json', 'text'] },
       },
-      ...transformerMembers(furtherForms),
+      ...transformerMembers(extendedFormats),
     },
-    'How events become bytes.',
+    'How the sink encodes events.',
   ),
   ...reportedAsOne,
 })
@@ -374,23 +377,27 @@ export const framingMethods = [
 export type FramingMethod = (typeof framingMethods)[number]
 
 const delimiter = () =>
-  either(uint('Its byte.', { maximum: 255, zero: 'the byte NUL' }), text('The character.'), 'Byte between frames.')
+  either(
+    uint('Value of the byte.', { maximum: 255, zero: 'the NUL byte' }),
+    text('The character.'),
+    'Delimiter between frames.',
+  )
 
-/** Longest frame of method `length_delimited`. */
+/** Default maximum length of a frame of method `length_delimited`. */
 export const defaultFrameLength = 8 * 1024 * 1024
 
-/** `framing` of a source. Left out as a whole, a message is a frame, and a stream is framed as its codec has it. */
+/** `framing` of a source. If omitted entirely, a message is one frame, and the codec decides the framing of a stream. */
 export const framing = () =>
   optional({
     ...group(
       {
-        method: oneOf(framingMethods, 'How frames are separated.', { default: 'bytes' }),
+        method: oneOf(framingMethods, 'How to separate frames.', { default: 'bytes' }),
         character_delimited: optional(
           group(
             {
               delimiter: delimiter(),
               max_length: optional(
-                bytes('Longest frame, without the delimiter. Set one for data that is not trusted.', {
+                bytes('Maximum length of a frame, without the delimiter. Set a limit if the data is not trusted.', {
                   limit: 'frameBytes',
                 }),
               ),
@@ -402,7 +409,7 @@ export const framing = () =>
           group(
             {
               max_length: optional(
-                bytes('Longest frame, without the newline. Set one for data that is not trusted.', {
+                bytes('Maximum length of a frame, without the newline. Set a limit if the data is not trusted.', {
                   limit: 'frameBytes',
                 }),
               ),
@@ -412,31 +419,36 @@ export const framing = () =>
         ),
         octet_counting: optional(
           group(
-            { max_length: optional(bytes('Longest frame.', { limit: 'frameBytes' })) },
+            { max_length: optional(bytes('Maximum length of a frame.', { limit: 'frameBytes' })) },
             'Options of method `octet_counting`.',
           ),
         ),
         length_delimited: optional(
           group(
-            { max_frame_length: bytes('Longest frame.', { default: defaultFrameLength, limit: 'frameBytes' }) },
+            {
+              max_frame_length: bytes('Maximum length of a frame.', {
+                default: defaultFrameLength,
+                limit: 'frameBytes',
+              }),
+            },
             'Options of method `length_delimited`.',
           ),
         ),
       },
-      'How frames are separated. By default, a message is one frame, and the codec decides the framing of a stream.',
+      'How to separate frames. By default, a message is one frame, and the codec decides the framing of a stream.',
     ),
-    default: undefined, // an empty table is not the same as none
+    default: undefined, // an empty table differs from no table
   })
 
-/** `framing` of a sink: output has no limits. If omitted, the default of the codec applies. */
+/** `framing` of a sink, which has no limits on the length of frames. If omitted, the codec's default applies. */
 export const outgoingFraming = () =>
   optional(
     group(
       {
-        method: oneOf(framingMethods, 'How frames are separated.'),
+        method: oneOf(framingMethods, 'How to separate frames.'),
         character_delimited: optional(group({ delimiter: delimiter() }, 'Options of method `character_delimited`.')),
       },
-      'How frames are separated in a stream of bytes.',
+      'How to separate frames in a stream of bytes.',
     ),
   )
 
@@ -450,7 +462,11 @@ export type DecodingCodec = (typeof decodingCodecs)[number]
 const lossy = (codec: string) =>
   optional(
     group(
-      { lossy: bool('Whether invalid UTF-8 is replaced by U+FFFD; else the frame fails.', { default: true }) },
+      {
+        lossy: bool('Whether to replace invalid UTF-8 by U+FFFD. If false, the source discards the frame.', {
+          default: true,
+        }),
+      },
       `Options of codec \`${codec}\`.`,
     ),
   )
@@ -459,13 +475,13 @@ const lossy = (codec: string) =>
 export const decoding = () =>
   group(
     {
-      codec: oneOf(decodingCodecs, 'How a frame becomes events.', { default: 'bytes' }),
+      codec: oneOf(decodingCodecs, 'How the source decodes a frame.', { default: 'bytes' }),
       json: lossy('json'),
       gelf: lossy('gelf'),
       native_json: lossy('native_json'),
       syslog: lossy('syslog'),
     },
-    'How bytes become events.',
+    'How the source decodes bytes into events.',
   )
 
 export type DecodingOptions = ReturnType<typeof decoding> extends Option<infer T> ? T : never
@@ -476,36 +492,39 @@ export const httpAuth = () =>
     tagged(
       'strategy',
       {
-        basic: { user: text('Name of the user.'), password: secret('Password of the user.') },
-        bearer: { token: secret('Token, sent as it is.') },
+        basic: { user: text('User name.'), password: secret('Password of the user.') },
+        bearer: { token: secret('Token, sent unchanged.') },
       },
-      'How requests are authenticated.',
+      'How requests authenticate.',
     ),
   )
 
-/** Members of `auth` with `strategy: aws`: the given members decide where credentials come from. */
+/** Members of `auth` with `strategy: aws`. The members that are set determine the origin of the credentials. */
 export const awsAuthMembers = {
-  access_key_id: optional(secret('Access key; with `secret_access_key`.', { means: { explicit: 'keys' } })),
-  secret_access_key: optional(secret('Secret of the access key.', { means: { explicit: 'keys' } })),
-  session_token: optional(secret('Token of temporary keys.')),
-  assume_role: optional(text('Resource name of a role to assume.')),
-  external_id: optional(text('Identifier that the owner of the role asks for.')),
-  session_name: optional(text('Name of the session of the role.')),
+  access_key_id: optional(secret('Access key. Requires `secret_access_key`.', { means: { explicit: 'keys' } })),
+  secret_access_key: optional(secret('Secret access key.', { means: { explicit: 'keys' } })),
+  session_token: optional(secret('Session token for temporary keys.')),
+  assume_role: optional(text('ARN of a role to assume.')),
+  external_id: optional(text('External ID that the owner of the role requires.')),
+  session_name: optional(text('Name of the role session.')),
   credentials_file: optional(path('File with credentials.', { use: 'read' })),
-  profile: optional(text('Profile in that file.')),
-  region: optional(address('Region for requests to the token service.', hostPart)),
-  load_timeout_secs: optional(uint('Seconds for a look-up of credentials.')),
+  profile: optional(text('Profile in the credentials file.')),
+  region: optional(address('Region for requests to the security token service.', hostPart)),
+  load_timeout_secs: optional(uint('Timeout for loading credentials, in seconds.')),
   imds: group(
     {
-      max_attempts: uint('Attempts to reach the instance metadata service.', { default: 4, minimum: 1 }),
-      connect_timeout_seconds: uint('Seconds to connect to it.', { default: 1 }),
-      read_timeout_seconds: uint('Seconds to read from it.', { default: 1 }),
+      max_attempts: uint('Maximum number of attempts to reach the instance metadata service.', {
+        default: 4,
+        minimum: 1,
+      }),
+      connect_timeout_seconds: uint('Timeout for connecting to the service, in seconds.', { default: 1 }),
+      read_timeout_seconds: uint('Timeout for reading from the service, in seconds.', { default: 1 }),
     },
-    'The instance metadata service.',
+    'Settings of the instance metadata service.',
   ),
 } as const
 
-/** `auth` of sinks that also speak to signed services. */
+/** `auth` of sinks that can also sign requests. */
 export const httpOrAwsAuth = (strategies: readonly ('basic' | 'bearer')[]) =>
   optional(
     tagged(
@@ -513,22 +532,22 @@ export const httpOrAwsAuth = (strategies: readonly ('basic' | 'bearer')[]) =>
       {
         aws: awsAuthMembers,
         ...(strategies.includes('basic')
-          ? { basic: { user: text('Name of the user.'), password: secret('Password of the user.') } }
+          ? { basic: { user: text('User name.'), password: secret('Password of the user.') } }
           : {}),
-        ...(strategies.includes('bearer') ? { bearer: { token: secret('Token, sent as it is.') } } : {}),
+        ...(strategies.includes('bearer') ? { bearer: { token: secret('Token, sent unchanged.') } } : {}),
       } as {
         aws: typeof awsAuthMembers
         basic: { user: Option<string>; password: Option<string> }
         bearer: { token: Option<string> }
       },
-      'How requests are authenticated.',
+      'How requests authenticate.',
     ),
   )
 
 export const compressionNames = ['none', 'gzip', 'snappy', 'zlib', 'zstd'] as const
 export type CompressionName = (typeof compressionNames)[number]
 
-/** `compression`: an algorithm, or a table of algorithm and level. */
+/** `compression`: an algorithm, or a table with an algorithm and a level. */
 export const compression = (
   algorithms: readonly CompressionName[],
   fallback: CompressionName,
@@ -542,8 +561,8 @@ export const compression = (
         level: optional(
           intOr(
             ['none', 'fast', 'default', 'best'],
-            '0 to 9 for gzip and zlib, 0 to 21 for zstd; others take none. Without a level the agent does what takes least CPU.',
-            { zero: 'gzip and zlib do not compress, zstd takes its default' },
+            'Level from 0 to 9 for gzip and zlib, from 0 to 21 for zstd; other algorithms have no levels. By default, the agent uses the level that needs the least CPU time.',
+            { zero: 'gzip and zlib do not compress, zstd uses its default level' },
           ),
         ),
       },

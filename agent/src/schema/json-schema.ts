@@ -1,4 +1,4 @@
-// JSON Schema (draft 2020-12) of a whole configuration, for editors: standard keywords only, aliases spelt out.
+// JSON Schema (draft 2020-12) of a whole configuration, for editors. It contains only standard keywords, and lists each alias.
 
 import { type Options, objectSchema } from './options.ts'
 import { aliasesOf, type Schema } from './walk.ts'
@@ -14,7 +14,7 @@ export interface SchemaComponent {
 
 type Json = Record<string, unknown>
 
-/** @param tests options of an entry of `tests` */
+/** @param tests the options of an entry in `tests` */
 export function configurationSchema(components: readonly SchemaComponent[], globals: Options, tests: Options): Json {
   const definitions: Json = {}
   for (const component of components) definitions[definitionName(component)] = componentSchema(component)
@@ -42,7 +42,7 @@ function definitionName({ kind, type }: SchemaComponent): string {
   return `${kind}_${type}`
 }
 
-/** Components by id; the schema of each follows from its `type`. */
+/** The schema of a table of components by id. The `type` of a component selects its schema. */
 function componentTable(kind: SchemaComponent['kind'], components: readonly SchemaComponent[]): Json {
   const own = components.filter((component) => component.kind === kind)
   return {
@@ -73,7 +73,7 @@ function componentSchema(component: SchemaComponent): Json {
     type: 'array',
     items: { type: 'string' },
     minItems: 1,
-    description: 'Ids of the components it reads; `*` stands for any text.',
+    description: 'Ids of the components that it reads; `*` matches any text.',
   }
   return {
     ...schema,
@@ -103,7 +103,7 @@ const kept = new Set([
   'required',
 ])
 
-/** The schema in standard keywords. */
+/** Converts a schema to standard keywords. */
 function standard(schema: Schema): Json {
   const result: Json = {}
   for (const [keyword, value] of Object.entries(schema)) {
@@ -126,7 +126,7 @@ function standard(schema: Schema): Json {
   return result
 }
 
-/** Editors see the text before variables are replaced: `${NAME}` may be in place of any plain value. */
+/** Allows `${NAME}` instead of any plain value, because editors see the text before variables are replaced. */
 function allowPlaceholder(schema: Json): void {
   const { type, enum: words, ...rest } = schema
   if (type === 'integer' || type === 'number' || type === 'boolean') {
@@ -145,7 +145,7 @@ function members(properties: Readonly<Record<string, Schema>>): Json {
   for (const [name, member] of Object.entries(properties)) {
     result[name] = standard(member)
     for (const alias of aliasesOf(member)) {
-      result[alias] = { ...standard(member), deprecated: true, description: `Another name of \`${name}\`.` }
+      result[alias] = { ...standard(member), deprecated: true, description: `Alias of \`${name}\`.` }
     }
   }
   return result

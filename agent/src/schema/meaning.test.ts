@@ -1,4 +1,4 @@
-// Every string option declares its meaning: without one, no rule could judge it. opens.test.ts verifies "plain text".
+// Every string option declares its meaning, because the rules for tenants depend on it. opens.test.ts verifies options of plain text.
 
 import { expect, test } from 'vitest'
 import { components } from '../registry.ts'
@@ -7,7 +7,7 @@ import { authoritiesOf, isInline, limits, meaningOf, namesFile } from './meaning
 
 const leaves = components.flatMap((each) => optionLeaves(each))
 
-test('every string option declares its meaning, or the words it may be', () => {
+test('every string option declares its meaning or its allowed words', () => {
   const strings = leaves.filter(({ schema }) => schema['type'] === 'string')
   expect(strings.length).toBeGreaterThan(200)
   const silent = strings.filter(({ schema }) => {
@@ -18,7 +18,7 @@ test('every string option declares its meaning, or the words it may be', () => {
   expect(silent.map(({ name }) => name)).toEqual([])
 })
 
-test('text is nothing else', () => {
+test('an option of plain text has no other meaning', () => {
   const both = leaves.filter(({ schema }) => {
     const { text, ...others } = meaningOf(schema)
     return text === true && (others.file ?? others.address ?? others.program ?? others.secret) !== undefined
@@ -26,28 +26,29 @@ test('text is nothing else', () => {
   expect(both.map(({ name }) => name)).toEqual([])
 })
 
-test('every amount of bytes has a limit for tenants, or bounds nothing', () => {
+test('every number of bytes has a limit for tenants, unless it limits no memory', () => {
   const unbounded = leaves.filter(({ schema }) => schema['x-unit'] === 'bytes' && meaningOf(schema).limit === undefined)
   expect(
     unbounded.map(({ name }) => name.replace(/^\w+ \w+/, '')).filter((path) => path !== '.encoding.csv.capacity'),
   ).toEqual(
-    // Of stdin, which is not for tenants.
+    // Options of `stdin`, which tenants cannot use.
     ['.max_length'],
   )
 })
 
-test('what a declaration bounds by default is below the limit for tenants', () => {
+test('every default is below the limit for tenants', () => {
   for (const { name, schema } of leaves) {
     const { limit } = meaningOf(schema)
-    const usual = schema['default']
-    if (limit !== undefined && typeof usual === 'number') expect(usual, name).toBeLessThanOrEqual(limits[limit].cap)
+    const defaultValue = schema['default']
+    if (limit !== undefined && typeof defaultValue === 'number')
+      expect(defaultValue, name).toBeLessThanOrEqual(limits[limit].cap)
   }
 })
 
 test.each([
   ['pem', '-----BEGIN CERTIFICATE-----', true],
   ['pem', '/x-----BEGIN /../etc/passwd', false],
-  ['pem', ' -----BEGIN CERTIFICATE-----', false], // the reader of the option takes it for a name
+  ['pem', ' -----BEGIN CERTIFICATE-----', false], // the option treats it as a file name
   ['json', ' \n{"a":1}', true],
   ['json', '/etc/{passwd', false],
   ['data', 'data:application/json;base64,e30=', true],

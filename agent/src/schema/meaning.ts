@@ -1,63 +1,63 @@
-// The meaning of an option's value, beyond its type. A declaration states it once, beside the option; rules for tenants, ports of
-// NetworkPolicies, quotas and reference pages are derived from it. No rule identifies an option by its name.
+// The meaning of an option's value, beyond its type. A declaration states it once, with the option. The rules for tenants, ports of
+// NetworkPolicies, quotas and reference pages derive from it; no rule identifies an option by its name.
 
 import { declaredMembers, isTable, type Schema, variantsFor } from './walk.ts'
 
-/** Facets of one option, as `x-means`. Text and a secret may be more than data at the same time: an address with a password. */
+/** Facets of one option, stored as `x-means`. Several may apply at once: an address can also be secret because it contains a password. */
 export interface Meaning {
-  /** Data and nothing else: it opens no file and no connection, and names no identity. */
+  /** Plain data: it opens no file and no connection, and names no identity. */
   readonly text?: true
-  /** Never printed. */
+  /** Must never be printed. */
   readonly secret?: true
   readonly program?: 'program' | 'condition'
   readonly file?: FileMeaning
   readonly address?: AddressMeaning
   /**
-   * A credential that is used in place of the agent's own identity. All members of a table with the same word belong together; if a table
-   * has such members and no word is complete, the component uses the identity of the agent or its node.
+   * A credential that replaces the agent's own identity. All members of a table with the same word belong together. If no such set is
+   * complete, the component uses the identity of the agent or its node.
    */
   readonly explicit?: string
   /**
-   * The owner of the value in a namespaced resource: the operator itself; the agent, except on a user's own machine; or only the owner
-   * of a cluster kind, because the value reaches beyond a namespace.
+   * The owner of the value, which a namespaced resource cannot set: the operator; the agent, except on a user's own machine; or only a
+   * cluster-scoped resource, because the value affects more than one namespace.
    */
   readonly owner?: 'operator' | 'agent' | 'cluster'
-  /** If an operator runs the agent, the operator or the agent sets the value and overrides the user's. */
+  /** Whether the operator or the agent overrides the user's value if an operator runs the agent. */
   readonly fixed?: true
-  /** The quantity that the number bounds. */
+  /** The quantity that the number limits. */
   readonly limit?: LimitName
-  /** The lowest number in a namespaced resource. */
+  /** The minimum in a namespaced resource. */
   readonly tenantMinimum?: number
 }
 
 export interface FileMeaning {
   readonly use: 'read' | 'write' | 'folder' | 'glob'
-  /** The form of text that is in place of a file's name. */
+  /** The form of text that the option accepts instead of a file name. */
   readonly inline?: InlineForm
-  /** A name should be an absolute path; a relative one brings a warning, because it depends on the folder in which the agent starts. */
+  /** Warns about a relative path, because its meaning depends on the working directory of the agent. */
   readonly absolute?: true
-  /** The paths lie below a folder that the agent or the operator chooses. */
+  /** The paths are below a folder that the agent or the operator chooses. */
   readonly within?: 'pod logs' | 'sidecar volume'
 }
 
 export interface AddressMeaning {
-  /** The schemes with their usual ports. */
+  /** The schemes with their default ports. */
   readonly ports: Readonly<Record<string, number>>
-  /** The scheme of text that names none: a host, perhaps with a port. */
+  /** The scheme to assume for text without one: a host, perhaps with a port. */
   readonly bare?: string
-  /** Other options give the rest of the host. */
+  /** Whether the value is only a part of the host, and other options determine the rest. */
   readonly part?: true
 }
 
 // --- Under an operator ---
 
-/** The treatment of an option under an operator. */
+/** How an operator treats an option. */
 export interface OperatorTreatment {
-  /** In a Pipeline, Source or Sink of a namespace. `content`: text and Secrets, and no name of a file. */
+  /** In a namespaced Pipeline, Source or Sink. `content`: text and Secrets are allowed, file names are not. */
   readonly namespaced: 'honoured' | 'content' | 'refused' | 'fixed'
   /** In a ClusterPipeline, ClusterSource or ClusterSink. A fixed option has no effect, and a warning reports it. */
   readonly cluster: 'honoured' | 'fixed'
-  /** For the reference; undefined where both obey it. */
+  /** For the reference; undefined if both kinds honour the option. */
   readonly note?: string
 }
 
@@ -66,12 +66,12 @@ export function operatorTreatment({ owner, fixed, file }: Meaning): OperatorTrea
   if (owner !== undefined) {
     const refused =
       fixed === true
-        ? 'refused in namespaced resources, and without effect in others'
-        : 'refused in namespaced resources'
+        ? 'rejected in namespaced resources, and without effect in others'
+        : 'rejected in namespaced resources'
     const why = {
       operator: 'the operator sets it',
       agent: 'the agent sets it',
-      cluster: 'it looks beyond a namespace',
+      cluster: 'it reaches beyond one namespace',
     }[owner]
     return { namespaced: 'refused', cluster, note: `Under an operator: ${refused}, because ${why}.` }
   }
@@ -83,20 +83,20 @@ export function operatorTreatment({ owner, fixed, file }: Meaning): OperatorTrea
     ? {
         namespaced: 'refused',
         cluster,
-        note: 'Under an operator: refused in namespaced resources, because it names a file.',
+        note: 'Under an operator: rejected in namespaced resources, because it names a file.',
       }
     : {
         namespaced: 'content',
         cluster,
-        note: 'Under an operator: in namespaced resources the content itself, also from a Secret, and no name of a file.',
+        note: 'Under an operator: in namespaced resources, set the content itself, directly or from a Secret, not a file name.',
       }
 }
 
-// --- Content in place of a file's name ---
+// --- Content instead of a file name ---
 
 export type InlineForm = 'pem' | 'json' | 'data'
 
-/** Whether text is content and no name. Those who read an option and those who judge it both decide by this. */
+/** Whether text is content instead of a file name. Both the readers of options and the rules for tenants use this function. */
 export function isInline(form: InlineForm | undefined, text: string): boolean {
   switch (form) {
     case 'pem':
@@ -111,8 +111,8 @@ export function isInline(form: InlineForm | undefined, text: string): boolean {
 }
 
 /**
- * Whether text names a file: by the option that it is given to, or by its scheme, as the parser of URLs reads it. The scheme counts in plain
- * text, too: opens.test.ts sees no such option opened, but a mistake there would cost a file.
+ * Whether text names a file, either because of its option or because of its URL scheme. The check of the scheme also covers plain text:
+ * opens.test.ts finds no plain text that opens a file, but an oversight there would expose files to tenants.
  */
 export function namesFile(meanings: readonly Meaning[], text: string): boolean {
   const files = meanings.flatMap(({ file }) => file ?? [])
@@ -120,12 +120,12 @@ export function namesFile(meanings: readonly Meaning[], text: string): boolean {
   return !meanings.some(({ program }) => program !== undefined) && isFileUrl(text)
 }
 
-/** Whether text is a URL of a file, which some libraries read like a path. */
+/** Whether text is a `file:` URL, which some libraries treat as a path. */
 export function isFileUrl(text: string): boolean {
   return URL.parse(text)?.protocol === 'file:'
 }
 
-// --- Limits of what a tenant's component holds ---
+// --- Limits for the components of tenants ---
 
 export type LimitName =
   | 'lineBytes'
@@ -145,48 +145,52 @@ export type LimitName =
 
 interface Limit {
   readonly unit: 'bytes' | 'number'
-  /** Limit for namespaced kinds, unless a TenantPolicy sets another one. */
+  /** Limit for namespaced resources, unless a TenantPolicy sets another one. */
   readonly cap: number
   readonly description: string
-  /** The field of a TenantPolicy, where it does not stand below `spec.limits`. */
+  /** The field of a TenantPolicy, if it is not below `spec.limits`. */
   readonly field?: 'maxReadBytes'
 }
 
 const mebibyte = 1024 * 1024
 
-/** By the name of the field below `spec.limits` of a TenantPolicy. */
+/** The limits, by the name of the field below `spec.limits` of a TenantPolicy. */
 export const limits: Readonly<Record<LimitName, Limit>> = {
-  lineBytes: { unit: 'bytes', cap: 4 * mebibyte, description: 'Greatest `max_line_bytes` of a source.' },
-  mergedLineBytes: { unit: 'bytes', cap: 16 * mebibyte, description: 'Greatest `max_merged_line_bytes` of a source.' },
-  frameBytes: { unit: 'bytes', cap: 16 * mebibyte, description: 'Longest frame or message that a codec accepts.' },
+  lineBytes: { unit: 'bytes', cap: 4 * mebibyte, description: 'Maximum `max_line_bytes` of a source.' },
+  mergedLineBytes: { unit: 'bytes', cap: 16 * mebibyte, description: 'Maximum `max_merged_line_bytes` of a source.' },
+  frameBytes: {
+    unit: 'bytes',
+    cap: 16 * mebibyte,
+    description: 'Maximum length of a frame or message that a codec accepts.',
+  },
   readBytes: {
     unit: 'bytes',
     cap: 4 * mebibyte,
-    description: 'Greatest `max_read_bytes` of a source.',
+    description: 'Maximum `max_read_bytes` of a source.',
     field: 'maxReadBytes',
   },
-  fingerprintLines: { unit: 'number', cap: 1000, description: 'Lines that identify a file.' },
+  fingerprintLines: { unit: 'number', cap: 1000, description: 'Maximum number of lines that identify a file.' },
   keptMilliseconds: {
     unit: 'number',
     cap: 3_600_000,
-    description: 'Milliseconds for which a source keeps data about deleted pods.',
+    description: 'Maximum time in milliseconds for which a source keeps data about deleted pods.',
   },
   prefetched: {
     unit: 'number',
     cap: 10_000,
-    description: 'Messages that a source holds before they are acknowledged.',
+    description: 'Maximum number of unacknowledged messages of a source.',
   },
-  pollers: { unit: 'number', cap: 32, description: 'Tasks with which a source polls side by side.' },
-  bufferEvents: { unit: 'number', cap: 20_000, description: 'Events in one memory buffer.' },
+  pollers: { unit: 'number', cap: 32, description: 'Maximum number of tasks with which a source polls in parallel.' },
+  bufferEvents: { unit: 'number', cap: 20_000, description: 'Maximum number of events in one memory buffer.' },
   pipelineBufferEvents: {
     unit: 'number',
     cap: 50_000,
-    description: 'Events in all memory buffers of a Pipeline together.',
+    description: 'Maximum number of events in all memory buffers of a Pipeline together.',
   },
-  bufferBytes: { unit: 'bytes', cap: 10 * 1024 * mebibyte, description: 'Bytes of one buffer on disk.' },
-  batchBytes: { unit: 'bytes', cap: 32 * mebibyte, description: 'Bytes of one batch.' },
-  batchEvents: { unit: 'number', cap: 100_000, description: 'Events of one batch.' },
-  concurrency: { unit: 'number', cap: 200, description: 'Requests of one sink in flight.' },
+  bufferBytes: { unit: 'bytes', cap: 10 * 1024 * mebibyte, description: 'Maximum size of one disk buffer in bytes.' },
+  batchBytes: { unit: 'bytes', cap: 32 * mebibyte, description: 'Maximum size of one batch in bytes.' },
+  batchEvents: { unit: 'number', cap: 100_000, description: 'Maximum number of events in one batch.' },
+  concurrency: { unit: 'number', cap: 200, description: 'Maximum number of concurrent requests of one sink.' },
 }
 
 // --- Addresses ---
@@ -196,16 +200,16 @@ export interface Authority {
   readonly port: number | undefined
 }
 
-/** Literal hosts of an address, as a connection would read them, with their ports; several after commas. */
+/** Literal hosts of an address, as a connection would interpret them, with their ports. Commas separate several hosts. */
 export function authoritiesOf({ ports, bare }: AddressMeaning, text: string): Authority[] {
-  // The parser of URLs drops these, so a host that they split is still that host.
+  // URL parsers ignore these characters, so they must not hide a host.
   const plain = text.replaceAll(/[\t\n\r]/g, '').replaceAll(/^[\0-\x20]+|[\0-\x20]+$/g, '')
   const match = /^([a-z][a-z0-9+.-]*):[\\/]*/i.exec(plain)
   const named = match?.[1]?.toLowerCase()
   const isNamed = named !== undefined && (Object.hasOwn(ports, named) || plain.includes('://'))
   const scheme = isNamed ? named : bare
   if (scheme === undefined) return []
-  // Slashes before a host without a scheme are dropped like those after a scheme: such text becomes an address by a scheme before it.
+  // Ignore slashes before a host without a scheme too, because a component may later put a scheme before the text.
   const rest = isNamed ? plain.slice((match as RegExpExecArray)[0].length) : plain.replace(/^[\\/]+/, '')
   const authority = /^[^/\\?#]*/.exec(rest)?.[0] ?? ''
   return authority
@@ -215,9 +219,9 @@ export function authoritiesOf({ ports, bare }: AddressMeaning, text: string): Au
     .map((part) => authorityOf(part, ports[scheme]))
 }
 
-function authorityOf(part: string, usual: number | undefined): Authority {
-  // The parser for the web reads an address as a connection would: 0x7f.1, 2130706433, [::ffff:7f00:1]. A port that is a template, or
-  // the usual one of the web, would get lost there.
+function authorityOf(part: string, defaultPort: number | undefined): Authority {
+  // `URL` normalizes a host as a connection would: 0x7f.1, 2130706433, [::ffff:7f00:1]. It would lose port 80 and a port that is a
+  // template, so the port is parsed separately.
   const port = /:(\d+)$/.exec(part)?.[1]
   const given = part.includes('{{') ? null : URL.parse(`http://${part}`)
   const host = given?.hostname ?? part.replace(/:[^:\]]*$/, '')
@@ -226,7 +230,7 @@ function authorityOf(part: string, usual: number | undefined): Authority {
       .replace(/^\[|\]$/g, '')
       .toLowerCase()
       .replace(/\.$/, ''),
-    port: port === undefined ? usual : Number(port),
+    port: port === undefined ? defaultPort : Number(port),
   }
 }
 
@@ -238,8 +242,8 @@ export function meaningOf(schema: Schema): Meaning {
 }
 
 /**
- * Paths of tables that use the identity of the agent: they have members for credentials, and none of them is complete. `value` holds
- * the effective options: a member that an absent reference leaves out is absent.
+ * Paths of tables that use the identity of the agent, because none of their sets of credentials is complete. `value` contains the
+ * effective options: a member with an absent reference is absent.
  */
 export function implicitIdentities(
   schema: Schema,

@@ -1,5 +1,5 @@
-// Findings of a validator as sentences: the option, the expected value, the found value, a suggestion.
-// Values of secrets and credentials in addresses are never shown.
+// Turns the violations of a schema into messages: the option, the expected value, the found value, and a suggestion.
+// Messages never contain secrets or the credentials of an address.
 
 import { meaningOf } from './meaning.ts'
 import { closest } from './problems.ts'
@@ -7,17 +7,17 @@ import type { Violation } from './violations.ts'
 import { aliasesOf, chosenVariant, isTable, membersOf, pathOf, type Schema, schemaBelow, variantsOf } from './walk.ts'
 
 export interface Invalid {
-  /** Path below the options, such as `batch.max_bytes`. */
+  /** Path relative to the options, such as `batch.max_bytes`. */
   readonly path: string
-  /** The same path in parts. */
+  /** The same path as segments. */
   readonly segments: readonly (string | number)[]
   readonly message: string
   readonly help?: string
-  /** True where the place is a key that should not be there. */
+  /** True if the place is a key that should not exist. */
   readonly atKey?: boolean
 }
 
-/** Violations, as problems for people. */
+/** Turns violations into problems for people. */
 export function explained(errors: readonly Violation[], root: Schema): Invalid[] {
   const problems: Invalid[] = []
   const malformed = new Map<string, { segments: (string | number)[]; help: string[] }>()
@@ -28,7 +28,7 @@ export function explained(errors: readonly Violation[], root: Schema): Invalid[]
       problems.push(problem)
       continue
     }
-    // Settled: one sentence for any mistake in an `encoding`, with its content as help.
+    // The requirements fix one message for any mistake in an `encoding`, so the details become its help.
     const text = pathOf(encoding)
     const entry = malformed.get(text) ?? { segments: [...problem.segments], help: [] }
     malformed.set(text, entry)
@@ -39,7 +39,7 @@ export function explained(errors: readonly Violation[], root: Schema): Invalid[]
   return problems
 }
 
-/** The one problem that a malformed `encoding` gives. */
+/** The only problem that reports a malformed `encoding`. */
 export function malformedEncoding(segments: readonly (string | number)[], help: readonly string[]): Invalid {
   return {
     path: pathOf(segments),
@@ -58,18 +58,18 @@ function encodingAbove(root: Schema, segments: readonly (string | number)[]): (s
   return undefined
 }
 
-/** Errors without those of variants that the value does not mean. */
+/** Removes the errors of variants that the user did not mean. */
 function relevant(errors: readonly Violation[]): Violation[] {
   const unions = errors
     .filter((error) => error.keyword === 'anyOf' || error.keyword === 'oneOf')
     .map((error) => ({ error, chosen: meantVariant(error.schema as Schema[], error.data) }))
-  // Of a value of another type, the bounds of the same schema say nothing; those of another variant may be all that there is to say.
+  // For a value of the wrong type, the bounds in the same schema are irrelevant. Those of another variant may be the only useful error.
   const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(placeOf))
   return errors.filter((error) => {
     if (bounds.has(error.keyword) && mistyped.has(placeOf(error))) return false
     for (const union of unions) {
       if (error === union.error) {
-        // The errors of the chosen variant say more; so does the one of a tag that is missing.
+        // The errors of the chosen variant are more specific, and so is the error about a missing tag.
         const tag = tagOf(error.parentSchema as Schema)
         if (union.chosen >= 0 || (tag !== undefined && (error.data as Schema)?.[tag] === undefined)) return false
         continue
@@ -89,7 +89,7 @@ const placeOf = ({ instancePath, schemaPath }: Violation) =>
 
 const bounds: ReadonlySet<string> = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'])
 
-/** The variant whose errors say most; -1 where the union as a whole says it better, as with a number or one of some words. */
+/** The variant with the most helpful errors; -1 if the error of the whole union is clearer, as for a number or one of several words. */
 function meantVariant(variants: readonly Schema[], value: unknown): number {
   const chosen = chosenVariant(variants, value)
   const words = variants[chosen]?.['enum'] as readonly unknown[] | undefined
@@ -200,14 +200,14 @@ function union(
   return at(`${name} must be ${expected(schema)}, found ${found}`)
 }
 
-/** Message and help for a name that is not known. */
+/** Message and help for an unknown field. */
 export function unknownField(
   unknown: string,
   known: readonly string[],
   aliases: readonly string[] = [],
 ): { message: string; help?: string } {
   const sorted = known.toSorted()
-  const list = sorted.length === 0 ? 'there are no fields' : `expected ${alternatives(sorted)}`
+  const list = sorted.length === 0 ? 'no fields are allowed here' : `expected ${alternatives(sorted)}`
   const near = closest(unknown, [...sorted, ...aliases])
   return {
     message: `unknown field \`${clipped(unknown)}\`, ${list}`,
@@ -219,7 +219,7 @@ export function alternatives(words: readonly string[]): string {
   return words.length === 1 ? `\`${words[0]}\`` : `one of ${words.map((word) => `\`${word}\``).join(', ')}`
 }
 
-/** Why a word that is known elsewhere is refused here. */
+/** The reason why an option rejects a word that is valid elsewhere. */
 function refusal(schema: Schema, given: unknown): string | undefined {
   const reasons = (schema['x-refused'] ?? {}) as Readonly<Record<string, string>>
   return typeof given === 'string' && Object.hasOwn(reasons, given) ? reasons[given] : undefined
@@ -254,12 +254,12 @@ function expectation(schema: Schema, name: string): string | undefined {
   return typeof description === 'string' ? `${description.replace(/\.$/, '')}: ${expected(member)}` : undefined
 }
 
-/** A schema's expectation in words. */
+/** Describes the values that a schema accepts. */
 function expected(schema: Schema): string {
   const variants = variantsOf(schema)
   if (schema['discriminator'] !== undefined) return 'a table'
   if (variants !== undefined) {
-    // Words are given last and in quotes: `a positive integer, "adaptive", or "none"`.
+    // Words come last, in quotes: `a positive integer, "adaptive", or "none"`.
     const parts = variants.flatMap((variant) =>
       Array.isArray(variant['enum']) ? variant['enum'].map((word) => `"${word}"`) : [expected(variant)],
     )
@@ -286,7 +286,7 @@ function expected(schema: Schema): string {
   }
 }
 
-/** The found value in words; of a secret only its type. */
+/** Describes the found value; for a secret, only its type. */
 function describe(value: unknown, secret: boolean): string {
   if (value === undefined || value === null) return 'nothing'
   if (Array.isArray(value)) return 'a list'
@@ -295,13 +295,13 @@ function describe(value: unknown, secret: boolean): string {
   return typeof value === 'string' ? JSON.stringify(clipped(value)) : String(value)
 }
 
-/** Text to show: not too long, and without credentials of an address. */
+/** Shortens text for a message, and removes the credentials of an address. */
 function clipped(text: string): string {
   const shown = text.replace(/\/\/[^/@\s]*@/g, '//…@')
   return shown.length > 60 ? `${shown.slice(0, 59)}…` : shown
 }
 
-/** Whether an option is declared to hold a secret. */
+/** Whether an option is declared as a secret. */
 export function isSecret(schema: Schema): boolean {
   return meaningOf(schema).secret === true || (variantsOf(schema)?.some(isSecret) ?? false)
 }

@@ -1,5 +1,5 @@
-// "Plain text" put to the test: every sink is built with the name of a file in each of its text options, one by one, while everything that
-// opens, lists or watches files is observed. An option that is declared as text and names a file all the same is found here.
+// Verifies options that are declared as plain text. For each text option of each sink, the test builds the sink with a file name in that
+// option, and observes everything that opens, lists or watches files. It fails if an option opens a file.
 
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
@@ -11,7 +11,7 @@ import { meaningOf } from './meaning.ts'
 import { skeleton } from './skeleton.ts'
 
 const sentinel = '/penstock-sentinel/name'
-/** Without these a sink is refused before it looks at its files. */
+/** Options without which a sink is rejected before it opens files. */
 const further: Readonly<Record<string, object>> = {
   monitor_a_logs: { default_api_key: 'k' },
   monitor_a_metrics: { default_api_key: 'k' },
@@ -42,7 +42,7 @@ afterAll(() => {
   syncBuiltinESMExports()
 })
 
-// A table takes its required members besides.
+// A table also gets its required members.
 const leaves = components
   .filter(({ kind }) => kind === 'sink')
   .flatMap((sink) => optionLeaves(sink, { siblings: (members) => skeleton(members as never) }))
@@ -54,7 +54,7 @@ async function builds(type: string, options: unknown): Promise<boolean> {
     await using _ = await startSink(type, { ...further[type], ...(options as object) })
     return true
   } catch {
-    return false // refused, as a text of this form may be; what was opened before counts
+    return false // a sink may reject this text; files that it opened before still count
   }
 }
 
@@ -71,7 +71,7 @@ test('no text option of a sink opens a file', async () => {
   expect(built).toBeGreaterThan(50)
 })
 
-test('the options that are files are seen to be opened', async () => {
+test('the test detects options that open files', async () => {
   const files = leaves.filter(({ name }) =>
     /\.(ca_file|crt_file)$|^sink siem_unstructured\.credentials_path$/.test(name),
   )

@@ -1,7 +1,7 @@
-// The vocabulary in which components declare their options. Each word returns plain JSON Schema that carries, for the compiler only,
-// the type of the parsed value. validate.ts checks values by it and fills in defaults; reference pages, completion and resource schemas
-// are derived from it. Our keywords start with `x-`. `x-means` gives the meaning of a value (meaning.ts), from which the rules for
-// tenants, the ports of NetworkPolicies and quotas are derived.
+// The functions with which components declare their options. Each returns plain JSON Schema, which also has the TypeScript type of the
+// parsed value. validate.ts uses it to check values and fill in defaults; reference pages, completion and resource schemas derive from
+// it. Our own keywords start with `x-`. `x-means` is the meaning of a value (meaning.ts), from which the rules for tenants, the ports of
+// NetworkPolicies and quotas derive.
 
 import type { AddressMeaning, FileMeaning, LimitName, Meaning } from './meaning.ts'
 
@@ -12,14 +12,14 @@ export interface Option<T> {
 }
 
 export interface Extras<T> {
-  /** The value when the user gives none. An option with a default is never undefined. */
+  /** The value if the user sets none. An option with a default is never undefined. */
   default?: T
   examples?: readonly unknown[]
-  /** Other names that are accepted for the option, such as those that users know from elsewhere. */
+  /** Alternative names for the option, such as names from other products. */
   aliases?: readonly string[]
-  /** Why and since when; what to use instead. */
+  /** The replacement, and the reason for the deprecation. */
   deprecated?: string
-  /** Facets of the meaning that the word itself does not say. */
+  /** Facets of the meaning that the function does not imply. */
   means?: Pick<Meaning, 'explicit' | 'fixed' | 'owner' | 'tenantMinimum'>
 }
 
@@ -33,7 +33,7 @@ export interface Optional<T> extends Option<T | undefined> {
 
 export type Options = Readonly<Record<string, Option<unknown>>>
 
-/** The typed, complete options that `build` gets. */
+/** The typed, complete options that `build` receives. */
 export type Parsed<O extends Options> = { readonly [K in keyof O]: OptionValue<O[K]> }
 
 function option<T>(
@@ -53,21 +53,21 @@ function option<T>(
   }
 }
 
-/** Plain text: data that names no file, address or identity. There is no word for a string without a meaning. */
+/** Plain text: data that names no file, address or identity. Every string must have a meaning, so there is no generic function. */
 export const text = (description: string, extras?: Extras<string>) =>
   option<string>({ type: 'string' }, description, extras, { text: true })
 
-/** Ports of the addresses of HTTP. */
+/** Default ports of HTTP addresses. */
 export const webPorts = { http: 80, https: 443 } as const
 
-/** A name that becomes a part of the host of a web service, such as a region. */
+/** A name that becomes a part of a web service's host, such as a region. */
 export const hostPart = { ports: webPorts, bare: 'https', part: true } as const satisfies AddressMeaning
 
 /** An absolute URL with scheme http or https, kept as text. */
 export const url = (description: string, extras?: Extras<string>) =>
   option<string>({ type: 'string', format: 'url' }, description, extras, { address: { ports: webPorts } })
 
-/** An address of another form; `secret` if it holds a password. */
+/** An address in another form; `secret` if it may contain a password. */
 export const address = (description: string, meaning: AddressMeaning, extras?: Extras<string> & { secret?: true }) => {
   const { secret: isSecret, ...rest } = extras ?? {}
   return option<string>({ type: 'string' }, description, rest, {
@@ -76,7 +76,7 @@ export const address = (description: string, meaning: AddressMeaning, extras?: E
   })
 }
 
-/** Text with `{{ field }}` and strftime items; see template.ts. `use` if the text that comes of it is more than data. */
+/** Text with `{{ field }}` and strftime items; see template.ts. Set `use` if the rendered text is more than data. */
 export const template = (
   description: string,
   { use = { text: true }, ...extras }: Extras<string> & { use?: Pick<Meaning, 'address' | 'file' | 'text'> } = {},
@@ -99,18 +99,18 @@ export const path = (
   })
 }
 
-/** A path to an event field, such as `.a.b`. Empty: none, where the option says so. */
+/** A path to an event field, such as `.a.b`. An empty path means no field, if the option's description says so. */
 export const fieldPath = (description: string, extras?: Extras<string>) =>
   option<string>({ type: 'string', format: 'field-path' }, description, extras, { text: true })
 
-/** The source text of a remap program; `condition`: of a boolean one. */
+/** The source text of a remap program; `condition` for a boolean one. */
 export const program = (description: string, use: 'program' | 'condition', extras?: Extras<string>) =>
   option<string>({ type: 'string' }, description, extras, { program: use })
 
 interface Range<T> extends Extras<T> {
-  /** The quantity that the number bounds: components of tenants have a limit for it. */
+  /** The quantity that the number limits. Components of tenants have a maximum for it. */
   limit?: LimitName
-  /** Meaning of 0, for people. A number without it is above 0: no limit of nothing, and no wait without time, goes unexplained. */
+  /** The meaning of 0, for people. Without it, 0 is invalid, so no option has an unexplained limit or wait of zero. */
   zero?: string
   minimum?: number
   maximum?: number
@@ -139,7 +139,7 @@ export const bytes = (description: string, { limit, zero, ...extras }: Range<num
     limited(limit),
   )
 
-/** A number of seconds, fractions allowed unless `type` says otherwise. */
+/** A number of seconds. Fractions are allowed. */
 export const seconds = (description: string, { zero, ...extras }: Range<number> = {}) => {
   const lowest = zero === undefined ? (extras.minimum === undefined ? { exclusiveMinimum: 0 } : {}) : fromZero(zero)
   return option<number>({ type: 'number', ...lowest, 'x-unit': 'seconds' }, withZero(description, zero), extras)
@@ -148,7 +148,7 @@ export const seconds = (description: string, { zero, ...extras }: Range<number> 
 export const bool = (description: string, extras?: Extras<boolean>) =>
   option<boolean>({ type: 'boolean' }, description, extras)
 
-/** One of a few words. `extensions`: those that are more than the requirements list; the reference names them after the others. */
+/** One of several words. `extensions` are words beyond the requirements; the reference lists them last. */
 export const oneOf = <const V extends readonly string[]>(
   values: V,
   description: string,
@@ -163,7 +163,7 @@ export const oneOf = <const V extends readonly string[]>(
 export const list = <T>(items: Option<T>, description: string, extras?: Extras<readonly T[]> & { minItems?: number }) =>
   option<readonly T[]>({ type: 'array', items }, description, extras)
 
-/** The names of a map: `header`: the same in any case; `template`: made of fields of an event. Otherwise they are texts. */
+/** The names in a map: `header` names are case-insensitive, `template` names are rendered from event fields. By default, plain text. */
 export type MapNames = 'header' | 'template'
 
 export const map = <T>(
@@ -177,12 +177,12 @@ export const map = <T>(
     extras,
   )
 
-/** An option that may be left out and then is undefined. */
+/** An option that the user may omit; it is then undefined. */
 export function optional<T>(inner: Option<T>): Optional<T> {
   return { ...inner, 'x-optional': true } as unknown as Optional<T>
 }
 
-/** A table of options. Left out, it is filled with the defaults of its members; so members need defaults or be optional. */
+/** A table of options. If no member is required, the user may omit it, and the defaults of its members apply. */
 export function group<O extends Options>(
   members: O,
   description: string,
@@ -195,7 +195,7 @@ export function group<O extends Options>(
   })
 }
 
-/** One of several tables; the value of one member decides which. */
+/** One of several tables. The value of one member selects the table. */
 export function tagged<Tag extends string, V extends Readonly<Record<string, Options>>>(
   tag: Tag,
   variants: V,
@@ -213,7 +213,7 @@ export function tagged<Tag extends string, V extends Readonly<Record<string, Opt
   )
 }
 
-/** A whole number or one of a few words. */
+/** A whole number or one of several words. */
 export const intOr = <const V extends readonly string[]>(
   words: V,
   description: string,
@@ -232,7 +232,7 @@ export const intOr = <const V extends readonly string[]>(
   )
 }
 
-/** Either of two forms, for options that users write in more than one way. */
+/** Either of two forms, for options with more than one notation. */
 export const either = <A, B>(first: Option<A>, second: Option<B>, description: string, extras?: Extras<A | B>) =>
   option<A | B>({ anyOf: [first, second] }, description, extras)
 

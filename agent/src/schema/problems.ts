@@ -1,4 +1,4 @@
-// A problem in a user's configuration: where it is, what was expected and found, and what to do.
+// A problem in a user's configuration: its place, the expected and the found value, and advice.
 
 export interface Problem {
   readonly severity: 'error' | 'warning'
@@ -8,37 +8,37 @@ export interface Problem {
   /** Details below the message: the found value, known values, a suggestion. */
   readonly help?: string | undefined
   readonly file?: string | undefined
-  /** Line and column in the file, from 1. */
+  /** Line and column in the file, starting at 1. */
   readonly line?: number | undefined
   readonly column?: number | undefined
-  /** For information only, nothing to fix: does not count where warnings are denied. */
+  /** Whether the problem is only information. It does not count if warnings are denied. */
   readonly informational?: boolean | undefined
-  /** A rendered diagnostic, for programs. */
+  /** The rendered diagnostic of a program. */
   readonly rendered?: string | undefined
-  /** The first reason why a program does not compile or may not run. */
+  /** The first reason why a program does not compile or is not permitted to run. */
   readonly diagnostic?: ProgramDiagnostic | undefined
-  /** Set where callers treat a problem in their own way: they decide by it, never by the message. */
+  /** Identifies a problem that callers treat specially, so that they need not inspect the message. */
   readonly code?: 'NO_CONSUMERS' | undefined
 }
 
-/** Why a program was refused: the code as users see it, such as `E103`, and the place in the program, from 1. */
+/** The reason why a program was rejected: the code that users see, such as `E103`, and the place in the program, starting at 1. */
 export interface ProgramDiagnostic {
   readonly code: string
   readonly message: string
   readonly position?: { readonly line: number; readonly column: number } | undefined
-  /** Its own part of the rendering, where there are others. */
+  /** Its own part of the rendered text, if there are other diagnostics. */
   readonly rendered?: string
-  /** Further reasons. */
+  /** Additional reasons. */
   readonly others?: readonly ProgramDiagnostic[]
 }
 
-/** The nearest of the known words, if it is near enough to be what was meant. */
+/** The most similar known word, if it is similar enough to be a plausible correction. */
 export function closest(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined
   const maxEdits = Math.max(2, Math.floor(word.length / 3))
   let bestDistance = maxEdits + 1
   for (const candidate of known) {
-    // Words that differ in half of their letters are different words.
+    // Words that differ in half of their letters are not plausible corrections.
     const ofShort = Math.max(1, Math.ceil(Math.min(word.length, candidate.length) / 2) - 1)
     const limit = Math.min(bestDistance, ofShort + 1)
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), limit)

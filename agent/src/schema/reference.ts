@@ -1,5 +1,5 @@
 // Reference pages in Markdown, derived from declarations: one for each component, function, metric and error code.
-// The same declarations give the same bytes. The pages are read on paper and in a terminal, so they use lists, not tables.
+// The same declarations always result in the same bytes. People also read the pages in a terminal, so they use lists, not tables.
 
 import { stringify } from 'yaml'
 import { meaningOf, operatorTreatment } from './meaning.ts'
@@ -7,13 +7,13 @@ import { isRequired, type Option, type Options } from './options.ts'
 import { aliasesOf, membersOf, type Schema, variantsOf } from './walk.ts'
 
 export interface Page {
-  /** The words that `explain` finds it by. */
+  /** The words by which `explain` finds the page. */
   readonly names: readonly string[]
-  /** Products that it works with, by which `explain` finds it, too. */
+  /** Products that the component works with, by which `explain` also finds the page. */
   readonly products?: readonly string[]
-  /** File below the folder of the reference. */
+  /** Path relative to the reference folder. */
   readonly file: string
-  /** Heading of the part of the index that lists it. */
+  /** Heading of the index section that lists the page. */
   readonly section: string
   /** One sentence for the index. */
   readonly summary: string
@@ -30,9 +30,9 @@ export interface ComponentFacts {
   readonly aliases?: readonly string[]
   /** The replacement. */
   readonly deprecated?: string
-  /** Its options and those that its kind adds. */
+  /** The component's options, including those that its kind adds. */
   readonly options: Options
-  /** Options of an example, as a user writes them. */
+  /** Options for an example, as a user would write them. */
   readonly example: Readonly<Record<string, unknown>>
   readonly outputs?: readonly string[]
   readonly accepts?: readonly string[]
@@ -45,16 +45,16 @@ export function componentPage(component: ComponentFacts): Page {
   const title = `${kind[0]?.toUpperCase()}${kind.slice(1)}`
   const facts = [
     ...(products.length === 0 ? [] : [`Works with ${products.join(', ')}.`]),
-    ...(component.accepts === undefined ? [] : [`Takes ${component.accepts.join(' and ')} events.`]),
+    ...(component.accepts === undefined ? [] : [`Accepts ${component.accepts.join(' and ')} events.`]),
     ...(component.outputs === undefined ? [] : [`Emits ${component.outputs.join(' and ')} events.`]),
     ...(kind === 'source'
       ? [
           component.acknowledges === true
-            ? 'Acknowledges events at their origin after delivery, if a sink asks for it.'
+            ? 'Acknowledges events at their origin after delivery, if a sink requires it.'
             : 'Does not acknowledge events at their origin.',
           component.singleton === true
-            ? 'Of the replicas of an aggregator, one at a time runs it (`singleton`).'
-            : 'Every agent that has it runs it.',
+            ? 'In an aggregator, only one replica at a time runs it (`singleton`).'
+            : 'Every agent with this source in its configuration runs it.',
         ]
       : []),
     ...(aliases.length === 0 ? [] : [`Also accepted as ${aliases.map(code).join(', ')}.`]),
@@ -77,7 +77,7 @@ export function componentPage(component: ComponentFacts): Page {
       `- \`type\` (\`${type}\`, required): The type of the component.`,
       ...(kind === 'source'
         ? []
-        : ['- `inputs` (list of strings, required): Ids of the components it reads; `*` stands for any text.']),
+        : ['- `inputs` (list of strings, required): Ids of the components that it reads; `*` matches any text.']),
       ...optionLines(component.options, 0, true),
     ].join('\n'),
   ].join('\n\n')
@@ -85,7 +85,7 @@ export function componentPage(component: ComponentFacts): Page {
   return { names, products, file: `${kind}s/${type}.md`, section: `${title}s`, summary, text: `${text}\n` }
 }
 
-/** A page of settings that belong to no component. `underOperator` says by option what decides where an operator runs the agent. */
+/** A page for settings that belong to no component. `underOperator` maps each option to its replacement under an operator. */
 export function settingsPage(
   name: string,
   title: string,
@@ -94,7 +94,7 @@ export function settingsPage(
   underOperator: Readonly<Record<string, string>> = {},
 ): Page {
   const others = Object.entries(underOperator).map(([option, instead]) => `- \`${option}\`: ${instead}`)
-  const intro = 'The agent refuses a bundle with one of these options, and the operator a Pipeline. In place of each:'
+  const intro = 'Bundles and Pipelines cannot contain these options. Use the following instead:'
   const last = others.length === 0 ? '' : `\n## Under an operator\n\n${intro}\n\n${others.join('\n')}\n`
   const text = `# ${title}\n\n${summary}\n\n## Options\n\n${optionLines(options, 0, false).join('\n')}\n${last}`
   return { names: [name], file: `${name}.md`, section: 'Configuration', summary, text }
@@ -108,15 +108,15 @@ export interface FunctionFacts {
   readonly parameters: readonly {
     readonly name: string
     readonly description: string
-    /** Kinds that are taken, in words. */
+    /** The accepted kinds, in words. */
     readonly kind: string
     readonly required: boolean
-    /** As a program writes it; undefined if there is none. */
+    /** The default in the syntax of programs; undefined if there is none. */
     readonly default: string | undefined
     readonly enum?: readonly string[] | undefined
   }[]
   readonly closure: boolean
-  /** In words. */
+  /** The returned kinds, in words. */
   readonly returns: string
   readonly fallible: 'never' | 'sometimes' | 'always'
   readonly errors?: readonly string[]
@@ -130,7 +130,7 @@ export function functionPage(facts: FunctionFacts): Page {
   const call = parameters.map((each) => (each.required ? each.name : `[${each.name}]`)).join(', ')
   const fallible = {
     never: 'Infallible with arguments of these kinds.',
-    sometimes: 'Fallible, unless the kinds of its arguments rule errors out.',
+    sometimes: 'Fallible, unless the kinds of the arguments exclude errors.',
     always: 'Fallible.',
   }[facts.fallible]
   const text = [
@@ -142,7 +142,7 @@ export function functionPage(facts: FunctionFacts): Page {
     [
       `- Returns: ${facts.returns}.`,
       `- ${fallible}`,
-      ...(facts.pure ? [] : ['- Its result may differ from call to call, or it does more than give a result.']),
+      ...(facts.pure ? [] : ['- Its result may differ between calls, or it has side effects.']),
     ].join('\n'),
     ...(parameters.length === 0
       ? []
@@ -187,7 +187,7 @@ export function metricPage(name: string, facts: MetricFacts): Page {
   const text = [
     `# ${name}`,
     `Metric, ${facts.type}. ${facts.help}`,
-    facts.component ? 'Counted for each component.' : 'Of the agent as a whole.',
+    facts.component ? 'Measured for each component.' : 'Measured for the agent as a whole.',
     ...(labels.length === 0 ? [] : [`Labels: ${labels.map(code).join(', ')}.`]),
   ].join('\n\n')
   return { names: [name], file: `metrics/${name}.md`, section: 'Metrics', summary: facts.help, text: `${text}\n` }
@@ -223,13 +223,13 @@ export function errorPage(name: string, line: string, { means, fix, example }: E
   return { names: [name], file: `errors/${name}.md`, section: 'Error codes', summary: line, text: `${text}\n` }
 }
 
-/** The content of an example's small file. */
+/** Describes the content of a small file in an example. */
 function contentWords(content: string): string {
   if (content === 'CERTIFICATE') return ' with a certificate'
   return content === '' ? '' : ` with the text \`${content}\``
 }
 
-/** The page of a code of the compiler of remap programs: `E103`, also found by its number. */
+/** The page for an error code of the remap compiler, such as `E103`, which `explain` also finds by its number. */
 export function diagnosticPage(
   code: string,
   line: string,
@@ -238,7 +238,7 @@ export function diagnosticPage(
   const name = `E${code}`
   const shown = (program: string): string => `\`\`\`coffee\n${program}\n\`\`\`\n`
   const examples =
-    example === undefined ? '' : `\nRefused:\n\n${shown(example.wrong)}\nInstead:\n\n${shown(example.right)}`
+    example === undefined ? '' : `\nDoes not compile:\n\n${shown(example.wrong)}\nCorrect:\n\n${shown(example.right)}`
   const text = `# ${name}\n\nError code of remap programs. ${line}\n${examples}`
   return {
     names: [name, code],
@@ -249,13 +249,13 @@ export function diagnosticPage(
   }
 }
 
-/** A page on the language. */
+/** A page about the remap language. */
 export function languagePage(names: readonly string[], title: string, summary: string, text: string): Page {
   const file = `language/${names[0]}.md`
   return { names, file, section: 'The remap language', summary, text: `# ${title}\n\n${summary}\n\n${text}\n` }
 }
 
-/** The page that lists all others, in the order in which they are given. */
+/** The page that lists all other pages, in the given order. */
 export function indexPage(pages: readonly Page[]): string {
   const parts = ['# Reference', 'Generated from the declarations; `penstock-agent explain NAME` prints a page.']
   for (const [section, listed] of Map.groupBy(pages, (page) => page.section)) {
@@ -270,7 +270,7 @@ export function indexPage(pages: readonly Page[]): string {
 
 // --- Options ---
 
-/** @param isResource whether resources of an operator have the options, too */
+/** @param isResource whether the resources of an operator also have these options */
 function optionLines(options: Readonly<Record<string, Schema>>, depth: number, isResource: boolean): string[] {
   return Object.entries(options).flatMap(([name, schema]) => [
     `${'  '.repeat(depth)}- ${optionLine(name, schema, isResource)}`,
@@ -366,19 +366,19 @@ function plural(words: string): string {
 }
 
 function rangeText(schema: Schema): string | undefined {
-  const least = schema['minimum'] as number | undefined
+  const min = schema['minimum'] as number | undefined
   const above = schema['exclusiveMinimum'] as number | undefined
-  const most = (schema['maximum'] ?? schema['exclusiveMaximum']) as number | undefined
+  const max = (schema['maximum'] ?? schema['exclusiveMaximum']) as number | undefined
   const parts: string[] = []
   if (above !== undefined) parts.push(`more than ${above}`)
-  else if (least !== undefined && least !== 0) parts.push(`at least ${least}`)
-  if (most !== undefined) parts.push(`${schema['maximum'] === undefined ? 'less than' : 'at most'} ${most}`)
+  else if (min !== undefined && min !== 0) parts.push(`at least ${min}`)
+  if (max !== undefined) parts.push(`${schema['maximum'] === undefined ? 'less than' : 'at most'} ${max}`)
   const text = parts.join(' and ')
   return text === '' ? undefined : `${text[0]?.toUpperCase()}${text.slice(1)}.`
 }
 
 function defaultText(value: unknown): string {
-  // Limits that are meant to be without end.
+  // Limits that are effectively unlimited.
   return typeof value === 'number' && value >= 9.2e18 ? 'unlimited' : plainText(value)
 }
 

@@ -1,4 +1,4 @@
-// Every refusal has a reason: a value of any sort in any option of any component gives options, or at least one problem.
+// Every rejection has a reason: any value in any option of any component results in valid options or at least one problem.
 
 import { expect, test } from 'vitest'
 import { optionsOf } from '../config/component-options.ts'
@@ -9,7 +9,7 @@ import { membersOf } from './walk.ts'
 
 const values = [-1, 0, 1.5, 1e30, '', 'x', true, null, [], {}, [1], { x: 1 }, [[]]]
 
-test('every refusal has a problem, whatever the value is and wherever it stands', () => {
+test('every rejection reports a problem, for any value in any option', () => {
   let refused = 0
   const silent: string[] = []
   for (const component of components) {
@@ -19,7 +19,7 @@ test('every refusal has a problem, whatever the value is and wherever it stands'
         const parsed = parseOptions(members as Parameters<typeof parseOptions>[0], place.with(value))
         if (parsed.ok) continue
         refused++
-        // Members that are missing are problems, too; only those of the place count.
+        // Missing members are also reported, but only problems at this place count.
         const own = parsed.problems.filter(({ message }) => !message.startsWith('missing field'))
         const missing = parsed.problems.length - own.length
         if (own.length === 0 && missing === 0) silent.push(`${place.name} = ${JSON.stringify(value)}`)
@@ -30,7 +30,7 @@ test('every refusal has a problem, whatever the value is and wherever it stands'
   expect(silent).toEqual([])
 })
 
-test('a problem in a union states the bounds of the variant that is meant', () => {
+test('a problem in a union states the bounds of the matching variant', () => {
   const concurrency = {
     anyOf: [
       { type: 'integer', minimum: 1 },

@@ -1,4 +1,4 @@
-// The least configuration of a component: its required options with an example value each. It passes validation.
+// The minimal configuration of a component: its required options, each with an example value. It passes validation.
 
 import { meaningOf } from './meaning.ts'
 import { isRequired, type Option, type Options } from './options.ts'
@@ -12,7 +12,7 @@ export function skeleton(options: Options): Record<string, unknown> {
   return table
 }
 
-/** A value that an option takes. */
+/** An example of a value that an option accepts. */
 export function exampleOf(schema: Schema): unknown {
   const given = (schema['examples'] as readonly unknown[] | undefined)?.[0]
   if (given !== undefined) return given

@@ -1,4 +1,4 @@
-// Options as users write them, to parsed options or to messages.
+// Parses options as users write them, into typed options or messages.
 
 import { expect, test } from 'vitest'
 import { encoding } from './groups.ts'
@@ -41,7 +41,7 @@ test('defaults are filled in at every depth', () => {
   })
 })
 
-test('what is given stays what it is, also the object itself', () => {
+test('parsing keeps the given values and does not change the input object', () => {
   const given = {
     path: '/x',
     check: false,
@@ -61,7 +61,7 @@ test('what is given stays what it is, also the object itself', () => {
   })
 })
 
-test('an option with nothing behind it is as good as left out', () => {
+test('an option without a value counts as omitted', () => {
   expect(parseOptions(members, { name: null, auth: null, nested: null, headers: null }).ok).toBe(true)
 })
 
@@ -108,7 +108,7 @@ test.each(problems)('$given: $message', ({ given, path, message, help }) => {
   expect(problem?.help ?? '').toMatch(help ?? '')
 })
 
-test('all problems of a malformed encoding are one', () => {
+test('one problem reports a malformed encoding', () => {
   const options = { encoding: encoding(['json', 'text']), other: optional(uint('A number.', { zero: 'none' })) }
 
   const checked = parseOptions(options, { encoding: { codec: 'jason', only_fields: 'a', x: 1 }, other: 'x' })
@@ -119,14 +119,14 @@ test('all problems of a malformed encoding are one', () => {
   ])
 })
 
-test('a number of the wrong type is reported once, and not by its range', () => {
+test('a number of the wrong type is reported once, without its range', () => {
   const checked = parseOptions({ secs: uint('A time.', { minimum: 1 }) }, { secs: 0.5 })
   expect(checked.ok ? [] : checked.problems.map(({ message }) => message)).toEqual([
     '`secs` must be a positive integer, found 0.5',
   ])
 })
 
-test('problems state ranges in words', () => {
+test('messages describe ranges in words', () => {
   const options = {
     ratio: float('A ratio.', { exclusiveMinimum: 0, exclusiveMaximum: 1 }),
     size: uint('A size.', { minimum: 1, maximum: 10 }),
@@ -151,7 +151,7 @@ test('problems state ranges in words', () => {
   ])
 })
 
-test('paths are written as users write them', () => {
+test('problems contain paths as users write them', () => {
   expect(pathOf(['sinks', 'ns/pipe/out', 'inputs', 0])).toBe('sinks.ns/pipe/out.inputs[0]')
   expect(pathOf(['labels', 'a.b', 'c d'])).toBe('labels."a.b"."c d"')
 })

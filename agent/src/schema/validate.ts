@@ -1,5 +1,5 @@
-// Checks options against their declaration and fills in defaults: one pass resolves aliases, variants and defaults, then
-// the schema decides. Options are used as parsed; no other code checks or completes them again.
+// Checks options against their declaration and fills in defaults. One pass resolves aliases, variants and defaults; then the options are
+// checked against the schema. No other code checks or completes them again.
 
 import { explained, type Invalid } from './messages.ts'
 import { type Options, objectSchema, type Parsed } from './options.ts'
@@ -12,7 +12,7 @@ export type Checked<O extends Options> =
 
 const schemas = new WeakMap<Options, Schema>()
 
-/** Parses options as the user gave them. The input is not changed. */
+/** Parses the options that the user wrote. Does not change the input. */
 export function parseOptions<O extends Options>(members: O, input: unknown): Checked<O> {
   let schema = schemas.get(members)
   if (schema === undefined) {
@@ -25,7 +25,7 @@ export function parseOptions<O extends Options>(members: O, input: unknown): Che
   return { ok: false, problems: explained(violations, schema) }
 }
 
-/** A copy of the value with aliases resolved and defaults filled in, as deep as the schema goes. */
+/** A copy of the value with aliases resolved and defaults filled in at every depth of the schema. */
 function filled(schema: Schema, value: unknown): unknown {
   const variants = variantsOf(schema)
   if (variants !== undefined) {
@@ -46,7 +46,7 @@ function filled(schema: Schema, value: unknown): unknown {
         delete table[alias]
       }
     }
-    // An option with nothing behind it, `batch:`, is as good as left out.
+    // An option without a value, such as `batch:`, counts as omitted.
     if (table[name] === null && (member['type'] !== undefined || variantsOf(member) !== undefined)) delete table[name]
     if (table[name] === undefined && member['default'] !== undefined) table[name] = structuredClone(member['default'])
     if (table[name] !== undefined) table[name] = filled(member, table[name])

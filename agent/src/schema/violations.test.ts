@@ -1,4 +1,4 @@
-// The findings of violations.ts and of ajv for the same values, on the schemas of all components: ajv is the judge here.
+// Compares the findings of violations.ts with those of ajv, for the same values and the schemas of all components.
 
 import { Ajv, type ErrorObject } from 'ajv'
 import { expect, test } from 'vitest'
@@ -33,7 +33,7 @@ const junk: readonly unknown[] = [
   {}, { a: 1 }, { 'a/b~c': { d: [] } }, '__proto__',
 ] // biome-ignore format: a table of values
 
-/** A value for a schema; wrong things are in it with this chance at any depth. */
+/** A value for a schema, with errors at any depth with this probability. */
 function valueFor(schema: Schema, random: Random, wild: number, depth = 0): unknown {
   if (random.chance(wild)) return structuredClone(random.pick(junk))
   const variants = variantsOf(schema)
@@ -71,10 +71,10 @@ function essence(errors: readonly (Violation | ErrorObject)[]): unknown[] {
     .map(({ keyword, instancePath, schemaPath, params, schema, parentSchema, data }) => {
       return { keyword, instancePath, schemaPath, params, schema, parentSchema, data }
     })
-    .map((each) => (each.keyword === 'oneOf' ? { ...each, params: {} } : each)) // how many variants fit: none
+    .map((each) => (each.keyword === 'oneOf' ? { ...each, params: {} } : each)) // without the number of matching variants
 }
 
-test.each(Object.keys(schemas))('%s: every finding is that of ajv, in its order', (name) => {
+test.each(Object.keys(schemas))('%s: the findings and their order are those of ajv', (name) => {
   const schema = schemas[name] as Schema
   const validate = ajv.compile(schema)
   let valid = 0
@@ -89,18 +89,18 @@ test.each(Object.keys(schemas))('%s: every finding is that of ajv, in its order'
   expect(valid).toBeLessThan(300)
 })
 
-/** Those that violations.ts judges by, and those that say something for people and for the compiler only. */
-const judged = [
+/** The keywords that violations.ts checks, and those that are only for people or for the compiler. */
+const checked = [
   'additionalProperties', 'anyOf', 'const', 'enum', 'exclusiveMaximum', 'exclusiveMinimum', 'format', 'items',
   'maximum', 'minItems', 'minimum', 'oneOf', 'properties', 'required', 'type',
 ] // biome-ignore format: a list of words
 const spoken = ['default', 'deprecated', 'description', 'discriminator', 'examples']
 
-test('no declaration uses a keyword that is not judged', () => {
+test('no declaration uses an unsupported keyword', () => {
   const unknown = new Set<string>()
   const visit = (schema: Schema): void => {
     for (const keyword of Object.keys(schema)) {
-      if (!judged.includes(keyword) && !spoken.includes(keyword) && !keyword.startsWith('x-')) unknown.add(keyword)
+      if (!checked.includes(keyword) && !spoken.includes(keyword) && !keyword.startsWith('x-')) unknown.add(keyword)
     }
     const { items, additionalProperties: others } = schema
     for (const each of [...Object.values(membersOf(schema)), ...(variantsOf(schema) ?? []), items, others]) {

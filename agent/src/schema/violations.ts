@@ -1,10 +1,10 @@
-// Where a value breaks the schema of its declaration: all places, not only the first.
-// It knows the keywords that options.ts writes and no others. It walks the schema, because each one judges few values and code made
-// of it would take longer to make than to run. A test holds its findings equal to those of ajv.
+// Finds all violations of a schema by a value, not only the first. It supports only the keywords that options.ts writes.
+// It interprets the schema, because each schema checks few values, and generating code would take longer than it saves. A test compares
+// its findings with those of ajv.
 
 import { isTable, type Schema, variantsOf } from './walk.ts'
 
-/** Names and meanings are those of ajv. */
+/** Has the same fields as an error of ajv. */
 export interface Violation {
   readonly keyword: string
   /** JSON pointer to the value. */
@@ -12,7 +12,7 @@ export interface Violation {
   /** JSON pointer to the keyword, after a `#`. */
   readonly schemaPath: string
   readonly params: Readonly<Record<string, unknown>>
-  /** Value of the keyword. */
+  /** The value of the keyword. */
   readonly schema: unknown
   readonly parentSchema: Schema
   readonly data: unknown
@@ -21,11 +21,11 @@ export interface Violation {
 /** All violations; none means that the value is valid. */
 export function violationsOf(schema: Schema, value: unknown): Violation[] {
   const found: Violation[] = []
-  judge(schema, value, '', '#', found)
+  check(schema, value, '', '#', found)
   return found
 }
 
-function judge(schema: Schema, data: unknown, at: string, schemaAt: string, found: Violation[]): void {
+function check(schema: Schema, data: unknown, at: string, schemaAt: string, found: Violation[]): void {
   const violated = (keyword: string, params: Readonly<Record<string, unknown>>): void => {
     const schemaPath = `${schemaAt}/${keyword}`
     found.push({
@@ -55,14 +55,14 @@ function judge(schema: Schema, data: unknown, at: string, schemaAt: string, foun
 
   if (variants !== undefined) {
     const before = found.length
-    let fitting = 0
+    let matching = 0
     const keyword = schema['oneOf'] === undefined ? 'anyOf' : 'oneOf'
     for (const [index, variant] of variants.entries()) {
       const count = found.length
-      judge(variant, data, at, `${schemaAt}/${keyword}/${index}`, found)
-      if (found.length === count) fitting++
+      check(variant, data, at, `${schemaAt}/${keyword}/${index}`, found)
+      if (found.length === count) matching++
     }
-    if (fitting > 0) found.length = before
+    if (matching > 0) found.length = before
     else violated(keyword, {})
     if (wrongType) violated('type', { type })
   }
@@ -71,7 +71,7 @@ function judge(schema: Schema, data: unknown, at: string, schemaAt: string, foun
     const { minItems, items } = schema
     if (typeof minItems === 'number' && data.length < minItems) violated('minItems', { limit: minItems })
     if (isTable(items)) {
-      for (const [index, item] of data.entries()) judge(items, item, `${at}/${index}`, `${schemaAt}/items`, found)
+      for (const [index, item] of data.entries()) check(items, item, `${at}/${index}`, `${schemaAt}/items`, found)
     }
   } else if (isTable(data)) {
     for (const name of (schema['required'] ?? []) as readonly string[]) {
@@ -83,12 +83,12 @@ function judge(schema: Schema, data: unknown, at: string, schemaAt: string, foun
       for (const [name, value] of Object.entries(data)) {
         if (Object.hasOwn(members, name)) continue
         if (others === false) violated('additionalProperties', { additionalProperty: name })
-        else judge(others as Schema, value, below(at, name), `${schemaAt}/additionalProperties`, found)
+        else check(others as Schema, value, below(at, name), `${schemaAt}/additionalProperties`, found)
       }
     }
     for (const [name, member] of Object.entries(members)) {
       if (data[name] === undefined) continue
-      judge(member, data[name], below(at, name), `${schemaAt}/properties/${name}`, found)
+      check(member, data[name], below(at, name), `${schemaAt}/properties/${name}`, found)
     }
   }
 }
@@ -109,7 +109,7 @@ function isOfType(data: unknown, type: unknown): boolean {
     case 'integer':
       return Number.isInteger(data)
     case 'number':
-      return Number.isFinite(data) // YAML and TOML also write infinity, and what is no number
+      return Number.isFinite(data) // YAML and TOML can also contain infinity and NaN
     default:
       return typeof data === type
   }

@@ -1,9 +1,9 @@
-// Ways through a schema: members, variants, and which variant a value means.
+// Navigates a schema: its members, its variants, and the variant that a value belongs to.
 
 /** JSON Schema of an option. */
 export type Schema = Readonly<Record<string, unknown>>
 
-/** Text of a path: `a.b[0]."c d"`. */
+/** A path as text: `a.b[0]."c d"`. */
 export function pathOf(segments: readonly (string | number)[]): string {
   let text = ''
   for (const segment of segments) {
@@ -32,10 +32,10 @@ export function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The members of a table; none, if the value is something else. */
+/** The members of a table; empty if the value is not a table. */
 export const tableOf = (value: unknown): Record<string, unknown> => (isTable(value) ? value : {})
 
-/** The items of a list; none, if the value is something else. */
+/** The items of a list; empty if the value is not a list. */
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** The schema of a member or an item. */
@@ -55,7 +55,7 @@ export function schemaBelow(schema: Schema, segment: string | number): Schema | 
   return isTable(others) ? others : undefined
 }
 
-/** Index of the variant that the value means, by its shape, its tag and its members; -1 if there is none. */
+/** Index of the variant that best matches the value's shape, tag and members; -1 if none matches. */
 export function chosenVariant(variants: readonly Schema[], value: unknown): number {
   let best = -1
   let bestScore = 0
@@ -69,7 +69,7 @@ export function chosenVariant(variants: readonly Schema[], value: unknown): numb
   return best
 }
 
-/** How well a value fits a variant: 0 not at all, more for each member that it knows. */
+/** How well a value matches a variant: 0 for no match, and more for each known member. */
 function resemblance(variant: Schema, value: unknown): number {
   const inner = variantsOf(variant)
   if (inner !== undefined) return Math.max(0, ...inner.map((each) => resemblance(each, value)))
@@ -91,20 +91,20 @@ function resemblance(variant: Schema, value: unknown): number {
   return words === undefined || words.includes(value) ? 2 : 1
 }
 
-// --- One way through options, for all that judge them ---
+// --- One traversal of options, for all rules that check them ---
 
-/** A value on the way: its place as the author wrote it, its place by the names of the declaration, and its possible types. */
+/** A visited value: its path as the author wrote it, its path with the names of the declaration, and its possible schemas. */
 export interface WalkedValue {
   readonly path: readonly (string | number)[]
   readonly canonical: readonly (string | number)[]
   readonly value: unknown
-  /** Declarations that the value may follow; none for an option that is not known. */
+  /** Schemas that may apply to the value; none for an unknown option. */
   readonly schemas: readonly Schema[]
 }
 
 /**
- * Visits options and everything in them, unknown ones too. `visit` returns false to skip the values below. `isOpaque` recognises
- * placeholders, such as the place of a secret: they match every declaration.
+ * Visits options and everything inside them, including unknown options. `visit` returns false to skip the nested values. `isOpaque`
+ * recognises placeholders, for example of a secret, which match every schema.
  */
 export function walkOptions(
   schema: Schema,
@@ -137,7 +137,7 @@ function allVariants(schema: Schema): readonly Schema[] {
   return variantsOf(schema)?.flatMap(allVariants) ?? [schema]
 }
 
-/** A member by its name or one of its aliases, or what a map holds. */
+/** A member by its name or an alias, or the schema of a map's values. */
 export function memberNamed(
   schema: Schema,
   name: string,
@@ -150,12 +150,12 @@ export function memberNamed(
   return isTable(others) ? { name, schema: others } : undefined
 }
 
-/** Declarations that a value may follow: all, if it follows none. */
+/** The schemas that may apply to a value. If the value matches none, returns all. */
 export function variantsFor(schema: Schema, value: unknown): readonly Schema[] {
   const variants = variantsOf(schema)
   if (variants === undefined) return [schema]
-  const fitting = variants.filter((variant) => mayBe(variant, value))
-  return (fitting.length === 0 ? variants : fitting).flatMap((variant) => variantsFor(variant, value))
+  const matching = variants.filter((variant) => mayBe(variant, value))
+  return (matching.length === 0 ? variants : matching).flatMap((variant) => variantsFor(variant, value))
 }
 
 function mayBe(variant: Schema, value: unknown): boolean {
@@ -170,7 +170,7 @@ function mayBe(variant: Schema, value: unknown): boolean {
   )
 }
 
-/** Every declared member of a table with its value, under any name that the author may use. */
+/** Every declared member of a table with its value, which the author may have set by any alias. */
 export function declaredMembers(
   schema: Schema,
   table: Readonly<Record<string, unknown>>,
@@ -181,13 +181,13 @@ export function declaredMembers(
   })
 }
 
-/** Whether a path of the declaration is one that a pattern means, `*` being any member; places in lists do not count. */
+/** Whether a pattern matches a path of a declaration. `*` matches any member; indexes of lists are ignored. */
 export function matchesPath(canonical: readonly (string | number)[], pattern: readonly string[]): boolean {
   const names = canonical.filter((key) => typeof key === 'string')
   return names.length === pattern.length && pattern.every((each, index) => each === '*' || each === names[index])
 }
 
-/** A pattern by the names of the declaration, in each way that it can be read; none where there is no such option. */
+/** All interpretations of a pattern with the names of the declaration; none if the option does not exist. */
 export function canonicalPatterns(schema: Schema, pattern: readonly string[]): (readonly string[])[] {
   const [first, ...rest] = pattern
   if (first === undefined) return [[]]

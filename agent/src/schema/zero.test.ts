@@ -1,4 +1,4 @@
-// Numbers at their limits: 0 is refused, or its meaning is declared; the smallest and the largest permitted number work. The tables
+// Numbers at their limits: 0 is rejected, or its meaning is declared; the smallest and the largest permitted number work. The tables
 // cover every number that a component, the global settings or the unit tests of a configuration declare.
 
 import { expect, test } from 'vitest'
@@ -36,17 +36,17 @@ const isBounded = ({ schema }: NumberPlace) =>
   schema['minimum'] !== undefined || schema['exclusiveMinimum'] !== undefined
 const named = (places: readonly NumberPlace[]) => [...new Set(places.map(({ name }) => name))]
 
-test('a number that may be 0 says what 0 means', () => {
+test('a number that may be 0 declares the meaning of 0', () => {
   expect(numbers.length).toBeGreaterThan(350)
   const silent = numbers.filter(
     (place) => isBounded(place) && takes(place.schema, 0) && typeof place.schema['x-zero'] !== 'string',
   )
-  // The size of a buffer on disk has its own lower limit, which the check of all sinks knows.
+  // The size of a disk buffer has its own minimum, which the check of sinks enforces.
   const diskBuffers = components.filter(({ kind }) => kind === 'sink').map(({ type }) => `sink ${type}.buffer.max_size`)
   expect(named(silent)).toEqual(diskBuffers)
 })
 
-test('only quantiles and limits of buckets may be below 0, and their components check them', () => {
+test('only quantiles and bucket limits may be negative, and their components check them', () => {
   expect(new Set(named(numbers.filter((place) => !isBounded(place))))).toEqual(
     new Set([
       'sink remote_write_metrics.buckets[]',
@@ -56,13 +56,13 @@ test('only quantiles and limits of buckets may be below 0, and their components 
   )
 })
 
-test('no number is infinite, and none is no number', () => {
+test('options reject infinity and NaN', () => {
   const values = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   expect(named(numbers.filter(({ schema }) => values.some((value) => takes(schema, value))))).toEqual([])
 })
 
 test.each(named(numbers.filter((place) => !takes(place.schema, 0))))(
-  '%s: the refusal of 0 says what is expected',
+  '%s: the rejection of 0 states the expected value',
   (name) => {
     for (const { schema } of numbers.filter((place) => place.name === name && !takes(place.schema, 0))) {
       const [problem, ...others] = explained(violationsOf(schema, 0), schema)
