@@ -53,7 +53,7 @@ test('flags and variables that decide in place of an option are obeyed', async (
   expect((await globalsWith({ 'api-address': '' })).api.enabled).toBe(false)
   expect((await globalsWith({ 'metric-prefix': 'penstock_' })).api.metric_prefix).toBe('penstock_')
   await expect(globalsWith({ 'metric-prefix': '7-' })).rejects.toThrow(
-    '`metric_prefix` must be a start of metric names',
+    '`metric_prefix` must be a valid beginning of a metric name',
   )
   expect((await globalsWith({}, { TZ: 'Asia/Tokyo' })).timezone).toBe('Asia/Tokyo')
 })

@@ -106,9 +106,9 @@ ${'Validated'.padStart(path.length + 13)}
     const { code, output } = await called(validate, path)
     expect(code).toBe(78)
     expect(output).toContain(
-      '  help: The ending of DIR/agent.conf says no format, so it is read as TOML; `--config-yaml DIR/agent.conf` reads it as YAML.\n',
+      '  help: The extension of DIR/agent.conf does not determine a format, so the agent reads it as TOML; `--config-yaml DIR/agent.conf` reads it as YAML.\n',
     )
-    expect((await called(validate, '--config-toml', path)).output).not.toContain('says no format')
+    expect((await called(validate, '--config-toml', path)).output).not.toContain('does not determine a format')
     expect((await called(validate, '--config-yaml', path)).code).toBe(0)
   })
 
@@ -185,7 +185,7 @@ describe('graph', () => {
       code: 0,
       output: `digraph {
   "in" [shape="trapezium" label="in\\ndemo_logs\\nobject lane: demo_logs works on objects"]
-  "out" [shape="invtrapezium" label="out\\nblackhole\\nobject lane: in gives objects"]
+  "out" [shape="invtrapezium" label="out\\nblackhole\\nobject lane: in emits objects"]
   "in" -> "out"
   "b \\"c\\"" [shape="invtrapezium" label="b \\"c\\"\\nconsole\\nobject lane: its codec is \`text\`"]
   "in" -> "b \\"c\\""
@@ -210,7 +210,7 @@ sinks:
     expect(output).toContain('out\\nhttp\\nbyte lane')
     expect(output).toContain('look\\nremap\\nobject lane: line 2 of its program reads the event as a whole')
     expect(output).toContain('again\\norchestrator_logs\\nobject lane: look needs objects')
-    expect(output).toContain('other\\nhttp\\nobject lane: look gives objects')
+    expect(output).toContain('other\\nhttp\\nobject lane: look emits objects')
     const off = await called(graph, file('off.yaml', `remap: { byte_lane: false }\n${config}`))
     expect(off.output).toContain('parse\\nremap\\nobject lane: `remap.byte_lane` is false')
   })
@@ -218,7 +218,7 @@ sinks:
   test('mermaid', async () => {
     expect((await called(graph, '--format', 'mermaid', path())).output).toBe(`flowchart TD
   n0[/"in<br>demo_logs<br>object lane: demo_logs works on objects"\\]
-  n1[\\"out<br>blackhole<br>object lane: in gives objects"/]
+  n1[\\"out<br>blackhole<br>object lane: in emits objects"/]
   n2[\\"b #quot;c#quot;<br>console<br>object lane: its codec is \`text\`"/]
   n0 --> n1
   n0 --> n2

@@ -96,7 +96,7 @@ test.each([
   {
     name: 'pipeline.yaml',
     text: 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: {name: a}',
-    says: 'this is a resource of Kubernetes (Pipeline), and no configuration of the agent',
+    says: 'this file is a Kubernetes resource (Pipeline), not an agent configuration',
   },
 ])('the configuration $name is refused with its place and code 78', async ({ name, text, says }) => {
   await using agent = new Running(['--config', await config(name, text)])

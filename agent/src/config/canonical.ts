@@ -1,4 +1,4 @@
-// Digests of configuration values: equal for equal values, independent of the order of keys and of the syntax.
+// Digests of configuration values. Equal values have equal digests, whatever their syntax and the order of their keys.
 
 import { createHash } from 'node:crypto'
 

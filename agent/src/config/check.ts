@@ -1,5 +1,5 @@
-// Parsed configuration to a `Config`: checks settings and components, resolves the graph, and collects all problems. Pure: it opens
-// nothing and reads no clock, so the same function serves the agent, the operator and the commands.
+// Turns a parsed configuration into a `Config`: checks settings and components, resolves the graph, and collects all problems. Pure:
+// it opens nothing and reads no clock, so the agent, the operator and the commands all use this one function.
 
 import type {
   AnyDeclaration,
@@ -43,14 +43,14 @@ import { checkValues } from './values.ts'
 export interface CheckOptions {
   readonly registry: Registry
   readonly environment: Environment
-  /** Whether a configuration without sources or sinks is fine. */
+  /** Whether a configuration without sources or sinks is valid. */
   readonly allowEmpty: boolean
   readonly files: readonly string[]
-  /** Enrichment tables that have been read. */
+  /** The enrichment tables, already read. */
   readonly tables?: Tables | undefined
-  /** The limits and reach of programs: unlimited if not given. */
+  /** The functions and limits of programs; unlimited by default. */
   readonly programs?: ProgramRules | undefined
-  /** Some of the configuration could not be read: how components are connected is not judged. */
+  /** Whether some of the configuration could not be read. If so, the connections between components are not checked. */
   readonly partial?: boolean
 }
 
@@ -96,7 +96,7 @@ function checkGlobals(raw: Raw, problems: Problem[]): GlobalOptions {
     const other = otherOption('global', undefined, problem.segments, valueAt(given, problem.segments))
     add(problem.segments, { ...problem, help: other?.instead ?? problem.help })
   }
-  // Where a setting is wrong the others are still looked at, and the components are checked against its default.
+  // After an invalid setting, check the other settings too, and check the components against its default.
   const settings = parsed.ok ? parsed.value : withoutBroken(given, broken)
   for (const finding of checkValues(globalsSchema, settings, given)) add(finding.segments, finding)
   for (const { segments, ...finding } of globalFindings(settings)) add(segments, finding)
@@ -106,11 +106,11 @@ function checkGlobals(raw: Raw, problems: Problem[]): GlobalOptions {
 function withoutBroken(given: Readonly<Record<string, unknown>>, broken: ReadonlySet<string>): GlobalOptions {
   const usable = Object.fromEntries(Object.entries(given).filter(([name]) => !broken.has(name)))
   const parsed = parseOptions(globalOptions, usable)
-  if (!parsed.ok) throw new Error('The defaults of global settings do not fit their own schema.')
+  if (!parsed.ok) throw new Error('The defaults of the global settings do not match their schema.')
   return parsed.value
 }
 
-/** Problems of the settings that the schema cannot express. */
+/** Problems with settings that the schema cannot express. */
 function globalFindings(settings: GlobalOptions): (ProblemFacts & { readonly segments: Segments })[] {
   const findings: (ProblemFacts & { segments: Segments })[] = []
   for (const { path, message } of proxyProblems(settings.proxy)) {
@@ -121,7 +121,7 @@ function globalFindings(settings: GlobalOptions): (ProblemFacts & { readonly seg
   if (zone !== 'local' && !isTimezone(zone)) {
     findings.push({
       segments: ['timezone'],
-      message: `\`timezone\` must be \`local\` or a name of the TZ database, found ${JSON.stringify(zone)}`,
+      message: `\`timezone\` must be \`local\` or a name from the TZ database, found ${JSON.stringify(zone)}`,
       help: zoneHelp(zone),
     })
   }
@@ -135,8 +135,8 @@ function globalFindings(settings: GlobalOptions): (ProblemFacts & { readonly seg
   if (!/^(?:[a-zA-Z_:][a-zA-Z0-9_:]*)?$/.test(prefix)) {
     findings.push({
       segments: ['api', 'metric_prefix'],
-      message: `\`metric_prefix\` must be a start of metric names, such as \`penstock_\`, found ${JSON.stringify(prefix)}`,
-      help: 'Names of metrics consist of letters, digits, `_` and `:`, and do not begin with a digit.',
+      message: `\`metric_prefix\` must be a valid beginning of a metric name, such as \`penstock_\`, found ${JSON.stringify(prefix)}`,
+      help: 'A metric name consists of letters, digits, `_` and `:`, and does not begin with a digit.',
     })
   }
   for (const [name, path] of Object.entries(settings.log_schema)) {
@@ -144,7 +144,7 @@ function globalFindings(settings: GlobalOptions): (ProblemFacts & { readonly seg
     if (segments === undefined || (segments.length === 1 && typeof segments[0] === 'string')) continue
     findings.push({
       segments: ['log_schema', name],
-      message: `\`${name}\` must be a field at the root of events, found ${JSON.stringify(path)}`,
+      message: `\`${name}\` must be a field at the root of an event, found ${JSON.stringify(path)}`,
       help: 'expected a name such as `host`; a `remap` transform can move the field elsewhere',
     })
   }
@@ -185,7 +185,7 @@ function acknowledges(component: Component, globals: ConfigGlobals): boolean {
   return (typeof setting === 'object' ? setting.enabled : setting) ?? globals.acknowledgements
 }
 
-/** Ids of the components that some acknowledging sink reads, directly or through transforms. */
+/** Ids of the components whose events reach an acknowledging sink, directly or through transforms. */
 function acknowledged(all: readonly Component[], inputs: Inputs, globals: ConfigGlobals): ReadonlySet<string> {
   const reached = new Set<string>()
   const follow = (id: string): void => {
@@ -277,7 +277,7 @@ function envelopeOf(parsed: Parsed<Options>): SinkEnvelope {
   return { acknowledgements, buffer, healthcheck, proxy } as SinkEnvelope
 }
 
-/** Problems without those that say the same of the same place: errors first, and in the order of the text. */
+/** Removes duplicate problems, and sorts the rest: errors first, then in the order of the text. */
 function distinct(problems: readonly Problem[]): Problem[] {
   const seen = new Set<string>()
   const unique = problems.filter((problem) => {
@@ -300,7 +300,7 @@ function distinct(problems: readonly Problem[]): Problem[] {
   })
 }
 
-/** The located value of a whole configuration that never was text. */
+/** The located value of a whole configuration that was never text. */
 export function locatedObject(value: unknown): Located {
   return { value, path: [], origins: [] }
 }

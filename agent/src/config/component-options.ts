@@ -1,5 +1,5 @@
-// One component of a configuration: its type looked up, its options parsed against the declaration, everything checked that
-// concerns it alone. Pure.
+// Checks one component of a configuration: looks up its type, parses its options against the declaration, and runs every check that
+// needs no other component. Pure.
 
 import {
   type AnyDeclaration,
@@ -21,10 +21,10 @@ import { type Located, type ProblemFacts, problemAt } from './place.ts'
 import type { Segments } from './syntax.ts'
 import { checkValues } from './values.ts'
 
-/** Least size of a disk buffer: two segments and the ledger. */
+/** Minimum size of a disk buffer: two segments and the ledger. */
 export const minDiskBuffer = 268_435_488
 
-/** A component as far as it could be read: its declaration if the type is known, its options if they are fine. */
+/** A component, which may be invalid: the declaration is undefined if the type is unknown, the options if they have errors. */
 export interface Component {
   readonly id: string
   readonly kind: ComponentKind
@@ -40,8 +40,8 @@ const sourceEnvelope = {
     either(
       bool('Has no effect.'),
       group({ enabled: optional(bool('Has no effect.')) }, 'Has no effect.'),
-      'Has no effect on sources: sinks decide whether sources wait for them.',
-      { deprecated: 'Set `acknowledgements` of a sink, or the global one.' },
+      'Has no effect on a source: each sink decides whether sources wait for it.',
+      { deprecated: 'Set `acknowledgements` on a sink, or set the global option.' },
     ),
   ),
 }
@@ -53,7 +53,7 @@ interface Members {
 
 const membersByDeclaration = new WeakMap<AnyDeclaration, Members>()
 
-/** Options of a component, including those that its kind adds; one object for each declaration, so it compiles once. */
+/** Options of a component, including those that its kind adds. Each declaration has one object, so its schema compiles only once. */
 export function optionsOf(declaration: AnyDeclaration): Members {
   let known = membersByDeclaration.get(declaration)
   if (known === undefined) {
@@ -69,25 +69,25 @@ export function optionsOf(declaration: AnyDeclaration): Members {
   return known
 }
 
-/** Data that the checks of all components of a configuration share. */
+/** Data shared by the checks of all components in a configuration. */
 export interface ComponentChecks {
   readonly registry: Registry
   readonly globals: ConfigGlobals
-  /** Aliases of types that have been reported. */
+  /** Aliases of types that have already been reported. */
   readonly aliased: Set<string>
   readonly problems: Problem[]
 }
 
-/** Reads one component and adds its mistakes to `problems`. */
+/** Reads one component and adds its problems to `problems`. */
 export function checkComponent(kind: ComponentKind, id: string, located: Located, checks: ComponentChecks): Component {
   const { globals, problems } = checks
   const broken = { id, kind, located, declaration: undefined, options: undefined, inputs: undefined, given: {} }
   if (!isTable(located.value)) {
-    problems.push(problemAt(located, [], { message: `${kind} "${id}" must be a table of options` }))
+    problems.push(problemAt(located, [], { message: `the ${kind} "${id}" must be a table of options` }))
     return broken
   }
   const { type, inputs: givenInputs, ...rest } = located.value
-  // `inputs` of a source is an option that it does not have.
+  // Keep `inputs` of a source, so that it is reported as an unknown option.
   const given = kind === 'source' && givenInputs !== undefined ? { ...rest, inputs: givenInputs } : rest
   const inputs = kind === 'source' ? [] : checkInputs(givenInputs, located, problems)
   const declaration = checkType(kind, type, located, checks)
@@ -127,13 +127,13 @@ function checkType(
       (component) => component.type === type || component.aliases?.includes(type) === true,
     )
     const near = closest(type, [...names, ...known.flatMap((component) => component.aliases ?? [])])
-    const list = names.length === 0 ? `there are no ${kind}s` : `expected ${alternatives(names)}`
+    const list = names.length === 0 ? `no ${kind} types exist` : `expected ${alternatives(names)}`
     problems.push(
       problemAt(located, ['type'], {
         message: `unknown ${kind} type \`${type}\`, ${list}`,
         help:
           elsewhere !== undefined
-            ? `\`${type}\` is a ${elsewhere.kind}: it belongs below \`${elsewhere.kind}s\``
+            ? `\`${type}\` is a ${elsewhere.kind}: move it to \`${elsewhere.kind}s\``
             : near === undefined
               ? undefined
               : `did you mean \`${near}\`?`,
@@ -157,7 +157,7 @@ function checkType(
   return declaration
 }
 
-/** Facts about a type that is given by an alias. */
+/** The finding about a type that was written as an alias. */
 export function aliasFinding(
   declaration: Pick<AnyDeclaration, 'type' | 'aliasNotes'>,
   alias: string,
@@ -165,7 +165,7 @@ export function aliasFinding(
   const read = `\`${alias}\` is read as \`${declaration.type}\``
   const note = declaration.aliasNotes?.[alias]
   if (note === undefined) return { severity: 'warning', informational: true, message: read }
-  const help = `Change the names of fields in programs and templates, and write \`type: ${declaration.type}\`; \`penstock convert\` changes both.`
+  const help = `Rename the fields in programs and templates, and write \`type: ${declaration.type}\`; \`penstock convert\` does both.`
   return { severity: 'warning', message: `${read}: ${note}`, help }
 }
 
@@ -200,7 +200,7 @@ function checkOptions(
     const segments = path.split('.')
     found.push(problemAt(located, segments, { message: `\`${segments.at(-1)}\` ${message}` }))
   }
-  // A component's own checks rely on options that are in order.
+  // A component's own checks rely on valid options.
   if (!found.some(isError)) {
     for (const problem of declaration.check?.(checked.value, globals) ?? []) {
       found.push(problemAt(located, segmentsOf(problem.path, given), findingOf(problem)))
@@ -214,7 +214,7 @@ function findingOf({ message, help, severity, position, rendered, diagnostic }: 
   return { message, help, severity, position, rendered, diagnostic }
 }
 
-/** A path as components write it, `batch.max_bytes` or `endpoints[0]`, in parts; keys that hold dots are looked up. */
+/** Splits a path as components write it, `batch.max_bytes` or `endpoints[0]`; looks up keys that contain dots in the given options. */
 function segmentsOf(path: string, given: unknown): Segments {
   const segments: (string | number)[] = []
   let value = given
@@ -237,7 +237,7 @@ function segmentsOf(path: string, given: unknown): Segments {
   return segments
 }
 
-/** The limits of the kinds of buffers: `max_events` is for memory, `max_size` for disk. */
+/** Checks the limit of a buffer: `max_events` applies to memory buffers, `max_size` to disk buffers. */
 function bufferFindings(buffer: unknown, sizeOptional: boolean): (ProblemFacts & { segments: Segments })[] {
   if (!isTable(buffer)) return []
   const disk = buffer['type'] === 'disk'
@@ -250,7 +250,7 @@ function bufferFindings(buffer: unknown, sizeOptional: boolean): (ProblemFacts &
       segments: ['buffer', foreign],
       atKey: true,
       message: `unknown field \`${foreign}\`, expected one of \`${own}\`, \`type\`, \`when_full\``,
-      help: `\`${foreign}\` is of buffers with \`type: ${disk ? 'memory' : 'disk'}\`; this one is of type \`${disk ? 'disk' : 'memory'}\``,
+      help: `\`${foreign}\` applies only to \`type: ${disk ? 'memory' : 'disk'}\`; this buffer has \`type: ${disk ? 'disk' : 'memory'}\``,
     })
   }
   if (!disk) return findings
@@ -260,7 +260,7 @@ function bufferFindings(buffer: unknown, sizeOptional: boolean): (ProblemFacts &
     findings.push({
       segments: ['buffer'],
       message: 'missing field `max_size`',
-      help: `most bytes on disk, at least ${minDiskBuffer}`,
+      help: `set the maximum size on disk in bytes, at least ${minDiskBuffer}`,
     })
   } else if (typeof size === 'number' && size < minDiskBuffer) {
     findings.push({

@@ -1,5 +1,5 @@
-// A configuration that was read and checked: the graph of components with parsed options, and the globals. A `Config` is complete and
-// consistent; its users check nothing again.
+// A checked configuration: the graph of components with parsed options, and the globals. A `Config` is complete and consistent, so its
+// users need no further checks.
 
 import type {
   Globals,
@@ -21,9 +21,9 @@ export interface ConfigGlobals extends Globals {
   readonly acknowledgements: boolean
   readonly healthchecks: { readonly enabled: boolean; readonly requireHealthy: boolean }
   readonly api: { readonly enabled: boolean; readonly address: string; readonly metric_prefix: string }
-  /** Seconds after which an idle series of the agent's own metrics is forgotten; undefined: never. */
+  /** Seconds after which the agent removes an idle series of its own metrics; undefined means never. */
   readonly expireMetricsSecs: number | undefined
-  /** Whether remap programs may call functions that need the network, and may leave texts as bytes. */
+  /** Whether remap programs may call functions that need the network, and may process text as bytes. */
   readonly remap: { readonly network: boolean; readonly byte_lane: boolean }
 }
 
@@ -32,29 +32,29 @@ interface ComponentConfig {
   readonly id: string
   /** Options in the form that the declaration's `build` expects. */
   readonly options: Parsed<Options>
-  /** Equal for equal configurations of the component; a digest, so it reveals no secrets. */
+  /** A digest of the component's configuration: equal if the configurations are equal, and without secrets in it. */
   readonly fingerprint: string
 }
 
 export interface SourceConfig extends ComponentConfig {
   readonly declaration: SourceDeclaration
-  /** Proxies of the component, merged with the global ones and the environment. */
+  /** The component's proxies, merged with the global ones and those of the environment. */
   readonly proxy: ProxyOptions
-  /** Whether a sink downstream requires that the origin is acknowledged only after delivery. */
+  /** Whether a downstream sink requires the source to acknowledge events at their origin only after delivery. */
   readonly acknowledgements: boolean
-  /** In a sidecar: the folder that files must be in. */
+  /** In a sidecar, the folder that must contain the files. */
   readonly confinedTo?: string | undefined
-  /** In a bundle: what the source may read, regardless of its options. */
+  /** In a bundle, the data that the source may read, regardless of its options. */
   readonly subscription?: Subscription | undefined
 }
 
 export interface TransformConfig extends ComponentConfig {
   readonly declaration: TransformDeclaration
-  /** Ids of the outputs it reads: `component` or `component.port`. Wildcards are resolved, doubles removed. */
+  /** Ids of the outputs that it reads, `component` or `component.port`, with wildcards resolved and duplicates removed. */
   readonly inputs: readonly string[]
-  /** Names of its further outputs. */
+  /** Names of its additional outputs. */
   readonly ports: readonly string[]
-  /** The limits and reach of its programs: unlimited if not given. */
+  /** The functions and limits of its programs; unlimited by default. */
   readonly programs?: ProgramRules | undefined
 }
 
@@ -62,15 +62,15 @@ export interface SinkConfig extends ComponentConfig {
   readonly declaration: SinkDeclaration
   readonly inputs: readonly string[]
   readonly envelope: SinkEnvelope
-  /** Proxies of the component, merged with the global ones and the environment, and where it may not connect to. */
+  /** The component's proxies, merged with the global ones and those of the environment, and the destinations it must not connect to. */
   readonly proxy: ProxyOptions & { readonly egress?: EgressOptions }
-  /** Whether sources wait for this sink: its own setting, else the global one. */
+  /** Whether sources wait for this sink, by its own setting or else by the global one. */
   readonly acknowledgements: boolean
-  /** Digest of `buffer` alone: a changed sink with an unchanged buffer keeps what is in it. */
+  /** Digest of `buffer` alone: a changed sink with an unchanged buffer keeps its buffered events. */
   readonly bufferFingerprint: string
 }
 
-/** An entry of `tests`, its shape checked. */
+/** A valid entry of `tests`. */
 export interface UnitTest {
   readonly name: string
   readonly inputs: readonly UnitTestInput[]
@@ -91,7 +91,7 @@ export interface UnitTestInput {
 export interface UnitTestOutput {
   /** Output ids. */
   readonly extractFrom: readonly string[]
-  /** Programs that must all be true for one event. */
+  /** Programs that must all return true for at least one event. */
   readonly conditions: readonly string[]
   readonly expectedEventCount: number | undefined
 }
@@ -102,9 +102,9 @@ export interface Config {
   readonly transforms: ReadonlyMap<string, TransformConfig>
   readonly sinks: ReadonlyMap<string, SinkConfig>
   readonly tests: readonly UnitTest[]
-  /** Files and directories that the configuration was read from, to be watched. */
+  /** Files and directories that the configuration was read from, to watch for changes. */
   readonly files: readonly string[]
-  /** A digest for each top-level setting that was given, by name: a changed one needs a restart. */
+  /** A digest of each top-level setting in the configuration, by name. If one changes, the agent needs a restart. */
   readonly globalFingerprints: ReadonlyMap<string, string>
 }
 

@@ -60,7 +60,7 @@ test('a table in its own file', async () => {
   expect(result.config.files).toContain(join(dir, 'codes.csv'))
 })
 
-test('events fill a memory table, which programs read', async () => {
+test('events fill a memory table that programs read', async () => {
   const path = write(
     'memory.yaml',
     `enrichment_tables: {seen: {type: memory, inputs: [keys]}}
@@ -80,19 +80,22 @@ data_dir: ${dir}
   ])
 })
 
-test('a table has no name of a component', () => {
+test('a table cannot have the same name as a component', () => {
   const result = loadConfigObject({
     enrichment_tables: { in: { type: 'memory', inputs: ['in'] } },
     sources: { in: { type: 'demo_logs', format: 'json' } },
     sinks: { out: { type: 'blackhole', inputs: ['in'] } },
   })
-  expect(result).toMatchObject({ ok: false, problems: [{ message: 'the table "in" has the name of a component' }] })
+  expect(result).toMatchObject({
+    ok: false,
+    problems: [{ message: 'the table "in" has the same name as a component' }],
+  })
 })
 
 test.each([
   ['remap', { source: '.x = find_enrichment_table_records("code", {"id": 1})' }],
   ['filter', { condition: 'length(find_enrichment_table_records("code", {"id": 1})) > 0' }],
-])('a program that names a table which is not there does not compile (%s)', (type, options) => {
+])('a program that names a missing table does not compile (%s)', (type, options) => {
   const result = loadConfigObject({
     enrichment_tables: { codes: { type: 'memory', inputs: ['in'] } },
     sources: { in: { type: 'demo_logs', format: 'json' } },

@@ -1,4 +1,4 @@
-// Enrichment tables of a configuration: read before the components are checked, and sinks for those that events fill.
+// The enrichment tables of a configuration, which are read before the components are checked. Each table that events fill gets a sink.
 
 import { erased } from '../component.ts'
 import { enrichmentOption, type TableOptions } from '../enrichment/options.ts'
@@ -12,15 +12,15 @@ import { localTimezone } from './globals.ts'
 import type { Raw } from './merge.ts'
 import { type Located, member, problemAt } from './place.ts'
 
-/** One object, so that it is compiled once. */
+/** A constant, so that its schema compiles only once. */
 const members = { enrichment_tables: enrichmentOption }
 
-/** Reads the tables; a problem of a table has its place. */
+/** Reads the tables, and reports each problem at the table's place in the configuration. */
 export function readTables(raw: Raw, environment: Environment, problems: Problem[]): Tables | undefined {
   const located = raw.globals.get('enrichment_tables')
   if (located === undefined) return undefined
   const parsed = parseOptions(members, { enrichment_tables: located.value })
-  // The check of the settings reports problems of the setting itself.
+  // The check of the settings reports problems with the setting itself.
   if (!parsed.ok || parsed.value.enrichment_tables === undefined) return undefined
   const zone = raw.globals.get('timezone')?.value
   const timezone = typeof zone === 'string' && zone !== 'local' ? zone : localTimezone(environment)
@@ -31,7 +31,7 @@ export function readTables(raw: Raw, environment: Environment, problems: Problem
   return tables
 }
 
-/** Sinks of the tables that events fill. */
+/** The sinks for the tables that events fill. */
 export function tableSinks(
   tables: Readonly<Record<string, TableOptions>>,
   raw: Raw,
@@ -47,14 +47,14 @@ export function tableSinks(
       problems.push(
         problemAt(place, [], {
           atKey: true,
-          message: `the table "${id}" has the name of a component`,
-          help: 'give one of the two another name',
+          message: `the table "${id}" has the same name as a component`,
+          help: 'rename one of them',
         }),
       )
       continue
     }
     const options = parseOptions(optionsOf(declaration).members, {})
-    if (!options.ok) throw new Error('The defaults of the sink of tables do not fit their own schema.')
+    if (!options.ok) throw new Error('The defaults of the sink for tables do not match their schema.')
     const { inputs } = table
     components.push({ id, kind: 'sink', located: place, declaration, options: options.value, inputs, given: {} })
   }

@@ -1,4 +1,4 @@
-// An example of a component that the loader accepts: its required options, and those that its own check asks for.
+// Makes an example of a component that the loader accepts: its required options, and those that its own check requires.
 
 import type { AnyDeclaration } from '../component.ts'
 import { exampleOf, skeleton } from '../schema/skeleton.ts'
@@ -9,13 +9,13 @@ import { globalOptions, globalsOf } from './globals.ts'
 export function exampleOptions(declaration: AnyDeclaration): Record<string, unknown> {
   const { members } = optionsOf(declaration)
   const options = skeleton(members)
-  // Each pass adds an option that is missing; there are no more passes than options.
+  // Each pass adds one missing option, so there are at most as many passes as options.
   for (const _ of Object.keys(members)) {
     const checked = parseOptions(members, options)
     if (!checked.ok) return options
     const missing = (declaration.check?.(checked.value, defaultGlobals()) ?? [])
       .filter((problem) => problem.severity !== 'warning')
-      // The option that the problem is about, or the first one that it names.
+      // The option at the problem's path, or else the first option that the message names.
       .flatMap(({ path, message, help = '' }) => [
         path.split(/[.[]/)[0] ?? '',
         ...(`${message} ${help}`.match(/(?<=`)\w+(?=`)/g) ?? []),
@@ -29,6 +29,6 @@ export function exampleOptions(declaration: AnyDeclaration): Record<string, unkn
 
 function defaultGlobals() {
   const defaults = parseOptions(globalOptions, {})
-  if (!defaults.ok) throw new Error('The defaults of global settings do not fit their own schema.')
+  if (!defaults.ok) throw new Error('The defaults of the global settings do not match their schema.')
   return globalsOf(defaults.value, {})
 }

@@ -21,17 +21,17 @@ export const globalOptions = {
       default: defaultDataDir,
     },
   ),
-  timezone: text('Time zone of times that name none: a name of the TZ database, or `local`.', {
+  timezone: text('Time zone for times without one: a name from the TZ database, or `local`.', {
     default: 'local',
     examples: ['UTC', 'Europe/Berlin'],
   }),
   log_schema: group(
     {
-      message_key: fieldPath('Field of the text of an event.', { default: 'message' }),
-      timestamp_key: fieldPath('Field of the time of an event.', { default: 'timestamp' }),
-      host_key: fieldPath('Field of the host that an event came from.', { default: 'host' }),
-      source_type_key: fieldPath('Field of the type of the source of an event.', { default: 'source_type' }),
-      metadata_key: fieldPath('Field of the details of events that a program dropped.', { default: 'metadata' }),
+      message_key: fieldPath('Field for the text of an event.', { default: 'message' }),
+      timestamp_key: fieldPath('Field for the time of an event.', { default: 'timestamp' }),
+      host_key: fieldPath('Field for the host that an event came from.', { default: 'host' }),
+      source_type_key: fieldPath('Field for the type of source that an event came from.', { default: 'source_type' }),
+      metadata_key: fieldPath('Field for the reason why a program dropped an event.', { default: 'metadata' }),
     },
     'Names of the well-known fields of log events.',
   ),
@@ -39,40 +39,43 @@ export const globalOptions = {
   acknowledgements: either(
     bool('Shorthand for `enabled`.'),
     group({ enabled: bool('Whether sources wait.', { default: false }) }, 'End-to-end acknowledgement.'),
-    'Whether sources wait for their sinks before they acknowledge events at their origin. Sinks can override it.',
+    'Whether sources wait for their sinks before they acknowledge events at their origin. A sink can override the setting.',
     { default: { enabled: false } },
   ),
   healthchecks: group(
     {
-      enabled: bool('Whether destinations are checked at start.', { default: true }),
-      require_healthy: bool('Whether a failed check ends the agent, as `--require-healthy` does.', { default: false }),
+      enabled: bool('Whether the agent checks destinations when it starts.', { default: true }),
+      require_healthy: bool('Whether a failed check stops the agent, as with `--require-healthy`.', { default: false }),
     },
-    'Checks of destinations at start.',
+    'Health checks of destinations when the agent starts.',
   ),
   expire_metrics_secs: optional(
-    seconds("Seconds after which an idle series of the agent's own metrics is forgotten; without it, never.", {
+    seconds('Seconds after which the agent removes an idle series of its own metrics; if not set, it never does.', {
       exclusiveMinimum: 0,
     }),
   ),
   api: group(
     {
       enabled: bool('Whether the observation server runs.', { default: false }),
-      address: text('Address that it listens on.', { default: '127.0.0.1:8686' }),
-      metric_prefix: text('Text before every name on `/metrics`, for names that no other program has.', {
-        default: '',
-        examples: ['penstock_'],
-      }),
+      address: text('Address on which the server listens.', { default: '127.0.0.1:8686' }),
+      metric_prefix: text(
+        'Prefix for every metric name on `/metrics`, to keep the names distinct from those of other programs.',
+        {
+          default: '',
+          examples: ['penstock_'],
+        },
+      ),
     },
     'The observation server: `/health`, `/ready`, `/metrics`, and what `top` and `tap` read.',
   ),
   remap: group(
     {
       network: bool(
-        'Whether programs may call functions that need the network. Such a program runs in a worker of its own: only the events of its transform wait for answers.',
+        'Whether programs may call functions that need the network. Such a program runs in its own worker, so only the events of its transform wait for answers.',
         { default: false },
       ),
       byte_lane: bool(
-        'Whether programs that only move the members of a JSON text leave the text as bytes where lines have many shapes. The events are the same; `false` is for comparisons.',
+        'Whether a program that only moves members of a JSON text processes lines of many shapes as bytes. The resulting events are the same; `false` is for comparisons.',
         { default: true },
       ),
     },
@@ -87,20 +90,21 @@ export const globalOptions = {
 
 export type GlobalOptions = Parsed<typeof globalOptions>
 
-/** For each option, the replacement under an operator: a bundle contains none of these options. */
+/** The replacement for each option under an operator, because bundles contain none of these options. */
 export const underOperator: Readonly<Record<keyof typeof globalOptions, string>> = {
-  data_dir: 'The flag `--data-dir` names the directory; `spec.node.dataDir` of the Agent sets it.',
-  timezone: 'The variable `TZ` of the agent names the zone. Components have an option of their own.',
-  log_schema: 'The names are the default ones. Components have options for other fields.',
-  proxy: 'The variables `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` of the agent, and `proxy` of each component.',
-  acknowledgements: 'The option `acknowledgements` of each sink.',
-  healthchecks: 'The option `healthcheck` of each sink, and the flag `--require-healthy`.',
-  expire_metrics_secs: 'The agent removes the series of a Pipeline with the Pipeline.',
-  api: 'The flag `--api-address` says where the server listens, and `--metric-prefix` what precedes the names of metrics; `spec.monitoring.metricPrefix` of the Agent sets that.',
-  remap: 'Programs never use the network.',
-  enrichment_tables: 'Pipelines have no tables.',
-  secret: 'Pipelines refer to Secrets by `valueFrom` and `secrets`.',
-  wildcard_matching: 'The operator resolves wildcards of `inputs`, and refuses those that match nothing.',
+  data_dir: 'The flag `--data-dir` sets the directory. In an Agent, set `spec.node.dataDir`.',
+  timezone: 'The environment variable `TZ` of the agent sets the zone. Components have their own option.',
+  log_schema: 'The default names apply. Components have options for other fields.',
+  proxy:
+    'Set the environment variables `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` of the agent, or `proxy` on each component.',
+  acknowledgements: 'Set `acknowledgements` on each sink.',
+  healthchecks: 'Set `healthcheck` on each sink, and the flag `--require-healthy`.',
+  expire_metrics_secs: 'The agent removes the series of a Pipeline when the Pipeline is deleted.',
+  api: 'The flag `--api-address` sets the address of the server, and `--metric-prefix` the prefix of metric names. In an Agent, set `spec.monitoring.metricPrefix`.',
+  remap: 'Programs cannot use the network.',
+  enrichment_tables: 'Pipelines cannot have enrichment tables.',
+  secret: 'Pipelines refer to Secrets with `valueFrom` and `secrets`.',
+  wildcard_matching: 'The operator resolves wildcards in `inputs`, and rejects a wildcard that matches nothing.',
 }
 
 /** The globals that components see. */
@@ -133,7 +137,7 @@ export function globalsOf(
   }
 }
 
-/** The name that a path of one segment stands for; other paths are refused by the check. */
+/** The field name in a path of one segment. The check rejects all other paths. */
 function fieldName(text: string): string {
   const name = parsePath(text)?.segments[0]
   return typeof name === 'string' ? name : text
@@ -149,6 +153,6 @@ export function isTimezone(name: string): boolean {
     new Intl.DateTimeFormat('en', { timeZone: name })
     return true
   } catch {
-    return false // there is no other way to find out
+    return false // the constructor throws for an unknown zone, and there is no other check
   }
 }

@@ -1,21 +1,21 @@
-// The graph of components: inputs resolved to outputs, and every check of how components are connected.
-// It works on whatever could be read, so that one broken component does not hide the problems of another.
+// The graph of components: resolves inputs to outputs, and checks all connections between components.
+// It accepts incomplete components, so that one invalid component does not hide problems in the others.
 
 import type { ComponentKind } from '../component.ts'
 import type { EventType } from '../event/batch.ts'
 import { closest, type Problem } from '../schema/problems.ts'
 import { type Located, problemAt } from './place.ts'
 
-/** A component as far as it could be read. */
+/** A component of the graph, which may be incomplete because of errors that have already been reported. */
 export interface GraphNode {
   readonly id: string
   readonly kind: ComponentKind
   readonly located: Located
-  /** As the user wrote them; undefined if they could not be read, which has been reported. */
+  /** The inputs as the user wrote them; undefined if they are invalid. */
   readonly inputs: readonly string[] | undefined
-  /** Types that a source emits, or that a transform or sink takes; undefined if the component is not known. */
+  /** Event types that a source emits, or that a transform or sink accepts; undefined if the component is unknown. */
   readonly types: readonly EventType[] | undefined
-  /** Types that a transform emits, where they are not those that it takes. */
+  /** Event types that a transform emits, if they differ from those that it accepts. */
   readonly emits?: readonly EventType[] | undefined
   /** Named outputs; undefined if they are unknown. */
   readonly ports: readonly string[] | undefined
@@ -24,16 +24,16 @@ export interface GraphNode {
 
 export interface GraphOptions {
   readonly allowEmpty: boolean
-  /** A wildcard that matches nothing is legal. */
+  /** Whether a wildcard may match nothing. */
   readonly relaxedWildcards: boolean
-  /** Resources that the agent itself takes. */
+  /** Resources that the agent itself claims. */
   readonly resources: readonly (readonly [owner: string, resource: string])[]
 }
 
-/** Resolved inputs by component id. */
+/** The resolved inputs of each component, by its id. */
 export type Inputs = ReadonlyMap<string, readonly string[]>
 
-/** @param root the whole configuration, for problems that belong to no component */
+/** @param root the whole configuration, for problems that concern no single component */
 export function resolveGraph(
   nodes: readonly GraphNode[],
   root: Located,
@@ -67,7 +67,13 @@ function checkNames(nodes: readonly GraphNode[], root: Located, options: GraphOp
     const first = same[0] as GraphNode
     if (id.includes('.')) {
       const message = `Component name "${id}" should not contain a "."`
-      problems.push(problemAt(first.located, [], { atKey: true, message, help: 'a dot stands before a named output' }))
+      problems.push(
+        problemAt(first.located, [], {
+          atKey: true,
+          message,
+          help: 'a dot separates a component from its named output',
+        }),
+      )
     }
     if (same.length > 1) {
       const kinds = same.map((node) => node.kind).join(', ')
@@ -101,7 +107,7 @@ function resolveInputs(
     const matched = matches(input, node, outputs)
     for (const output of matched) resolved.add(output)
     if (matched.length > 0 || (isPattern(input) && options.relaxedWildcards)) continue
-    // Ports of a component with its own problems are not known.
+    // An invalid component has unknown ports, so this input may be correct.
     const owner = nodes.find((each) => input.startsWith(`${each.id}.`))
     if (owner !== undefined && owner.kind !== 'sink' && owner.ports === undefined) continue
     problems.push(
@@ -140,7 +146,7 @@ export function isPattern(text: string): boolean {
   return /[*?[]/.test(text)
 }
 
-/** A glob over ids: `*` any text, `?` one character, `[abc]` one of these, `[!abc]` none of them. */
+/** Compiles a glob for ids: `*` matches any text, `?` one character, `[abc]` one of these characters, `[!abc]` any other character. */
 function globPattern(glob: string): RegExp {
   let source = ''
   for (let at = 0; at < glob.length; at++) {
@@ -158,12 +164,12 @@ function globPattern(glob: string): RegExp {
   try {
     return new RegExp(`^${source}$`)
   } catch {
-    // A range the wrong way round, `[z-a]`, is no pattern: it stands for itself.
+    // A reversed range such as `[z-a]` is not a valid pattern, so it matches itself literally.
     return new RegExp(`^${glob.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}$`)
   }
 }
 
-/** Id of the component that an output belongs to: ids have no dot. */
+/** The id of the component that an output belongs to. Ids contain no dots. */
 export function ownerOf(output: string): string {
   const dot = output.indexOf('.')
   return dot < 0 ? output : output.slice(0, dot)
@@ -177,7 +183,7 @@ function checkCycles(nodes: readonly GraphNode[], inputs: Inputs, problems: Prob
     const start = chain.indexOf(id)
     if (start >= 0) {
       found = true
-      // Inputs were followed upwards; events flow the other way.
+      // `chain` follows the inputs upstream, but the message shows the direction in which events flow.
       const cycle = [...chain.slice(start), id].toReversed()
       const node = byId.get(id) as GraphNode
       const message = `Cyclic dependency detected in the chain [ ${cycle.join(' -> ')} ]`
@@ -201,7 +207,7 @@ function checkTypes(nodes: readonly GraphNode[], inputs: Inputs, problems: Probl
     let types = node?.emits ?? node?.types
     if (node?.emits === undefined && node?.kind === 'transform' && types !== undefined) {
       const upstream = (inputs.get(id) ?? []).map((input) => emitted(ownerOf(input)))
-      // A transform emits what it gets, as far as it takes it.
+      // A transform emits those types that it both receives and accepts.
       if (!upstream.includes(undefined)) types = types.filter((type) => upstream.some((each) => each?.includes(type)))
     }
     known.set(id, types)
@@ -213,7 +219,7 @@ function checkTypes(nodes: readonly GraphNode[], inputs: Inputs, problems: Probl
       if (from === undefined || node.types === undefined || from.length === 0) continue
       if (from.some((type) => node.types?.includes(type))) continue
       const message = `Data type mismatch between ${input} (${typeNames(from)}) and ${node.id} (${typeNames(node.types)})`
-      const help = `It takes ${node.types.join(' and ')} events alone; give it other inputs, or use another type of ${node.kind}.`
+      const help = `"${node.id}" accepts only ${node.types.join(' and ')} events; change its inputs, or use another type of ${node.kind}.`
       problems.push(problemAt(node.located, ['inputs'], { message, help }))
     }
   }

@@ -1,4 +1,4 @@
-// The table of what placeholders mean.
+// The meaning of each placeholder.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are what is tested
 
 import { expect, test } from 'vitest'
@@ -55,7 +55,7 @@ test('the name of the host is known even if the environment has none', () => {
   expect(interpolate('$HOSTNAME', { HOSTNAME: 'mine' }).text).toBe('mine')
 })
 
-test('offsets lead back to the text as written', () => {
+test('an offset maps back to the original text', () => {
   const written = 'a: $A, b: ${GONE:-x}, c: 1'
   const { text, sourceOffset } = interpolate(written, environment)
 

@@ -1,6 +1,6 @@
-// Environment variables in configuration text: `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME:?error}`, `$$` for a dollar. They are
-// replaced before the text is parsed, so in comments and keys too. A value with a line end is refused, so a variable cannot add
-// options.
+// Environment variables in configuration text: `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME:?error}`, and `$$` for a dollar sign.
+// The agent replaces them before it parses the text, even in comments and keys. It rejects a value with a line break, so that a
+// variable cannot add options.
 
 import { hostname } from 'node:os'
 import type { Environment } from '../environment.ts'
@@ -8,12 +8,12 @@ import type { Environment } from '../environment.ts'
 export interface Interpolated {
   readonly text: string
   readonly problems: readonly { readonly offset: number; readonly message: string }[]
-  /** The place in the text as written that an offset of `text` came from. */
+  /** Converts an offset in `text` to an offset in the original text. */
   sourceOffset(offset: number): number
 }
 
 interface Replacement {
-  /** Offsets after it in the new and in the old text. */
+  /** The range of the replacement in the new text, and in the original text below. */
   readonly start: number
   readonly end: number
   readonly sourceStart: number

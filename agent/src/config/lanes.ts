@@ -1,14 +1,14 @@
-// How events pass each component of a configuration: as lines that stay bytes, or as objects, and then why. It is decided from the
-// sinks back, as at run time: lines are of use only where nobody behind them needs objects.
+// Determines how events pass through each component of a configuration: as lines that stay bytes, or as objects, with the reason.
+// The decision starts at the sinks, as at run time: lines can stay bytes only if no downstream component needs objects.
 
 import type { Config, SinkConfig, SourceConfig, TransformConfig } from './config.ts'
 import { ownerOf } from './graph.ts'
 
 export interface Lane {
   readonly name: 'byte lane' | 'object lane'
-  /** Why events are objects here, as a part of a sentence. */
+  /** The reason why events are objects here, as a clause. */
   readonly reason?: string
-  /** Whether the reason is an option of this component, and not another component. */
+  /** Whether the reason is this component's type or options, rather than another component. */
   readonly isOwn?: boolean
 }
 
@@ -23,14 +23,14 @@ export function lanesOf(config: Config): ReadonlyMap<string, Lane> {
   ]
   const readers = new Map<string, Component[]>(components.map(({ id }) => [id, []]))
   for (const component of components) {
-    // An event that leaves by a named output is an object.
+    // Events from a named output are always objects.
     if ('inputs' in component) for (const input of component.inputs) readers.get(input)?.push(component)
   }
   const needs = new Map<string, string | undefined>()
   const need = (component: Component): string | undefined => {
     const { id } = component
     if (!needs.has(id)) {
-      needs.set(id, undefined) // graphs have no cycles
+      needs.set(id, undefined) // never read before the next line: graphs have no cycles
       needs.set(id, ownReason(component, config) ?? readersReason(component, readers.get(id) ?? [], need))
     }
     return needs.get(id)
@@ -62,10 +62,10 @@ function readersReason(
   return reader && `${reader.id} needs objects`
 }
 
-/** Transforms in their order, after their inputs. */
+/** Whether the inputs decide the lane. A component comes after its inputs, so their lanes are known. */
 function inputsReason(component: Component, lanes: ReadonlyMap<string, Lane>): string | undefined {
   if (!('inputs' in component)) return undefined
   const inputs = component.inputs.map(ownerOf)
   const withBytes = inputs.some((input) => (lanes.get(input)?.name ?? 'byte lane') === 'byte lane')
-  return withBytes ? undefined : `${inputs.join(', ')} gives objects`
+  return withBytes ? undefined : `${inputs.join(', ')} emits objects`
 }

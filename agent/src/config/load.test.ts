@@ -1,4 +1,4 @@
-// From files to a configuration or to problems as users see them. Expected texts are beside the files in testdata.
+// Loads files as users do: to a configuration, or to problems. The expected texts are next to the files in testdata.
 
 import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -32,7 +32,7 @@ afterAll(() => {
   for (const each of made) rmSync(each, { recursive: true, force: true })
 })
 
-/** Files by name below a folder of the test's own. */
+/** Writes files into the test's folder. */
 async function files(contents: Record<string, string>): Promise<void> {
   for (const [name, text] of Object.entries(contents)) {
     await mkdir(dirname(join(dir, name)), { recursive: true })
@@ -40,7 +40,7 @@ async function files(contents: Record<string, string>): Promise<void> {
   }
 }
 
-/** Problems or warnings as printed, with files named by their last part. */
+/** Problems or warnings as printed, with only the last part of file paths. */
 function rendered(result: LoadResult): string {
   const problems = result.ok ? result.warnings : result.problems
   return renderProblems(
@@ -56,7 +56,7 @@ function good(result: LoadResult): Config {
 const source = 'sources: {in: {type: log_input}}'
 const sink = 'sinks: {out: {type: log_output, inputs: [in], endpoint: "http://localhost", encoding: {codec: json}}}'
 
-describe('what is wrong is listed at once, each with file, line and path', () => {
+describe('all problems are reported together, each with its file, line and path', () => {
   const environment = { LINES: 'a\nb', LONG: 'log_input' }
   test.each(readdirSync(join(testdata, 'bad')).filter((name) => !name.endsWith('.txt')))('%s', async (name) => {
     const result = await loadConfig({ paths: [join(testdata, 'bad', name)], env: environment, checkMachine: false })
@@ -66,7 +66,7 @@ describe('what is wrong is listed at once, each with file, line and path', () =>
   })
 })
 
-test('the three syntaxes give the same configuration', async () => {
+test('the three formats result in the same configuration', async () => {
   const [yaml, json, toml] = await Promise.all(
     ['same.yaml', 'same.json', 'same.toml'].map(async (name) =>
       good(await loadConfig({ paths: [join(testdata, name)], env: { HOST: 'example.org' } })),
@@ -81,14 +81,14 @@ test('the three syntaxes give the same configuration', async () => {
   expect(yaml?.globals.logSchema.messageKey).toBe('msg')
 })
 
-test('a flag, not the extension, decides the syntax where it is given', async () => {
+test('a format flag overrides the extension of a file', async () => {
   await files({ 'config.conf': `${source}\n${sink}` })
 
   expect((await loadConfig({ paths: [join(dir, 'config.conf')] })).ok).toBe(false) // read as TOML
   expect((await loadConfig({ formats: { yaml: [join(dir, 'config.conf')] } })).ok).toBe(true)
 })
 
-test('files, globs and folders of components are put together', async () => {
+test('files, globs and folders of components are merged', async () => {
   await files({
     'main.yaml': 'log_schema: {host_key: node}',
     'parts/one.toml': '[log_schema]\nmessage_key = "msg"',
@@ -120,7 +120,7 @@ test('files, globs and folders of components are put together', async () => {
   expect(config.files).toContain(join(dir, 'dir/sinks/out.toml'))
 })
 
-test('what two files say differently is a problem that names both', async () => {
+test('a contradiction between two files is a problem that names both', async () => {
   await files({
     'a.yaml': `${source}\n${sink}\nlog_schema: {host_key: a, message_key: m}`,
     'b.yaml': 'sources:\n  in: {type: log_input}\nlog_schema:\n  message_key: m\n  host_key: b',
@@ -134,7 +134,7 @@ test('what two files say differently is a problem that names both', async () => 
 
 error: conflicting values for \`log_schema.host_key\`
   --> b.yaml:5:13  (log_schema.host_key)
-  help: /a.yaml gives it another value`)
+  help: /a.yaml sets another value`)
 })
 
 test.each([
@@ -180,7 +180,7 @@ test('a file that cannot be parsed does not hide the problems of another', async
   ])
 })
 
-test('an empty configuration is refused unless it is asked for', async () => {
+test('an empty configuration is invalid unless explicitly allowed', async () => {
   await files({ 'empty.yaml': '' })
   const paths = [join(dir, 'empty.yaml')]
 
@@ -192,7 +192,7 @@ error: No sinks defined in the config.
   expect((await loadConfig({ paths, allowEmpty: true })).ok).toBe(true)
 })
 
-test('a directory for data must exist and be writable where it is named or needed', async () => {
+test('the data directory must exist and be writable if it is set or needed', async () => {
   await files({ 'a.yaml': `data_dir: ${join(dir, 'gone')}\n${source}\n${sink}`, file: '' })
 
   const gone = await loadConfig({ paths: [join(dir, 'a.yaml')] })
@@ -209,7 +209,7 @@ test('disk buffers must fit the file system', async () => {
   const result = await loadConfig({ paths: [join(dir, 'a.yaml')] })
 
   expect(rendered(result)).toContain(
-    'error: Disk buffers of "out" may take 9007199254740991 bytes, but the file system',
+    'error: The disk buffers of "out" may use 9007199254740991 bytes, but the file system',
   )
 })
 
@@ -251,7 +251,7 @@ test.each(wildcards)('inputs $inputs are $found', ({ inputs, found }) => {
   )
 
   expect(config.sinks.get('out')?.inputs).toEqual(found)
-  // A wildcard never means the component itself.
+  // A wildcard never matches the component itself.
   expect(config.transforms.get('change')?.inputs).toEqual(['app/one', 'app/two', 'sys'])
 })
 
@@ -279,7 +279,7 @@ test.each(acknowledgementCases)('global $global, sinks $first and $second: the s
   expect(config.sources.get('in')?.acknowledgements).toBe(given.waits)
 })
 
-test('warnings do not keep a configuration from being used', () => {
+test('a configuration with warnings is usable', () => {
   const result = loadConfigObject({
     sources: {
       in: { type: 'old_log_input', old_port: 1, acknowledgements: { enabled: true } },
@@ -303,7 +303,7 @@ warning: \`old_port\` is deprecated
 
 warning: \`acknowledgements\` is deprecated
   --> sources.in.acknowledgements
-  help: Set \`acknowledgements\` of a sink, or the global one.
+  help: Set \`acknowledgements\` on a sink, or set the global option.
 
 warning: Source "also" has no consumers
   --> sources.also
@@ -312,7 +312,7 @@ warning: Source has acknowledgements enabled by a sink, but acknowledgements are
   --> sources.nums`)
 })
 
-test('proxies of a component go before the global ones, those before the environment', () => {
+test('proxies of a component override the global ones, which override the environment', () => {
   const config = good(
     loadConfigObject(
       {
@@ -346,7 +346,7 @@ test('proxies of a component go before the global ones, those before the environ
   })
 })
 
-test('a component takes back proxy settings of the agent, also by `enabled: true` and by an empty list', () => {
+test('a component can revert proxy settings of the agent, also with `enabled: true` and with an empty list', () => {
   const config = good(
     loadConfigObject({
       proxy: { enabled: false, no_proxy: ['internal'] },
@@ -359,7 +359,7 @@ test('a component takes back proxy settings of the agent, also by `enabled: true
   expect(config.sinks.get('out')?.proxy).toMatchObject({ enabled: false, no_proxy: ['internal'] })
 })
 
-test('fingerprints show what has changed, whatever the order of keys', () => {
+test('fingerprints show changes, but not the order of keys', () => {
   const base = { type: 'log_output', inputs: ['in'], endpoint: 'http://x', encoding: { codec: 'text' } }
   const load = (out: object, extra: object = {}) =>
     good(loadConfigObject({ ...extra, sources: { in: { type: 'log_input' } }, sinks: { out } }))

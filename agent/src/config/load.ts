@@ -1,4 +1,4 @@
-// The way in: files, or an object that a program already has, to a `Config` or to the list of everything that is wrong.
+// The entry point: turns files, or an object in memory, into a `Config` or a list of all problems.
 
 import type { Registry } from '../component.ts'
 import type { Environment } from '../environment.ts'
@@ -15,18 +15,18 @@ import { type ReadOptions, readParts } from './read.ts'
 import { putSecretsIn } from './secrets.ts'
 
 export interface LoadOptions extends ReadOptions {
-  /** The components that it may use: all that the agent has if not given. */
+  /** The components that the configuration may use; by default all components of the agent. */
   readonly components?: Registry | undefined
-  /** Whether a configuration without sources or sinks is fine. */
+  /** Whether a configuration without sources or sinks is valid. */
   readonly allowEmpty?: boolean | undefined
-  /** Whether the data directory and the room for disk buffers are looked at and secrets and tables are read; yes if not given. */
+  /** Whether to check the data directory and the space for disk buffers, and to read secrets and tables; by default, yes. */
   readonly checkMachine?: boolean | undefined
 }
 
 /** Reads, merges and checks configuration files. */
 export async function loadConfig(options: LoadOptions = {}): Promise<LoadResult> {
   const { parts, problems, files } = readParts(options)
-  // A file that could not be read may hold what the others refer to: the graph is not judged without it.
+  // An unreadable file may contain components that other files refer to, so the graph cannot be checked.
   const partial = problems.length > 0
   const raw = merge(parts, problems)
   const root: Located = {
@@ -50,16 +50,16 @@ export async function loadConfig(options: LoadOptions = {}): Promise<LoadResult>
 }
 
 export interface LoadObjectOptions {
-  /** The components that it may use: all that the agent has if not given. */
+  /** The components that the configuration may use; by default all components of the agent. */
   readonly components?: Registry | undefined
-  /** Environment for proxies and the time zone; none if not given, so that the result depends on the object alone. */
+  /** Environment for proxies and the time zone. Empty by default, so that the result depends only on the object. */
   readonly env?: Environment | undefined
   readonly allowEmpty?: boolean | undefined
-  /** The limits and reach of its programs: unlimited if not given. */
+  /** The functions and limits of its programs; unlimited by default. */
   readonly programs?: ProgramRules | undefined
 }
 
-/** Checks a configuration that is an object already. Its text is literal: `$` means nothing. Pure. */
+/** Checks a configuration that is already an object. Its text is literal: `$` has no special meaning. Pure. */
 export function loadConfigObject(object: unknown, options: LoadObjectOptions = {}): LoadResult {
   const problems: Problem[] = []
   const root = locatedObject(object)

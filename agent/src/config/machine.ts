@@ -1,4 +1,4 @@
-// Checks of the machine that a configuration is to run on: its data directory, and room for its disk buffers.
+// Checks the machine that will run a configuration: its data directory, and the space for its disk buffers.
 
 import { access, constants, stat, statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
@@ -9,7 +9,7 @@ import { defaultDataDir } from './globals.ts'
 import type { Raw } from './merge.ts'
 import { type ProblemFacts, problemAt } from './place.ts'
 
-/** Problems with the data directory, where the configuration names it or needs it. */
+/** Problems with the data directory, if the configuration sets it or needs it. */
 export async function machineProblems(raw: Raw): Promise<Problem[]> {
   const located = raw.globals.get('data_dir')
   const dataDir = located === undefined ? defaultDataDir : located.value
@@ -22,15 +22,15 @@ export async function machineProblems(raw: Raw): Promise<Problem[]> {
       : [{ severity: 'error', path: 'data_dir', message: finding.message, help: finding.help }]
   const message = await directoryProblem(dataDir)
   if (message !== undefined) {
-    return report({ message, help: 'make the directory, or name another one by the global option `data_dir`' })
+    return report({ message, help: 'create the directory, or set the global option `data_dir` to another one' })
   }
   const wanted = disk.reduce((sum, buffer) => sum + buffer.bytes, 0)
   const capacity = disk.length === 0 ? undefined : await capacityOf(dataDir)
   if (capacity === undefined || wanted <= capacity) return []
   const names = disk.map((buffer) => `"${buffer.id}"`).join(', ')
   return report({
-    message: `Disk buffers of ${names} may take ${wanted} bytes, but the file system of "${dataDir}" has ${capacity} bytes`,
-    help: 'lower their `max_size`, or put `data_dir` on a larger file system',
+    message: `The disk buffers of ${names} may use ${wanted} bytes, but the file system of "${dataDir}" has only ${capacity} bytes`,
+    help: 'reduce their `max_size`, or move `data_dir` to a larger file system',
   })
 }
 
@@ -45,7 +45,7 @@ function diskBuffers(raw: Raw): { id: string; bytes: number }[] {
   return buffers
 }
 
-/** The reason why a directory cannot be the data directory. */
+/** The reason why a directory is not usable as the data directory; undefined if it is. */
 async function directoryProblem(path: string): Promise<string | undefined> {
   try {
     if (!(await stat(path)).isDirectory()) return `data_dir "${path}" is not a directory`
@@ -60,7 +60,7 @@ async function directoryProblem(path: string): Promise<string | undefined> {
   }
 }
 
-/** Total size in bytes of the file system of a path; undefined if it is unknown. */
+/** Total size, in bytes, of the file system that contains a path; undefined if unknown. */
 async function capacityOf(path: string): Promise<number | undefined> {
   for (let at = resolve(path); ; at = dirname(at)) {
     try {

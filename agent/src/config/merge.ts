@@ -1,5 +1,5 @@
-// Several configuration texts to one: components and tests side by side, global settings put together.
-// A contradiction between two texts is a problem that names both; nothing is overridden silently.
+// Merges several configuration texts: collects their components and tests, and combines their global settings.
+// If two texts contradict each other, a problem names both. No value silently overrides another.
 
 import { isDeepStrictEqual } from 'node:util'
 import { unknownField } from '../schema/messages.ts'
@@ -9,9 +9,9 @@ import { globalOptions } from './globals.ts'
 import { otherOption } from './other-options.ts'
 import { type Located, member, problemAt } from './place.ts'
 
-/** Everything that was read, not yet checked. */
+/** The merged configuration before any checks. */
 export interface Raw {
-  /** Top-level settings that were given, by name. */
+  /** Top-level settings, by name. */
   readonly globals: Map<string, Located>
   readonly sources: Map<string, Located>
   readonly transforms: Map<string, Located>
@@ -19,7 +19,7 @@ export interface Raw {
   readonly tests: Located[]
 }
 
-/** Content of a text: a whole configuration, or one component or test in a separate file. */
+/** The content of one text: a whole configuration, or a single component or test in its own file. */
 export interface ConfigPart {
   readonly located: Located
   readonly holds: 'all' | { readonly kind: 'sources' | 'transforms' | 'sinks' | 'tests'; readonly id: string }
@@ -95,7 +95,7 @@ function addComponent(
   )
 }
 
-/** Two values of one setting: equal, or tables that add to each other. */
+/** Combines two values of one setting, which must be equal or be tables without contradictions. */
 function together(first: Located, second: Located, problems: Problem[]): Located {
   if (isTable(first.value) && isTable(second.value)) {
     const value: Record<string, unknown> = { ...first.value }
@@ -110,7 +110,7 @@ function together(first: Located, second: Located, problems: Problem[]): Located
     problems.push(
       problemAt(second, [], {
         message: `conflicting values for \`${first.path.join('.')}\``,
-        help: `${fileOf(first)} gives it another value`,
+        help: `${fileOf(first)} sets another value`,
       }),
     )
   }

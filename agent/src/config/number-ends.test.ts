@@ -1,5 +1,5 @@
-// The smallest and the largest number of every option: a component refuses it, or works with it. The tables take every number that a
-// component declares; destinations and addresses that are read are servers on loopback.
+// The smallest and the largest number of every option: a component either rejects the number or works with it. The tables cover every
+// number that a component declares; all destinations and polled addresses are servers on loopback.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -17,7 +17,7 @@ import { problemsOf, startSink, startSource } from '../testing/harness.ts'
 import { type OptionPlace, optionPlaces } from '../testing/option-places.ts'
 import { optionsOf } from './component-options.ts'
 
-/** The ends of the numbers that a declaration takes. */
+/** The smallest and the largest value of each number in a declaration. */
 function endsOf(schema: Schema): number[] {
   const isWhole = schema['type'] === 'integer'
   const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = schema as Record<string, number | undefined>
@@ -27,7 +27,7 @@ function endsOf(schema: Schema): number[] {
   return [lowest, ...(schema['exclusiveMinimum'] === 0 ? [0.001, 0.0123456] : []), highest]
 }
 
-/** All numbers of a component, at each of their ends. */
+/** Options of a component for each of these values. */
 function endsIn(
   component: AnyDeclaration,
 ): { readonly name: string; readonly place: OptionPlace; readonly value: number }[] {
@@ -36,7 +36,7 @@ function endsIn(
     .flatMap((place) => endsOf(place.schema).map((value) => ({ name: `${place.name}: ${value}`, place, value })))
 }
 
-/** Whether a component takes the options. */
+/** Whether a component accepts the options. */
 function takes(component: AnyDeclaration, options: object): boolean {
   const checked = parseOptions(optionsOf(component).members, options)
   return (
@@ -61,7 +61,7 @@ const readers = components.filter(
   (each) => each.kind === 'source' && speaksToAddress(each) && each.type !== 'cloud_queue',
 )
 
-/** Undefined where the component refuses the options, with a message, also when it is built. */
+/** Undefined if the component rejects the options with a message, in its check or when it is built. */
 async function unlessRefused<T>(building: Promise<T>): Promise<T | undefined> {
   try {
     return await building
@@ -81,14 +81,14 @@ test.each(sinks.map((component) => ({ component, type: component.type })))(
       await using sink = await unlessRefused(startSink(component.type, options))
       return sink && (await Promise.race([sink.deliver(events(component)), wait(10_000, 'nothing', { ref: false })]))
     }
-    const usual = await outcomeOf(example)
-    expect(usual).toMatch(/^(delivered|rejected)$/)
+    const unchanged = await outcomeOf(example)
+    expect(unchanged).toMatch(/^(delivered|rejected)$/)
     const found = new Map<string, string>()
     for (const { name, place, value } of endsIn(component)) {
       const outcome = await outcomeOf(merged(example, place.with(value)) as object)
       if (outcome !== undefined) found.set(name, outcome)
     }
-    expect([...found].filter(([, outcome]) => outcome !== usual)).toEqual([])
+    expect([...found].filter(([, outcome]) => outcome !== unchanged)).toEqual([])
     expect(found.size).toBeGreaterThan(20)
   },
 )
@@ -108,7 +108,7 @@ test.each(readers.map((component) => ({ component, type: component.type })))(
       const asked = () => server.requests.length - before + source.events.errors.length
       await expect.poll(asked, { message: name }).toBeGreaterThan(0)
       if (value > 1e6) {
-        // The next reading is far away: it does not come while others are answered.
+        // The next poll is far in the future, so it does not happen during this test.
         for (let turn = 0; turn < 5; turn++) await (await fetch(server.url)).text()
         expect([name, server.requests.length - before - 5]).toEqual([name, 1])
       }

@@ -1,4 +1,4 @@
-// Files that an option or a program names are read by given-file.ts alone. This finds every other module that could open one.
+// Only given-file.ts may read a file that an option or a program names. This test finds every other module that could open one.
 
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { parseAst } from 'rolldown/parseAst'
 import { expect, test } from 'vitest'
 import { developmentRooms, roomOf } from '../testing/rooms.ts'
 
-/** Modules that open files by themselves, by the origin of the file's name. Only given-file.ts reads files named by options or programs. */
+/** Modules that may open files, grouped by the origin of the file name. Only given-file.ts reads files that options or programs name. */
 const own: Readonly<Record<string, readonly string[]>> = {
   'the agent, below its data directory': [
     'buffers/disk/files.ts',

@@ -1,18 +1,18 @@
-// Each row of the table: the agent refuses the option at its place, and says what to write instead.
+// For each row of the table, the agent rejects the option at its place and reports the replacement.
 
 import { expect, test } from 'vitest'
 import { loadConfigObject } from './load.ts'
 import { type OtherOption, otherOptions } from './other-options.ts'
 
 const source = { type: 'file', include: ['/tmp/x.log'] }
-/** Components that are in order, by type. */
+/** Valid components, by type. */
 const components: Readonly<Record<string, Record<string, unknown>>> = {
   file: { ...source, fingerprint: { strategy: 'checksum' } },
   tag_cardinality_limit: { type: 'tag_cardinality_limit', inputs: ['metrics'] },
   http: { type: 'http', inputs: ['in'], uri: 'http://out', encoding: { codec: 'json' } },
   search_engine: { type: 'search_engine', inputs: ['in'], endpoints: ['http://out:9200'] },
 }
-const usual = { source: 'file', transform: 'tag_cardinality_limit', sink: 'http', global: '' } as const
+const defaultTypes = { source: 'file', transform: 'tag_cardinality_limit', sink: 'http', global: '' } as const
 
 function withOption(table: Readonly<Record<string, unknown>>, path: string, value: unknown): Record<string, unknown> {
   const [name = '', ...below] = path.split('.')
@@ -28,7 +28,7 @@ const base = {
   enrichment_tables: { table: { type: 'memory', inputs: ['in'] } },
 }
 
-const rows = otherOptions.flatMap((row) => (row.types ?? [usual[row.kind]]).map((type) => ({ row, type })))
+const rows = otherOptions.flatMap((row) => (row.types ?? [defaultTypes[row.kind]]).map((type) => ({ row, type })))
 const name = ({ row, type }: { row: OtherOption; type: string }) =>
   `${row.kind} ${type} ${row.path}: ${JSON.stringify(row.example)}`
 
@@ -46,7 +46,7 @@ test.each(rows.map((each) => [name(each), each] as const))('%s', (_, { row, type
   expect(loaded.ok).toBe(false)
   const found = loaded.ok ? [] : loaded.problems.filter((problem) => problem.path.startsWith(place))
   expect(found.map(({ help }) => help)).toContain(instead)
-  // Without the option all is in order.
+  // Without the option, the configuration is valid.
   const plain = kind === 'global' ? base : { ...base, [`${kind}s`]: { ...base[`${kind}s`], tried: components[type] } }
   const usable = loadConfigObject(plain)
   expect(usable.ok ? [] : usable.problems).toEqual([])

@@ -1,5 +1,5 @@
-// Options that configurations of other versions and agents have for the same components, and that are not options here: what to write
-// instead. The messages about unknown options and the conversion read this one table, whose rows a test tries one by one.
+// Options of other versions and agents that do not exist here, each with its replacement. Messages about unknown options and the
+// conversion both use this table, and a test tries every row.
 
 import { isTable } from '../schema/walk.ts'
 import type { Segments } from './syntax.ts'
@@ -7,21 +7,21 @@ import type { Segments } from './syntax.ts'
 type Table = Readonly<Record<string, unknown>>
 
 export interface OtherOption {
-  /** `global` for the settings of a whole agent. */
+  /** `global` for a setting of the whole agent. */
   readonly kind: 'global' | 'source' | 'transform' | 'sink'
-  /** Types as they are here; all of the kind without it. */
+  /** Component types, by their names here; by default all types of the kind. */
   readonly types?: readonly string[]
-  /** The path of the option, its names joined by dots; `*` stands for a name that users choose. */
+  /** The path of the option, with names joined by dots; `*` stands for a name that users choose. */
   readonly path: string
-  /** A value of it. */
+  /** A value of the option. */
   readonly example: unknown
-  /** Which values this is about; all without it. */
+  /** Whether the row applies to a value; by default it applies to all values. */
   readonly when?: (value: unknown) => boolean
-  /** The replacement: full sentences. */
+  /** The replacement, in full sentences. */
   readonly instead: string
-  /** The options that mean the same; none if it can be left out. */
+  /** Returns the equivalent options: an empty table if the option needs no replacement. */
   readonly rewrite?: (value: unknown) => Table | undefined
-  /** The differences after the rewriting. */
+  /** The difference in behavior after the rewrite. */
   readonly differs?: string
 }
 
@@ -30,12 +30,17 @@ const isText = (value: unknown) => typeof value === 'string'
 const nothing = () => ({})
 
 const globals: readonly OtherOption[] = [
-  { kind: 'global', path: 'api.playground', example: false, instead: 'Leave it out: there is no playground.' },
+  {
+    kind: 'global',
+    path: 'api.playground',
+    example: false,
+    instead: 'Remove this option: Penstock has no playground.',
+  },
   {
     kind: 'global',
     path: 'api.graphql',
     example: true,
-    instead: 'Leave it out: `top` and `tap` read plain HTTP, which `api.enabled` switches.',
+    instead: 'Remove this option: `top` and `tap` use plain HTTP, which `api.enabled` turns on.',
   },
   {
     kind: 'global',
@@ -47,73 +52,73 @@ const globals: readonly OtherOption[] = [
     kind: 'global',
     path: 'expire_metrics_per_metric_set',
     example: [{ expire_secs: 60 }],
-    instead: 'Write `expire_metrics_secs`, which counts for all metrics.',
+    instead: 'Write `expire_metrics_secs`, which applies to all metrics.',
   },
   {
     kind: 'global',
     path: 'schema',
     example: { enabled: true },
-    instead: 'Leave it out: programs are typed without it.',
+    instead: 'Remove this option: the compiler always checks the types in programs.',
   },
   {
     kind: 'global',
     path: 'provider',
     example: { type: 'http', url: 'http://config' },
-    instead: 'Leave it out, and let the operator give agents their configuration.',
+    instead: 'Remove this option, and use the operator to configure agents.',
   },
   {
     kind: 'global',
     path: 'enterprise',
     example: { api_key: 'k' },
-    instead: 'Leave it out, and read the metrics of the agent at /metrics.',
+    instead: 'Remove this option, and read the metrics of the agent at `/metrics`.',
   },
   {
     kind: 'global',
     path: 'telemetry',
     example: { tags: { emit_source: true } },
-    instead: 'Leave it out: the agent counts events of each component without further tags.',
+    instead: 'Remove this option: the agent counts the events of each component without additional tags.',
   },
   {
     kind: 'global',
     path: 'metrics_storage_refresh_period_secs',
     example: 5,
-    instead: 'Leave it out: metrics are current whenever they are read.',
+    instead: 'Remove this option: metrics are always current.',
   },
   {
     kind: 'global',
     path: 'buffer_utilization_ewma_alpha',
     example: 0.9,
-    instead: 'Leave it out: agents report the present use of a buffer.',
+    instead: 'Remove this option: agents report the current utilization of a buffer.',
   },
   {
     kind: 'global',
     path: 'buffer_utilization_ewma_half_life_seconds',
     example: 5,
-    instead: 'Leave it out: agents report the present use of a buffer.',
+    instead: 'Remove this option: agents report the current utilization of a buffer.',
   },
   {
     kind: 'global',
     path: 'enrichment_tables.*.flush_interval',
     example: 5,
-    instead: 'Leave it out: what is written to the table is found at once.',
+    instead: 'Remove this option: programs see a new entry of the table immediately.',
   },
   {
     kind: 'global',
     path: 'enrichment_tables.*.source_config',
     example: { export_interval: 5 },
-    instead: 'Leave it out: a table is no source. Send the events that fill it to a sink, too.',
+    instead: 'Remove this option: a table cannot be a source. Send the events that fill the table to a sink as well.',
   },
   {
     kind: 'global',
     path: 'enrichment_tables.*.ttl_field',
     example: { path: 'ttl' },
-    instead: 'Leave it out: `ttl` of the table holds for all entries.',
+    instead: 'Remove this option: `ttl` of the table applies to all entries.',
   },
   {
     kind: 'global',
     path: 'enrichment_tables.*.internal_metrics',
     example: { include_key_tag: true },
-    instead: 'Leave it out: metrics carry no keys of a table.',
+    instead: 'Remove this option: metrics have no tags for the keys of a table.',
   },
 ]
 
@@ -124,15 +129,14 @@ const sources: readonly OtherOption[] = [
     path: 'log_namespace',
     example: false,
     when: isOff,
-    instead: 'Leave it out: fields stand at the root of an event.',
+    instead: 'Remove this option: fields are always at the root of an event.',
     rewrite: nothing,
   },
   {
     kind: 'source',
     path: 'log_namespace',
     example: true,
-    instead:
-      'Leave it out, and change programs: fields stand at the root of an event, where the other layout has them below `%`.',
+    instead: 'Remove this option, and change your programs: fields are at the root of an event, not below `%`.',
   },
   {
     ...file,
@@ -153,7 +157,7 @@ const sources: readonly OtherOption[] = [
     path: 'fingerprint',
     example: { lines: 2 },
     when: (value) => isTable(value) && !Object.hasOwn(value, 'strategy'),
-    instead: 'Write `strategy: checksum` beside the other options.',
+    instead: 'Add `strategy: checksum` to the other options.',
     rewrite: (value) => (isTable(value) ? { fingerprint: { strategy: 'checksum', ...value } } : undefined),
   },
   {
@@ -161,26 +165,26 @@ const sources: readonly OtherOption[] = [
     path: 'fingerprint.ignored_header_bytes',
     example: 0,
     when: (value) => value === 0,
-    instead: 'Leave it out: no bytes are ignored.',
+    instead: 'Remove this option: the source ignores no bytes.',
     rewrite: nothing,
   },
   {
     ...file,
     path: 'fingerprint.ignored_header_bytes',
     example: 64,
-    instead: 'Leave it out, and give `fingerprint.lines` more lines than the header has.',
+    instead: 'Remove this option, and set `fingerprint.lines` to more lines than the header has.',
     rewrite: nothing,
-    differs: 'the header is a part of the lines by which a file is known',
+    differs: 'the header is one of the lines that identify a file',
   },
   {
     ...file,
     path: 'fingerprint.bytes',
     example: 256,
-    instead: 'Write `fingerprint.lines`, a number of first lines.',
+    instead: 'Write `fingerprint.lines`, the number of lines at the beginning of a file.',
     rewrite: nothing,
-    differs: 'a file is known by its first line, and not by a number of bytes',
+    differs: 'the first line identifies a file, not a number of bytes',
   },
-  // Before the expression, whose rewriting has the time that counted without this option.
+  // Must come before `message_start_indicator`, whose rewrite sets the default timeout.
   {
     ...file,
     path: 'multi_line_timeout',
@@ -193,7 +197,7 @@ const sources: readonly OtherOption[] = [
     path: 'message_start_indicator',
     example: '^\\d',
     instead:
-      'Write `multiline` with the expression as `start_pattern` and `condition_pattern`, `mode: halt_before`, and `timeout_ms`.',
+      'Write `multiline` with the expression as both `start_pattern` and `condition_pattern`, `mode: halt_before`, and `timeout_ms`.',
     rewrite: (value) =>
       isText(value)
         ? {
@@ -210,33 +214,33 @@ const sources: readonly OtherOption[] = [
     ...file,
     path: 'file_discovery_mode',
     example: 'notify',
-    instead: 'Leave it out: the source looks for files every `glob_minimum_cooldown_ms`.',
+    instead: 'Remove this option: the source searches for files every `glob_minimum_cooldown_ms`.',
     rewrite: nothing,
   },
   {
     ...file,
     path: 'reconcile_interval_secs',
     example: 300,
-    instead: 'Leave it out: the source looks for files every `glob_minimum_cooldown_ms`.',
+    instead: 'Remove this option: the source searches for files every `glob_minimum_cooldown_ms`.',
     rewrite: nothing,
   },
   {
     ...file,
     path: 'idle_timeout_secs',
     example: 60,
-    instead: 'Leave it out, and give `ignore_older_secs`, so that old files are not opened.',
+    instead: 'Remove this option, and set `ignore_older_secs`, so that the source does not open old files.',
   },
   {
     ...file,
     path: 'ignore_not_found',
     example: true,
-    instead: 'Leave it out, and name dangling links in `exclude`.',
+    instead: 'Remove this option, and list dangling links in `exclude`.',
   },
   {
     ...file,
     path: 'internal_metrics',
     example: { include_file_tag: true },
-    instead: 'Leave it out: metrics of the agent do not name files.',
+    instead: 'Remove this option: metrics of the agent have no tags for files.',
   },
 ]
 
@@ -247,7 +251,7 @@ const transforms: readonly OtherOption[] = [
     path: 'mode',
     example: 'exact',
     when: (value) => value === 'exact',
-    instead: 'Leave it out: values are always counted exactly.',
+    instead: 'Remove this option: the transform always counts values exactly.',
     rewrite: nothing,
   },
   {
@@ -255,16 +259,16 @@ const transforms: readonly OtherOption[] = [
     types: ['tag_cardinality_limit'],
     path: 'mode',
     example: 'probabilistic',
-    instead: 'Leave it out: values are counted exactly, in at most 16 MiB of memory.',
+    instead: 'Remove this option: the transform counts values exactly, in at most 16 MiB of memory.',
     rewrite: nothing,
-    differs: 'values are counted exactly, and not by a filter that takes some new values for known ones',
+    differs: 'the transform counts values exactly, not with a filter that mistakes some new values for known ones',
   },
   {
     kind: 'transform',
     types: ['tag_cardinality_limit'],
     path: 'cache_size_per_key',
     example: 5120,
-    instead: 'Leave it out: values are counted exactly, in at most 16 MiB of memory.',
+    instead: 'Remove this option: the transform counts values exactly, in at most 16 MiB of memory.',
     rewrite: nothing,
   },
   {
@@ -272,11 +276,11 @@ const transforms: readonly OtherOption[] = [
     types: ['tag_cardinality_limit'],
     path: 'per_metric_limits',
     example: { m: { value_limit: 1 } },
-    instead: 'Write a transform with a limit of its own for each of these metrics, behind a `filter` by `.name`.',
+    instead: 'Write a separate transform with its own limit for each of these metrics, after a `filter` on `.name`.',
   },
 ]
 
-/** A chain whose last stage is on disk and whose other stages only pass on what they cannot hold: none of its events is lost. */
+/** Whether the last stage of a chain is on disk and all other stages overflow into the next one, so that no event is lost. */
 const endsOnDisk = (value: unknown) => {
   const stages = Array.isArray(value) ? value.filter(isTable) : []
   return (
@@ -304,7 +308,7 @@ const sinks: readonly OtherOption[] = [
     ],
     when: endsOnDisk,
     instead:
-      'Write the buffer on disk alone, as a table: `buffer: {type: disk, max_size: BYTES}`. It holds the events that the others held, too, so give it their room.',
+      'Write only the disk buffer, as a table: `buffer: {type: disk, max_size: BYTES}`. It also stores the events of the other stages, so make it large enough.',
     rewrite: lastStage,
   },
   {
@@ -316,19 +320,19 @@ const sinks: readonly OtherOption[] = [
     ],
     when: Array.isArray,
     instead:
-      'Write one buffer as a table: `buffer: {type: disk, max_size: BYTES}` takes what does not fit into memory, too.',
-    // A chain overflows from stage to stage, so the last stage holds the remaining events.
+      'Write one buffer, as a table: `buffer: {type: disk, max_size: BYTES}` can also store events that do not fit into memory.',
+    // Each stage overflows into the next, so the last stage keeps the events that do not fit elsewhere.
     rewrite: lastStage,
-    differs: 'a sink has one buffer: the last of the chain takes all events',
+    differs: 'a sink has one buffer: the last stage of the chain stores all events',
   },
   {
     kind: 'sink',
     path: 'buffer.when_full',
     example: 'overflow',
     when: (value) => value === 'overflow',
-    instead: 'Write `block`, or `drop_newest`: there is no second buffer that events could overflow into.',
+    instead: 'Write `block` or `drop_newest`: a sink has no second buffer for events to overflow into.',
     rewrite: () => ({ buffer: { when_full: 'block' } }),
-    differs: 'there is no second buffer that events could overflow into, so sources wait',
+    differs: 'a sink has no second buffer for events to overflow into, so sources wait',
   },
   {
     kind: 'sink',
@@ -370,13 +374,13 @@ const sinks: readonly OtherOption[] = [
     kind: 'sink',
     path: 'batch.max_size',
     example: 1_000_000,
-    instead: 'Write `batch.max_bytes`, or `batch.max_events` where events were counted.',
+    instead: 'Write `batch.max_bytes`, or `batch.max_events` if the limit was a number of events.',
   },
   {
     kind: 'sink',
     path: 'dangerously_allow_unconfined_template_resolution',
     example: true,
-    instead: 'Leave it out: templates may hold fields of events without it.',
+    instead: 'Remove this option: templates may always contain event fields.',
     rewrite: nothing,
   },
   {
@@ -384,7 +388,7 @@ const sinks: readonly OtherOption[] = [
     path: 'retry_strategy',
     example: { type: 'none' },
     instead:
-      'Leave it out: the sink tries again where an answer says so (408, 429, most of 5xx); `request.retry_attempts` limits it.',
+      'Remove this option: the sink retries a request after status 408, 429 and most 5xx; `request.retry_attempts` limits the retries.',
   },
   {
     kind: 'sink',
@@ -407,16 +411,16 @@ const sinks: readonly OtherOption[] = [
     path: 'encoding.codec',
     example: 'cef',
     when: (value) => isText(value) && ['cef', 'otlp', 'protobuf', 'syslog'].includes(value),
-    instead: 'Make the text in a `remap` transform as `.message`, and write `codec: text`.',
+    instead: 'Build the text in a `remap` transform, assign it to `.message`, and write `codec: text`.',
     rewrite: () => ({ encoding: { codec: 'text' } }),
-    differs: 'there is no such codec, so the sink sends `.message`',
+    differs: 'this codec does not exist here, so the sink sends `.message`',
   },
   {
     ...search,
     path: 'encoding',
     example: 'json',
     when: isText,
-    instead: 'Leave `encoding.codec` out: documents are always JSON.',
+    instead: 'Remove `encoding.codec`: documents are always JSON.',
     rewrite: nothing,
   },
   {
@@ -431,14 +435,14 @@ const sinks: readonly OtherOption[] = [
     ...search,
     path: 'encoding.codec',
     example: 'json',
-    instead: 'Leave `encoding.codec` out: documents are always JSON.',
+    instead: 'Remove `encoding.codec`: documents are always JSON.',
     rewrite: nothing,
   },
   {
     ...search,
     path: 'host',
     example: 'http://other:9200',
-    instead: 'Write `endpoints` with the address in a list.',
+    instead: 'Write `endpoints`, a list with the address.',
     rewrite: (value) => (isText(value) ? { endpoints: [value] } : undefined),
   },
   {
@@ -467,7 +471,7 @@ const sinks: readonly OtherOption[] = [
 
 export const otherOptions: readonly OtherOption[] = [...globals, ...sources, ...transforms, ...sinks]
 
-/** The row about an option that is not known, or not in this form; undefined if there is none. */
+/** The row for an option that is unknown, or has an unsupported form; undefined if there is none. */
 export function otherOption(
   kind: OtherOption['kind'],
   type: string | undefined,
@@ -481,7 +485,7 @@ export function otherOption(
   const rows = otherOptions.filter(
     (row) => row.kind === kind && isAt(row.path) && (row.types === undefined || row.types.includes(type ?? '')),
   )
-  // A setting for one type overrides a setting for all types.
+  // A row for specific types takes precedence over a row for all types.
   const ordered = rows.toSorted((one, other) => Number(one.types === undefined) - Number(other.types === undefined))
   return ordered.find(({ when }) => when?.(value) ?? true)
 }

@@ -1,21 +1,21 @@
-// The origin of values of a configuration: every value knows its file and its path there, so a problem of the merged configuration
-// still names the line that the user wrote.
+// The origin of each value in a configuration: its file, and its path in that file. With it, a problem in the merged configuration
+// points to the line that the user wrote.
 
 import type { Problem } from '../schema/problems.ts'
 import { pathOf } from '../schema/walk.ts'
 import type { Interpolated } from './interpolate.ts'
 import type { Document, Segments } from './syntax.ts'
 
-/** A configuration text that has been parsed. */
+/** A parsed configuration text. */
 export interface SourceText {
   readonly file: string
-  /** The text as written. */
+  /** The original text. */
   readonly source: string
   readonly interpolated: Interpolated
   readonly document: Document
 }
 
-/** A value with the places that it was put together from; none for configurations that never were text. */
+/** A value with the places that it was merged from; a configuration that was never text has none. */
 export interface Located {
   readonly value: unknown
   /** Path from the root of the configuration. */
@@ -25,7 +25,7 @@ export interface Located {
 
 export interface ValueOrigin {
   readonly text: SourceText
-  /** Path inside the document; the value there, for choosing among several origins. */
+  /** The path inside the document, and the value at that path, which helps to choose among several origins. */
   readonly path: Segments
   readonly value: unknown
 }
@@ -63,22 +63,22 @@ function memberValue(value: unknown, segment: string | number): unknown {
   return (value as Record<string | number, unknown>)[segment]
 }
 
-/** Facts about a problem besides its place. */
+/** A problem without its place. */
 export interface ProblemFacts {
   readonly message: string
   readonly help?: string | undefined
   readonly severity?: 'error' | 'warning' | undefined
   readonly informational?: boolean | undefined
-  /** Points at the key rather than at the value. */
+  /** Whether to point to the key instead of the value. */
   readonly atKey?: boolean | undefined
-  /** Place inside a text value, from 1. */
+  /** Position inside a text value; lines and columns start at 1. */
   readonly position?: TextPosition | undefined
   readonly rendered?: string | undefined
   readonly diagnostic?: Problem['diagnostic']
   readonly code?: Problem['code']
 }
 
-/** The problem of a finding at a path below a located value. */
+/** Turns a finding into a problem at a path below a located value. */
 export function problemAt(located: Located, below: Segments, finding: ProblemFacts): Problem {
   const place = placeOf(located, below, finding.atKey === true, finding.position)
   return {
@@ -105,7 +105,7 @@ function placeOf(
   const { text } = origin
   const span = text.document.locate([...origin.path, ...below])
   const value = valueAt(origin.value, below)
-  // A table begins where its key stands.
+  // For a table or list, point to its key.
   const atValue = value !== undefined && (typeof value !== 'object' || value === null)
   let offset = atKey || !atValue ? span.key : span.value
   if (inside !== undefined) offset = insideOffset(text.interpolated.text, span.value, span.block, inside)
@@ -131,7 +131,7 @@ function insideOffset(
   return Math.min(offset + block.indent + inside.column - 1, text.length)
 }
 
-/** The origin in which the path leads furthest. */
+/** The origin that contains the longest part of the path. */
 function nearestOrigin(located: Located, below: Segments): ValueOrigin | undefined {
   let best: ValueOrigin | undefined
   let bestDepth = -1

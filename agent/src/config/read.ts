@@ -1,5 +1,5 @@
-// Finds and reads the files of a configuration: paths, globs, directories with a sub-folder for each kind of component and for tables.
-// A file that cannot be read or parsed is a problem like any other; the rest is still read.
+// Finds and reads the files of a configuration: paths, globs, and directories with a subfolder for each kind of component and for
+// tables. A file that cannot be read or parsed is reported as a problem; the other files are still read.
 
 import { globSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { join, parse, resolve } from 'node:path'
@@ -14,26 +14,26 @@ import { type Document, type Format, formatOf, knownFormat, parseText } from './
 
 const defaultPaths = ['/etc/penstock/penstock.yaml', '/etc/penstock/penstock.toml'] as const
 
-/** The file that is read when none is named. */
+/** The file to read if the user names none. */
 export function defaultPath(): string {
   return defaultPaths.find(exists) ?? defaultPaths[0]
 }
 
 export interface ReadOptions {
-  /** Files, globs or directories; the format by extension. */
+  /** Files, globs or directories. The extension of a file determines its format. */
   readonly paths?: readonly string[] | undefined
-  /** Directories of whole configurations, with sub-folders of single components. */
+  /** Directories of whole configurations, with subfolders for single components. */
   readonly dirs?: readonly string[] | undefined
-  /** Files or globs whose format is given. */
+  /** Files or globs for each explicit format. */
   readonly formats?: Readonly<Partial<Record<Format, readonly string[]>>> | undefined
-  /** The environment; that of the process if not given. */
+  /** The environment; by default that of the process. */
   readonly env?: Environment | undefined
 }
 
 export interface ReadResult {
   readonly parts: readonly ConfigPart[]
   readonly problems: Problem[]
-  /** The files that were read, and directories whose files count, for watching. */
+  /** The files that were read, and the directories that may gain files, to watch for changes. */
   readonly files: readonly string[]
 }
 
@@ -106,7 +106,7 @@ class Reader implements ReadResult {
     }
   }
 
-  /** @param isGuessed whether nothing says that the file has this format */
+  /** @param isGuessed whether neither a flag nor the extension states the format */
   #addFile(file: string, format: Format, holds: Holds, isGuessed = false): void {
     let source: string
     try {
@@ -127,8 +127,8 @@ class Reader implements ReadResult {
     const { value } = text.document
     const kind = kindOfResource(value)
     if (kind !== undefined) {
-      const help = `\`penstock run -f ${file}\` runs it here, and \`penstock render -f ${file}\` prints the configuration of it.`
-      this.#problem(file, `this is a resource of Kubernetes (${kind}), and no configuration of the agent`, help)
+      const help = `\`penstock run -f ${file}\` runs it here, and \`penstock render -f ${file}\` prints its agent configuration.`
+      this.#problem(file, `this file is a Kubernetes resource (${kind}), not an agent configuration`, help)
       return
     }
     if (holds !== 'all' && holds.kind === 'enrichment_tables') {
@@ -139,12 +139,12 @@ class Reader implements ReadResult {
     this.parts.push({ located, holds })
   }
 
-  /** The first problem of the file says how it was read. */
+  /** Adds to the file's first problem which format the agent assumed. */
   #explainGuess(file: string, format: Format): void {
     const at = this.problems.findIndex((problem) => problem.file === file)
     const first = this.problems[at]
     if (first === undefined || first.help !== undefined) return
-    const help = `The ending of ${file} says no format, so it is read as ${format.toUpperCase()}; \`--config-yaml ${file}\` reads it as YAML.`
+    const help = `The extension of ${file} does not determine a format, so the agent reads it as ${format.toUpperCase()}; \`--config-yaml ${file}\` reads it as YAML.`
     this.problems[at] = { ...first, help }
   }
 
@@ -154,9 +154,9 @@ class Reader implements ReadResult {
 }
 
 const withoutPath =
-  'It is read where no path is given: penstock-agent PATH. `penstock-agent generate demo_logs//console` prints a first configuration.'
+  'The agent reads this file by default; to read another one, run `penstock-agent PATH`. `penstock-agent generate demo_logs//console` prints a first configuration.'
 
-/** The kind of a value that is an object of Kubernetes. */
+/** The kind of a Kubernetes resource; undefined for any other value. */
 function kindOfResource(value: unknown): string | undefined {
   const { apiVersion, kind } = (value ?? {}) as { readonly apiVersion?: unknown; readonly kind?: unknown }
   return typeof apiVersion === 'string' && typeof kind === 'string' ? kind : undefined
@@ -164,7 +164,7 @@ function kindOfResource(value: unknown): string | undefined {
 
 type Holds = ConfigPart['holds'] | { readonly kind: 'enrichment_tables'; readonly id: string }
 
-/** A table in its own file, as if the file had it below `enrichment_tables`. */
+/** Wraps a table from its own file, as if the file contained it below `enrichment_tables`. */
 function underTables(text: SourceText, id: string): Located {
   const { document } = text
   const value = { enrichment_tables: { [id]: document.value ?? {} } }
@@ -172,7 +172,7 @@ function underTables(text: SourceText, id: string): Located {
   return { value, path: [], origins: [{ text: { ...text, document: within }, path: [], value }] }
 }
 
-/** Interpolates and parses a text; undefined if that gave problems. */
+/** Interpolates and parses a text; undefined if there were problems. */
 function parseSource(
   file: string,
   source: string,
@@ -184,7 +184,7 @@ function parseSource(
   for (const { offset, message } of interpolated.problems) {
     problems.push({ severity: 'error', path: '', message, file, ...positionAt(source, offset) })
   }
-  // Without its variables the text is another one: what it would then say is no help.
+  // Without its variables the text is incomplete, so further problems would mislead.
   if (interpolated.problems.length > 0) return undefined
   const parsed = parseText(interpolated.text, format)
   if (parsed.ok) return { file, source, interpolated, document: parsed.document }
@@ -195,8 +195,8 @@ function parseSource(
   return undefined
 }
 
-/** Undefined if there is nothing, or nothing that can be looked at: reading it reports the reason. */
-function looked(path: string): Stats | undefined {
+/** The status of a path; undefined if it does not exist or is not accessible. Reading it reports the reason. */
+function statusOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })
   } catch {
@@ -205,9 +205,9 @@ function looked(path: string): Stats | undefined {
 }
 
 function isDirectory(path: string): boolean {
-  return looked(path)?.isDirectory() === true
+  return statusOf(path)?.isDirectory() === true
 }
 
 function exists(path: string): boolean {
-  return looked(path) !== undefined
+  return statusOf(path) !== undefined
 }

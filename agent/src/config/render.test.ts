@@ -1,4 +1,4 @@
-// Problems as people read them, with what cannot be seen.
+// Rendered problems, in particular with invisible characters.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,10 +15,10 @@ test.each([
 ])('%s in a name is shown by its code, with what to do', (_, name, shown) => {
   const text = renderProblem({ severity: 'error', path: `spec.${name}`, message: `unknown field \`${name}\`` })
   expect(text).toContain(`error: unknown field \`${shown}\`\n  --> spec.${shown}\n`)
-  expect(text).toContain('is a character that is not seen')
+  expect(text).toContain('is an invisible character')
 })
 
-test('other letters of any language stay as they are', () => {
+test('letters of other languages stay unchanged', () => {
   const message = 'unknown field `zähler 数 عدد`'
   expect(renderProblem({ severity: 'error', path: '', message })).toBe(`error: ${message}`)
 })

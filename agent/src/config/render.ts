@@ -1,22 +1,22 @@
-// Problems as people read them: one block for each, with its place, what to do, and the diagnostic of a program below it.
+// Renders problems for people: one block per problem, with its place, the diagnostic of a program, and advice.
 
 import { printableWithColours } from '../printable.ts'
 import { named } from '../remap/diagnostics.ts'
 import type { Problem } from '../schema/problems.ts'
 import { type Sheet, wrapped } from '../terminal.ts'
 
-/** The sheet for the problems; by default a file without colours. */
+/** Where the problems are printed; by default a file without colours. */
 type RenderOptions = Partial<Sheet>
 
-/** Characters that people copy without seeing them: spaces other than that of the keyboard, and characters without width. */
-const unseen = /[\u00a0\u00ad\u2000-\u200d\u202f\u2060\u3000\ufeff]/g
+/** Invisible characters that people copy by accident: unusual spaces, and characters without width. */
+const invisible = /[\u00a0\u00ad\u2000-\u200d\u202f\u2060\u3000\ufeff]/g
 
-/** The text with what is not seen as its code, as JSON writes it. */
+/** Replaces invisible characters by their JSON escapes. */
 function visible(text: string): string {
-  return text.replace(unseen, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return text.replace(invisible, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** All problems, a blank line between the blocks. */
+/** All problems, with a blank line between the blocks. */
 export function renderProblems(problems: readonly Problem[], options: RenderOptions = {}): string {
   return problems.map((problem) => renderProblem(problem, options)).join('\n\n')
 }
@@ -38,10 +38,12 @@ export function renderProblem(problem: Problem, options: RenderOptions = {}): st
   }
   if (message !== problem.message) {
     const [code] = /\\u[0-9a-f]{4}/.exec(message) ?? []
-    lines.push(`  ${paint(34, 'help:')} ${code} is a character that is not seen, such as a copied space: type it anew.`)
+    lines.push(
+      `  ${paint(34, 'help:')} ${code} is an invisible character, such as a copied space; delete it and type it again.`,
+    )
   }
   const shown = printableWithColours(lines.join('\n'))
-  // A line of a program stays whole: marks below point into it.
+  // Do not wrap a line of a program, because marks below point into it.
   const isProgram = /[│┌]/
   return shown
     .split('\n')

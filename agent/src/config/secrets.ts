@@ -1,4 +1,4 @@
-// Puts secrets into what was read, before options are checked: a secret is an option value like any other from then on.
+// Inserts secrets into a configuration before its options are checked. From then on, a secret is an option value like any other.
 
 import { alternatives } from '../schema/messages.ts'
 import { closest, type Problem } from '../schema/problems.ts'
@@ -16,19 +16,19 @@ interface Use {
   readonly key: string
 }
 
-/** One object, so that it is compiled once. */
+/** A constant, so that its schema compiles only once. */
 const members = { secret: secretOption }
 
 /**
- * Replaces the placeholders of all components and settings. Returns the files that the secrets came from, to be watched.
- * @param fetch whether to read the secrets; without, a stand-in takes their place, for checks that run elsewhere
+ * Replaces the placeholders in all components and settings. Returns the files that the secrets came from, to watch for changes.
+ * @param fetch whether to read the secrets; if false, a stand-in replaces them, for checks on another machine
  */
 export async function putSecretsIn(raw: Raw, fetch: boolean, problems: Problem[]): Promise<readonly string[]> {
   const setting = raw.globals.get('secret')
   const uses = usesOf(raw)
   if (setting === undefined && uses.length === 0) return []
   const checked = parseOptions(members, { secret: setting?.value })
-  // The check of the settings reports problems of the setting itself.
+  // The check of the settings reports problems with the setting itself.
   if (!checked.ok) return []
   const backends = checked.value.secret ?? {}
   const known = uses.filter((use) => isKnown(use, backends, problems))
@@ -58,7 +58,7 @@ function isKnown(use: Use, backends: Readonly<Record<string, Backend>>, problems
   const expected = names.length === 0 ? 'none is declared below `secret`' : `expected ${alternatives(names)}`
   problems.push(
     problemAt(use.located, use.segments, {
-      message: `unknown backend \`${use.backend}\` of secrets, ${expected}`,
+      message: `unknown secret backend \`${use.backend}\`, ${expected}`,
       help: near === undefined ? undefined : `did you mean \`${near}\`?`,
     }),
   )

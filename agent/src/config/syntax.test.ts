@@ -1,4 +1,4 @@
-// Places: every value of a document is found at its position in the text. Values state their own path, so the test counts nothing.
+// Every value of a document is found at its position in the text. Each value is its own path, so the test needs no counted offsets.
 
 import { expect, test } from 'vitest'
 import { positionAt } from './place.ts'
@@ -74,7 +74,7 @@ i: >-
   },
 ]
 
-/** Every text in a value with its path. */
+/** All texts in a value, with their paths. */
 function* texts(value: unknown, path: Segments = []): Generator<{ path: Segments; text: string }> {
   if (typeof value === 'string') yield { path, text: value }
   else if (Array.isArray(value)) for (const [index, item] of value.entries()) yield* texts(item, [...path, index])
@@ -89,7 +89,7 @@ test.each(documents)('$format, $name', ({ format, text }) => {
   let found = 0
   for (const { path, text: value } of texts(parsed.document.value)) {
     const span = parsed.document.locate(path)
-    // The place of a merged table's value is where that table is written, under its own path.
+    // A value of a merged table is located where that table is written, under its own path.
     if (value !== path.join('/') && value !== 'b/c') continue
     found++
     expect(text.slice(span.value, span.value + 4 + JSON.stringify(value).length)).toContain(
@@ -99,7 +99,7 @@ test.each(documents)('$format, $name', ({ format, text }) => {
   expect(found).toBeGreaterThan(2)
 })
 
-test('a path that leads nowhere is where its nearest parent is', () => {
+test('a missing path is located at its nearest existing parent', () => {
   const text = 'a:\n  b: {c: 1}\n'
   const parsed = parseText(text, 'yaml')
 

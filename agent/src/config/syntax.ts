@@ -1,5 +1,5 @@
-// Text of a configuration file to plain values, in YAML, JSON or TOML, with the place of every key and value. The three have the same
-// structure, and equal texts give equal values.
+// Parses a configuration file in YAML, JSON or TOML into plain values, with the place of every key and value. Equivalent texts in the
+// three formats result in equal values.
 
 import { extname } from 'node:path'
 import { isAlias, isMap, isPair, isScalar, isSeq, type Node, type Pair, Scalar, type YAMLMap } from 'yaml'
@@ -10,13 +10,13 @@ export type Format = 'toml' | 'yaml' | 'json'
 
 export type Segments = readonly (string | number)[]
 
-/** Where something is in a text. */
+/** The position of a key and its value in a text. */
 export interface ValueSpan {
-  /** Offset of the key, or of the item of a list. */
+  /** Offset of the key or list item. */
   readonly key: number
   /** Offset of the value. */
   readonly value: number
-  /** For text in several lines: offset of its first line and the indentation that is not part of it. */
+  /** For multi-line text, the offset of its first line, and the indentation that is not part of the text. */
   readonly block?: { readonly offset: number; readonly indent: number } | undefined
 }
 
@@ -30,7 +30,7 @@ export interface TextProblem {
 export interface Document {
   /** The value; undefined for an empty file. */
   readonly value: unknown
-  /** Place of the value at a path, or of its nearest parent. */
+  /** The place of the value at a path, or of its nearest parent. */
   locate(path: Segments): ValueSpan
 }
 
@@ -38,7 +38,7 @@ export type ParseResult =
   | { readonly ok: true; readonly document: Document }
   | { readonly ok: false; readonly problems: readonly TextProblem[] }
 
-/** The format of a file's extension; `toml` for unknown ones. */
+/** The format for a file's extension; `toml` if the extension is unknown. */
 export function formatOf(file: string): Format {
   return knownFormat(file) ?? 'toml'
 }
@@ -60,7 +60,7 @@ export function parseText(text: string, format: Format): ParseResult {
   } catch {
     return { ok: false, problems: [jsonProblem(text)] }
   }
-  // JSON is YAML as well, and the YAML parser knows the places.
+  // JSON is also YAML, and the YAML parser records positions.
   const places = parseYaml(text)
   if (!places.ok) return places
   return { ok: true, document: { value, locate: places.document.locate } }
@@ -74,13 +74,13 @@ function parseYaml(text: string): ParseResult {
     const offset = second.document.range?.[0] ?? 0
     return {
       ok: false,
-      problems: [{ offset, message: sentence('The text has several documents, and one is expected') }],
+      problems: [{ offset, message: yamlProblem('expected one document, found several') }],
     }
   }
   if (found.length > 0) {
     return {
       ok: false,
-      problems: found.map(({ offset, message, help }) => ({ offset, message: sentence(message), help })),
+      problems: found.map(({ offset, message, help }) => ({ offset, message: yamlProblem(message), help })),
     }
   }
   const { document, value } = documents[0] ?? {}
@@ -120,7 +120,7 @@ function locateNode(root: Node | null, path: Segments, text: string, resolve: Re
   return { key, value: start, block: blockOf(node, text) }
 }
 
-/** The pair of a key, in the table or in those that it merges. */
+/** The pair for a key, in the table or in the tables that it merges. */
 function findPair(table: YAMLMap, key: string, resolve: Resolve): Pair | undefined {
   let merged: Pair | undefined
   for (const pair of table.items) {
@@ -149,7 +149,7 @@ function blockOf(node: unknown, text: string): ValueSpan['block'] {
   return { offset: header + 1, indent: Number.isFinite(indent) ? indent : 0 }
 }
 
-/** The offset at which a text stops being JSON. `JSON.parse` decides whether it is; it just does not always say where. */
+/** Finds the offset at which a text stops being valid JSON, because `JSON.parse` does not always report it. */
 function jsonProblem(text: string): TextProblem {
   let at = 0
   const skip = (pattern: RegExp): boolean => {
@@ -205,7 +205,7 @@ function jsonProblem(text: string): TextProblem {
   return { offset: at, message: `not valid JSON: ${message}, found ${found}` }
 }
 
-function sentence(message: string): string {
+function yamlProblem(message: string): string {
   const first = (message.split('\n')[0] ?? message).trim()
   return `not valid YAML: ${first}`
 }

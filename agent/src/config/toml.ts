@@ -1,5 +1,5 @@
-// TOML to plain values, with the place of every key. The library gives values but no places, so a second pass over the
-// text, which is valid by then, finds where each key and value begins.
+// Parses TOML into plain values, with the place of every key. The library returns no positions, so a second pass over the valid text
+// finds where each key and value begins.
 
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import type { ParseResult, Segments, ValueSpan } from './syntax.ts'
@@ -33,7 +33,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0
 }
 
-/** Plain objects and numbers, as the other syntaxes give them; dates as the text they were written as. */
+/** Converts values to plain objects and numbers, as the other formats have them, and dates to text. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value)
   if (value instanceof TomlDate) return value.toISOString()
@@ -57,7 +57,7 @@ interface Place {
   value: number
   block?: ValueSpan['block']
   readonly members: Map<string, Place>
-  /** Number of items, if it is a list of tables. */
+  /** Number of items in a list of tables. */
   items: number
 }
 
@@ -71,7 +71,7 @@ function locate(root: Place, path: Segments): ValueSpan {
   return { key: place.key, value: place.value, block: place.block }
 }
 
-/** Walks over a valid document and notes the offset of each key and value. */
+/** Walks through a valid document and records the offset of each key and value. */
 class PlaceFinder {
   readonly #text: string
   #at = 0
@@ -104,7 +104,7 @@ class PlaceFinder {
     }
   }
 
-  /** `key = value`, with the place of each part of a dotted key. */
+  /** Reads `key = value`, and records the place of each part of a dotted key. */
   #pair(table: Place): void {
     let place = table
     for (const key of this.#keys()) place = descend(place, key.name, key.offset)
@@ -182,7 +182,7 @@ class PlaceFinder {
     this.#skip(/[ \t]*/y)
   }
 
-  /** Blanks, line ends and comments. */
+  /** Skips blanks, line breaks and comments. */
   #skipBlank(): void {
     this.#skip(/(?:[ \t\r\n]+|#[^\n]*)*/y)
   }
@@ -190,7 +190,7 @@ class PlaceFinder {
   #skip(pattern: RegExp): void {
     pattern.lastIndex = this.#at
     const match = pattern.exec(this.#text)
-    // The text is valid; where a pattern does not fit, going on by one keeps the pass finite.
+    // The text is valid. If a pattern still does not match, advance by one character, so that the pass ends.
     this.#at = match === null ? this.#at + 1 : pattern.lastIndex
   }
 }

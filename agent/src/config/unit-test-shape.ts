@@ -1,4 +1,4 @@
-// `tests` of a configuration: their shape, and whether they refer to components that exist. Running them: unit-tests.ts.
+// Checks the shape of a configuration's `tests`, and whether they refer to existing components. unit-tests.ts runs them.
 
 import { either, group, list, type Option, oneOf, optional, type Parsed, text, uint } from '../schema/options.ts'
 import { closest, type Problem } from '../schema/problems.ts'
@@ -8,12 +8,12 @@ import type { GraphNode } from './graph.ts'
 import { type Located, problemAt } from './place.ts'
 import type { Segments } from './syntax.ts'
 
-/** A table of anything: event fields, a metric. */
+/** A table with any content, such as event fields or a metric. */
 const anyTable = (description: string) => optional({ type: 'object', description } as Option<Record<string, unknown>>)
 
 const inputMembers = {
-  insert_at: text('Id of the transform that gets the event.'),
-  type: oneOf(['raw', 'log', 'metric', 'vrl', 'remap'], 'The form of the event.', { default: 'raw' }),
+  insert_at: text('Id of the transform that receives the event.'),
+  type: oneOf(['raw', 'log', 'metric', 'vrl', 'remap'], 'How the event is given.', { default: 'raw' }),
   value: optional(text('Message of the event; for type `raw`.')),
   log_fields: anyTable('Fields of the event by path; for type `log`.'),
   metric: anyTable('The metric; for type `metric`.'),
@@ -23,12 +23,12 @@ const inputMembers = {
 export const testOptions = {
   name: text('Name of the test.'),
   input: optional(group(inputMembers, 'The only event.', { deprecated: 'Use `inputs`, a list.' })),
-  inputs: optional(list(group(inputMembers, 'An event.'), 'Events that go in.')),
+  inputs: optional(list(group(inputMembers, 'An event.'), 'The events that the transforms receive.')),
   outputs: optional(
     list(
       group(
         {
-          extract_from: either(text('An output.'), list(text('An output.'), 'Outputs.'), 'Where events come out.'),
+          extract_from: either(text('An output.'), list(text('An output.'), 'Outputs.'), 'The outputs to check.'),
           conditions: optional(
             list(
               either(
@@ -36,23 +36,23 @@ export const testOptions = {
                 group(
                   {
                     type: oneOf(['vrl', 'remap'], 'Language of the condition.', { default: 'remap' }),
-                    source: text('A program: true, or ending without an error.'),
+                    source: text('A program that returns true or ends without an error.'),
                   },
                   'A condition.',
                 ),
                 'A condition.',
               ),
-              'Conditions, all of which at least one event must meet.',
+              'Conditions. At least one event must meet all of them.',
             ),
           ),
-          expected_event_count: optional(uint('Number of events that must come out.', { zero: 'none may' })),
+          expected_event_count: optional(uint('Expected number of events.', { zero: 'no events' })),
         },
         'An expectation.',
       ),
       'The expected output.',
     ),
   ),
-  no_outputs_from: optional(list(text('An output.'), 'Outputs that nothing may come out of.')),
+  no_outputs_from: optional(list(text('An output.'), 'Outputs that must emit no events.')),
 } as const
 
 type Given = Parsed<typeof testOptions>
@@ -113,8 +113,8 @@ function checkReferences(test: Given, located: Located, transforms: readonly Gra
   }
   for (const [index, name] of (test.no_outputs_from ?? []).entries()) target(name, ['no_outputs_from', index])
   if (test.outputs === undefined && test.no_outputs_from === undefined) {
-    const message = `test '${test.name}' expects nothing`
-    problems.push(problemAt(located, [], { message, help: 'give `outputs`, `no_outputs_from` or both' }))
+    const message = `the test '${test.name}' has no expectations`
+    problems.push(problemAt(located, [], { message, help: 'add `outputs`, `no_outputs_from` or both' }))
   }
 }
 

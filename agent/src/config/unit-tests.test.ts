@@ -1,4 +1,4 @@
-// Unit tests of a configuration, run on the real transforms; the report as people see it.
+// Unit tests of a configuration run the real transforms and print a report for people.
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -6,7 +6,7 @@ import { loadConfig, loadConfigObject } from './load.ts'
 import { renderProblems } from './render.ts'
 import { runUnitTests } from './unit-tests.ts'
 
-test('the report lists the tests that passed, and why the rest did not', async () => {
+test('the report lists the passed tests, and the reason for each failure', async () => {
   const loaded = await loadConfig({ paths: [join(import.meta.dirname, 'testdata/unit-tests.yaml')], env: {} })
   if (!loaded.ok) throw new Error(renderProblems(loaded.problems))
 
@@ -18,7 +18,7 @@ test('the report lists the tests that passed, and why the rest did not', async (
 
 const transforms = {
   first: { type: 'remap', inputs: ['in'], source: '.seen = "first"', reroute_dropped: true },
-  // Reads two outputs of which one is the other's.
+  // One output contains the other.
   second: { type: 'remap', inputs: ['first', 'first.dropped'], source: '.seen = join!([.seen, "second"], " ")' },
   only_metrics: { type: 'remap', inputs: ['in'], source: '.tags.host = "a"' },
 }
@@ -34,7 +34,7 @@ function run(...tests: object[]) {
   return runUnitTests(loaded.config)
 }
 
-test('events flow on through the transforms behind', async () => {
+test('events continue through the downstream transforms', async () => {
   const result = await run({
     name: 'chain',
     inputs: [{ insert_at: 'first', value: 'x' }],
@@ -64,7 +64,7 @@ test('metrics go in and are shown as JSON', async () => {
   )
 })
 
-test('an input that is no event fails its own test only', async () => {
+test('an invalid input event fails only its own test', async () => {
   const good = { name: 'good', inputs: [{ insert_at: 'first', value: '' }], outputs: [{ extract_from: 'second' }] }
   const result = await run(
     { ...good, name: 'no metric', inputs: [{ insert_at: 'only_metrics', type: 'metric', metric: { name: 1 } }] },
@@ -93,6 +93,6 @@ test('a condition that does not compile is reported with its place', async () =>
   expect(result.text).not.toContain('condition[1]')
 })
 
-test('without tests there is nothing to fail', async () => {
+test('a configuration without tests passes', async () => {
   expect(await run()).toEqual({ passed: true, text: 'No tests found.', tests: [] })
 })

@@ -1,5 +1,5 @@
-// Runs the `tests` of a configuration: its transforms alone, on the events that the tests give. Conditions are filters and
-// events can be made by programs, both built like any other transform, so a test sees exactly what would run.
+// Runs the `tests` of a configuration: only its transforms, with the events from the tests. Conditions are `filter` transforms, and
+// programs that make events are `remap` transforms. Both are built as usual, so a test runs the same code as the agent.
 
 import { metricFromJson } from '../codecs/decoding/metric-json.ts'
 import { metricJson } from '../codecs/encoding/metric.ts'
@@ -29,15 +29,15 @@ export interface UnitTestResult {
 
 export interface UnitTestOutcome {
   readonly name: string
-  /** The deviations; none: it has passed. */
+  /** The unmet expectations; empty if the test passed. */
   readonly failures: readonly string[]
 }
 
 type AnyEvent = LogEvent | MetricEvent
 
 /**
- * Runs all tests of a configuration, one after the other, each on its own transforms.
- * @param color whether the report is coloured
+ * Runs all tests of a configuration in order, each with its own transforms.
+ * @param color whether to colour the report
  */
 export async function runUnitTests(config: Config, color = false): Promise<UnitTestResult> {
   if (config.tests.length === 0) return { passed: true, text: 'No tests found.', tests: [] }
@@ -61,7 +61,7 @@ export async function runUnitTests(config: Config, color = false): Promise<UnitT
 
 interface Outcome {
   readonly failures: readonly string[]
-  /** Events of outputs without conditions, for people to look at. */
+  /** Events from outputs without conditions, for people to read. */
   readonly shown: readonly string[]
 }
 
@@ -84,7 +84,7 @@ async function runTest(test: UnitTest, config: Config): Promise<Outcome> {
       failures.push(`expected no events from "${from}", found ${events.length}:\n${indented(payloads(events))}`)
     }
   } catch (error) {
-    // The event of a test may be unusable, for example impossible to create: that is a failure of this test alone.
+    // If a test's event is unusable, for example because it cannot be created, only this test fails.
     failures.push(errorText(error))
   }
   return { failures, shown }
@@ -103,7 +103,7 @@ async function outputProblem(
     return `check[${index}] for ${from}: expected ${counted(expected, 'event')}, found ${found}`
   }
   if (expected === 0) return undefined
-  if (events.length === 0) return `check[${index}] for ${from}: no events came out`
+  if (events.length === 0) return `check[${index}] for ${from}: expected events, found none`
   if (output.conditions.length === 0) return undefined
   const broken: string[] = []
   for (const event of events) {
@@ -131,7 +131,7 @@ async function conditionProblem(condition: string, event: AnyEvent, config: Conf
 
 // --- Running transforms ---
 
-/** The events of every output, by its id. */
+/** The events that each output emitted, by its id. */
 async function run(test: UnitTest, config: Config): Promise<Map<string, AnyEvent[]>> {
   const emitted = new Map<string, AnyEvent[]>()
   const transforms = new Map<string, Transform>()
@@ -164,7 +164,7 @@ async function run(test: UnitTest, config: Config): Promise<Map<string, AnyEvent
   return emitted
 }
 
-/** Builds one transform and runs one event through it; adds its reports to `reports`. */
+/** Builds one transform, runs one event through it, and adds its error messages to `reports`. */
 async function runOne(
   type: string,
   options: object,
@@ -173,7 +173,7 @@ async function runOne(
   reports: string[],
 ): Promise<{ emitted: AnyEvent[] }> {
   const declaration = findComponent('transform', type) as TransformDeclaration | undefined
-  if (declaration === undefined) throw new Error(`There is no transform of type "${type}".`)
+  if (declaration === undefined) throw new Error(`The transform type "${type}" does not exist.`)
   const checked = parseOptions(declaration.options, options)
   if (!checked.ok) throw new Error(checked.problems.map((problem) => problem.message).join('\n'))
   for (const problem of declaration.check?.(checked.value, config.globals) ?? []) {
@@ -208,7 +208,7 @@ function batchOf(events: readonly AnyEvent[]): Batch {
     : metricBatch(events as MetricEvent[], new Finalizer())
 }
 
-// --- Events that go in, and how events are shown ---
+// --- Input events, and how events are shown ---
 
 async function inputEvents(input: UnitTestInput, config: Config): Promise<readonly AnyEvent[]> {
   switch (input.type) {
@@ -232,16 +232,17 @@ async function inputEvents(input: UnitTestInput, config: Config): Promise<readon
       const reports: string[] = []
       const options = { source: input.source ?? '', drop_on_error: true, drop_on_abort: true }
       const { emitted } = await runOne('remap', options, new LogEvent({}), config, reports)
-      if (emitted.length === 0) throw new Error(`The program of the input made no event: ${reports[0] ?? 'it aborted'}`)
+      if (emitted.length === 0)
+        throw new Error(`The program of the input created no event: ${reports[0] ?? 'it aborted'}`)
       return emitted
     }
   }
 }
 
-/** A value of the configuration as a value of an event. */
+/** Converts a value of the configuration to a value of an event. */
 function eventValue(value: unknown): Value {
   const parsed = parseJson(JSON.stringify(value ?? null))
-  if (isFailedJson(parsed)) throw new Error('A value of the test cannot be a value of an event.')
+  if (isFailedJson(parsed)) throw new Error('The test contains a value that an event cannot contain.')
   return parsed
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { loadConfigObject } from './load.ts'
 
-/** Warnings of a sink with these files. */
+/** The warnings for a sink with these TLS files. */
 function warningsWith(tls: object): readonly { readonly path?: string | undefined; readonly message: string }[] {
   const result = loadConfigObject({
     sources: { in: { type: 'stdin' } },
@@ -12,7 +12,7 @@ function warningsWith(tls: object): readonly { readonly path?: string | undefine
   return result.warnings
 }
 
-test('a relative path to a TLS file brings a warning, which does not show it', () => {
+test('a relative path to a TLS file causes a warning that does not show the path', () => {
   const warnings = warningsWith({ ca_file: 'hunter2.pem', crt_file: './crt.pem', key_file: '../key.pem' })
   expect(warnings.map(({ path, message }) => [path, message])).toEqual([
     ['sinks.out.tls.ca_file', 'the path is not absolute'],
@@ -25,8 +25,8 @@ test('a relative path to a TLS file brings a warning, which does not show it', (
 test.each([
   { ca_file: '/etc/ca.pem' },
   { ca_file: '-----BEGIN CERTIFICATE-----\n' },
-  // A secret that is not read for this check.
+  // The check does not read this secret.
   { crt_file: 'SECRET[vault.crt]', key_file: 'SECRET[vault.key]' },
-])('%j brings none', (tls) => {
+])('%j causes no warning', (tls) => {
   expect(warningsWith(tls)).toEqual([])
 })

@@ -1,5 +1,5 @@
-// Checks of option values that need more than their schema: templates, field paths, deprecated options, and what the
-// members of an `encoding` say about each other.
+// Checks of option values that a schema cannot express: templates, field paths, deprecated options, and members of an `encoding` that
+// depend on each other.
 
 import { isAbsolute } from 'node:path'
 import { parsePath, pathText } from '../event/path.ts'
@@ -17,8 +17,8 @@ export interface ValueFinding extends ProblemFacts {
 }
 
 /**
- * @param value as parsed, with defaults
- * @param given as the user wrote it
+ * @param value the parsed value, with defaults
+ * @param given the value that the user wrote
  */
 export function checkValues(schema: Schema, value: unknown, given: unknown): ValueFinding[] {
   const findings: ValueFinding[] = []
@@ -85,13 +85,13 @@ function textFinding(schema: Schema, text: string): ProblemFacts | undefined {
   if (schema['format'] === 'field-path' && text !== '' && parsePath(text) === undefined) {
     return {
       message: `Invalid field path ${JSON.stringify(text)}`,
-      help: 'expected a path such as `a.b`, `.a[0]` or `."with blanks"`',
+      help: 'expected a path such as `a.b`, `.a[0]` or `."with spaces"`',
     }
   }
   return relativePathFinding(schema, text)
 }
 
-/** The text may be a secret, so a message never shows it. */
+/** Warns about a relative path. The text may be a secret, so the message does not contain it. */
 function relativePathFinding(schema: Schema, text: string): ProblemFacts | undefined {
   const file = (schema['x-means'] as Meaning | undefined)?.file
   if (file?.absolute !== true || isAbsolute(text) || isInline(file.inline, text)) return undefined
@@ -99,7 +99,7 @@ function relativePathFinding(schema: Schema, text: string): ProblemFacts | undef
   return {
     severity: 'warning',
     message: 'the path is not absolute',
-    help: 'Write an absolute path: the agent looks up a relative one from the folder in which it starts.',
+    help: 'Write an absolute path: the agent resolves a relative path in the directory in which it was started.',
   }
 }
 
@@ -113,16 +113,16 @@ function encodingFindings(encoding: Record<string, unknown>, segments: Segments,
   })
 }
 
-/** Codecs and methods whose options are in a table of their name. */
+/** Codecs and methods that have a table of options with the same name. */
 const choices: ReadonlySet<string> = new Set([...screenCodecs, ...decodingCodecs, ...framingMethods])
 
-/** An option, the last of `segments`, that does nothing with what was chosen. */
+/** The finding that an option, the last of `segments`, has no effect with the chosen codec, method or type. */
 function ineffective(segments: Segments, choice: string, chosen: string, help: string): ValueFinding {
   const message = `\`${segments.at(-1)}\` has no effect with ${choice} \`${chosen}\``
   return { segments, atKey: true, severity: 'warning', message, help }
 }
 
-/** Tables of options for a codec or method that is not the chosen one: given, they do nothing. */
+/** Finds tables of options for a codec or method that was not chosen, which have no effect. */
 function uselessFindings(
   members: Readonly<Record<string, Schema>>,
   value: Record<string, unknown>,
@@ -142,7 +142,7 @@ function uselessFindings(
   return findings
 }
 
-/** Options that do something with some choices only, given with another one. */
+/** Finds options that have an effect only with certain choices, but were set with another one. */
 function choiceFindings(
   members: Readonly<Record<string, Schema>>,
   value: Record<string, unknown>,
@@ -162,7 +162,7 @@ function choiceFindings(
           [...segments, name],
           choice,
           chosen,
-          `It has an effect with ${choice} ${words.map((word) => `\`${word}\``).join(' and ')} only.`,
+          `The option has an effect only with ${choice} ${words.map((word) => `\`${word}\``).join(' or ')}.`,
         ),
       )
     }

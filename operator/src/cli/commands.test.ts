@@ -89,10 +89,7 @@ test.each([
   {
     what: 'logs for a sink of metrics',
     sinks: '[{ name: out, type: remote_write_metrics, config: { endpoint: "http://prom:9090/write" } }]',
-    says: [
-      'Data type mismatch between app (Log) and out (Metric)',
-      'help: It takes metric events alone; give it other',
-    ],
+    says: ['Data type mismatch between app (Log) and out (Metric)', 'help: "out" accepts only metric events;'],
   },
   {
     what: 'more than an operator takes',

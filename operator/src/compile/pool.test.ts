@@ -63,7 +63,7 @@ test('compiles in a process; equal resources give equal artifacts', async () => 
 test.each([
   ['sources', 'orchestrator_log', 'unknown source type `orchestrator_log`', 'did you mean `orchestrator_logs`?'],
   ['sinks', 'htpp', 'unknown sink type `htpp`', 'did you mean `http`?'],
-  ['sinks', 'remap', 'unknown sink type `remap`', '`remap` is a transform: it belongs below `transforms`'],
+  ['sinks', 'remap', 'unknown sink type `remap`', '`remap` is a transform: move it to `transforms`'],
 ] as const)(
   'under a TenantPolicy, %s of type %s are reported as unknown, not as forbidden',
   async (list, type, problem, help) => {
