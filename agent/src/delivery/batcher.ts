@@ -55,7 +55,6 @@ const maxOpenBytes = 64 << 20
 const roomFor = (bytes: number, events: number): number => 2 * bytes + 256 * events
 
 /**
-/**
  * Maximum space of lines in a body, without text that the sink adds to each: a character becomes at most seven bytes of JSON that is
  * quoted once more.
  */
