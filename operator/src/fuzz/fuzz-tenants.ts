@@ -1,6 +1,6 @@
-// `npm run fuzz:tenants -- [--cases N] [--seed N] [--go-on]`: compiles and renders generated Pipelines of a hostile tenant beside
-// another tenant's. The result must contain nothing of others, and no case may open a file, throw or exceed the limits. Prints the
-// whole case if it finds a problem, and exits with 1.
+// `npm run fuzz:tenants -- [--cases N] [--seed N] [--go-on]`: compiles and renders generated Pipelines of a hostile tenant together with
+// the Pipeline of another tenant. The result must contain nothing from other tenants, and no case may open a file, throw or exceed the
+// limits. If it finds a problem, it prints the whole case and exits with 1.
 
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -19,7 +19,7 @@ interface Outcome {
   readonly crash: string | undefined
 }
 
-/** Runs each step-th seed in its own process. */
+/** Runs every `step`-th seed in a separate process. */
 function runSome(from: number, to: number, step: number, goOn: boolean): Promise<Outcome> {
   return new Promise((resolve) => {
     const found: Found[] = []
@@ -58,7 +58,7 @@ async function run(seed: number, cases: number, goOn: boolean): Promise<number> 
   const found = outcomes.flatMap((outcome) => outcome.found).sort((left, right) => left.seed - right.seed)
   const shown = goOn ? found : found.slice(0, 1)
   for (const { seed: own, problem, test } of shown) {
-    process.stdout.write(`\n${problem}\n(again with: npm run fuzz:tenants -- --cases 1 --seed ${own})\n`)
+    process.stdout.write(`\n${problem}\n(to repeat: npm run fuzz:tenants -- --cases 1 --seed ${own})\n`)
     process.stdout.write(goOn ? '' : `${JSON.stringify(test, undefined, 2)}\n`)
   }
   const crashes = outcomes.flatMap(({ crash }) => crash ?? [])
@@ -69,11 +69,11 @@ async function run(seed: number, cases: number, goOn: boolean): Promise<number> 
 await runScript({
   call: 'npm run fuzz:tenants --',
   about:
-    'Generated Pipelines of a hostile tenant through compile and render, until all are done or one shows a problem (exit code 1).',
+    'Compiles and renders generated Pipelines of a hostile tenant until all are done, or until one has a problem (exit code 1).',
   flags: {
-    cases: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'How many Pipelines (20000).' },
-    seed: { type: 'string', number: 'whole', value: 'N', help: 'Seed of the first case; a random one by default.' },
-    'go-on': { type: 'boolean', help: 'Go on after a problem, and list all.' },
+    cases: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'Number of Pipelines (20000).' },
+    seed: { type: 'string', number: 'whole', value: 'N', help: 'Seed of the first case; random by default.' },
+    'go-on': { type: 'boolean', help: 'Continue after a problem, and list all problems.' },
   },
   run: ({ flags: { seed = Date.now() % 1_000_000_000, cases = 20_000, 'go-on': goOn } }) => run(seed, cases, goOn),
 })

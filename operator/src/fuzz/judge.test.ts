@@ -9,7 +9,7 @@ import { jobOf, object, tenant, victim, victimPipeline } from './world.ts'
 
 type Tree = Record<string, Record<string, Record<string, unknown>>>
 
-/** A Pipeline with a place for everything that is judged. */
+/** A Pipeline with all features that the judge checks. */
 const spec = {
   secrets: [{ alias: 'own', secretName: 'creds' }],
   sources: [{ name: 'app', type: 'orchestrator_logs', config: { max_line_bytes: 65536 } }],
@@ -51,7 +51,7 @@ const verdict = (change: (tree: Tree) => void) => {
 const at = (tree: Tree, list: string, id: string) => tree[list]?.[`${tenant.id}/${id}`] as Record<string, unknown>
 const victimKey = victimArtifact.secretRefs[0]?.key
 
-test('a bundle as it is rendered has no problem', () => {
+test('an unchanged bundle has no problem', () => {
   expect(verdict(() => {})).toBeUndefined()
 })
 

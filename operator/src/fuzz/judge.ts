@@ -1,5 +1,5 @@
-// The rules for everything that the operator accepts from a hostile tenant, checked in the bytes that agents get. The checks use
-// independent means where possible: Node's lists of networks for addresses, its URL parser for files.
+// The rules for resources that the operator accepts from a hostile tenant, checked in the bytes that agents receive. The checks use
+// independent code where possible: Node's block lists for addresses, and its URL parser for files.
 
 import { BlockList, isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
@@ -22,7 +22,7 @@ import { renderBundle } from '../render/bundle.ts'
 import { type BundleEntry, fragmentOf } from '../render/fragment.ts'
 import { platform, storeSpec, tenant, victim, victimText } from './world.ts'
 
-/** Networks that no tenant may reach, as Node reads them. */
+/** Networks that no tenant may reach, as a block list of Node. */
 const denied = new BlockList()
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
@@ -34,7 +34,7 @@ for (const [network, prefix] of [
   ['10.96.0.1', 32],
 ] as const) {
   denied.addSubnet(network, prefix, 'ipv4')
-  // Addresses of version 6 that carry one of version 4: compatible, mapped, translated, NAT64, 6to4.
+  // IPv6 addresses that contain an IPv4 address: compatible, mapped, translated, NAT64, 6to4.
   const [a = 0, b = 0, c = 0, d = 0] = network.split('.').map(Number)
   const high = ((a << 8) | b).toString(16)
   const low = ((c << 8) | d).toString(16)
@@ -66,12 +66,12 @@ async function bundleOf(artifacts: readonly Artifact[]): Promise<Bundle> {
   )
 }
 
-/** The victim's part without other tenants. */
+/** The victim's part of a bundle without other tenants. */
 export async function victimPartOf(artifact: Artifact): Promise<PipelinePart> {
   return partsOf(await bundleOf([artifact])).get(victim.id) as PipelinePart
 }
 
-/** The fault of a bundle with a tenant's artifact beside the victim's; undefined if there is none. */
+/** The problem of a bundle with a tenant's artifact and the victim's; undefined if there is none. */
 export async function problemOf(
   artifact: Artifact,
   victimArtifact: Artifact,
@@ -82,13 +82,13 @@ export async function problemOf(
   return judge(await bundleOf([victimArtifact, artifact]), alone, hasPolicy, dataDir)
 }
 
-/** The same of a bundle that is there. */
+/** The same for a rendered bundle. */
 export function judge(bundle: Bundle, alone: PipelinePart, hasPolicy: boolean, dataDir: string): string | undefined {
   const parts = partsOf(bundle)
   const part = parts.get(tenant.id)
   if (part === undefined || parts.size !== 2) return `the bundle has the pipelines ${[...parts.keys()].join(', ')}`
   if (!isDeepStrictEqual(parts.get(victim.id), alone))
-    return "the victim's part of the bundle is another one beside the tenant's"
+    return "the tenant's artifact changes the victim's part of the bundle"
   const components = [bundle.sources ?? {}, bundle.transforms, bundle.sinks].flatMap((list) => Object.keys(list))
   const stray = [...components, ...bundle.hub.subscriptions.map(({ out }) => out)].find(
     (id) => ![tenant.id, victim.id].includes(pipelineOf(id)),
@@ -120,7 +120,7 @@ function referenceProblem(part: PipelinePart): string | undefined {
     if (!cursor.startsWith(`uid-${tenant.namespace}-${tenant.pipeline}/`))
       return `${out} has the positions of ${cursor}`
     const text = JSON.stringify(options ?? {})
-    if (text.includes('metadata.namespace')) return `${out} has a filter of its own: ${text.slice(0, 200)}`
+    if (text.includes('metadata.namespace')) return `${out} has its own filter: ${text.slice(0, 200)}`
   }
   for (const [id, options] of Object.entries({ ...part.transforms, ...part.sinks })) {
     const inputs = (options as { inputs?: unknown }).inputs
@@ -136,7 +136,7 @@ function referenceProblem(part: PipelinePart): string | undefined {
   return undefined
 }
 
-/** Every place of a secret is listed, and each listed secret is the tenant's, or is where the owner of a ClusterSink has put it. */
+/** All uses of secrets are listed, and a listed secret is the tenant's, or is where the owner of a ClusterSink has put it. */
 function secretProblem(part: PipelinePart): string | undefined {
   const { secrets = [] } = part.pipeline as BundleEntry
   const listed = new Map(secrets.map((ref) => [ref.key, ref]))
@@ -153,7 +153,7 @@ function secretProblem(part: PipelinePart): string | undefined {
     }
     for (const [id, options] of Object.entries({ ...part.sources, ...part.transforms, ...part.sinks })) {
       const { auth, ...rest } = options as { auth?: unknown; type?: unknown; endpoint?: unknown }
-      // Its owner's token goes to its owner's address, whatever the tenant has overridden besides.
+      // The owner's token is sent only to the owner's address, whatever else the tenant has overridden.
       const { type, config } = storeSpec
       const isStore =
         isTable(auth) && isSecretPlace(auth['token']) && rest.type === type && rest.endpoint === config.endpoint
@@ -165,7 +165,7 @@ function secretProblem(part: PipelinePart): string | undefined {
   return undefined
 }
 
-/** Components that count as the platform's are what the owner of `store` has written. */
+/** Components that count as the platform's are exactly those that the owner of `store` wrote. */
 function platformProblem(part: PipelinePart): string | undefined {
   for (const id of part.pipeline.platform ?? []) {
     const sink = part.sinks[id]
@@ -182,7 +182,7 @@ function platformProblem(part: PipelinePart): string | undefined {
   return undefined
 }
 
-// --- Files, addresses and amounts ---
+// --- Files, addresses and limits ---
 
 function optionProblem(part: PipelinePart, hasPolicy: boolean): string | undefined {
   const platforms = part.pipeline.platform ?? []
@@ -218,11 +218,11 @@ function optionProblem(part: PipelinePart, hasPolicy: boolean): string | undefin
   return undefined
 }
 
-/** Whether an address, with or without a scheme, leads to a network or a host that is denied. */
+/** Whether an address, with or without a scheme, is in a denied network or names a denied host. */
 function isDenied(text: string): boolean {
   for (const each of text.split(',')) {
     const named = URL.parse(each)
-    // The URL parser keeps the hosts of unknown schemes as they are written.
+    // The URL parser does not normalize hosts of unknown schemes.
     const rest = named !== null && named.host !== '' ? named.href.slice(named.protocol.length) : `//${each.trim()}`
     const host =
       URL.parse(`http:${rest}`)
@@ -248,9 +248,9 @@ function listsOf(part: PipelinePart): readonly (readonly [ComponentKind, Compone
   ]
 }
 
-// --- The agent takes it ---
+// --- The agent accepts it ---
 
-/** A value that a sensible author would have in the secret. */
+/** A plausible value for the secret. */
 function fittingValue(kind: ComponentKind, type: string, path: readonly (string | number)[], ref: SecretRef): string {
   const declaration = findComponent(kind, type)
   let schema = declaration === undefined ? undefined : optionsOf(declaration).schema
@@ -262,7 +262,7 @@ function fittingValue(kind: ComponentKind, type: string, path: readonly (string 
   return standIn(kind, type, path, ref)
 }
 
-/** Loads the part as an agent does, with values that suit their options. */
+/** Loads the part as an agent does, with secret values that fit their options. */
 function loadProblem(part: PipelinePart, dataDir: string): string | undefined {
   const { secrets = [] } = part.pipeline as BundleEntry
   const values = new Map<string, string>()
@@ -273,7 +273,7 @@ function loadProblem(part: PipelinePart, dataDir: string): string | undefined {
         const ref = secrets.find((each) => each.key === key)
         if (ref === undefined) return undefined
         const value = fittingValue(kind, String(options['type']), path, ref)
-        // One value cannot suit options of different forms.
+        // One value cannot fit options of different formats.
         if ((values.get(key) ?? value) !== value) isClear = false
         values.set(key, value)
         return undefined

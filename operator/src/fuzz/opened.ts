@@ -1,5 +1,5 @@
-// Watches what a process opens while a case runs: every call of `node:fs` that takes a path, sockets, look-ups of names and programs
-// that are started. The repository's own modules and packages may be read, as libraries are loaded when they are first used.
+// Records the resources that a process opens during a case: calls of `node:fs` with a path, sockets, name look-ups and started programs.
+// Reading the repository's own modules and packages is allowed, because libraries are loaded at first use.
 
 import childProcess from 'node:child_process'
 import dns from 'node:dns'
@@ -12,12 +12,12 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const ownFolders = ['agent', 'operator', 'node_modules'].map((name) => join(root, name) + sep)
 
-/** Functions that take no path, or are no functions of files. */
+/** Functions without a path parameter. */
 const withoutPath = /^(f[a-z]+|close|read|readv|write|writev|_toUnixTimestamp)(Sync)?$/
 
 type Functions = Record<string, unknown>
 
-/** Starts watching for as long as the process lives. `reported` gives what has been opened since it was last called. */
+/** Starts recording until the process ends. `reported` returns the resources opened since its last call. */
 export function watchOpened(): { reported(): string[] } {
   let found: string[] = []
   const note = (what: string) => {

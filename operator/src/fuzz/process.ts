@@ -1,5 +1,5 @@
-// Runs cases from one seed to another, and reports to its parent process. The process does nothing else, so its watch on files and its
-// peak of memory belong to the cases.
+// Runs the cases of a range of seeds, and reports to its parent process. The process does nothing else, so all opened files and its
+// peak memory use belong to the cases.
 
 import type { Report } from './fuzz-tenants.ts'
 import { Harness } from './run.ts'

@@ -1,5 +1,5 @@
-// Compiles and renders one case after another, and judges the files that each opened, its cost and its result. Every case has its own
-// seed, so it can run again alone.
+// Compiles and renders cases one after another, and checks the files they open, their cost and their results. A case has its own seed, so
+// it can be repeated alone.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ import { watchOpened } from './opened.ts'
 import { type Bait, caseOf, disturbed, foreignKeys, type TenantCase } from './tenant.ts'
 import { jobOf, victimPipeline } from './world.ts'
 
-/** CPU time of one case, in which a compile may take its limit and the tests may take theirs. */
+/** CPU limit of one case, which is the sum of the limits for a compile and for its unit tests. */
 const cpuLimitMs = compileLimits.compileMs + compileLimits.testsMs
 const memoryLimitMb = compileLimits.memoryMb
 
@@ -32,10 +32,10 @@ export interface Found {
   readonly test: TenantCase
 }
 
-/** Harmless cases; those that are accepted are then changed. */
+/** Number of harmless cases; the accepted ones are then mutated. */
 const baseSeeds = 600
 
-/** Text that is in the bait's file and in the environment, and nowhere else. */
+/** Text that exists only in the bait file and in the environment. */
 const secretText = 'bait-7f3a9c1e5d'
 
 export class Harness implements Disposable {
@@ -75,7 +75,7 @@ export class Harness implements Disposable {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  /** Finds cases that are accepted as they are. Libraries that are loaded late are loaded by it, too. */
+  /** Finds accepted cases without changes. This also loads libraries that are loaded lazily. */
   async #collect(): Promise<void> {
     for (let seed = 1; seed <= baseSeeds; seed++) {
       const test = caseOf(seed, this.#bait, 0)
@@ -86,13 +86,13 @@ export class Harness implements Disposable {
       throw new Error(`Only ${this.#bases.length} of ${baseSeeds} cases are accepted.`)
   }
 
-  /** Two of three are cases in order with a change, the others are written again. */
+  /** Two of three cases are accepted cases with a mutation; the others are generated from scratch. */
   caseOf(seed: number): TenantCase {
     const base = this.#bases[seed % this.#bases.length] as TenantCase
     return seed % 3 === 0 ? caseOf(seed, this.#bait) : disturbed(base, seed, this.#bait)
   }
 
-  /** Runs one case; returns what does not hold. */
+  /** Runs one case, and returns its problem if it has one. */
   async run(seed: number): Promise<Found | undefined> {
     const test = this.caseOf(seed)
     const problem = await this.#problemOf(seed, test)
@@ -123,7 +123,7 @@ export class Harness implements Disposable {
     if (cpuMs > cpuLimitMs) return `the compile took ${cpuMs.toFixed(0)} ms of CPU time; its limit is ${cpuLimitMs} ms`
     if (mb > memoryLimitMb) return `the compile took ${mb.toFixed(0)} MiB more; its limit is ${memoryLimitMb} MiB`
     if (JSON.stringify(said).includes(secretText))
-      return `the verdict shows what is in a file or the environment: ${JSON.stringify(said.accepted)}`
+      return `the verdict contains text of a file or the environment: ${JSON.stringify(said.accepted)}`
     if (artifact === undefined) {
       const refused = said.problems.some(({ severity }) => severity === 'error')
       return refused ? undefined : 'there is neither an artifact nor a problem'
@@ -140,7 +140,7 @@ export class Harness implements Disposable {
       this.#bait.path.replace(/token$/, 'data'),
     )
     if (problem !== undefined) return problem
-    if (JSON.stringify(artifact).includes(secretText)) return 'the artifact holds what is in a file or the environment'
+    if (JSON.stringify(artifact).includes(secretText)) return 'the artifact contains text of a file or the environment'
     const late = this.#opened.reported()
     return late.length > 0 ? `rendering it, or loading it into an agent, opened ${late.join(', ')}` : undefined
   }

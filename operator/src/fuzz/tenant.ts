@@ -1,5 +1,5 @@
-// Resources of a hostile tenant, generated from the declarations of all components and functions: each option gets values that its kind
-// invites. A part of every tree is valid, so much of it is accepted; the rest is as bad as possible.
+// Resources of a hostile tenant, generated from the declarations of all components and functions, with attack values that suit the kind of
+// each option. Part of each tree is valid, so that much is accepted; the rest is as hostile as possible.
 
 import { components, type FunctionDeclaration, findComponent, optionsOf, textLiteral } from '@penstock/agent/config'
 import { damagedProgram } from '@penstock/agent/fuzz/mutate'
@@ -31,29 +31,29 @@ export interface TenantCase {
   readonly policy: TenantPolicySpec | undefined
 }
 
-/** A file that exists and holds `secretText`; programs and options try to read it. */
+/** A file that contains `secretText`; programs and options try to read it. */
 export interface Bait {
   readonly path: string
   readonly variable: string
 }
 
-/** @param malice how often a value is a hostile one; chosen by the seed if not given */
+/** @param malice the share of hostile values; by default derived from the seed */
 export function caseOf(seed: number, bait: Bait, malice?: number): TenantCase {
   return new Author(new Random(seed), bait, malice).write()
 }
 
-/** A case that is in order, with one or two values that are not. */
+/** An accepted case with one or two hostile values. */
 export function disturbed(base: TenantCase, seed: number, bait: Bait): TenantCase {
   const random = new Random(seed)
   return new Author(random, bait, random.pick([0, 0.05, 0.3])).disturb(structuredClone(base))
 }
 
-/** Trees as the API server gives them: JSON, where `__proto__` is a name like any other. */
+/** Trees in the form of the API server: JSON, in which `__proto__` is an ordinary name. */
 function member(table: Table, name: string, value: unknown): void {
   Object.defineProperty(table, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** Keys of foreign secrets as the operator makes them; the real ones of the victim are among them (run.ts). */
+/** Keys of foreign secrets in the operator's format, including the victim's real ones (see run.ts). */
 export const foreignKeys: string[] = ['1a7674eb4ee78df7e1ac439a93c3fa8e']
 
 const hosts = [
@@ -140,7 +140,7 @@ function policyOf(random: Random): TenantPolicySpec | undefined {
   } as TenantPolicySpec
 }
 
-/** Whether an option, or one below it, is a credential that a tenant must give. */
+/** Whether an option, or one below it, is a credential that a tenant must set. */
 function isCredential(schema: Schema): boolean {
   let known = credentials.get(schema)
   if (known === undefined) {
@@ -159,11 +159,11 @@ const malices = [0, 0.01, 0.02, 0.05, 0.1, 0.3]
 class Author {
   readonly #random: Random
   readonly #bait: Bait
-  /** How often a value is a hostile one. */
+  /** The share of hostile values. */
   readonly #malice: number
   readonly #policy: TenantPolicySpec | undefined
   readonly #files: readonly string[]
-  /** Trees grow at most so large: each visit costs one. */
+  /** The remaining size budget of the tree; each visit costs one. */
   #left = 400
 
   constructor(random: Random, bait: Bait, malice = random.pick(malices)) {
@@ -226,7 +226,7 @@ class Author {
     }
   }
 
-  /** Puts other values at places of the options, declared or not, given or not. */
+  /** Changes or adds values of options, including undeclared ones. */
   disturb(test: TenantCase): TenantCase {
     const random = this.#random
     const spec = (test.pipeline as unknown as { spec: Record<'sources' | 'transforms' | 'sinks', Table[]> }).spec
@@ -369,7 +369,7 @@ class Author {
     ]
   }
 
-  /** Puts something odd in place of any value of the tree, or beside others. */
+  /** Replaces any value of the tree with an odd one, or adds one. */
   #disturb(tree: unknown): void {
     const holders: (Table | unknown[])[] = []
     const open: unknown[] = [tree]
@@ -421,7 +421,7 @@ class Author {
     if (variants !== undefined) return this.#value(random.pick(variants))
     if (schema['const'] !== undefined) return schema['const']
     if (Array.isArray(schema['enum'])) {
-      // Most codecs need more options than these.
+      // Most other codecs need further options.
       const plain = schema['enum'].find((word) => word === 'json' || word === 'text')
       return plain !== undefined && random.chance(0.7) ? plain : random.pick(schema['enum'])
     }
@@ -480,7 +480,7 @@ class Author {
     return table
   }
 
-  /** Text that the option takes. */
+  /** Text that the option accepts. */
   #fitting(schema: Schema): unknown {
     const random = this.#random
     const { address, file, program, secret } = meaningOf(schema)
@@ -512,7 +512,7 @@ class Author {
     }
   }
 
-  /** Values that the kind of the option invites. */
+  /** Attack values that suit the kind of the option. */
   #hostile(schema: Schema): unknown {
     const random = this.#random
     const { program, address, file } = meaningOf(schema)
@@ -712,7 +712,7 @@ class Author {
     }
   }
 
-  /** A call of a function with all of its arguments, each of the kind that it takes. */
+  /** A call of a function with all of its arguments, each of an accepted kind. */
   #call(declaration: FunctionDeclaration): string {
     const random = this.#random
     const given = declaration.parameters.flatMap((parameter) => {
@@ -754,7 +754,7 @@ class Author {
   }
 }
 
-/** Programs that grow, when they are compiled or when they run. */
+/** Programs that grow large during compilation or at run time. */
 const explosions: readonly ((size: number) => string)[] = [
   (size) => `${'('.repeat(size * 10)}1${')'.repeat(size * 10)}`,
   (size) => `.a = ${'['.repeat(size)}${']'.repeat(size)}`,

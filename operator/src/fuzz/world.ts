@@ -1,5 +1,5 @@
-// The cluster around a hostile tenant: another tenant with a Pipeline and secrets, a ClusterSink that everybody may use, one that
-// nobody may use, and the tenant's namespace. It never changes, so all cases share it.
+// The cluster of a hostile tenant: another tenant with a Pipeline and secrets, a ClusterSink that all tenants may use, one that no tenant
+// may use, and the tenant's namespace. It never changes, so all cases share it.
 
 import type { KubeObject } from '../api/object.ts'
 import type { CompileJob } from '../compile/job.ts'
@@ -7,13 +7,13 @@ import { referredObjects } from '../compile/secrets.ts'
 
 type Table = Record<string, unknown>
 
-/** The hostile tenant's namespace, and the Pipeline in it. */
+/** The hostile tenant's namespace and Pipeline. */
 export const tenant = { namespace: 'evil', pipeline: 'p', id: 'evil/p' }
 export const victim = { namespace: 'shop', pipeline: 'checkout', id: 'shop/checkout' }
 /** The namespace of the secrets of ClusterSinks. */
 export const platform = 'platform'
 
-/** Text that only the victim's resources contain: the tenant's agents must never receive it. */
+/** Text that only the victim's resources contain. The tenant's agents must never receive it. */
 export const victimText = 'victims-own.internal'
 
 export function object(kind: string, name: string, spec: unknown, namespace?: string): KubeObject {
@@ -34,7 +34,7 @@ const secret = (name: string, key: string, extra: Table = {}) => ({
   valueFrom: { secretKeyRef: { name, key, ...extra } },
 })
 
-/** The fields that the owner of the ClusterSink `store` has written; only `labels` may be overridden. */
+/** The fields that the owner of the ClusterSink `store` has set. Tenants may override only `labels`. */
 export const storeSpec = {
   type: 'log_aggregator',
   allowedNamespaces: { from: 'All' },
@@ -91,7 +91,7 @@ export const victimPipeline = object(
   victim.namespace,
 )
 
-/** Everything there is beside the tenant's own resources; all of it is given to every compile, though the operator gives less. */
+/** All resources except the tenant's own. A compile receives all of them, although the operator passes fewer. */
 export const surroundings: readonly KubeObject[] = [
   object('ClusterSink', 'store', storeSpec),
   object('ClusterSink', 'closed', closedSpec),
@@ -110,7 +110,7 @@ const keysOfObjects: Readonly<Record<string, readonly string[]>> = {
   'ConfigMap evil/settings': ['token', 'url'],
 }
 
-/** A compile of a Pipeline as the operator asks for it: with the keys of every object that something refers to. */
+/** A compile job as the operator creates it, with the keys of all referenced objects. */
 export function jobOf(pipeline: KubeObject, own: readonly KubeObject[], policy: CompileJob['policy']): CompileJob {
   const resources = [...surroundings, ...own]
   const keys: Record<string, readonly string[] | null> = { ...keysOfObjects }

@@ -1,4 +1,4 @@
-// The real command at a double of the API server, and of the operator: what it prints, and how it ends.
+// Runs the real command against fakes of the API server and the operator, and captures its output and exit code.
 
 import { spawn } from 'node:child_process'
 import { mkdtempDisposable, writeFile } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 
-/** An answer of the double. */
+/** A response of the fake server. */
 export interface ApiAnswer {
   readonly status: number
   readonly body: object
@@ -18,7 +18,7 @@ export interface ApiAnswer {
 
 export interface CommandRun {
   readonly code: number | null
-  /** Standard output and standard error, in the order of their arrival. */
+  /** Standard output and standard error, in order of arrival. */
   readonly said: string
 }
 
@@ -33,10 +33,10 @@ export const notFound = (message: string): ApiAnswer => ({
 })
 
 /**
- * Runs `penstock` with a kubeconfig of the double.
- * @param argsAt the words of the command line, but for `--kubeconfig`; they may name files of the folder
- * @param namespace that of the kubeconfig
- * @param heard gets all that was printed so far, and may end the command
+ * Runs `penstock` with a kubeconfig of the fake server.
+ * @param argsAt the arguments without `--kubeconfig`; they may name files in the folder
+ * @param namespace the namespace of the kubeconfig
+ * @param heard receives all output so far, and can end the command
  */
 export async function runAtDouble(
   argsAt: (place: { readonly url: string; readonly folder: string }) => Promise<readonly string[]> | readonly string[],

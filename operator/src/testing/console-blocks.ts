@@ -1,11 +1,11 @@
-// Commands that a page shows with what they print: blocks of `console`, where `$` begins a command.
+// Commands on a page and their output: `console` blocks, in which `$` begins a command.
 
 export interface Shown {
   readonly command: string
   readonly output: string
 }
 
-/** The commands of a page, block by block. */
+/** The commands of a page by block. */
 export function consoleBlocks(page: string): readonly (readonly Shown[])[] {
   const blocks = [...page.matchAll(/^```console\n(.*?)^```$/gms)].map(([, block = '']) => block)
   return blocks.map((block) =>
@@ -19,7 +19,7 @@ export function consoleBlocks(page: string): readonly (readonly Shown[])[] {
   )
 }
 
-/** A line in its shown form: `…` replaces text that changes each time. */
+/** A line as the page shows it, with `…` for text that changes on each run. */
 export function shownLine(line: string): RegExp {
   return new RegExp(`^${line.split('…').map(RegExp.escape).join('.*')}$`)
 }

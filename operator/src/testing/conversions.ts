@@ -1,4 +1,4 @@
-// Shared by tests of conversions: a converted Pipeline, an event through its transforms, and `lint`.
+// Helpers for tests of conversions: convert a Pipeline, pass an event through its transforms, and run `lint`.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ export function converted(convert: Convert, files: readonly NamedText[], namespa
 }
 
 let written = 0
-/** Problems of a resource, whose variables are in a Secret, and its failing tests. */
+/** Problems and failing unit tests of a resource, with a Secret for its variables. */
 export async function lint(text: string): Promise<string[]> {
   folder ??= mkdtempSync(join(tmpdir(), 'penstock-loki-'))
   const file = join(folder, `${++written}.yaml`)
@@ -58,7 +58,7 @@ function literal(value: unknown): string {
 }
 
 /**
- * Adds a test: the event enters the first transform after a source, and the transform before the sink must return the expected event.
+ * Adds a unit test: the event enters the first transform after a source, and the transform before the sink must return the expected event.
  * @param expected undefined if no event may come out
  */
 export function withTest(

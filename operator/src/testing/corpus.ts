@@ -1,5 +1,5 @@
-// Whole configurations after the shapes of real ones, in `migrate/corpus`: a file for each agent. The line before a case says what it is
-// about, the name of its file, and what has no counterpart.
+// Complete configurations modelled on real ones, in `migrate/corpus`, with one file per agent. The line before a case contains its
+// description, the name of its file, and the parts without a counterpart.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { agentFor, type FoundAgent } from '../migrate/agents.ts'
@@ -10,7 +10,7 @@ export interface CorpusCase {
   readonly agent: string
   readonly about: string
   readonly file: string
-  /** Subjects of the gaps. */
+  /** Subjects of the expected gaps. */
   readonly expected: readonly string[]
   readonly text: string
 }
@@ -27,7 +27,7 @@ export const corpus: readonly CorpusCase[] = readdirSync(folder).flatMap((name) 
   })
 })
 
-/** The draft of a case, and the agent that its text is known by. */
+/** The draft of a case, and the agent that was recognized from its text. */
 export function convertedCase({ file, text }: CorpusCase): {
   readonly draft: Draft
   readonly found: FoundAgent | undefined

@@ -1,4 +1,4 @@
-// Replaces a compiler that misbehaves: the name of the Pipeline decides how.
+// Simulates a compiler that misbehaves. The name of the Pipeline selects the failure.
 
 import type { CompileJob } from '../compile/job.ts'
 import { limitOwnProcess } from '../compile/own-limits.ts'
@@ -7,7 +7,7 @@ import type { WorkerMessage } from '../compile/worker.ts'
 const say = (message: WorkerMessage) => process.send?.(message)
 
 const attacks: Readonly<Record<string, () => void>> = {
-  /** Memory outside the heap, which Node's flags do not limit; a refused allocation is tried again. */
+  /** Allocates memory outside the heap, which Node's flags do not limit. A failed allocation is retried. */
   buffers() {
     const kept: Uint8Array[] = []
     for (;;) {

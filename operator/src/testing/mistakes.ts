@@ -1,6 +1,6 @@
-// Texts with mistakes: lines that are gone, doubled or swapped, and signs in the wrong place. The mistakes are the same in every run.
+// Texts with mistakes: missing, duplicate or swapped lines, and misplaced characters. The mistakes are the same in every run.
 
-/** Numbers that are the same in every run. */
+/** Pseudo-random numbers that are the same in every run. */
 function numbers(seed: number): (below: number) => number {
   let state = seed
   return (below) => {

@@ -1,11 +1,11 @@
-// Whole configurations with an option that no reader knows, once at each plugin.
+// Complete configurations with an unknown option, once in each plugin.
 
 import { isMap, isSeq, parseDocument, type YAMLMap } from 'yaml'
 import type { CorpusCase } from './corpus.ts'
 
 export const oddOption = 'zzz_odd_option'
 
-/** The texts of a case with the option in each of its plugins; none for texts within other files. */
+/** The texts of a case, with the option in one plugin per text; empty for texts within other files. */
 export function withOddOptions({ agent, file, text }: CorpusCase): readonly string[] {
   const lines = linesOf[agent]
   if (lines !== undefined && !/\.(?:ya?ml|json)$/.test(file)) {
@@ -25,7 +25,7 @@ export function withOddOptions({ agent, file, text }: CorpusCase): readonly stri
   })
 }
 
-/** Plugins in whose place nothing stands: the guide says of each that something else does its work, so no option counts. */
+/** Plugins that the conversion drops: the guide says that Penstock does their work in another way, so their options do not matter. */
 const replaced = /^\s*@type\s+(?:null|prometheus\w*|monitor_agent|secondary_file)$/
 const replacedBlocks = /^(?:logging|local\.file|remote\.[\w.]+|declare|foreach|pods)\b/
 
@@ -36,7 +36,7 @@ const linesOf: Readonly<Record<string, (line: string) => string | undefined>> = 
     /^[a-z_.]+(?: "\w+")? \{$/.test(line) && !replacedBlocks.test(line) ? `  ${oddOption} = 1` : undefined,
 }
 
-/** Paths to plugins: `*` stands for each member or item, and `=` for the value of the only member, unless its members are names. */
+/** Paths to plugins. `*` matches each member or item, and `=` the value of the only member, unless its members are names. */
 const mapsOf: Readonly<Record<string, readonly string[]>> = {
   vector: ['sources.*', 'transforms.*', 'sinks.*'],
   otel: ['receivers.*', 'processors.*', 'exporters.*', 'receivers.*.operators.*'],
@@ -49,7 +49,7 @@ const mapsOf: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** Stages whose options are names of labels. */
+/** Stages whose option names are label names. */
 const namers: ReadonlySet<string> = new Set(['labels', 'static_labels', 'structured_metadata'])
 
 function placesIn(given: string | ReturnType<typeof parseDocument>, paths: readonly string[]): readonly YAMLMap[] {

@@ -1,5 +1,5 @@
-// An Agent with nodes whose agents follow the operator's Secrets, for tests of rollouts: real content, decisions and writes, an API server
-// that keeps Secrets, and a clock of the test. Each agent reads the manifest as the real one does and reports by heartbeats.
+// A simulated Agent with nodes, for tests of rollouts: real content, decisions and writes, a fake API server for Secrets, and fake time. The
+// simulated agents read the manifest as real agents do, and report with heartbeats.
 
 import { gunzipSync } from 'node:zlib'
 import { type Bundle, type BundleManifest, type HeartbeatBody, takesCandidate } from '@penstock/agent/bundle'
@@ -22,8 +22,8 @@ import { testContext } from './context.ts'
 const key = 'system/node'
 
 /**
- * The harm that a content does to an agent which receives it. `fails`: the agent runs the rest and names the Pipeline. `crashes`: its container ends.
- * `waits`: it reports that it waits for parts. `hangs`: it says nothing and goes on with what it runs.
+ * The effect of a harmful content on an agent. `fails`: the agent runs the rest and reports the Pipeline. `crashes`: its container ends.
+ * `waits`: it reports that it waits for parts. `hangs`: it does not report and continues with its current revision.
  */
 export type Harm = 'fails' | 'crashes' | 'waits' | 'hangs'
 
@@ -31,19 +31,19 @@ interface BenchNode {
   revision: string | undefined
   restarts: number
   isSilent: boolean
-  /** Says nothing of a revision and loads none, whatever is in it. */
+  /** The agent does not report or load any revision. */
   isSlow: boolean
 }
 
 export class RolloutBench {
   readonly #clock: { now: number }
   readonly nodes = new Map<string, BenchNode>()
-  /** By content, as `a2`. */
+  /** Harms by content, such as `a2`. */
   readonly harms = new Map<string, Harm>()
-  /** Numbers of the writes of Secrets. */
+  /** The write counts of Secrets. */
   writes = 0
   readonly events: string[] = []
-  /** Content of each revision that was ever offered: hashes by id. */
+  /** The content of all revisions offered so far: hashes by Pipeline id. */
   readonly contents = new Map<string, ReadonlyMap<string, string>>()
   readonly #secrets = new Map<string, KubeObject & { readonly data?: Readonly<Record<string, string>> }>()
   #versions = 0
@@ -65,7 +65,7 @@ export class RolloutBench {
     this.restartOperator()
   }
 
-  /** A new process of the operator, which knows the Secrets alone. */
+  /** A restarted operator, which knows only the Secrets. */
   restartOperator(): void {
     this.#stores = new Map()
     this.#artifacts = new Artifacts()
@@ -114,7 +114,7 @@ export class RolloutBench {
     this.#setAgent()
   }
 
-  /** As `penstock rollout retry`. */
+  /** Does the same as `penstock rollout retry`. */
   retry(id: string): void {
     this.#retries.set(id, String(this.#clock.now))
     this.#publish()
@@ -122,7 +122,7 @@ export class RolloutBench {
 
   get delivered(): Delivered {
     const delivered = this.#fleet.get(key)
-    if (delivered === undefined) throw new Error('Nothing was delivered yet.')
+    if (delivered === undefined) throw new Error('The operator has not delivered anything yet.')
     return delivered
   }
 
@@ -132,7 +132,7 @@ export class RolloutBench {
       .sort()
   }
 
-  /** Passes of the operator and of all agents until nothing happens any more but time. */
+  /** Runs the operator and all agents until nothing changes except time. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < 30; turn++) {
       const before = this.writes
@@ -140,7 +140,7 @@ export class RolloutBench {
       const moved = this.#agents()
       if (this.writes === before && !moved && waitMs !== 0) return
     }
-    throw new Error(`The operator does not come to rest: ${JSON.stringify(this.delivered.record)}`)
+    throw new Error(`The operator does not reach a stable state: ${JSON.stringify(this.delivered.record)}`)
   }
 
   async pass(seconds: number, each = 5): Promise<void> {
@@ -150,7 +150,7 @@ export class RolloutBench {
     }
   }
 
-  /** Seconds until a content is on all nodes that are not lost; undefined: not within `most`. */
+  /** Seconds until a content runs on all nodes that are not lost; undefined if not within `most` seconds. */
   async until(content: string, most: number): Promise<number | undefined> {
     for (let passed = 0; passed <= most; passed += 5) {
       if (passed === 0) await this.settle()
@@ -164,18 +164,18 @@ export class RolloutBench {
     return [...this.nodes.values()].filter(({ isSilent }) => !isSilent).length
   }
 
-  /** Nodes that are not lost whose agent runs this content. */
+  /** The nodes, without lost ones, whose agents run this content. */
   count(content: string): number {
     return [...this.nodes.values()].filter(({ revision, isSilent }) => !isSilent && this.holds(revision, content))
       .length
   }
 
-  /** Whether a revision holds a content. */
+  /** Whether a revision contains a content. */
   holds(revision: string | undefined, content: string): boolean {
     return [...(this.contents.get(revision ?? '')?.values() ?? [])].includes(content)
   }
 
-  /** Every agent loads what is for it, if it can, and reports. Whether one has loaded something else or ended. */
+  /** Lets all agents load their revision, if possible, and report. Returns whether one has loaded another revision or ended. */
   #agents(): boolean {
     const manifest = this.#manifest()
     let moved = false
@@ -256,7 +256,7 @@ export class RolloutBench {
     return manifest
   }
 
-  /** The manifest that agents are given now. */
+  /** The current manifest for agents. */
   get manifest(): BundleManifest {
     return this.#manifest()
   }

@@ -1,5 +1,5 @@
-// The rooms of the operator, from the top floor down: `operator/src/rooms.test.ts` checks every import, and
-// `operator/ARCHITECTURE.md` shows them.
+// The rooms of the operator from the top floor down. `operator/src/rooms.test.ts` checks all imports against this table, and
+// `operator/ARCHITECTURE.md` shows it.
 
 import { type DescribedFloors, floorsOf, roomsText, tableOf } from '@penstock/agent/testing/rooms'
 
@@ -25,7 +25,7 @@ const rooms: DescribedFloors = [
 
 export const operatorTable = tableOf(floorsOf(rooms))
 
-/** The only rooms that import a package, for packages that are large or access the cluster. */
+/** Packages that are large or access the cluster, with the only rooms that may import them. */
 export const packageRooms = {
   '@kubernetes/client-node': ['kube'],
   '@kubernetes-models/base': ['api'],

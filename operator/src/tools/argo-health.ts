@@ -1,5 +1,5 @@
-// operator/resource_customizations: the health checks of all kinds for Argo CD, in the layout of its own repository. The rule is that
-// of the guide; the objects it is tested with have the status that the operator itself would write.
+// operator/resource_customizations: Argo CD health checks for all kinds, in the layout of Argo CD's own repository. The rule comes from the
+// guide; the test objects have the status that the operator itself would write.
 
 import { stringify } from 'yaml'
 import type { Finding } from '../api/conditions.ts'
@@ -15,7 +15,7 @@ interface Case {
 
 const now = new Date('2026-01-02T03:04:05Z')
 
-/** By path below resource_customizations. */
+/** Files by path below resource_customizations. */
 export function argoHealthFiles(guide: string): Map<string, string> {
   const rule = /```lua\n(.*?)```/s.exec(guide)?.[1]
   if (rule === undefined)

@@ -1,4 +1,4 @@
-// Writes the derived files of the operator. With `--check` it writes nothing and fails if what is there differs in any byte.
+// Writes the derived files of the operator. With `--check`, it writes nothing and fails if any existing file differs.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import { argoHealthFiles } from './argo-health.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
-/** crds/: one file for each kind, and what `kubectl apply -k` reads. */
+/** crds/: one file per kind, and the kustomization for `kubectl apply -k`. */
 export function crdFiles(): Map<string, string> {
   const definitions = customResourceDefinitions()
   const files = new Map(definitions.map((crd) => [`${crd.metadata.name}.yaml`, yaml(crd)]))
@@ -31,7 +31,7 @@ export function crdFiles(): Map<string, string> {
   return files
 }
 
-/** operator/ARCHITECTURE.md, in which the list of rooms is derived and the rest is not. */
+/** operator/ARCHITECTURE.md, in which only the list of rooms is derived. */
 function architecture(): DerivedFolder {
   const path = join(root, 'operator')
   const page = readFileSync(join(path, 'ARCHITECTURE.md'), 'utf8')
@@ -43,7 +43,7 @@ function architecture(): DerivedFolder {
   }
 }
 
-/** operator/guide/: pages in which the tables of conversions are derived and the rest is not. */
+/** operator/guide/: pages in which only the conversion tables are derived. */
 function guide(): DerivedFolder {
   const path = join(root, 'operator/guide')
   const files = oldAgents.map(({ name, tables }): [string, string] => {
@@ -53,7 +53,7 @@ function guide(): DerivedFolder {
   return { name: 'operator/guide', path, files: new Map(files), shared: true }
 }
 
-/** operator/reference/: a page for each kind, and their schema for editors. */
+/** operator/reference/: a page per kind, and the schema for editors. */
 export function referenceFiles(): Map<string, string> {
   const index = kinds.map(({ kind, about }) => `- [${kind}](${kind.toLowerCase()}.md): ${about}`).join('\n')
   const rules =
@@ -75,7 +75,7 @@ function reference(): DerivedFolder {
   return { name: 'operator/reference', path: join(root, 'operator/reference'), files: referenceFiles() }
 }
 
-/** Every folder that is derived. */
+/** All derived folders. */
 export function derivedFolders(): readonly DerivedFolder[] {
   return [
     { name: 'crds', path: join(root, 'crds'), files: crdFiles() },

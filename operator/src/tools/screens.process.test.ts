@@ -1,4 +1,4 @@
-// The pictures of the guide match the current output of commands: each is taken again at 80 columns.
+// The pictures in the guide match the current output of commands. The test takes them again at 80 columns.
 
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -9,12 +9,12 @@ import { fileOf, looks, screensFolder, shots, take } from './screens.ts'
 const noTerminals = spawnSync('script', ['--version']).status !== 0
 const read = (name: string) => readFileSync(join(screensFolder, name), 'utf8')
 
-test('there is a picture of each command for each terminal, and no other', () => {
+test('there is exactly one picture for each command and terminal', () => {
   const pictures = shots.flatMap((shot) => looks.map((look) => fileOf(shot, look)))
   expect(readdirSync(screensFolder).filter((name) => name.endsWith('.svg'))).toEqual(pictures.toSorted())
 })
 
-test('a picture without colours has none', () => {
+test('a picture without colours contains no colours', () => {
   for (const shot of shots) {
     for (const columns of [80, 120] as const) {
       const [colored, plain] = [true, false].map((color) => read(fileOf(shot, { columns, color })))
@@ -27,11 +27,11 @@ test('a picture without colours has none', () => {
 const look = { columns: 80, color: true } as const
 const [start, ...others] = shots
 
-test.skipIf(noTerminals).each(others)('the picture of `$typed` shows what it prints', async (shot) => {
+test.skipIf(noTerminals).each(others)('the picture of `$typed` shows its output', async (shot) => {
   expect(await take(shot, look), 'npm run screens').toBe(read(fileOf(shot, look)))
 })
 
-/** The lines of a picture: the header, and what each pod wrote and became. */
+/** The lines of a picture: the header, and the input and output lines of each pod. */
 function partsOf(picture: string) {
   const lines = [...picture.matchAll(/<text .*?>(.*)<\/text>/g)].map(([, line = '']) =>
     line.replace(/<[^>]+>/g, ' ').replace(/\d\d:\d\d:\d\d/, 'TIME'),
@@ -44,17 +44,20 @@ function partsOf(picture: string) {
   return { header: lines.slice(0, at), groups }
 }
 
-// On a slow machine, lines of two pods may come in another order.
-test.skipIf(noTerminals)('the picture of `npm start` shows what it prints, each pod in its order', async () => {
-  if (start === undefined) throw new Error('there is no such picture')
-  const now = partsOf(await take(start, look))
-  const then = partsOf(read(fileOf(start, look)))
-  expect(now.header.length).toBeGreaterThan(10)
-  expect(now.header, 'npm run screens').toEqual(then.header)
-  expect(now.groups.flat().length).toBeGreaterThan(8)
-  for (const [index, group] of now.groups.entries()) {
-    const known = then.groups[index] ?? []
-    const shared = Math.min(group.length, known.length)
-    expect(group.slice(0, shared), 'npm run screens').toEqual(known.slice(0, shared))
-  }
-})
+// On a slow machine, the lines of two pods may arrive in another order.
+test.skipIf(noTerminals)(
+  'the picture of `npm start` shows its output, with the lines of each pod in order',
+  async () => {
+    if (start === undefined) throw new Error('there is no such picture')
+    const now = partsOf(await take(start, look))
+    const then = partsOf(read(fileOf(start, look)))
+    expect(now.header.length).toBeGreaterThan(10)
+    expect(now.header, 'npm run screens').toEqual(then.header)
+    expect(now.groups.flat().length).toBeGreaterThan(8)
+    for (const [index, group] of now.groups.entries()) {
+      const known = then.groups[index] ?? []
+      const shared = Math.min(group.length, known.length)
+      expect(group.slice(0, shared), 'npm run screens').toEqual(known.slice(0, shared))
+    }
+  },
+)

@@ -1,5 +1,5 @@
-// Makes the pictures of the guide: commands in a terminal, 80 and 120 columns wide, with colours and without. The commands are the real
-// ones, in a pseudo terminal; those that need a cluster read a recorded one.
+// Takes the pictures for the guide: commands in terminals of 80 and 120 columns, with and without colours. The real commands run in a
+// pseudo terminal; those that need a cluster read a recorded one.
 
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,13 +15,13 @@ export const screensFolder = join(root, 'operator/guide/screens')
 
 interface Shot {
   readonly name: string
-  /** On the page with all pictures. */
+  /** The heading on the page with all pictures. */
   readonly heading: string
-  /** The typed command. */
+  /** The command that a person types. */
   readonly typed: string
-  /** The command that runs, if it is not the typed one. */
+  /** The arguments of the command that runs, if it differs. */
   readonly args: readonly string[]
-  /** Rows of a terminal that the command fills; others scroll. */
+  /** Terminal rows, for a command that fills the screen. Other commands scroll. */
   readonly rows?: number
   readonly keys?: Recording['keys']
   readonly until?: Recording['until']
@@ -30,10 +30,10 @@ interface Shot {
 
 const pod = 'web-6d9f7c5b8-x2x7p'
 
-/** Events of the first screen that the picture shows, besides the first three with their lines. */
+/** Number of events in the first picture, in addition to the first three with their lines. */
 const eventCount = 8
 
-/** Values that differ between runs become constants: ports, temporary folders, the times of events. */
+/** Replaces values that differ between runs with constants: ports, temporary folders, event times. */
 function steadyRun(): (text: string) => string {
   const first = Date.parse('2026-03-02T12:41:03.200Z')
   let count = 0
@@ -82,7 +82,7 @@ export const shots: readonly Shot[] = [
     args: ['top', '-A'],
     rows: 12,
     keys: [{ when: 'q: quit', press: '\u001b[C\u001b[C' }],
-    // The heading is drawn first, the keys last.
+    // `top` draws the heading first and the keys last.
     until: (screen) => /IN\/S↓.*q: quit/s.test(linesOf(screen).join('\n')),
   },
   {
@@ -91,7 +91,7 @@ export const shots: readonly Shot[] = [
     typed: 'penstock top -A, then Enter',
     args: ['top', '-A'],
     rows: 30,
-    // Sorted by events in, the second row.
+    // Selects the second row, in the order of incoming events.
     keys: [{ when: 'q: quit', press: '\u001b[C\u001b[C\u001b[B\u001b[B\r' }],
     until: (screen) => /tests .*Esc: back/s.test(linesOf(screen).join('\n')),
   },
@@ -112,12 +112,12 @@ export const looks: readonly Look[] = [
 export const fileOf = ({ name }: Shot, { columns, color }: Look): string =>
   `${name}-${columns}${color ? '' : '-plain'}.svg`
 
-/** The picture of a command in a terminal. */
+/** Takes the picture of a command in a terminal. */
 export async function take(shot: Shot, { columns, color }: Look): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-screens-'))
   try {
     await using cluster = await recordedCluster(folder)
-    // A copy, so that messages show the path that a person would see.
+    // A copy, so that messages show a realistic path.
     copyFileSync(join(import.meta.dirname, 'screens/first.yaml'), join(folder, 'first.yaml'))
     const isStart = shot.name === 'start'
     const main = join(root, 'operator/src/main.ts')
@@ -153,18 +153,17 @@ function gallery(): string {
     })
     return `## ${shot.heading}\n\n\`${shot.typed}\`\n\n${images.join('\n\n')}\n`
   })
-  const about =
-    'The commands in terminals of 80 and 120 columns, with colours and without (`NO_COLOR`, `--color never`).'
-  return [`# Screens\n\n${about} \`npm run screens\` makes the pictures.\n`, ...sections].join('\n')
+  const about = 'Commands in terminals of 80 and 120 columns, with and without colours (`NO_COLOR`, `--color never`).'
+  return [`# Screens\n\n${about} \`npm run screens\` takes the pictures.\n`, ...sections].join('\n')
 }
 
 if (import.meta.main) {
   await runScript({
     call: 'npm run screens --',
-    about: 'Makes the pictures of commands in operator/guide/screens. It needs `script` of util-linux.',
+    about: 'Takes the pictures of commands in operator/guide/screens. Needs `script` of util-linux.',
     flags: {
-      check: { type: 'boolean', help: 'Write nothing, and fail if a command shows something else now.' },
-      only: { type: 'string', value: 'NAME', help: `One command: ${shots.map(({ name }) => name).join(', ')}.` },
+      check: { type: 'boolean', help: 'Write nothing, and fail if the output of a command has changed.' },
+      only: { type: 'string', value: 'NAME', help: `Only this command: ${shots.map(({ name }) => name).join(', ')}.` },
     },
     async run({ flags }) {
       const files = new Map<string, string>()

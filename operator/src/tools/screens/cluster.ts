@@ -1,5 +1,5 @@
-// A recorded cluster for pictures of commands: a loopback server that answers as the API server and the operator of a small shop do,
-// with the conditions and figures that they write. Nothing in it changes, so each picture is the same every time.
+// A recorded cluster for pictures of commands: a loopback server that responds like the API server and the operator of a small shop. It
+// never changes, so pictures are reproducible.
 
 import { writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
@@ -160,7 +160,7 @@ function answer(response: ServerResponse, status: number, body: object): void {
   response.end(`${JSON.stringify(body)}\n`)
 }
 
-/** Lines of figures, as the operator sends them until the client goes. */
+/** Lines of figures that the operator sends until the client disconnects. */
 function look(response: ServerResponse, pipelines: readonly object[]): void {
   const line = `${JSON.stringify({ kind: 'figures', at: '2026-03-02T09:20:40Z', complete: true, pipelines })}\n`
   response.writeHead(200, { 'content-type': 'application/x-ndjson' })
@@ -169,7 +169,7 @@ function look(response: ServerResponse, pipelines: readonly object[]): void {
   response.on('close', () => clearInterval(timer))
 }
 
-/** Serves the cluster, and writes a kubeconfig for it into a folder. */
+/** Starts the server, and writes a kubeconfig for it into a folder. */
 export async function recordedCluster(folder: string): Promise<AsyncDisposable & { readonly kubeconfig: string }> {
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://cluster')

@@ -1,10 +1,10 @@
-// A screen of a terminal as SVG. The same screen gives the same bytes; each run of text has its own place and width, so columns stand
-// below each other in whatever font a reader has.
+// Renders a terminal screen as SVG. The same screen gives the same bytes. Each run of text has a fixed position and width, so columns are
+// aligned in any font.
 
 import type { IBufferCell } from '@xterm/headless'
 import type { Screen } from './terminal.ts'
 
-/** Points of a character. */
+/** Size of a character in points. */
 const width = 8.4
 const height = 18
 const margin = 12
@@ -12,7 +12,7 @@ const margin = 12
 const ground = '#0d1117'
 const plain = '#e6edf3'
 
-/** The sixteen colours of a terminal, as readable on the dark ground. */
+/** The sixteen terminal colours, in shades that are readable on the dark background. */
 const palette = [
   ...['#6e7681', '#ff7b72', '#3fb950', '#d29922', '#58a6ff', '#bc8cff', '#39c5cf', '#b1bac4'],
   ...['#8b949e', '#ffa198', '#56d364', '#e3b341', '#79c0ff', '#d2a8ff', '#56d4dd', '#f0f6fc'],
@@ -22,7 +22,7 @@ const escaped = (text: string) => text.replace(/[&<>"]/g, (letter) => `&#${lette
 
 const number = (value: number) => String(Math.round(value * 100) / 100)
 
-/** Attributes that show how a cell looks; empty: as plain text. */
+/** SVG attributes for the style of a cell; empty for plain text. */
 function lookOf(cell: IBufferCell): string {
   const color = cell.isFgPalette() ? (palette[cell.getFgColor()] ?? plain) : undefined
   return [
@@ -38,7 +38,7 @@ interface Run {
   text: string
 }
 
-/** Stretches of a line that look the same, without blanks around them. */
+/** Runs of a line with the same style, without surrounding blanks. */
 function runsOf(screen: Screen, at: number): readonly Run[] {
   const line = screen.buffer.active.getLine(at)
   const runs: Run[] = []
@@ -48,7 +48,7 @@ function runsOf(screen: Screen, at: number): readonly Run[] {
     const look = lookOf(cell)
     const text = cell.getChars() || ' '
     const last = runs.at(-1)
-    // Two blanks end a run: the gap between columns of a table.
+    // Two blanks end a run, because they separate table columns.
     const isGap = last?.text.endsWith('  ')
     if (last === undefined || last.look !== look || isGap) runs.push({ column, look, text })
     else last.text += text
@@ -59,7 +59,7 @@ function runsOf(screen: Screen, at: number): readonly Run[] {
   })
 }
 
-/** @param title what readers hear who do not see it */
+/** @param title the text for screen readers */
 export function pictureOf(screen: Screen, title: string): string {
   const lines = Array.from({ length: screen.buffer.active.length }, (_, at) => runsOf(screen, at))
   const count = lines.findLastIndex((runs) => runs.length > 0) + 1

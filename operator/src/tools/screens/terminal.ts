@@ -1,4 +1,4 @@
-// A command in a pseudo terminal of a given size, as `script` of util-linux makes it, and what its screen shows then.
+// Runs a command in a pseudo terminal of a given size (with `script` of util-linux), and captures its screen.
 
 import { spawn } from 'node:child_process'
 import xterm from '@xterm/headless'
@@ -6,25 +6,25 @@ import xterm from '@xterm/headless'
 export type Screen = InstanceType<typeof xterm.Terminal>
 
 export interface Recording {
-  /** The commands of the shell. */
+  /** Shell commands. */
   readonly command: string
   readonly env: Readonly<Record<string, string>>
   readonly columns: number
   readonly rows: number
-  /** Printed before the command, such as a prompt. */
+  /** Text printed before the command, such as a prompt. */
   readonly before?: string
-  /** Keys to press, each when the screen shows the text. */
+  /** Keys to press when the screen shows a text. */
   readonly keys?: readonly { readonly when: string; readonly press: string }[]
-  /** Whether the screen is as it should be recorded; left out: it is recorded when the command ends. */
+  /** Whether the screen is ready to be captured. By default, it is captured when the command ends. */
   readonly until?: (screen: Screen) => boolean
-  /** Replaces what differs from run to run, in the text with codes of the terminal. */
+  /** Replaces text that differs between runs. The text contains terminal codes. */
   readonly steady?: (text: string) => string
 }
 
-/** Longer than a command takes on the slowest machine. */
+/** Longer than any command takes on the slowest machine. */
 const patienceMs = 180_000
 
-/** Lines of a screen, without blanks at their ends; those that are wrapped as two. */
+/** Lines of a screen without trailing blanks. A wrapped line counts as two. */
 export function linesOf(screen: Screen): readonly string[] {
   const { active } = screen.buffer
   return Array.from({ length: active.length }, (_, at) => active.getLine(at)?.translateToString(true) ?? '')
@@ -32,7 +32,7 @@ export function linesOf(screen: Screen): readonly string[] {
 
 const write = (screen: Screen, text: string) => new Promise<void>((done) => screen.write(text, done))
 
-/** Begins a line that is drawn again: the text before it is a whole screen. */
+/** The code that begins to redraw the screen, which ends the previous screen. */
 const redrawn = '\r\u001b[K'
 
 function piecesOf(text: string): string[] {
@@ -40,14 +40,14 @@ function piecesOf(text: string): string[] {
   return [first, ...others.map((other) => redrawn + other)]
 }
 
-/** Runs the command until its screen is as wanted, ends it, and returns the screen. */
+/** Runs the command until its screen is ready, ends it, and returns the screen. */
 export async function record(recording: Recording): Promise<Screen> {
   const { command, env, columns, rows, until, steady = (text) => text } = recording
   const screen = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, convertEol: false })
   await write(screen, recording.before ?? '')
   const sized = `stty cols ${columns} rows ${rows} -echoctl; exec ${command}`
   const child = spawn('script', ['--quiet', '--return', '--flush', '--command', sized, '/dev/null'], {
-    // Where a service runs tests, it says so, and Node takes no terminal for one with colours then.
+    // CI services set variables that make Node treat all terminals as colourless.
     env: { ...process.env, CI: undefined, ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
@@ -55,10 +55,13 @@ export async function record(recording: Recording): Promise<Screen> {
     child.on('close', () => done())
     child.on('error', (error) => failed(new Error('`script` of util-linux cannot be started.', { cause: error })))
   })
-  const late = setTimeout(() => child.stdout.destroy(new Error(`${command} did not show what it should`)), patienceMs)
+  const late = setTimeout(
+    () => child.stdout.destroy(new Error(`${command} did not show the expected screen in time`)),
+    patienceMs,
+  )
   const keys = [...(recording.keys ?? [])]
   let isDone = false
-  // The end of what has come, where more may belong to it.
+  // Keep an incomplete sequence at the end for the next chunk.
   let rest = ''
   try {
     child.stdout.setEncoding('utf8')
@@ -82,7 +85,7 @@ export async function record(recording: Recording): Promise<Screen> {
     return screen
   } finally {
     clearTimeout(late)
-    // Ctrl-C, as a person ends it.
+    // Ctrl-C, as a person would press.
     child.stdin.on('error', () => {}).write('\u0003')
     child.stdout.resume()
     await ended
