@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { BlockPool } from './blocks.ts'
 
-const blockBytes = 64 * 1024
+const blockBytes = 128 * 1024
 
 test('a block that was given back is used again', () => {
   const pool = new BlockPool()
@@ -42,5 +42,5 @@ test('a burst of chunks that wait leaves no more than 8 MiB', () => {
 
   const kept = Array.from({ length: 500 }, () => pool.take(blockBytes)).filter((block) => blocks.includes(block))
 
-  expect(kept.length).toBe(128)
+  expect(kept.length).toBe(64)
 })

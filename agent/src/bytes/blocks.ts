@@ -2,11 +2,11 @@
 // it, however small the heap is.
 
 /** Bytes of a block. */
-const blockBytes = 64 * 1024
+const blockBytes = 128 * 1024
 /** Smaller copies get a buffer of their own size, because batches of a few lines may wait by the thousand. */
 const minBlockBytes = 32 * 1024
 /** Maximum number of free blocks: as many as a buffer of typical size takes and returns repeatedly. */
-const maxFree = 128
+const maxFree = 64
 /** Number of copies between two checks of how many blocks are needed. */
 const lookAfter = 256
 

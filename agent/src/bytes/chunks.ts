@@ -4,7 +4,7 @@
 import { type Kernel, usedKernel } from './kernel.ts'
 
 /** Bytes of a chunk. */
-export const chunkBytes = 64 * 1024
+export const chunkBytes = 128 * 1024
 
 class Chunks {
   readonly #kernel: Kernel

@@ -11,7 +11,7 @@ import { ByteBatch } from './byte-batch.ts'
 import { theKernel } from './kernel.ts'
 
 const parse = '. = parse_json!(.message)'
-const { maxValues, maxValueBytes } = { maxValues: 0x4000, maxValueBytes: 0x40000 }
+const { maxValues, maxValueBytes } = { maxValues: 0x8000, maxValueBytes: 0x80000 }
 const line = (message: string) => Buffer.from(`2026-11-23T10:11:12.5Z stdout F ${message}`)
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => line(`{"i":${index}}`))
 const texts = (count: number, length: number) =>
@@ -25,42 +25,42 @@ test('the room is what these tests fill', () => {
 test.each([
   {
     name: 'as many values as there is room for',
-    chain: [`${parse}\n${columns(4)}`],
+    chain: [`${parse}\n${columns(8)}`],
     lines: numbers(4096),
     asLines: 4096,
   },
-  // Four columns leave room for 384 values of the fifth.
-  { name: 'a value too many', chain: [`${parse}\n${columns(5)}`], lines: numbers(4000), asLines: maxValues - 4 * 4000 },
+  // Eight columns leave room for 768 values of the ninth.
+  { name: 'a value too many', chain: [`${parse}\n${columns(9)}`], lines: numbers(4000), asLines: maxValues - 8 * 4000 },
   // `"XXX…"` has 1002 bytes.
   {
     name: 'a byte too many',
-    chain: [`${parse}\n.up = upcase!(.s)\n.low = downcase!(.s)`],
+    chain: [`${parse}\n.up = upcase!(.s)\n.low = downcase!(.s)\n.same = string!(.s)`],
     lines: texts(200, 1000),
-    asLines: Math.floor(maxValueBytes / 1002) - 200,
+    asLines: Math.floor(maxValueBytes / 1002) - 400,
   },
   {
     name: 'a value that alone is too long',
-    chain: [`${parse}\n.t = [.s, .s, .s]`],
+    chain: [`${parse}\n.t = [.s, .s, .s, .s, .s, .s]`],
     lines: [...texts(3, 10), ...texts(1, 100_000), ...texts(3, 10)],
     asLines: 6,
   },
   {
     name: 'a column over another one',
-    chain: [`${parse}\n.s = upcase!(.s)`, 'if .i == 7 { .s = "seven" }'],
-    lines: texts(140, 1000),
+    chain: [`${parse}\n.s = upcase!(.s)`, 'if .i == 7 { .s = "seven" }', 'if .i == 8 { .s = "eight" }'],
+    lines: texts(240, 1000),
     asLines: 0,
   },
   {
     name: 'a column that is copied',
-    chain: [`${parse}\n.up = upcase!(.s)`, '.copy = .up'],
-    lines: texts(140, 1000),
+    chain: [`${parse}\n.up = upcase!(.s)`, '.copy = .up', '.more = .copy'],
+    lines: texts(240, 1000),
     asLines: 0,
   },
   {
     name: 'columns of a program for which there is room, before one for which there is none',
-    chain: [`${parse}\n.up = upcase!(.s)`, '.low = downcase!(.up)', '.env = "prod"'],
-    lines: texts(140, 1000),
-    asLines: Math.floor(maxValueBytes / 1002) - 140,
+    chain: [`${parse}\n.up = upcase!(.s)`, '.low = downcase!(.up)', '.next = upcase!(.low)', '.env = "prod"'],
+    lines: texts(240, 1000),
+    asLines: Math.floor(maxValueBytes / 1002) - 480,
   },
 ])('$name', { timeout: 240_000 }, async ({ chain, lines, asLines }) => {
   const random = new Random(1)

@@ -112,7 +112,7 @@ function architecture(): DerivedFolder {
 /** Kernels, each beside the folder of its source. */
 async function kernels(): Promise<DerivedFolder> {
   const path = join(import.meta.dirname, '..')
-  const bytes = { folder: join(path, 'bytes/kernel'), pages: 132, name: 'kernelCode' }
+  const bytes = { folder: join(path, 'bytes/kernel'), pages: 148, name: 'kernelCode' }
   const deflate = { folder: join(path, 'formats/deflate'), pages: 6, name: 'deflateCode' }
   const files = new Map([
     ['bytes/kernel-code.ts', await kernelModule(bytes)],

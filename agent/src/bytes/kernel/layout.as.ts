@@ -2,7 +2,7 @@
 
 /** Capacities: lines, numbers and sizes. `kernel.ts` reads these. */
 export const maxInput: i32 = 0x40000
-export const maxLines: i32 = 4096
+export const maxLines: i32 = 8192
 export const maxMembers: i32 = 0x10000
 export const maxLineMembers: i32 = 96
 export const maxKeys: i32 = 1024
@@ -18,12 +18,12 @@ export const maxAffix: i32 = 0x4000
 export const maxLikeKeys: i32 = 512
 /** Limits for the columns of a batch, their values, and the bytes of these. */
 export const maxColumns: i32 = 16
-export const maxValues: i32 = 0x4000
-export const maxValueBytes: i32 = 0x40000
+export const maxValues: i32 = 0x8000
+export const maxValueBytes: i32 = 0x80000
 /** Bytes of a chunk, the distance between chunks, and their number. */
-export const chunkBytes: i32 = 0x10000
+export const chunkBytes: i32 = 0x20000
 export const chunkStride: i32 = chunkBytes + 4096
-export const maxChunks: i32 = 64
+export const maxChunks: i32 = 32
 const room: i32 = 256
 
 // Line data: each area holds an integer per line.

@@ -104,7 +104,7 @@ export const podLogOptions = {
   ),
   max_read_bytes: optional(
     bytes(
-      'Bytes read from one file before the next file has its turn; a longer line is still read as a whole. If not given, the limit is 2048 and is checked after each chunk of 64 KiB. Small limits cost time at each turn.',
+      'Bytes read from one file before the next file has its turn; a longer line is still read as a whole. If not given, the limit is 2048 and is checked after each chunk of 128 KiB. Small limits cost time at each turn.',
       { minimum: 1, limit: 'readBytes' },
     ),
   ),
