@@ -185,9 +185,12 @@ export class ByteLines {
   #enterBytes(kernel: Kernel): number {
     const bytes = this.#held()
     const from = this.#starts[0] as number
-    const chunk = kernel.placeOf(bytes)
-    if (chunk !== undefined) return chunk + from
     const to = this.#ends[this.count - 1] as number
+    const chunk = kernel.placeOf(bytes)
+    if (chunk !== undefined) {
+      if (this.#giveBack !== undefined) kernel.call.touch(chunk + from, chunk + to)
+      return chunk + from
+    }
     const input = kernel.at('input')
     kernel.memory.set(bytes.subarray(from, to), input)
     kernel.memory[input + to - from] = 0x0a

@@ -8,6 +8,7 @@ interface Calls {
   begin(ascii: boolean): void
   setKeys(count: number, stamp: number): void
   setRecodedLength(length: number): void
+  touch(from: number, to: number): number
   readLines(count: number, shift: number): void
   splitLines(chunk: number, from: number, length: number, maxBytes: number): number
   packLines(count: number): void
