@@ -1,5 +1,5 @@
-// Measures what the budget of a program costs: each program is compiled twice, as one of a namespaced Pipeline and as one of the
-// platform, and both run in turns in one process. Prints one line of JSON for each program.
+// Measures the cost of a program's budget: compiles each program twice, for a namespaced Pipeline and for the platform, and runs both in
+// alternation in one process. Prints one line of JSON per program.
 
 import { noMetadata } from '../event/log.ts'
 import { isFailure } from '../remap/function.ts'
@@ -88,7 +88,7 @@ function compiled(source: string, rules: ProgramRules): Program {
   return result.program
 }
 
-/** Processor time of one event, in nanoseconds. */
+/** CPU time per event in nanoseconds. */
 function timed(program: Program, message: string, events: number): number {
   const before = process.cpuUsage()
   for (let index = 0; index < events; index++) {
@@ -104,9 +104,9 @@ function median(values: readonly number[]): number {
   return sorted[sorted.length >> 1] as number
 }
 
-/** Of one turn. */
+/** Events per round. */
 const turnNs = 20_000_000
-/** The engine favours the one that it met first: pairs are compiled in both orders. */
+/** The engine favours the program that it compiles first, so pairs are compiled in both orders. */
 const pairs = 4
 
 interface Cost {
@@ -140,17 +140,16 @@ function measured(message: string, source: string, rounds: number): Cost {
 
 await runScript({
   call: 'npx node --conditions=source agent/src/bench/bench-budgets.ts',
-  about:
-    'Prints, for each program, its processor time for an event without and with a budget, and what the budget costs.',
+  about: 'Prints the CPU time per event of each program without and with a budget, and the cost of the budget.',
   flags: {
     rounds: {
       type: 'string',
       number: 'whole',
       value: 'N',
       minimum: 1,
-      help: 'Turns of each pair of programs; 11 by default.',
+      help: 'Rounds for each pair of programs; 11 by default.',
     },
-    only: { type: 'string', value: 'TEXT', help: 'Only programs whose name holds this text.' },
+    only: { type: 'string', value: 'TEXT', help: 'Only programs whose names contain this text.' },
   },
   run({ flags }) {
     const chosen = Object.entries(programs).filter(([name]) => name.includes(flags.only ?? ''))

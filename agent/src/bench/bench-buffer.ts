@@ -1,7 +1,6 @@
-// Measures a disk buffer without sources and sinks: standard lines in batches as a source passes them on, written with a sync every
-// 500 ms and no reader, then opened again and read back. Called by the benchmarks as `bench-buffer.ts EVENTS FILE FOLDER [KIND]
-// [PART]`, where the part is `write`, which ends as a kill does, or `first`, which reads no more than the first batch; prints one
-// line of JSON.
+// Measures a disk buffer without sources and sinks: writes standard lines in batches like those of a source, with a sync every 500 ms and
+// no reader, then reopens the buffer and reads them back. The benchmarks call it as `bench-buffer.ts EVENTS FILE FOLDER [KIND] [PART]`.
+// The part `write` ends without closing the buffer, as after a kill; `first` reads only the first batch. Prints one line of JSON.
 
 import { readFileSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -23,7 +22,7 @@ const batches: LogEvent[][] = []
 for (let from = 0; from < lines.length; from += batchEvents) {
   batches.push(
     lines.slice(from, from + batchEvents).map((part) => {
-      // As sources make lines: each from its own bytes. Parts of one text would all be as wide as its widest letter.
+      // Like sources, decode each line from its own bytes. Substrings of one text would share the width of its widest character.
       const line = Buffer.from(part).toString()
       if (kind === 'parsed') return new LogEvent(JSON.parse(line) as LogEvent['fields'])
       return new LogEvent({ message: line, file: '/var/log/app.log', host: 'node-1', source_type: 'file' })
@@ -61,7 +60,7 @@ async function write() {
     await turn()
   }
   const { bytes } = buffer
-  await buffer.close() // the last sync is part of it
+  await buffer.close() // includes the last sync
   return {
     megabytes: (written * lineBytes) / 1e6,
     disk: bytes / 1e6,
@@ -108,7 +107,7 @@ if (part === 'write') {
   }
   while (!synced) await turn()
   console.log(JSON.stringify({ disk_mb: round(buffer.bytes / 1e6), events: buffer.events }))
-  process.exit() // the buffer is left open, as by a kill
+  process.exit() // leaves the buffer open, as a kill does
 }
 
 if (part === 'first') {

@@ -1,6 +1,6 @@
-// Measures programs without input or output: the `remap` and `filter` transforms as a topology builds them, on batches of lines.
-// Called by the benchmarks as `bench-remap.ts NAME EVENTS FILE P RULES`; prints one line of JSON. RULES is `platform`, or `restricted` for
-// programs as those of a namespaced Pipeline run: with a budget.
+// Measures programs without input and output: the `remap` and `filter` transforms of a topology on batches of lines. The benchmarks call
+// it as `bench-remap.ts NAME EVENTS FILE P RULES`; it prints one line of JSON. RULES is `platform`, or `restricted` for programs with a
+// budget, as in a namespaced Pipeline.
 
 import { readFileSync } from 'node:fs'
 import type { Transform } from '../component.ts'
@@ -80,7 +80,7 @@ async function main(): Promise<void> {
     }
     best = Math.min(best, (cpu * 1000) / (Math.ceil(total / rounds / size) * size))
   }
-  if (out === 0) throw new Error('Nothing came out.')
+  if (out === 0) throw new Error('The program returned no events.')
   const bytes = lines.reduce((sum, line) => sum + line.length, 0) / lines.length
   const figures = {
     events_per_s: Math.round(1e9 / best),

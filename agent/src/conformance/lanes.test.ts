@@ -1,4 +1,4 @@
-// The recorded cases of the language, as programs on the lines of a pod: programs that leave lines bytes have the same results as for
+// Runs the recorded cases of the language on the lines of a pod. Programs that keep lines as bytes must have the same results as with
 // objects.
 
 import { readdirSync, readFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ const cases = readdirSync(folder)
   .flatMap((name) => readFileSync(join(folder, name), 'utf8').trim().split('\n'))
   .map((line) => JSON.parse(line) as Recorded)
 
-test('recorded programs give the same for lines and for objects', { timeout: 240_000 }, async () => {
+test('recorded programs have the same results for lines and for objects', { timeout: 240_000 }, async () => {
   const random = new Random(1)
   const pod = new BytePod('a')
   let compared = 0
@@ -60,7 +60,7 @@ test('recorded programs give the same for lines and for objects', { timeout: 240
   expect(asBytes).toBeGreaterThan(2000)
 })
 
-/** A message with this object, or an empty one where JSON has no such value. */
+/** A message with this object as JSON, or an empty one if JSON cannot represent it. */
 function jsonOf(value: Value): string {
   const text = writeJson(value)
   return text.startsWith('{') && !text.includes('\n') ? text : '{}'

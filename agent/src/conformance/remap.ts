@@ -1,5 +1,5 @@
-// Runs the recorded cases of the remap language in this process. Outcomes count; types, warnings and spans are scores of
-// their own.
+// Runs the recorded cases of the remap language in this process. Only outcomes decide whether a case passes; types, warnings and spans
+// have separate scores.
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -46,7 +46,7 @@ interface Case {
 }
 
 interface Outcome {
-  /** The part of `expect` that was not met; undefined if all of it was. */
+  /** The part of `expect` that failed; undefined if the case passed. */
   readonly failure: string | undefined
   readonly scores: readonly (readonly [score: string, met: boolean, detail: string])[]
 }
@@ -162,7 +162,7 @@ function shortOf(expect: Expected): unknown {
   return rest
 }
 
-/** A tagged value in one form: floats and instants by value, no key order. */
+/** Normalizes a tagged value, so that floats and instants compare by value, and key order does not matter. */
 function normal(tagged: Tagged): unknown {
   if (tagged === null || typeof tagged !== 'object') return tagged
   if (Array.isArray(tagged)) return tagged.map(normal)
@@ -189,7 +189,7 @@ function sameSpans(expected: Spans, actual: Spans): boolean {
   return isDeepStrictEqual(expected, actual)
 }
 
-/** A kind in the form of the cases: a name, a list of names, or the known and unknown elements. */
+/** A kind in the notation of the cases: a name, a list of names, or the known and unknown elements. */
 function kindForm(kind: Kind): unknown {
   if (kind.isAny) return 'any'
   const parts: unknown[] = []

@@ -1,4 +1,4 @@
-// Bodies as recorded cases compare them: an envelope, by which requests belong together, and the items in it.
+// Parses bodies for comparison with recorded cases: an envelope, which identifies requests that belong together, and its items.
 
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
 import { floatText, isFailedJson, parseJson } from '../formats/json.ts'
@@ -11,12 +11,12 @@ export interface Items {
 
 export interface BodyForm {
   read(body: Buffer): Items
-  /** The items of several requests as what is compared. */
+  /** Merges the items of several requests for comparison. */
   join(items: readonly unknown[]): unknown
   readonly anyOrder: boolean
 }
 
-/** How bodies of a sink are compared. */
+/** The comparison rules for bodies of a sink. */
 export function bodyForm(type: string): BodyForm {
   switch (type) {
     case 'log_aggregator':
@@ -54,7 +54,7 @@ function parsed(text: string): Value {
   return value
 }
 
-/** An object with a list: the list is the items, the rest is the envelope. */
+/** An object with a list. The list contains the items; the rest is the envelope. */
 function listOf(member: string): (body: Buffer) => Items {
   return (body) => {
     const value = parsed(body.toString())
@@ -76,7 +76,7 @@ function withoutTimestamp(item: Value): Value {
   return rest
 }
 
-/** The entries of each stream, whatever the requests and the order in which streams come. Empty third elements count as absent. */
+/** The entries of each stream, regardless of the request and of the order of streams. An empty third element equals a missing one. */
 function joinedStreams(streams: readonly unknown[]): ValueObject {
   const joined: Record<string, Value[]> = {}
   for (const stream of streams as ValueObject[]) {
@@ -96,7 +96,7 @@ function joinedStreams(streams: readonly unknown[]): ValueObject {
   return joined
 }
 
-/** JSON values one after the other, with or without blanks between them; a single array counts as its items. */
+/** A sequence of JSON values, with or without white space in between. A single array is read as its items. */
 function jsonSequence(text: string): Value[] {
   const values: Value[] = []
   let depth = 0
@@ -114,7 +114,7 @@ function jsonSequence(text: string): Value[] {
       if (--depth === 0) values.push(parsed(text.slice(start, at + 1)))
     }
   }
-  if (depth !== 0) throw new SyntaxError('not JSON: it ends too early')
+  if (depth !== 0) throw new SyntaxError('not JSON: unexpected end')
   return values.length === 1 && Array.isArray(values[0]) ? values[0] : values
 }
 
@@ -141,7 +141,7 @@ function pairs(items: readonly string[]): ValueObject {
   return object
 }
 
-/** Splits at separators that are not escaped, and not within quotes where quotes mean something. */
+/** Splits at separators that are not escaped and not within quotes, if quotes have a meaning. */
 function split(text: string, separator: string, quotes: boolean): string[] {
   const parts: string[] = ['']
   let quoted = false
@@ -217,7 +217,7 @@ function protobufItems(body: Buffer, fields: Fields): Items {
   }
 }
 
-/** A message as an object of arrays; members of default value count as absent, as they do on the wire. */
+/** A message as an object of arrays. As on the wire, members with default values equal missing ones. */
 function decoded(reader: ProtobufReader, fields: Fields): ValueObject {
   const object: ValueObject = {}
   while (reader.next()) {

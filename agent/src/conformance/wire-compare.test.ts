@@ -14,7 +14,7 @@ test.each([
   expect(textMatches(wanted, found)).toBe(same)
 })
 
-test('lines of the line protocol are equal whatever the order of tags, fields and lines', () => {
+test('lines of the line protocol are equal regardless of the order of tags, fields and lines', () => {
   const form = bodyForm('tsdb_metrics')
   const read = (text: string) => form.read(Buffer.from(text)).items
   const wanted = read('m\\ x,a=1,b=q"q x=1,y="s, t=u" 5\nn,c=d value=2 6')
@@ -32,7 +32,7 @@ test('lines of the line protocol are equal whatever the order of tags, fields an
   })
 })
 
-test('streams are joined by their labels, and an empty third element is none', () => {
+test('streams are merged by labels, and an empty third element equals a missing one', () => {
   const form = bodyForm('log_aggregator')
   const wanted = form.read(
     Buffer.from('{"streams":[{"stream":{"a":"1","b":"2"},"values":[["1","x",{}],["2","y",{}]]}]}'),
@@ -46,12 +46,12 @@ test('streams are joined by their labels, and an empty third element is none', (
   expect(difference(form.join(wanted), form.join(found.slice(1)))).toBeDefined()
 })
 
-test('JSON documents without anything between them are items', () => {
+test('adjacent JSON documents are separate items', () => {
   const form = bodyForm('logsvc_b_logs')
   expect(form.read(Buffer.from('{"a":"}"}{"b":[1]}\n{"c":"\\""}')).items).toEqual([{ a: '}' }, { b: [1] }, { c: '"' }])
 })
 
-test('integers and floats are apart only where asked', () => {
+test('integers and floats differ only on request', () => {
   const [left, right] = [parseJson('{"a":1}'), parseJson('{"a":1.0}')]
   expect(difference(left, right)).toBeUndefined()
   expect(difference(left, right, { numbersApart: true })).toBeDefined()

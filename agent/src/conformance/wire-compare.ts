@@ -1,10 +1,10 @@
-// Comparison of recorded with found values. Recorded texts may hold `{NOW}`, `{UUID}` and `{VERSION}` for what varies.
+// Compares recorded values with actual ones. Recorded texts may contain `{NOW}`, `{UUID}` and `{VERSION}` for variable parts.
 
 import { Bytes, Float, isObject, type Value } from '../event/value.ts'
 import { writeJson } from '../formats/json.ts'
 
 export interface Comparison {
-  /** Whether an integer differs from the float of the same value. */
+  /** Whether an integer differs from a float with the same value. */
   readonly numbersApart?: boolean
   /** Whether the items of the outermost array may be in any order. */
   readonly anyOrder?: boolean
@@ -16,7 +16,7 @@ const placeholders: Readonly<Record<string, string>> = {
   '{VERSION}': String.raw`\d+\.\d+\.\d+[\w.+-]*`,
 }
 
-/** Whether a text is the recorded one. */
+/** Whether a text matches the recorded one. */
 export function textMatches(wanted: string, found: string): boolean {
   if (wanted === found) return true
   if (!/\{(?:NOW|UUID|VERSION)\}/.test(wanted)) return false
@@ -27,7 +27,7 @@ export function textMatches(wanted: string, found: string): boolean {
   return new RegExp(`^${source}$`).test(found)
 }
 
-/** Where two values differ first; undefined if they do not. */
+/** The first difference of two values; undefined if there is none. */
 export function difference(wanted: unknown, found: unknown, rules: Comparison = {}): string | undefined {
   if (rules.anyOrder === true && Array.isArray(wanted) && Array.isArray(found)) return unordered(wanted, found)
   return differ(wanted, found, '', rules.numbersApart === true)

@@ -15,7 +15,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true })
 })
 
-/** Runs one case; returns what was printed. */
+/** Runs one case, and returns the output. */
 async function ran(form: object): Promise<{ passed: number; failed: number; printed: string }> {
   await writeFile(join(dir, 'made.jsonl'), `${JSON.stringify({ id: 'made', ...form })}\n`)
   const printed: string[] = []
@@ -60,12 +60,12 @@ const request = {
   body: { text: `${action}\n{"message":"a"}\n${action}\n{"message":"b"}\n` },
 }
 
-test('a request that is the recorded one passes', async () => {
+test('a request that equals the recorded one passes', async () => {
   const score = await ran({ ...toHttp, requests: [request] })
   expect(score.printed).toBe('made: 1 of 1\n')
 })
 
-test('recorded requests of one address are compared as one', async () => {
+test('recorded requests to the same address are compared as one', async () => {
   const requests = ['a', 'b'].map((message) => ({
     ...request,
     body: { text: `${action}\n{"message":"${message}"}\n` },
@@ -79,22 +79,22 @@ test.each<[string, object]>([
     'another order',
     { requests: [{ ...request, body: { text: `${action}\n{"message":"b"}\n${action}\n{"message":"a"}\n` } }] },
   ],
-  ['an item more', { requests: [{ ...request, body: { text: `${request.body.text}${action}\n` } }] }],
-  ['an item less', { requests: [{ ...request, body: { text: `${action}\n{"message":"a"}\n` } }] }],
+  ['an additional item', { requests: [{ ...request, body: { text: `${request.body.text}${action}\n` } }] }],
+  ['a missing item', { requests: [{ ...request, body: { text: `${action}\n{"message":"a"}\n` } }] }],
   ['another path', { requests: [{ ...request, path: '/_bulk?timeout=60s' }] }],
   ['another query', { requests: [{ ...request, path: '/base/_bulk?timeout=61s' }] }],
   ['another header', { requests: [{ ...request, headers: { 'content-type': 'text/plain' } }] }],
   ['a missing header', { requests: [{ ...request, headers: { 'x-missing': '1' } }] }],
   ['another method', { requests: [{ ...request, method: 'PUT' }] }],
   ['no request at all', { requests: [] }],
-  ['a request too many', { requests: [request, { ...request, path: '/other' }] }],
+  ['an additional request', { requests: [request, { ...request, path: '/other' }] }],
   ['another health check', { requests: [request], healthcheck: { method: 'GET', path: '/health' } }],
 ])('%s fails', async (_name, changes) => {
   const score = await ran({ ...toHttp, ...changes })
   expect(score).toMatchObject({ passed: 0, failed: 1 })
 })
 
-test('an unknown sink fails and says so', async () => {
+test('an unknown sink fails with a message', async () => {
   const score = await ran({ ...toHttp, type: 'nothing', requests: [request] })
   expect(score.printed).toContain('There is no sink of type nothing.')
 })

@@ -1,6 +1,6 @@
-// Runs the recorded cases of the wire: builds the sink of each case through the registry, connects it to a recorder on loopback, and
-// compares the received requests with the recorded ones. The README beside the cases describes format and rules of comparison. Requests
-// are compared as groups: those with one address, the same recorded headers and the same envelope are one list.
+// Runs the recorded wire cases: builds the sink of a case through the registry, connects it to a recorder on loopback, and compares the
+// received requests with the recorded ones. The README next to the cases describes their format and the comparison. Requests are compared
+// in groups: those with the same address, recorded headers and envelope form one list.
 
 import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
@@ -43,10 +43,10 @@ interface Arrived {
   readonly body: Buffer
 }
 
-/** Longest time for one case, in milliseconds. */
+/** Time limit of one case in milliseconds. */
 const limitMs = 15_000
 
-/** Runs the cases of files in the folder; prints the ids of failing ones with what differs. */
+/** Runs the cases of files in the folder, and prints the ids and differences of failing ones. */
 export async function run(dir: string, stems: readonly string[]): Promise<{ passed: number; failed: number }> {
   let passed = 0
   let failed = 0
@@ -68,7 +68,7 @@ export async function run(dir: string, stems: readonly string[]): Promise<{ pass
   return { passed, failed }
 }
 
-/** The fault of a case; undefined if there is none. */
+/** The failure of a case; undefined if it passes. */
 async function outcome(recorded: Case, line: string): Promise<string | undefined> {
   let timer: NodeJS.Timeout | undefined
   const tooLong = new Promise<string>((resolve) => {
@@ -87,7 +87,7 @@ async function outcome(recorded: Case, line: string): Promise<string | undefined
   }
 }
 
-/** The events of a case, read from its text so that integers and floats stay apart. */
+/** The events of a case, read from its text so that integers and floats stay distinct. */
 function events(line: string): (LogEvent | MetricEvent)[] {
   const form = parseJson(line)
   if (isFailedJson(form) || !isObject(form)) throw new TypeError('The case is not a JSON object.')
@@ -99,7 +99,7 @@ function events(line: string): (LogEvent | MetricEvent)[] {
   })
 }
 
-/** Hands the events to the sink as batches of one type, and closes it. */
+/** Passes the events to the sink in batches of one type, and closes the sink. */
 async function deliverAll(sink: TestSink, input: readonly (LogEvent | MetricEvent)[]): Promise<void> {
   const written: Promise<unknown>[] = []
   let from = 0
@@ -181,7 +181,7 @@ async function overHttp(recorded: Case, input: readonly (LogEvent | MetricEvent)
   }
 }
 
-/** An answer that every sink takes for success. */
+/** A response that all sinks accept as success. */
 const answer = JSON.stringify({
   errors: false,
   items: [],
@@ -227,7 +227,7 @@ function plainBody(body: Buffer, encoding: string | undefined): Buffer {
     : Buffer.from(compileCompression(algorithm).decompress(body))
 }
 
-/** Requests that are compared as one. */
+/** Requests that are compared together. */
 interface Group {
   readonly first: RecordedRequest
   readonly envelope: unknown
@@ -286,7 +286,7 @@ function sameGroup(group: Group, request: RecordedRequest, envelope: unknown): b
   )
 }
 
-/** Why a request is not of a group. */
+/** The reason why a request does not belong to a group. */
 function misfit(group: Group, request: Arrived, envelope: unknown): string | undefined {
   const { first } = group
   if (first.method !== request.method || !samePath(first.path, request.path))

@@ -1,5 +1,5 @@
-// One case: a program and events. It compiles the program, runs it on each event by the generated code and by the evaluator, and
-// returns the first difference.
+// One case: a program and events. Compiles the program, runs it on all events with the generated code and with the evaluator, and returns
+// the first difference.
 
 import { Script } from 'node:vm'
 import type { EventMetadata } from '../event/log.ts'
@@ -21,12 +21,12 @@ export interface Case {
   /** Whether the program may change its event in place. */
   readonly owned: boolean
   readonly keepResult: boolean
-  /** The program must return `true`: it states a property of all values, without a reference. */
+  /** The program must return `true`, because it states a property of all values. */
   readonly holds?: 'always' | 'unless it fails' | undefined
 }
 
 export interface Problem {
-  /** The fault in a word: a smaller case shows the same problem if it has the same word. */
+  /** The kind of problem. A smaller case has the same problem if the kind is the same. */
   readonly what:
     | 'exception'
     | 'hang'
@@ -49,7 +49,7 @@ interface Watched {
 }
 const watched = new Script('penstockFuzz()')
 
-/** Calls a function, and stops it when it takes too long: also in a loop or in a regular expression. */
+/** Calls a function, and stops it when it takes too long, even inside a loop or a regular expression. */
 function within<T>(timeoutMs: number, run: () => T): T {
   const holder = globalThis as Watched
   holder.penstockFuzz = run
@@ -107,7 +107,7 @@ function wrongDiagnostic(diagnostics: readonly Diagnostic[], units: number, isCo
   return undefined
 }
 
-/** Runs the program on one event, compiled and evaluated, and compares the two. */
+/** Runs the program on one event, compiled and evaluated, and compares the results. */
 function problemWith(
   event: ValueObject,
   test: Case,
@@ -125,11 +125,11 @@ function problemWith(
   try {
     expected = evaluate(test.source, body, event, test.metadata, maxSteps)
   } catch (error) {
-    // A value that grows without end: the generated code says so in its own way.
+    // A value grows without limit. The generated code reports this differently.
     if (error instanceof TooManySteps || error instanceof RangeError) return undefined
     throw new Error('the evaluator threw', { cause: error })
   }
-  // The root of an owned event is a copy: everything below stays frozen.
+  // Only the root of an owned event is a copy; everything below stays frozen.
   const root = test.owned ? { ...event } : event
   const metadata: EventMetadata = { value: test.metadata, secrets: Object.freeze({ known: 's3cret' }) }
   const result = program.run(root, metadata, test.owned)
@@ -157,13 +157,13 @@ function problemWith(
   return { what: 'invalid value', text: `event: ${before}\n  got: ${invalid}` }
 }
 
-/** The parts of an outcome that must be equal, as texts. Event, metadata and secrets are those after the run. */
+/** The parts of an outcome that must be equal, as texts. Event, metadata and secrets are in their state after the run. */
 function outcomeOf(test: Case, result: Result, after: () => readonly Value[]): string[] {
   if (isFailure(result)) return ending(result)
   return [test.keepResult ? described(result) : '', ...after().map(described)]
 }
 
-/** A result that is not of the kind that the checker promised, or not `true` where it must be. */
+/** Checks that a result has the kind that the checker promised, and is `true` if required. */
 function brokenPromise(test: Case, kind: Kind, result: Result): Problem | undefined {
   const mayFail = test.holds === undefined || (test.holds === 'unless it fails' && isFailure(result))
   if (!mayFail && result !== true) {
@@ -171,9 +171,9 @@ function brokenPromise(test: Case, kind: Kind, result: Result): Problem | undefi
     return { what: 'property', text: `what must hold does not: ${got}` }
   }
   if (!test.keepResult || isFailure(result) || kind.contains(kindOf(result))) return undefined
-  // The kind is that of the last expression. After `??`, the assignments of its left side count as done.
+  // The kind is that of the last expression. After `??`, the checker assumes that the assignments of its left side have run.
   if (tokenize(test.source).some(({ text }) => text === 'return' || text === '??')) return undefined
-  // A field that is not there reads as null.
+  // A missing field reads as null.
   if (result === null && isOfKind(undefined, kind)) return undefined
   return { what: 'kind', text: `${described(result)} is not ${kind}` }
 }

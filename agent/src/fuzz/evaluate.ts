@@ -1,6 +1,5 @@
-// A plain evaluator of checked programs, to hold the generated code against. It is the simplest code that can be right: it walks
-// the tree, copies every value that it changes, reckons integers as bigints and trusts no static kind. Of the compiler it
-// shares the tree and the compiled functions, nothing else.
+// A simple evaluator of checked programs, as a reference for the generated code. It walks the tree, copies all values that it changes,
+// computes integers as bigints, and relies on no static kinds. It shares only the tree and the compiled functions with the compiler.
 
 import type { PathSegment } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
@@ -22,17 +21,17 @@ import { isOfKind, kinds } from '../remap/kind.ts'
 import { textOfKind } from '../remap/text.ts'
 import type { Place, Slot, Typed } from '../remap/typed.ts'
 
-/** How a run ended, and what it left behind when it ended well. */
+/** The outcome of a run, and the final state if it succeeded. */
 export interface Evaluated {
   readonly result: Result
   readonly event: Value
   readonly metadata: Value
 }
 
-/** The program takes more steps than the evaluator gives it. */
+/** The program needs more steps than the evaluator allows. */
 export class TooManySteps extends Error {}
 
-/** An expression that gave no value; carries why. */
+/** An expression that returned no value, with the reason. */
 class Leave {
   readonly error: RemapError
 
@@ -154,7 +153,7 @@ class Evaluator {
     }
   }
 
-  /** The value, or the failure that `??` and `ok, err =` may catch. */
+  /** The value, or the failure, which `??` and `ok, err =` can catch. */
   #attempt(typed: Typed): Result {
     try {
       return this.#value(typed)
@@ -368,7 +367,7 @@ function bytesOf(value: string | Bytes): Buffer {
   return typeof value === 'string' ? Buffer.from(value) : value.bytes
 }
 
-/** A string from bytes: what is UTF-8 is text. */
+/** A string from bytes; UTF-8 becomes text. */
 function textFrom(bytes: Buffer): Value {
   const text = bytes.toString('utf8')
   return Buffer.from(text).equals(bytes) ? text : new Bytes(bytes)
@@ -414,7 +413,7 @@ function multiply(left: Value, right: Value): Value {
 function repeated(text: string | Bytes, count: number | bigint): Value {
   const bytes = bytesOf(text)
   if (count <= 0 || bytes.length === 0) return ''
-  // Neither worth the memory nor a matter of meaning.
+  // Not worth the memory, and irrelevant to the semantics.
   if (bytes.length * Number(count) > 0x10_0000) throw new TooManySteps()
   return textFrom(Buffer.concat(Array.from({ length: Number(count) }, () => bytes)))
 }
@@ -427,7 +426,7 @@ function divide(left: Value, right: Value): Value {
   return fail(`can't divide type ${textOfKind(left)} by ${textOfKind(right)}`)
 }
 
-/** Numbers are equal when they are as floats; everything else when type and content are the same. */
+/** Numbers are equal if they are equal as floats; other values if type and content are equal. */
 function equal(left: Value, right: Value): boolean {
   const a = numberOf(left)
   const b = numberOf(right)

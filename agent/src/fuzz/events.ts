@@ -1,10 +1,10 @@
-// Random events: nested, with hostile names, with every type of value and with the values at its borders.
+// Random events: nested, with hostile names, with all types of values and their boundary values.
 
 import { Timestamp } from '../event/timestamp.ts'
 import { type Float, float, setField, stringFromBytes, type Value, type ValueObject } from '../event/value.ts'
 import type { Random } from '../testing/random.ts'
 
-/** Names of fields: short ones that programs meet often, and those that lead astray. */
+/** Field names: short ones that occur often in programs, and misleading ones. */
 export const anyNames: readonly string[] = [
   'a',
   'b',
@@ -36,7 +36,7 @@ export const anyNames: readonly string[] = [
   'q"uote\\',
 ]
 
-/** Few names, so a program reads names that it wrote. */
+/** A small set of names, so that programs read fields that they have written. */
 export const fewNames: readonly string[] = ['a', 'b', 'a', 'b', 'o', '__proto__']
 
 export const integers: readonly (number | bigint)[] = [
@@ -159,7 +159,7 @@ export function randomObject(random: Random, depth: number, names: readonly stri
   const object: ValueObject = {}
   const count = random.below(depth > 1 ? 8 : 4)
   for (let index = 0; index < count; index++) setField(object, random.pick(names), randomValue(random, depth, names))
-  // An absent field, as `del` leaves it.
+  // A missing field in the form that `del` leaves.
   if (random.chance(0.2)) setField(object, random.pick(names), undefined)
   return object
 }

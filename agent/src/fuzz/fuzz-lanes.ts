@@ -1,5 +1,5 @@
-// `npm run fuzz:lanes -- [--seconds N] [--seed N] [--cases N]`: random programs on hostile lines of pods, on both lanes. Events that
-// leave, dropped events and counters must be the same. If they differ, it prints the programs, and the exit code is 1.
+// `npm run fuzz:lanes -- [--seconds N] [--seed N] [--cases N]`: runs random programs on hostile pod lines, on both lanes. Resulting
+// events, dropped events and counters must be the same. If they differ, it prints the programs and exits with 1.
 
 import { runScript } from '../tools/script.ts'
 import type { LaneStep } from './lane-programs.ts'
@@ -11,22 +11,22 @@ const shown = (steps: readonly LaneStep[]) =>
 await runScript({
   call: 'npm run fuzz:lanes --',
   about:
-    'Random programs on hostile lines, as bytes and as objects, until the time is up or they differ (exit code 1).',
+    'Runs random programs on hostile lines, as bytes and as objects, until the time is up or the results differ (exit code 1).',
   flags: {
-    seconds: { type: 'string', number: 'any', value: 'N', help: 'How long (30).' },
-    seed: { type: 'string', number: 'whole', value: 'N', help: 'Seed of the first case; a random one by default.' },
-    cases: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'How many cases at most.' },
+    seconds: { type: 'string', number: 'any', value: 'N', help: 'Duration (30).' },
+    seed: { type: 'string', number: 'whole', value: 'N', help: 'Seed of the first case; random by default.' },
+    cases: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'Maximum number of cases.' },
   },
   async run({ flags: { seed = Date.now() % 1_000_000_000, seconds = 30, cases = Number.POSITIVE_INFINITY } }) {
     process.stdout.write(`seed ${seed}\n`)
     const result = await fuzzLanes(seed, seconds, cases)
     const { found, events, asBytes, restored } = result
     process.stdout.write(
-      `${result.cases} cases, ${events} events, of which ${asBytes} stayed bytes, and ${restored} came back so from a buffer\n`,
+      `${result.cases} cases, ${events} events, of which ${asBytes} stayed bytes, and a buffer returned ${restored} as bytes\n`,
     )
     if (found === undefined) return 0
     process.stdout.write(
-      `\nThe lanes differ (again with: npm run fuzz:lanes -- --cases 1 --seed ${found.seed})\n` +
+      `\nThe lanes differ (to repeat: npm run fuzz:lanes -- --cases 1 --seed ${found.seed})\n` +
         `${found.chains.map(shown).join('\n\n')}\n${found.problem}\n`,
     )
     return 1

@@ -5,9 +5,9 @@ import { described } from './inspect.ts'
 import { families, randomProperty } from './properties.ts'
 import { fuzz } from './run.ts'
 
-// The same programs in every run; `npm run fuzz` takes others each time.
+// The same programs in every run; `npm run fuzz` uses different ones each time.
 test.each([1, 2])(
-  'random programs do what the evaluator does, from seed %i',
+  'random programs have the results of the evaluator, from seed %i',
   (seed) => {
     const { found, compiled, cases } = fuzz({ seed, seconds: 2.5, cases: 100_000, timeoutMs: 10_000 })
     const shown =
@@ -15,7 +15,7 @@ test.each([1, 2])(
         ? undefined
         : [`seed ${found.seed}: ${found.problem.what}`, found.test.source, found.problem.text.slice(0, 4000)].join('\n')
     expect(shown).toBeUndefined()
-    // Most programs compile, or nothing is tried.
+    // Most programs must compile; otherwise the test would check nothing.
     expect(compiled).toBeGreaterThan(cases / 2)
   },
   60_000,
@@ -37,15 +37,15 @@ test.each(Object.keys(families))(
 )
 
 test.each([
-  ['a property that does not hold', '.a == 1', 'always', 'property'],
+  ['a property that is false', '.a == 1', 'always', 'property'],
   ['a property whose program fails', 'parse_json!(string!(.a)) == .a', 'always', 'property'],
-  ['a property that need not hold where it fails', 'parse_json!(string!(.a)) == .a', 'unless it fails', undefined],
+  ['a property that may fail', 'parse_json!(string!(.a)) == .a', 'unless it fails', undefined],
 ] as const)('%s is found', (_, source, holds, what) => {
   const test = { source, events: [{ a: '{' }], metadata: {}, owned: false, keepResult: true, holds }
   expect(runCase(test, 10_000).problem?.what).toBe(what)
 })
 
-// Patterns that take exponential or high polynomial time on engines that backtrack.
+// Patterns that take exponential or high polynomial time in backtracking engines.
 const patterns = [
   '(a+)+$',
   '(a|a)*b',
@@ -97,7 +97,7 @@ test.each([
   ['assignments', `${'x = '.repeat(20_000)}1`],
   ['calls', `${'upcase('.repeat(5000)}"a"${')'.repeat(5000)}`],
 ])(
-  'deep nesting of %s is compiled or refused, never thrown',
+  'deep nesting of %s is compiled or rejected, but never throws',
   (_, source) => {
     const { problem } = runCase({ source, events: [{}], metadata: {}, owned: true, keepResult: true }, 30_000)
     expect(problem).toBeUndefined()

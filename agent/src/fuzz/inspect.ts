@@ -1,9 +1,9 @@
-// Inspects a value: a text that is different for any two different values, and the rules of values that the value breaks.
+// Describes a value as a text that differs for any two different values, and marks violations of the rules for values.
 
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes, compareKeys, Float, isObject, Regex, type Value } from '../event/value.ts'
 
-/** The value with its types; equal texts are equal values. Places that break a rule of values are marked with `INVALID`. */
+/** The value with its types. Equal texts mean equal values. `INVALID` marks violations of the rules for values. */
 export function described(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -50,7 +50,7 @@ function describedObject(value: object | null): string {
   return `{${fields.join(', ')}}`
 }
 
-/** Freezes everything below a value, and with `root` the value too, so no nested value can change. */
+/** Freezes all nested values, and with `root` also the value itself. */
 export function freeze(value: Value, root: boolean): void {
   if (typeof value !== 'object' || value === null || value instanceof Regex) return
   if (!(value instanceof Bytes || value instanceof Float || value instanceof Timestamp)) {

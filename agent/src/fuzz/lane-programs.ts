@@ -1,4 +1,4 @@
-// Random chains of programs and conditions of the kinds that leave lines bytes, with some among them that do not.
+// Random chains of programs and conditions. Most are of the kinds that keep lines as bytes, and some are not.
 
 import type { Random } from '../testing/random.ts'
 
@@ -41,7 +41,7 @@ const parsings = [
   '.o = parse_json(.message) ?? .message',
 ]
 
-/** Steps in the order in which events pass them. */
+/** Steps in the order of processing. */
 export function randomChain(random: Random): readonly LaneStep[] {
   const steps: LaneStep[] = []
   const count = 1 + random.below(3)
@@ -52,7 +52,7 @@ export function randomChain(random: Random): readonly LaneStep[] {
   return steps
 }
 
-/** The path of events for which a program fails or aborts. */
+/** The output for events for which a program fails or aborts. */
 function ends(random: Random): Record<string, boolean> {
   return {
     drop_on_error: random.chance(0.6),

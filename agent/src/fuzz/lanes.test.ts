@@ -10,14 +10,14 @@ afterEach(() => {
 
 const seed = (Math.random() * 2 ** 31) >>> 0
 
-test(`random programs do the same on both lanes, from seed ${seed}`, async () => {
-  // The number of programs and not the time: a slow machine would try too few for a share.
+test(`random programs have the same results on both lanes, from seed ${seed}`, async () => {
+  // Limits the number of programs, not the time: a slow machine would run too few to check a share.
   const { found, events, asBytes } = await fuzzLanes(seed, 600, 60)
   expect(found).toBeUndefined()
   expect(asBytes / events).toBeGreaterThan(0.2)
 }, 700_000)
 
-test('a lane that takes the wrong value is found', async () => {
+test('finds a lane that adds a wrong value', async () => {
   const add = NewColumn.prototype.add
   vi.spyOn(NewColumn.prototype, 'add').mockImplementation(function (this: NewColumn, value, room) {
     return add.call(this, value === true ? false : value, room)
@@ -26,7 +26,7 @@ test('a lane that takes the wrong value is found', async () => {
   expect(found?.problem).toContain('strictly')
 }, 120_000)
 
-test('a sink that does not leave out a field is found', async () => {
+test('finds a sink that does not remove a field', async () => {
   vi.spyOn(Form.prototype, 'selected').mockImplementation(function (this: Form) {
     return this
   })
@@ -34,7 +34,7 @@ test('a sink that does not leave out a field is found', async () => {
   expect(found?.problem).toContain('Other bytes with')
 }, 700_000)
 
-test('lines that come back from a disk buffer without a field are found', async () => {
+test('finds lines that a disk buffer returns without a field', async () => {
   const { restored } = await fuzzLanes(1, 600, 40)
   expect(restored).toBeGreaterThan(0)
   const batch = LineRestorer.prototype.batch

@@ -1,5 +1,5 @@
-// Sends hostile lines through random chains of programs, as lines that stay bytes and as objects, and compares all that comes out: JSON,
-// sizes, order, fields, what leaves by `dropped`, counters and errors. Some of it goes on to a disk buffer or to a sink that chooses fields.
+// Passes hostile lines through random chains of programs, as bytes and as objects, and compares the results: JSON, sizes, order, fields,
+// events of the output `dropped`, counters and errors. Some results continue to a disk buffer or to a sink that selects fields.
 
 import assert from 'node:assert/strict'
 import { ByteBatch } from '../bytes/byte-batch.ts'
@@ -20,22 +20,22 @@ import { type LaneStep, randomChain } from './lane-programs.ts'
 
 export interface LaneFinding {
   readonly seed: number
-  /** The chain of each consumer of the lines. */
+  /** One chain per consumer of the lines. */
   readonly chains: readonly (readonly LaneStep[])[]
   readonly problem: string
 }
 
 export interface LaneResult {
   readonly cases: number
-  /** Events that were compared, and those of them that were lines in the end. */
+  /** Numbers of compared events, and of those that were still lines at the end. */
   readonly events: number
   readonly asBytes: number
-  /** Events that came back from a disk buffer as lines. */
+  /** Number of events that a disk buffer returned as lines. */
   readonly restored: number
   readonly found: LaneFinding | undefined
 }
 
-/** Chains from `seed` on, one after the other, until the time is up or the lanes differ. */
+/** Runs chains, beginning with `seed`, until the time is up or the lanes differ. */
 export async function fuzzLanes(seed: number, seconds: number, most: number): Promise<LaneResult> {
   const end = performance.now() + seconds * 1000
   const pods = [new BytePod('a'), new BytePod('b'), new BytePod('c', false)]
@@ -64,7 +64,7 @@ function compilingChain(random: Random): readonly LaneStep[] {
   }
 }
 
-/** Steps of one lane, with what they count. */
+/** The steps of one lane, with their counters. */
 class Side {
   readonly #transforms: readonly Transform[]
   readonly #events: readonly RecordedEvents[]
@@ -84,7 +84,7 @@ class Side {
     return new Side(transforms, events)
   }
 
-  /** The batch after the steps; undefined if nothing is left. */
+  /** The batch after all steps; undefined if no event is left. */
   through(batch: LogBatch): LogBatch | undefined {
     let current: Batch | undefined = batch
     for (const transform of this.#transforms) {
@@ -107,7 +107,7 @@ class Side {
     batch.finalizer.release(1, 'delivered')
   }
 
-  /** The events that have left by `dropped`, and the counters, since the last call. */
+  /** The events of the output `dropped` and the counters since the last call. */
   take(): object {
     const dropped = this.#dropped
     this.#dropped = []
@@ -126,7 +126,7 @@ async function runCase(
   random: Random,
   total: { events: number; asBytes: number; restored: number },
 ): Promise<void> {
-  // Built for each case on the same pods, as a reload does it.
+  // As after a reload, each case builds its steps on the same pods.
   const sides = await Promise.all(
     chains.map(async (steps) => ({ bytes: await Side.of(steps, true), objects: await Side.of(steps, false) })),
   )
@@ -135,7 +135,7 @@ async function runCase(
     const chunk = Array.from({ length: 1 + random.below(60) }, () => lineOf(random))
     const waiting: (() => void)[] = []
     pod.read(chunk, (batch) => {
-      // Some have one consumer, some three of a kind, and some three that do different things to the same lines.
+      // Some cases have one consumer, some have three identical ones, and some have three different ones for the same lines.
       const readers = sides.length > 1 || random.chance(0.2) ? 3 : 1
       const all: LogBatch[] = Array.from({ length: readers }, (_, index) =>
         index === readers - 1 ? batch : batch.share(),
@@ -148,7 +148,7 @@ async function runCase(
         total.events += expected.json.length
         if (after instanceof ByteBatch) total.asBytes += after.lineCount
         const way = random.below(6)
-        // Some look at it only when the chunk is something else.
+        // Some consumers read the lines only after the chunk has been reused.
         const look = () => {
           if (way === 0) total.restored += checkStored(after, expected, random)
           else if (way === 1) checkChosen(after, expected, random)

@@ -1,4 +1,4 @@
-// Makes a case that shows a problem smaller, as long as it shows a problem of the same kind.
+// Reduces a case with a problem as long as it still has a problem of the same kind.
 
 import { tokenize } from '../remap/lexer.ts'
 import { type Case, type Problem, runCase } from './case.ts'
@@ -20,7 +20,7 @@ export function minimised(
     shown = found
     return true
   }
-  // One event is enough, unless the problem comes from several runs.
+  // One event is enough, unless the problem needs several runs.
   for (const event of test.events) if (tried({ ...best, events: [event] })) break
   let smaller = true
   while (smaller && Date.now() < end) {
@@ -42,7 +42,7 @@ export function minimised(
   return { test: best, problem: shown }
 }
 
-/** The source without one of its lines, or without a run of tokens: the long runs first. */
+/** The source without one line, or without a run of tokens, longest runs first. */
 function* smallerSources(source: string): Generator<string> {
   const lines = source.split('\n')
   if (lines.length > 1) {
@@ -52,7 +52,7 @@ function* smallerSources(source: string): Generator<string> {
   try {
     tokens = tokenize(source).filter((token) => token.end > token.start)
   } catch {
-    // Not even tokens: single characters can be left out.
+    // There are no tokens, so remove single characters.
     tokens = Array.from(source, (_, index) => ({ start: index, end: index + 1 }))
   }
   for (

@@ -1,4 +1,4 @@
-// Damaged programs: valid ones with tokens and characters left out, doubled, exchanged or put in, as hostile as can be.
+// Mutated programs: valid programs with hostile changes, which remove, duplicate, swap or insert tokens and characters.
 
 import { tokenize } from '../remap/lexer.ts'
 import type { Random } from '../testing/random.ts'
@@ -69,7 +69,7 @@ export function damagedProgram(random: Random): string {
   let source = random.chance(0.5) ? random.pick(examples) : randomProgram(random, false)
   const count = 1 + random.below(4)
   for (let index = 0; index < count; index++) source = damaged(source, random)
-  // Sources are UTF-8: half a pair of surrogates cannot be in one.
+  // Sources are UTF-8, so they cannot contain a lone surrogate.
   return source.toWellFormed()
 }
 
@@ -102,12 +102,12 @@ function damaged(source: string, random: Random): string {
   }
 }
 
-/** Tokens of a program, or its words where it has none. */
+/** The tokens of a program, or its words if it has none. */
 function tokensOf(source: string): { start: number; end: number }[] {
   try {
     return tokenize(source).filter((token) => token.end > token.start)
   } catch {
-    // Text that the lexer refuses is cut at its blanks.
+    // Split text that the lexer rejects at blanks.
     return Array.from(source.matchAll(/\S+/g), (match) => ({ start: match.index, end: match.index + match[0].length }))
   }
 }

@@ -1,5 +1,5 @@
-// Random programs. Expressions are generated for a wanted kind, so most of them compile. Statements that still do not compile are
-// removed one by one until the rest does.
+// Random programs. Expressions are generated for a required kind, so most of them compile. Statements that do not compile are removed
+// one by one until the rest does.
 
 import { Timestamp } from '../event/timestamp.ts'
 import { checkProgram } from '../remap/check/checker.ts'
@@ -15,7 +15,7 @@ import { anyNames, fewNames, floats, integers, strings } from './events.ts'
 const wants = ['string', 'integer', 'float', 'boolean', 'timestamp', 'regex', 'null', 'array', 'object'] as const
 type Want = (typeof wants)[number]
 
-/** Guards: the function that takes anything and gives the kind, or fails. */
+/** Guards: functions that accept any value and return the kind, or fail. */
 const guards: Partial<Record<Want, string>> = {
   string: 'string',
   integer: 'int',
@@ -26,7 +26,7 @@ const guards: Partial<Record<Want, string>> = {
   object: 'object',
 }
 
-/** Functions whose results depend on more than their arguments, or that need the environment of an agent. */
+/** Functions whose results do not depend only on their arguments, or that need the environment of an agent. */
 const excluded = new Set([
   'now',
   'log',
@@ -71,7 +71,7 @@ const byResult = new Map<Want, FunctionDeclaration[]>(
   ]),
 )
 
-/** The string literals in the examples of a function: what it can work on. */
+/** String literals from the examples of a function, which are suitable inputs. */
 const literalsOf = new Map<string, readonly string[]>(
   functions.map((declaration) => [
     declaration.name,
@@ -83,7 +83,7 @@ const literalsOf = new Map<string, readonly string[]>(
   ]),
 )
 
-/** Functions that give objects with known fields, by the kinds of these. */
+/** Functions that return objects with known fields, by the kinds of the fields. */
 const parsersOf = new Map<Want, (readonly [source: string, field: string])[]>(wants.map((want) => [want, []]))
 for (const declaration of callable) {
   const { returns, examples } = declaration
@@ -100,12 +100,12 @@ for (const declaration of callable) {
   }
 }
 
-/** Programs that compile, to be changed at random. */
+/** Valid programs for mutation. */
 export const examples: readonly string[] = functions
   .filter(({ name }) => !excluded.has(name))
   .flatMap(({ examples }) => examples.map(({ source }) => source))
 
-/** @param core whether the program is made of assignments, operators, branches and closures, with hardly any calls */
+/** @param core whether to use mainly assignments, operators, branches and closures, with few calls */
 export function randomProgram(random: Random, core: boolean): string {
   return new Writer(random, core).program()
 }
@@ -133,7 +133,7 @@ class Writer {
   readonly #random: Random
   readonly #core: boolean
   readonly #names: readonly string[]
-  /** Places whose kind is known: variables and event fields. */
+  /** Variables and event fields whose kinds are known. */
   #known = new Map<string, Want>()
   #variables = 0
   #inClosure = false
@@ -204,7 +204,7 @@ class Writer {
   }
 
   #assigned(place: string, want: Want | undefined): void {
-    // Places above and below this one have other kinds now.
+    // The kinds of parents and children have changed.
     for (const other of [...this.#known.keys()]) {
       if (place === '.' ? other.startsWith('.') : other.startsWith(place) || place.startsWith(other)) {
         this.#known.delete(other)
@@ -276,7 +276,7 @@ class Writer {
 
   // Expressions
 
-  /** An expression of any kind that does not fail unhandled. */
+  /** An expression of any kind without unhandled failures. */
   #any(depth: number): string {
     const random = this.#random
     const roll = random.next()
@@ -297,7 +297,7 @@ class Writer {
     return this.#expr(this.#want(), depth)
   }
 
-  /** Reads and writes of one place in one expression: what was read first must stay what it was. */
+  /** Reads and writes one place in one expression. A later write must not change an earlier read. */
   #entangled(depth: number): string {
     const random = this.#random
     const places = [...this.#known.keys(), '.', '.a', '.o']
@@ -327,7 +327,7 @@ class Writer {
     }
   }
 
-  /** An expression of exactly this kind that does not fail unhandled. */
+  /** An expression of exactly this kind without unhandled failures. */
   #expr(want: Want, depth: number): string {
     const random = this.#random
     if (depth <= 0) {
@@ -423,7 +423,7 @@ class Writer {
     }
   }
 
-  /** An expression that may fail, with this kind when it does not. */
+  /** An expression that may fail, and otherwise has this kind. */
   #fallible(want: Want, depth: number): string {
     const random = this.#random
     const roll = random.next()
@@ -478,7 +478,7 @@ class Writer {
     return parameter.static === true ? this.#literal(want) : this.#expr(want, depth - 1)
   }
 
-  /** One of the kinds that are taken; undefined if everything is. */
+  /** One of the accepted kinds; undefined if all kinds are accepted. */
   #wanted(kind: Kind): Want | undefined {
     if (kind.contains(kinds.any.without(kinds.undefined))) return undefined
     const possible = wants.filter((want) => kind.overlaps(kinds[want]))
@@ -521,7 +521,7 @@ class Writer {
     return `${name}(${input}${recursive}) -> ${body}`
   }
 
-  /** Code inside a block: its variables are not seen after it. */
+  /** Code inside a block, whose variables are not visible after it. */
   #scoped(write: () => string): string {
     const outer = this.#known
     this.#known = new Map(outer)

@@ -1,5 +1,5 @@
-// Properties of all values, without a reference: decoding reverses encoding, a function that normalises changes nothing the second
-// time, functions of one family agree, and parsers survive mutated lines. Each is a program that returns `true`.
+// Properties that are true for all values: decoding reverses encoding, normalizing functions change nothing the second time, related
+// functions agree, and parsers survive mutated lines. A property is a program that returns `true`.
 
 import type { Value, ValueObject } from '../event/value.ts'
 import { functions } from '../remap/functions.ts'
@@ -10,7 +10,7 @@ import type { Case } from './case.ts'
 import { integers, strings } from './events.ts'
 
 interface Property {
-  /** Returns `true`, whatever the fields of the event are. */
+  /** Returns `true` for any fields of the event. */
   readonly source: string
   readonly event: (random: Random) => ValueObject
 }
@@ -48,7 +48,7 @@ function word(random: Random): string {
   return Array.from({ length: 1 + random.below(6) }, () => random.pick([...'abcXYZ019'])).join('')
 }
 
-/** Values that JSON can hold unchanged. */
+/** Values that JSON can represent exactly. */
 function json(random: Random, depth: number): Value {
   switch (random.below(depth > 0 ? 7 : 5)) {
     case 0:
@@ -76,7 +76,7 @@ const list = (random: Random): ValueObject => ({
   l: Array.from({ length: random.below(6) }, () => json(random, 1)),
 })
 const integer = (random: Random): ValueObject => ({ n: random.between(-100_000, 4_000_000_000) })
-/** Texts that a list of pairs can hold: it knows no lines. */
+/** Texts that a list of pairs can contain, which excludes line breaks. */
 const pairs = (random: Random): ValueObject => ({
   o: Object.fromEntries(Array.from({ length: 1 + random.below(4) }, () => [word(random), `v${word(random)}`])),
 })
@@ -173,7 +173,7 @@ function regex(random: Random): string {
   return `r'${flags}${random.chance(0.2) ? '^' : ''}${group}${alternatives}${random.chance(0.2) ? '$' : ''}'`
 }
 
-/** Properties of an expression and a text: functions of one family agree, and no part of the text is lost. */
+/** Properties of an expression and a text: related functions agree, and no part of the text is lost. */
 const ofRegex: readonly ((expression: string) => string)[] = [
   (expression) => `match(string!(.s), ${expression}) == (find(string!(.s), ${expression}) != null)`,
   (expression) =>
@@ -192,14 +192,14 @@ interface Parser {
   readonly line: string
 }
 
-/** A call twice: the same text gives the same, whether the call can fail or not. */
+/** Calls a function twice, which must give the same result, whether the call can fail or not. */
 function twice(call: string): string | undefined {
   const fallible = `parsed, err = ${call}\nagain, other = ${call}\nparsed == again && (err == null) == (other == null)`
   const infallible = `parsed = ${call}\nagain = ${call}\nparsed == again`
   return [fallible, infallible].find((source) => compileProgram(source).ok)
 }
 
-/** Examples of functions that parse a text, with the text as a field of the event. */
+/** Examples of parsing functions, with the text in a field of the event. */
 function parsersIn(): readonly Parser[] {
   const found = functions.filter(({ name }) => /^(?:parse_|decode_)/.test(name))
   return found.flatMap(({ name, examples }) =>
@@ -238,7 +238,7 @@ function mutated(random: Random, line: string): string {
 
 type Made = Pick<Case, 'source' | 'events'> & { readonly holds?: Case['holds'] | undefined }
 
-/** The properties by what they are about, for a test that each of them is tried. */
+/** The properties by family, so that a test can run all of them. */
 export const families: Readonly<Record<string, (random: Random) => Made>> = {
   'round trips': (random) => of(random.pick(roundTrips), random),
   idempotence: (random) => of(random.pick(idempotent), random),
@@ -250,7 +250,7 @@ export const families: Readonly<Record<string, (random: Random) => Made>> = {
     parsers ??= parsersIn()
     const { source, line } = random.pick(parsers)
     const events = [1, 2, 3].map(() => ({ line: mutated(random, line) }))
-    // Of the value itself the kind is compared with the declared one.
+    // The case itself compares the kind of the value with the declared one.
     if (random.chance(0.5)) return { source: `${source}\nparsed`, events, holds: undefined }
     return { source, events, holds: 'unless it fails' }
   },
@@ -260,7 +260,7 @@ function of({ source, event }: Property, random: Random): Made {
   return { source, events: [1, 2, 3].map(() => event(random)) }
 }
 
-/** @param family of the properties; any without it */
+/** @param family the family of properties; by default any */
 export function randomProperty(random: Random, family = random.pick(Object.keys(families))): Case {
   const make = families[family]
   if (make === undefined) throw new Error(`There are no properties about ${family}.`)

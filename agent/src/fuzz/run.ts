@@ -1,4 +1,4 @@
-// Runs cases one after another until the time is up or one shows a problem. Every case has its own seed, so it can run again alone.
+// Runs cases one after another until the time is up or one has a problem. A case has its own seed, so it can be repeated alone.
 
 import { Random } from '../testing/random.ts'
 import { type Case, type Problem, runCase } from './case.ts'
@@ -9,20 +9,20 @@ import { randomProgram } from './programs.ts'
 import { randomProperty } from './properties.ts'
 
 export interface FuzzOptions {
-  /** Seed of the first case; the next one has the next. */
+  /** Seed of the first case. It increases by one for each case. */
   readonly seed: number
-  /** When no further case is begun. */
+  /** The time after which no further case begins. */
   readonly seconds: number
-  /** How many cases there are at most. */
+  /** Maximum number of cases. */
   readonly cases: number
-  /** Longest time that one case may take. */
+  /** Time limit of one case. */
   readonly timeoutMs: number
 }
 
 export interface Fuzzed {
   readonly cases: number
   readonly compiled: number
-  /** How many runs ended in an error or abort. */
+  /** Number of runs that ended in an error or abort. */
   readonly failed: number
   readonly found: { readonly seed: number; readonly test: Case; readonly problem: Problem } | undefined
 }
@@ -53,7 +53,7 @@ export function fuzz(options: FuzzOptions): Fuzzed {
     if (verdict.compiled) compiled++
     failed += verdict.failed
     if (verdict.problem !== undefined) {
-      // A property that is cut is another one.
+      // A shortened property is a different property.
       const smaller =
         test.holds !== undefined
           ? { test, problem: verdict.problem }

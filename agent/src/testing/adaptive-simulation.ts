@@ -1,5 +1,5 @@
-// Simulates adaptive concurrency against invented destinations. A fake clock makes the figures the same each time. Tests compare
-// them with the limits that the reference promises, and the reference shows them as plots.
+// Simulates adaptive concurrency against fictitious destinations. A fake clock makes the results reproducible. Tests compare them with the
+// limits that the reference promises, and the reference shows them as plots.
 
 import { pause } from '../clock.ts'
 import { AdaptiveConcurrency, type AdaptiveOptions } from '../delivery/adaptive-concurrency.ts'
@@ -18,7 +18,7 @@ export const defaultAdaptive: AdaptiveOptions = {
   rtt_deviation_scale: 2.5,
 }
 
-/** How a destination answers a request while this many are open, itself included. */
+/** The response of a destination to a request, by the number of open requests including this one. */
 export interface Answering {
   readonly ms: number
   readonly attempt: Attempt
@@ -26,9 +26,9 @@ export interface Answering {
 
 export interface Destination {
   readonly name: string
-  /** How it behaves, for the reference. */
+  /** A description of its behaviour for the reference. */
   readonly description: string
-  /** How long it is looked at. */
+  /** Duration of the simulation. */
   readonly seconds: number
   answer(inFlight: number, second: number): Answering
 }
@@ -50,16 +50,16 @@ const crowded = (base: number, capacity: number, inFlight: number): number => {
 
 export const destinations = {
   knee: {
-    name: 'A destination that bears ten requests at once',
+    name: 'A destination with capacity for ten concurrent requests',
     description:
-      'Round trips of 100 ms; beyond ten requests in flight they grow with the square of the crowd. One request more makes them only a little longer, and the moving average follows, so few of them exceed it by `rtt_deviation_scale` deviations: the limit climbs beyond ten and deliveries fall, until steps up and down balance. If you know where a destination bends so, set `max_concurrency_limit` to it.',
+      'Round trips take 100 ms; above ten requests in flight, they grow with the square of their number. One more request makes them only slightly longer, and the moving average follows, so few round trips exceed it by `rtt_deviation_scale` deviations: the limit rises above ten and deliveries fall, until increases and decreases balance. If you know the capacity of such a destination, set `max_concurrency_limit` to it.',
     seconds: 120,
     answer: (inFlight) => ({ ms: crowded(100, 10, inFlight), attempt: delivered }),
   },
   rising: {
     name: 'A destination that slows down and recovers',
     description:
-      'Round trips of 100 ms while there are at most forty requests. From second 40 to 80 it bears fewer and fewer, down to eight; from second 120 on forty again.',
+      'Round trips take 100 ms with up to forty requests in flight. From second 40 to 80, the capacity falls to eight requests; from second 120, it is forty again.',
     seconds: 180,
     answer(inFlight, second) {
       const part = second < 40 || second >= 120 ? 0 : Math.min(1, (second - 40) / 40)
@@ -68,13 +68,13 @@ export const destinations = {
   },
   limited: {
     name: 'A destination that answers 429',
-    description: 'Round trips of 100 ms however many there are; beyond fifteen requests in flight it answers 429.',
+    description: 'Round trips always take 100 ms; above fifteen requests in flight, the destination responds with 429.',
     seconds: 120,
     answer: (inFlight) => ({ ms: 100, attempt: inFlight > 15 ? tooMany : delivered }),
   },
 } as const satisfies Readonly<Record<string, Destination>>
 
-/** Sends as much as the limit allows, and returns the figures of every second. */
+/** Sends as many requests as the limit allows, and returns the figures of each second. */
 export async function simulate(destination: Destination): Promise<Second[]> {
   const clock = new FakeClock()
   const abandoning = new AbortController()

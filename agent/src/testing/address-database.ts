@@ -1,13 +1,13 @@
-// Databases of the MMDB format with one record for one block of IPv4 addresses, for tests.
+// MMDB databases with one record for one block of IPv4 addresses, for tests.
 
 type Data = string | number | readonly string[] | { readonly [name: string]: Data }
 
-/** @param prefix the first bytes of the addresses that have the record */
+/** @param prefix the first bytes of addresses with the record */
 export function database(kind: string, prefix: readonly number[], record: Data): Buffer {
   const bits = prefix.flatMap((byte) => Array.from({ length: 8 }, (_, bit) => (byte >> (7 - bit)) & 1))
   const tree = Buffer.alloc(bits.length * 6)
   for (const [node, bit] of bits.entries()) {
-    // A record of the tree is the next node, "nothing" (the number of nodes), or a place behind the 16 bytes after the tree.
+    // A tree record is the next node, "nothing" (the number of nodes), or an offset after the 16 bytes that follow the tree.
     const next = node + 1 < bits.length ? node + 1 : bits.length + 16
     tree.writeUIntBE(bit === 0 ? next : bits.length, node * 6, 3)
     tree.writeUIntBE(bit === 1 ? next : bits.length, node * 6 + 3, 3)
@@ -36,7 +36,7 @@ function encoded(data: Data): Buffer {
   if (typeof data === 'string') return Buffer.concat([control(2, Buffer.byteLength(data)), Buffer.from(data)])
   if (typeof data === 'number') {
     const bytes = Buffer.alloc(8)
-    // A number with a fraction is a double, and so are coordinates; metadata are unsigned.
+    // Numbers with a fraction and coordinates are doubles; metadata are unsigned.
     if (!Number.isInteger(data) || data === 48) {
       bytes.writeDoubleBE(data)
       return Buffer.concat([control(3, 8), bytes])
@@ -52,7 +52,7 @@ function encoded(data: Data): Buffer {
   ])
 }
 
-/** Types up to 7 are in the first byte, others in a second one; lengths are below 29 or need one more byte. */
+/** Types up to 7 are in the first byte, others in a second byte. Lengths from 29 need one more byte. */
 function control(type: number, length: number): Buffer {
   const size = length < 29 ? length : 29
   const more = length < 29 ? [] : [length - 29]

@@ -1,4 +1,4 @@
-// Components that speak to an address, with options that lead them to a server of a test. The walks over all of them use it.
+// Components that connect to an address, with options that point them to a test server. Tests use it to run all such components.
 
 import type { AnyDeclaration } from '../component.ts'
 import { optionsOf } from '../config/component-options.ts'
@@ -9,7 +9,7 @@ import { isTable } from '../schema/walk.ts'
 
 type Table = Readonly<Record<string, unknown>>
 
-/** The option of a component that is the address of its server, with this address as its value. */
+/** The option of a component for the address of its server, with this address as its value. */
 function addressOf(component: AnyDeclaration, url: string): Table {
   const isAddress = (schema: unknown) =>
     isTable(schema) && meaningOf(schema).address?.ports === webPorts && !meaningOf(schema).address?.part
@@ -20,13 +20,13 @@ function addressOf(component: AnyDeclaration, url: string): Table {
   return {}
 }
 
-/** Options merged with others, which take precedence, table by table. */
+/** Merges options recursively; the second ones take precedence. */
 export function merged(base: unknown, over: unknown): unknown {
   if (!isTable(base) || !isTable(over)) return over
   return { ...base, ...Object.fromEntries(Object.entries(over).map(([key, value]) => [key, merged(base[key], value)])) }
 }
 
-/** Whether a component declares an address of the web. */
+/** Whether a component declares a web address. */
 export const speaksToAddress = (component: AnyDeclaration): boolean => Object.keys(addressOf(component, '')).length > 0
 
 /** The required options of a component, with its server at this address. */

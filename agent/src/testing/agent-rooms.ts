@@ -1,5 +1,5 @@
-// The rooms of the agent, from the top floor down: `agent/src/rooms.test.ts` checks every import, and
-// `agent/ARCHITECTURE.md` shows them.
+// The rooms of the agent from the top floor down. `agent/src/rooms.test.ts` checks all imports against this table, and
+// `agent/ARCHITECTURE.md` shows it.
 
 import { type DescribedFloors, floorsOf, roomsText, tableOf } from './rooms.ts'
 

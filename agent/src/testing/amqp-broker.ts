@@ -1,35 +1,35 @@
-// A broker of AMQP 0.9.1 on loopback, as much of it as one consumer meets: it delivers the messages of one queue, receives the
-// answers, and misbehaves on command.
+// A fake AMQP 0.9.1 broker on loopback, as far as one consumer needs it: it delivers the messages of one queue, receives acknowledgements,
+// and misbehaves on demand.
 
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 
 export interface BrokerMessage {
   readonly body: Buffer
-  /** Seconds, or milliseconds, as producers write it. */
+  /** In seconds or milliseconds; producers use both. */
   readonly timestamp?: number
   readonly exchange?: string
   readonly routingKey?: string
 }
 
 export interface Broker extends AsyncDisposable {
-  /** For `connection_string`. */
+  /** The value of `connection_string`. */
   readonly url: string
   /** Adds messages to the queue. */
   publish(...messages: BrokerMessage[]): void
-  /** Bodies that were acknowledged, and those that were rejected. */
+  /** Acknowledged and rejected bodies. */
   readonly accepted: string[]
   readonly rejected: string[]
-  /** Messages that are in the queue or out for delivery. */
+  /** Messages in the queue, and delivered ones without acknowledgement. */
   readonly left: number
   readonly connections: number
   /** Consumers with an open connection. */
   readonly consumers: number
   /** The limit set with `basic.qos`. */
   readonly prefetch: number
-  /** Ends all connections without a word. */
+  /** Closes all connections without a protocol message. */
   cut(): void
-  /** Sends bytes to every consumer, whatever they mean. */
+  /** Sends arbitrary bytes to all consumers. */
   send(bytes: Buffer): void
   /** Cancels the consumers, as when the queue is deleted. */
   cancel(): void
@@ -42,7 +42,7 @@ interface Consumer {
   next: number
 }
 
-/** @param faults `ignoresPrefetch`: messages are given out without waiting for answers */
+/** @param faults `ignoresPrefetch`: delivers messages without waiting for acknowledgements */
 export async function startBroker(
   queue = 'penstock',
   faults: { readonly ignoresPrefetch?: boolean } = {},
@@ -120,7 +120,8 @@ export async function startBroker(
       case 60_090: {
         const delivery = Number(payload.readBigUInt64BE(4))
         const message = consumer?.unanswered.get(delivery)
-        if (message === undefined) throw new Error(`The delivery ${delivery} was answered twice, or by another.`)
+        if (message === undefined)
+          throw new Error(`The delivery ${delivery} was acknowledged twice, or by another consumer.`)
         consumer?.unanswered.delete(delivery)
         if (call === 60_080) accepted.push(message.body.toString())
         else rejected.push(message.body.toString())
@@ -132,7 +133,7 @@ export async function startBroker(
   const server = createServer((socket) => {
     state.connections++
     sockets.add(socket)
-    socket.on('error', () => {}) // the close that follows is what counts
+    socket.on('error', () => {}) // the close event follows
     socket.on('close', () => {
       sockets.delete(socket)
       for (const consumer of consumers) {

@@ -1,4 +1,4 @@
-// A disk buffer in a folder as one run of the agent has it, with numbered events that go in and come out.
+// A disk buffer in a folder during one run of the agent, with numbered events as input and output.
 
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -16,11 +16,11 @@ import { BytePod } from './byte-pod.ts'
 import { log } from './events.ts'
 import { through, transformsOf } from './lanes.ts'
 
-/** The smallest `max_size`. */
+/** The minimum of `max_size`. */
 export const least = 268_435_488
 const component = { component_id: 'out', component_kind: 'sink', component_type: 'test' }
 
-/** One run of an agent with a buffer; the test decides which events the sink takes. */
+/** One run of an agent with a buffer. The test decides which events the sink accepts. */
 export class BufferRun {
   readonly metrics = new Metrics()
   readonly buffer: DiskBuffer
@@ -55,19 +55,19 @@ export class BufferRun {
     await this.buffer.close()
   }
 
-  /** Writes a batch as its own record, and waits until the files hold it. */
+  /** Writes a batch as a separate record, and waits until the files contain it. */
   async put(batch: Batch): Promise<void> {
     const before = this.nextId
     await this.buffer.write(batch)
     while (this.nextId < before + batch.count) await turn()
   }
 
-  /** Number of the next event that the files will hold. */
+  /** Number of the next event in the files. */
   get nextId(): number {
     return Ledger.read(join(this.#folder, ledgerName)).state?.nextId ?? 0
   }
 
-  /** The next batch; undefined if there is nothing at all. */
+  /** The next batch; undefined if the buffer is empty. */
   async take(): Promise<Batch | undefined> {
     for (;;) {
       this.#readable = Promise.withResolvers()
@@ -77,7 +77,7 @@ export class BufferRun {
     }
   }
 
-  /** Takes everything there is; returns the messages. */
+  /** Reads all events, and returns the messages. */
   async drain(status: EventStatus = 'delivered'): Promise<number[]> {
     const numbers: number[] = []
     for (let batch = await this.take(); batch !== undefined; batch = await this.take()) {
@@ -96,13 +96,13 @@ export class BufferRun {
   }
 }
 
-/** A batch of events with the numbers from `first` on; `text` makes them as large as a test needs them. */
+/** A batch of events, numbered from `first`. `text` determines their size. */
 export function numbered(first: number, size: number, heard?: (status: BatchStatus) => void, text = ''): Batch {
   const events = Array.from({ length: size }, (_, index) => log({ n: first + index, text }))
   return logBatch(events, new Finalizer(heard))
 }
 
-/** Makes the same batches of lines that stay bytes, as those of a pod whose messages were parsed. */
+/** Creates the same batches from lines that stay bytes, like parsed messages of a pod. */
 export async function lineNumbering(): Promise<typeof numbered> {
   const transforms = await transformsOf(['. = parse_json!(.message)'], true)
   const pod = new BytePod('pod')

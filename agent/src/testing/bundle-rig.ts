@@ -1,4 +1,4 @@
-// A runner of bundles in this process, over a folder with pod logs and an API server on loopback.
+// A bundle runner in this process, with a folder of pod logs and an API server on loopback.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { RecordedEvents } from './harness.ts'
 import type { KubeApi } from './kube-api.ts'
 
 interface Given {
-  /** The logs of pods lie in its folder `logs`. */
+  /** Pod logs are in its folder `logs`. */
   readonly folder: string
   readonly components: Registry
   readonly api: KubeApi

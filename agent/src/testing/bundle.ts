@@ -1,4 +1,4 @@
-// Bundle folders as the kubelet mounts them: a state is written beside, and exchanging the link `..data` puts it in force.
+// Bundle folders as the kubelet mounts them: it writes a new state to a separate folder, and activates it by exchanging the link `..data`.
 
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { type Bundle, type BundleManifest, type Candidate, type Revision, sha256
 
 let states = 0
 
-/** Puts files into a folder in one step; what it showed before is there no more. */
+/** Replaces the visible files of a folder in one step. */
 export function project(folder: string, files: Readonly<Record<string, string | Uint8Array>>): void {
   const state = `..state-${++states}`
   mkdirSync(join(folder, state), { recursive: true })
@@ -16,7 +16,7 @@ export function project(folder: string, files: Readonly<Record<string, string | 
     try {
       symlinkSync(join('..data', name), join(folder, name))
     } catch {
-      // It is there from an earlier state.
+      // It exists from an earlier state.
     }
   }
   symlinkSync(state, join(folder, '..data.new'))
@@ -31,7 +31,7 @@ export interface TestBundle {
   readonly sinks: Record<string, Record<string, unknown>>
 }
 
-/** The files of a revision: its shards, each of at most this many bytes before compression. */
+/** The files of a revision, as shards of at most this many bytes before compression. */
 function revisionOf(bundle: TestBundle, shardBytes = 1 << 20): { revision: Revision; files: Record<string, Buffer> } {
   const { pipelines, subscriptions = [], sources = {}, transforms = {}, sinks } = bundle
   const text = Buffer.from(

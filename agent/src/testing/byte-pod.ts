@@ -1,4 +1,4 @@
-// A pod whose lines are passed on as bytes, as the source of pod logs does it.
+// A pod whose lines stay bytes, as in the source of pod logs.
 
 import type { ByteBatch } from '../bytes/byte-batch.ts'
 import { chunkBytes, isChunk } from '../bytes/chunks.ts'
@@ -13,10 +13,10 @@ import { chunkPool, compileDelimiter, Slab } from '../tailing/slab.ts'
 
 const newline = Buffer.from('\n')
 
-/** As in the sources of an agent. */
+/** A chunk pool like that of an agent's sources. */
 const pool = chunkPool()
 
-/** A pod whose lines are read, as bytes and as objects. */
+/** A pod with lines as bytes and as objects. */
 export class BytePod {
   readonly lane: PodByteLane
   readonly file: PodFile
@@ -26,8 +26,8 @@ export class BytePod {
   #reads = 0
 
   /**
-   * @param place where its chunks lie one after the other, as those of all pods do in an agent; each has a place of its own if not given
-   * @param lane that of another pod, with which it shares a source
+   * @param place the shared memory in which all chunks are placed in turn, as in an agent; by default, chunks have separate memory
+   * @param lane the lane of another pod that shares the source
    */
   constructor(name: string, hasFile = true, place?: Buffer, lane?: PodByteLane) {
     this.#hasFile = hasFile
@@ -39,7 +39,7 @@ export class BytePod {
     this.file = { orchestrator, partials, path, metadata: noMetadata } as unknown as PodFile
   }
 
-  /** The lines as bytes, in a chunk that is used for something else once `handedOn` has returned. */
+  /** The lines as bytes, in a chunk that is reused after `handedOn` returns. */
   read(lines: readonly Buffer[], handedOn: (batch: ByteBatch) => void): void {
     const bytes = Buffer.concat([Buffer.from('rest of another line\n'), ...lines.flatMap((line) => [line, newline])])
     const slab = this.#slabFor(bytes.length)
@@ -51,26 +51,26 @@ export class BytePod {
     if (isChunk(slab.buffer)) pool.give(slab)
   }
 
-  /** Every other one is in the memory of the kernel. */
+  /** Every other chunk is in the memory of the kernel. */
   #slabFor(bytes: number): Slab {
     this.#reads++
     if (this.#reads % 2 === 0 && bytes <= chunkBytes) return pool.take()
     return new Slab(this.#place ?? Buffer.alloc(Math.max(bytes + 50, chunkBytes), '"}'))
   }
 
-  /** The same for lines that are in a chunk. */
+  /** The same for lines in a chunk. */
   readSlab(slab: Slab, lines: readonly Buffer[], handedOn: (batch: ByteBatch) => void): void {
     const objects: LogEvent[] = []
     const read = this.lane.read(this.file, slab, 0, (line) => {
       objects.push(...this.objects([lines[line] as Buffer]))
       return objects.length
     })
-    if (read === undefined) throw new Error('The lane took nothing.')
+    if (read === undefined) throw new Error('The lane accepted no lines.')
     handedOn(this.lane.batch(read, objects, new Finalizer()))
     read.lines.keep(() => slab.lend())
   }
 
-  /** The same lines as objects, without those that are no lines of the runtime. */
+  /** The same lines as objects, without those that are not in the format of the container runtime. */
   objects(lines: readonly Buffer[]): LogEvent[] {
     return lines.flatMap((line) => {
       if (!this.#cri.parse(line, 0, line.length)) return []

@@ -1,4 +1,4 @@
-// Certificates for tests, made by openssl in a temporary folder.
+// Certificates for tests, created by openssl in a temporary folder.
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -18,7 +18,7 @@ export interface Certificates extends AsyncDisposable {
   readonly folder: string
   /** The authority that issued all others. */
   readonly ca: Issued
-  /** Makes a certificate with this subject and these alternative names, such as `DNS:localhost`; 0 days: expired at once. */
+  /** Creates a certificate with this subject and these alternative names, such as `DNS:localhost`. With 0 days, it expires immediately. */
   issue(name: string, alternativeNames?: string, days?: number): Promise<Issued>
   /** Runs openssl in the folder. */
   openssl(...args: string[]): Promise<void>

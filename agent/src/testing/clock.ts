@@ -1,5 +1,4 @@
-// A clock that is turned by hand, for tests: time passes from one timer to the next, and everything that a timer set off has
-// settled before the next one.
+// A manual clock for tests: time advances from one timer to the next, and all effects of a timer settle before the next one.
 
 import type { Clock } from '../clock.ts'
 
@@ -24,7 +23,7 @@ export class FakeClock implements Clock {
     return () => this.#timers.delete(timer)
   }
 
-  /** Lets time pass. */
+  /** Advances the time. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms
     await settled()
@@ -44,7 +43,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Resolves when every promise that could continue has done so. */
+/** Resolves when all pending promise callbacks have run. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

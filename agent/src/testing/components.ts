@@ -1,5 +1,5 @@
-// Declarations for tests of derived things: configuration, reference, schema. They replace the registry, so those tests do not change
-// with every component.
+// Declarations for tests of configuration, reference and schema. They replace the registry, so that these tests do not depend on real
+// components.
 
 import { defineSink, defineSource, defineTransform, erased, registryOf } from '../component.ts'
 import { batch, compression, decoding, encoding, httpAuth, proxy, request, tls } from '../schema/groups.ts'

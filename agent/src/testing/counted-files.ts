@@ -1,4 +1,4 @@
-// The file operations of tailers on the real file system, counted.
+// Counts the file operations of tailers on the real file system.
 
 import type { statSync } from 'node:fs'
 import { type TailFiles, tailFiles } from '../tailing/files.ts'
@@ -6,7 +6,7 @@ import { type TailFiles, tailFiles } from '../tailing/files.ts'
 export class CountedFiles implements TailFiles {
   reads = 0
   bytes = 0
-  /** Looks, by their paths. */
+  /** Number of `stat` calls by path. */
   readonly stats = new Map<string, number>()
 
   readonly readSync: TailFiles['readSync'] = (...args) => {
@@ -21,7 +21,7 @@ export class CountedFiles implements TailFiles {
     return tailFiles.statSync(path, options)
   }) as typeof statSync
 
-  /** Counts from nothing. */
+  /** Resets all counts. */
   reset(): void {
     this.reads = 0
     this.bytes = 0

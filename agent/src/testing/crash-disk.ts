@@ -1,6 +1,6 @@
-// A disk that tests fail and crash on demand: it passes the file operations of a disk buffer on to a real folder, and records
-// those that change it. From them it recreates the folder as a kill leaves it, or a power failure: then only changes that a sync
-// covered are there for certain, and the others by chance.
+// A disk that fails and crashes on demand. It passes the file operations of a disk buffer to a real folder, and records those that change
+// it. From the records, it recreates the folder after a kill or a power failure. After a power failure, only changes covered by a sync are
+// certain to exist; others exist at random.
 
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -12,26 +12,26 @@ export type Step =
   | { readonly op: 'rename'; readonly name: string; readonly to: string }
   | { readonly op: 'write'; readonly file: number; readonly at: number; readonly bytes: Buffer }
   | { readonly op: 'truncate'; readonly file: number; readonly size: number }
-  /** A sync covers what came before it began; one that failed makes the kernel forget of it. */
+  /** A sync covers the changes before it began. After a failed sync, the kernel drops them. */
   | { readonly op: 'sync' | 'failed'; readonly file: number; readonly began: number }
   | { readonly op: 'sync_folder'; readonly began: number }
   /** The folder itself and those above it. */
   | { readonly op: 'make_folder' | 'sync_parent'; readonly path: string }
 
-/** Writes are done when the call for them has returned, and before anything else happens. */
+/** Writes are complete when their call returns, before anything else happens. */
 export const writeAtOnce = (go: () => void) => process.nextTick(go)
 
 export class CrashDisk implements DiskFiles {
-  /** The folder of the buffer. Nothing is recorded of any other. */
+  /** The folder of the buffer. Operations in other folders are not recorded. */
   folder: string
   readonly steps: Step[] = []
-  /** The code of the error to throw instead of a call of this name; undefined lets it pass. */
+  /** The error code to throw instead of running the operation with this name; undefined to run it. */
   fault: (call: string, path: string) => string | undefined = () => undefined
-  /** Bytes that the next writes take, of those they were given. */
+  /** Number of bytes that the next writes accept. */
   room = Number.POSITIVE_INFINITY
-  /** Called with the rest of a sync, and whether it will fail. */
+  /** Called with a function that completes a sync, and with whether it will fail. */
   hang: (go: () => void, fails: boolean) => unknown = (go) => go()
-  /** Called with a write. */
+  /** Called for each write. */
   writes: (go: () => void) => unknown = writeAtOnce
   readonly #root: string
   readonly #names = new Map<string, number>()
@@ -43,7 +43,7 @@ export class CrashDisk implements DiskFiles {
     this.folder = join(root, 'data', 'live')
   }
 
-  /** Nothing fails or hangs any more. */
+  /** Stops all faults. */
   repair(): void {
     this.fault = () => undefined
     this.hang = (go) => go()
@@ -51,7 +51,7 @@ export class CrashDisk implements DiskFiles {
     this.room = Number.POSITIVE_INFINITY
   }
 
-  /** Makes the folder as a crash after this many steps may leave it; returns the numbers of its files too. */
+  /** Creates the folder as a crash after this many steps may leave it. Also returns the numbers of its files. */
   crashed(step: number, power: Random | undefined): { folder: string; names: Map<string, number> } {
     const names = new Map<string, number>()
     const files = new Map<number, Buffer>()
@@ -77,7 +77,7 @@ export class CrashDisk implements DiskFiles {
     return { folder, names }
   }
 
-  /** Continues as after a kill: later actions of the former run no longer count. */
+  /** Continues as after a kill. Later actions of the previous run are ignored. */
   kill(): void {
     const { folder, names } = this.crashed(this.steps.length, undefined)
     this.folder = folder
@@ -252,7 +252,7 @@ export class CrashDisk implements DiskFiles {
   }
 }
 
-/** Whether the folder itself is gone, or one above it: one that no sync of its parent has covered may be. */
+/** Whether the folder or one of its parents is missing, which is possible if no sync of its parent has covered it. */
 function isFolderLost(steps: readonly Step[], step: number, power: Random): boolean {
   const done = steps.slice(0, step)
   return done.some((made, index) => {
@@ -270,7 +270,7 @@ function changed(before: Buffer, step: Extract<Step, { op: 'write' | 'truncate' 
   return after
 }
 
-/** Which steps are on the disk: all after a kill; those covered by a sync, and any others, after a loss of power. */
+/** The steps that have reached the disk: after a kill all; after a power failure those covered by a sync, and random others. */
 function keptSteps(steps: readonly Step[], step: number, power: Random | undefined): (boolean | 'torn')[] {
   if (power === undefined) return new Array(step).fill(true)
   const kept: (boolean | 'torn')[] = new Array(step).fill(false)
@@ -282,7 +282,7 @@ function keptSteps(steps: readonly Step[], step: number, power: Random | undefin
   for (let index = 0; index < step; index++) {
     const at = steps[index] as Step
     if (at.op === 'sync' || at.op === 'failed') {
-      // A failure may also be of data written meanwhile: the kernel reports it once.
+      // The failure may also concern data written meanwhile, because the kernel reports it only once.
       const until = at.op === 'failed' ? index : at.began
       const covered = (other: number) => other < until && (steps[other] as { file: number }).file === at.file
       if (at.op === 'failed') chance(open.filter(covered))
@@ -295,7 +295,7 @@ function keptSteps(steps: readonly Step[], step: number, power: Random | undefin
     else folder.push(index)
   }
   chance(open)
-  // Names change in the order in which they were changed.
+  // Changes of names keep their order.
   for (const index of folder.slice(0, power.below(folder.length + 1))) kept[index] = true
   return kept
 }

@@ -1,5 +1,5 @@
-// A real HTTP server on loopback that records its requests and gives the answers of the test: each answer once, the last one for
-// ever. A fault on the wire is an answer, too.
+// A real HTTP server on loopback that records requests and sends the responses of a test: each response once, and the last one forever.
+// A response can also be a network fault.
 
 import { once } from 'node:events'
 import {
@@ -15,9 +15,9 @@ import { gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import { loadSnappy } from '../delivery/compression.ts'
 
 /**
- * A status, or more: headers, body, a function of the request, or a fault: `reset` closes the connection in the middle of the
- * body, `hang` never answers, `stall` begins an answer and does not end it, `break` closes the connection in the middle of its
- * answer, `garbage` answers with what is not HTTP.
+ * A status; an object with headers and body; a function of the request; or a fault: `reset` closes the connection in the middle of the
+ * request body, `hang` never responds, `stall` begins a response and does not end it, `break` closes the connection in the middle of the
+ * response, `garbage` responds with bytes that are not HTTP.
  */
 export type Answer =
   | number
@@ -48,18 +48,18 @@ export interface Destination extends AsyncDisposable {
   readonly url: string
   readonly host: string
   readonly requests: RecordedRequest[]
-  /** Connections that were opened. */
+  /** Number of opened connections. */
   readonly connections: number
   /** Resolves when this many requests have arrived; rejects after 2 minutes. */
   received(count: number): Promise<void>
 }
 
-/** A destination that gives these answers; with none, 200. */
+/** A destination with these responses; by default 200. */
 export function fakeDestination(...answers: Answer[]): Promise<Destination> {
   return startDestination(answers, (handle) => createServer(handle))
 }
 
-/** The same at a given port of loopback, such as one where nothing listened before. */
+/** The same on a given loopback port, such as one on which no server listened before. */
 export function fakeDestinationAt(port: number, ...answers: Answer[]): Promise<Destination> {
   return startDestination(answers, (handle) => createServer(handle), 'http', port)
 }
@@ -82,7 +82,7 @@ async function startDestination(
   const server = create((incoming, response) => {
     const answer = answers[Math.min(next++, answers.length - 1)] ?? 200
     if (answer === 'reset') {
-      // The client is in the middle of its body, or at least has no answer yet.
+      // The client is still sending the body, or at least has no response yet.
       incoming.once('data', () => incoming.socket.resetAndDestroy())
       incoming.once('end', () => incoming.socket.resetAndDestroy())
       return
@@ -110,7 +110,7 @@ async function startDestination(
     received: (count) =>
       new Promise((resolve, reject) => {
         const limit = setTimeout(
-          () => reject(new Error(`Only ${requests.length} of ${count} requests came in 2 minutes.`)),
+          () => reject(new Error(`Only ${requests.length} of ${count} requests arrived in 2 minutes.`)),
           120_000,
         )
         const check = () => {

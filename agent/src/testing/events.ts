@@ -5,7 +5,7 @@ import { MetricEvent, type MetricParts, type MetricValue, type TagValue } from '
 import { Timestamp } from '../event/timestamp.ts'
 import type { Value, ValueObject } from '../event/value.ts'
 
-/** An instant from RFC 3339 text in UTC (`2026-01-01T00:00:02.123456789Z`). */
+/** Parses an RFC 3339 instant in UTC (`2026-01-01T00:00:02.123456789Z`). */
 export function at(text: string): Timestamp {
   const match = /^(.*T\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/.exec(text)
   if (match === null) throw new TypeError(`Not an instant in UTC: ${text}`)
@@ -13,14 +13,14 @@ export function at(text: string): Timestamp {
   return new Timestamp(Date.parse(`${match[1]}Z`) + Number(fraction.slice(0, 3)), Number(fraction.slice(3)))
 }
 
-/** A log event; a string at `timestamp` becomes a timestamp. */
+/** A log event. A string in `timestamp` becomes a timestamp. */
 export function log(fields: Record<string, Value>): LogEvent {
   const root: ValueObject = { ...fields }
   if (typeof fields['timestamp'] === 'string') root['timestamp'] = at(fields['timestamp'])
   return new LogEvent(root)
 }
 
-/** A metric event of 2026-01-01T00:00:02.123456789Z, incremental by default. */
+/** A metric event at 2026-01-01T00:00:02.123456789Z; incremental by default. */
 export function metric(
   name: string,
   value: MetricValue,

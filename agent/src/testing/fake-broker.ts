@@ -1,5 +1,5 @@
-// A broker on loopback that speaks the wire protocol of Pulsar as far as producers need it, keeps what it is sent, and does
-// what goes wrong with brokers: it refuses, hangs, resets, closes producers and confirms late.
+// A fake broker on loopback that implements the Pulsar protocol as far as producers need it. It stores messages, and simulates faults of
+// brokers: it rejects, hangs, resets, closes producers and confirms late.
 
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
@@ -36,8 +36,8 @@ export interface StoredSend {
 }
 
 /**
- * The broker's reaction to a send. After anything but a confirmation it ignores later sends, as real ones do: the producer must connect
- * again. A refusal of one send alone is `alone`.
+ * The broker's response to a send. Like real brokers, it ignores later sends after anything but a confirmation, so the producer must
+ * reconnect. `alone` rejects only one send.
  */
 export type SendAnswer = 'confirm' | 'lose' | 'store' | 'reset' | 'store and reset' | 'close producer' | Refusal
 
@@ -50,7 +50,7 @@ export interface BrokerScript {
     authoritative: boolean,
   ) => { readonly url: string; readonly redirect?: boolean; readonly proxied?: boolean } | Refusal | undefined
   readonly producer?: (topic: string, fields: Fields, attempt: number) => 'hang' | Refusal | undefined
-  /** The result of a send; `attempt` counts all sends from 1. May wait, which holds the following ones. */
+  /** The response to a send; `attempt` counts all sends from 1. It may wait, which delays the following sends. */
   readonly send?: (send: StoredSend, attempt: number) => SendAnswer | Promise<SendAnswer>
   readonly maxMessageBytes?: number
   readonly lastSequence?: bigint
@@ -61,25 +61,25 @@ export interface BrokerScript {
 export interface FakeBroker extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** The kept messages, in their order. */
+  /** The stored messages in order. */
   readonly stored: StoredSend[]
-  /** All sends that came, kept or not. */
+  /** All received sends, stored or not. */
   readonly sends: StoredSend[]
   readonly messages: StoredMessage[]
-  /** The clients' data at connection. */
+  /** The data that clients sent when they connected. */
   readonly connects: Fields[]
   readonly producers: { readonly topic: string; readonly fields: Fields }[]
-  /** Answers to what the broker asked again. */
+  /** Responses to later authentication challenges. */
   readonly authResponses: Fields[]
-  /** Topics whose producers were closed by their clients. */
+  /** Topics whose clients closed their producers. */
   readonly closed: string[]
   readonly pings: number
-  /** Asks every client again who it is. */
+  /** Sends an authentication challenge to all clients. */
   challenge(): void
-  /** Asks every client for a ping. */
+  /** Sends a ping to all clients. */
   ping(): void
   readonly pongs: number
-  /** Stops to answer, without closing anything. */
+  /** Stops responding, but keeps connections open. */
   silent: boolean
 }
 
@@ -101,7 +101,7 @@ export async function fakeBroker(script: BrokerScript = {}): Promise<FakeBroker>
   const handle = (socket: Socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
-    socket.on('error', () => {}) // the test is about a client that goes away
+    socket.on('error', () => {}) // some tests disconnect clients
     const topics = new Map<number, { topic: string; name: string }>()
     let unread = Buffer.alloc(0)
     const reply = (type: number, write: Parameters<typeof commandFrame>[1]) => {
@@ -270,16 +270,16 @@ export async function fakeBroker(script: BrokerScript = {}): Promise<FakeBroker>
   return broker
 }
 
-/** The content of a send; its checksum must match. */
+/** Parses a send. Its checksum must match. */
 function storedSend(bytes: Buffer, topic: string): StoredSend {
-  if (bytes.readUInt16BE(0) !== 0x0e01) throw new Error('A send without a checksum.')
+  if (bytes.readUInt16BE(0) !== 0x0e01) throw new Error('A send has no checksum.')
   const rest = bytes.subarray(6)
-  if (castagnoli?.(rest) !== BigInt(bytes.readUInt32BE(2))) throw new Error('A send with a wrong checksum.')
+  if (castagnoli?.(rest) !== BigInt(bytes.readUInt32BE(2))) throw new Error('A send has a wrong checksum.')
   const size = rest.readUInt32BE(0)
   const metadata = new Fields(rest.subarray(4, 4 + size))
   const compression = metadata.number(8)
   const payload = brokerCodec(compressions[compression] as BrokerCompression).decompress(rest.subarray(4 + size))
-  if (payload.length !== metadata.number(9)) throw new Error('A send with a wrong uncompressed size.')
+  if (payload.length !== metadata.number(9)) throw new Error('A send has a wrong uncompressed size.')
   const sequence = metadata.integer(2) ?? 0n
   const batched = metadata.integer(11) !== undefined
   const count = batched ? metadata.number(11) : 1
@@ -294,7 +294,7 @@ function storedSend(bytes: Buffer, topic: string): StoredSend {
       messages.push(message(topic, parts, text, sequence + BigInt(index)))
       at = end
     }
-    if (at !== payload.length) throw new Error('A batch with something behind its messages.')
+    if (at !== payload.length) throw new Error('A batch has bytes after its messages.')
   } else {
     messages.push(message(topic, singleParts(rest.subarray(4, 4 + size)), payload, sequence))
   }

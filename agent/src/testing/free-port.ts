@@ -1,12 +1,11 @@
 import { createServer } from 'node:net'
 
-/** Ports that this process has given out. A port is free again only for other processes: the test may not listen at it yet. */
+/** Ports that this process has returned. It does not return them again, because the test may not listen on them yet. */
 const given = new Set<number>()
 
 /**
- * A port of loopback where nothing listens, for a server that starts later or never. It lies below the ports that the kernel gives
- * to clients and to servers that ask for any port. Otherwise a server of another test could get it meanwhile, and a client that
- * tries it again and again could be connected to itself.
+ * A loopback port on which no server listens, for a server that starts later or never. It is below the kernel's ephemeral ports. Otherwise
+ * a server of another test could get the port meanwhile, and a client that retries could connect to itself.
  *
  * @throws {Error} if no port from 12000 to 30000 is free.
  */

@@ -1,4 +1,4 @@
-// Builds single components by the front door (user options, then the registry) and looks at the far side.
+// Builds single components from user options through the registry, and observes their external effects.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ import { silentLogger } from '../telemetry/logger.ts'
 
 const noProxy: ProxyOptions = { enabled: true, http: undefined, https: undefined, no_proxy: undefined }
 
-/** Global settings at their defaults, with a data directory of the caller's. */
+/** Global settings with default values and the caller's data directory. */
 export function testGlobals(dataDir: string): Globals {
   return {
     dataDir,
@@ -47,7 +47,7 @@ export function testGlobals(dataDir: string): Globals {
   }
 }
 
-/** The fields of a report as the log has them. */
+/** The fields of a report as in the log. */
 function asLogged(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const text = (value: unknown): unknown => (value instanceof Fact ? value.text : value)
   return Object.fromEntries(
@@ -55,7 +55,7 @@ function asLogged(fields: Readonly<Record<string, unknown>>): Record<string, unk
   )
 }
 
-/** Counts what a component reports, by name. */
+/** Counts the reports of a component by metric name. */
 export class RecordedEvents implements ComponentEvents {
   readonly counts = new Map<string, number>()
   readonly errors: ErrorReport[] = []
@@ -109,7 +109,7 @@ function declared(kind: AnyDeclaration['kind'], type: string): AnyDeclaration {
   return declaration
 }
 
-/** The problems that a component itself finds in options that fit their schema. */
+/** The problems that a component's own check finds in options that match their schema. */
 export function problemsOf(kind: AnyDeclaration['kind'], type: string, options: object): readonly OptionProblem[] {
   const declaration = declared(kind, type)
   return declaration.check?.(parsed(declaration, options), testGlobals(tmpdir())) ?? []
@@ -118,13 +118,13 @@ export function problemsOf(kind: AnyDeclaration['kind'], type: string, options: 
 export interface TestSink extends AsyncDisposable {
   readonly sink: Sink
   readonly events: RecordedEvents
-  /** Writes the events as one batch, closes the batch by flushing the sink, and returns what the finalizer heard. */
+  /** Writes the events as one batch, flushes and closes the sink, and returns the status of the finalizer. */
   deliver(events: readonly (LogEvent | MetricEvent)[]): Promise<BatchStatus>
   /** Writes the events as one batch; the promise resolves to their status. Does not flush. */
   write(events: readonly (LogEvent | MetricEvent)[]): Promise<BatchStatus>
 }
 
-/** Builds a sink from user options. `deliver` may be called once, because it closes the sink. */
+/** Builds a sink from user options. Call `deliver` only once, because it closes the sink. */
 export async function startSink(
   type: string,
   options: object,
@@ -179,9 +179,9 @@ export interface TestSource extends AsyncDisposable {
   readonly events: RecordedEvents
   /** Everything sent so far. */
   readonly sent: (LogEvent | MetricEvent)[]
-  /** Resolves when at least this many events were sent; rejects after 10 seconds. */
+  /** Resolves when at least this many events have been sent; rejects after 10 seconds. */
   received(count: number): Promise<(LogEvent | MetricEvent)[]>
-  /** Asks the source to stop and waits until it has. */
+  /** Stops the source, and waits for its end. */
   stop(): Promise<void>
   readonly dataDir: string
 }
@@ -189,25 +189,25 @@ export interface TestSource extends AsyncDisposable {
 export interface TestSourceOptions {
   readonly globals?: Partial<Globals>
   readonly dataDir?: string
-  /** Whether the source takes the place of one that has just ended, as in a reload. */
+  /** Whether the source replaces one that has just ended, as in a reload. */
   readonly replaces?: boolean
-  /** When a predecessor on another agent was last known to run. */
+  /** The last time at which a predecessor on another agent was known to run. */
   readonly precededUntil?: () => number | undefined
-  /** Proxies, and where connections may not go. */
+  /** Proxies and denied addresses. */
   readonly proxy?: ProxyOptions & { readonly egress?: EgressOptions }
-  /** The folder that files must be in. */
+  /** The folder that must contain all files. */
   readonly confinedTo?: string
-  /** Whether a sink wants the origin to be acknowledged after delivery only; true if not given. */
+  /** Whether a sink requires acknowledgement only after delivery; true by default. */
   readonly acknowledgements?: boolean
-  /** Whether lines may come as bytes; true if not given. */
+  /** Whether lines may be passed as bytes; true by default. */
   readonly takesBytes?: boolean
-  /** Looks at a batch before its events are made, and returns those that count as sent. */
+  /** Called with a batch before its events are created; returns the events that count as sent. */
   readonly look?: (batch: Batch) => readonly (LogEvent | MetricEvent)[]
-  /** The outcome of each batch; delivered if not given. May wait, as a full buffer does. */
+  /** The outcome of each batch; delivered by default. It may wait, as a full buffer does. */
   readonly consume?: (batch: Batch, origin?: OriginTags) => Promise<void> | undefined
 }
 
-/** Builds a source from user options and runs it; what it sends is kept and acknowledged as delivered. */
+/** Builds a source from user options and runs it. Keeps the events that it sends, and acknowledges them as delivered. */
 export async function startSource(type: string, options: object, extra: TestSourceOptions = {}): Promise<TestSource> {
   const declaration = declared('source', type) as SourceDeclaration
   const dataDir = extra.dataDir ?? (await mkdtemp(join(tmpdir(), 'penstock-source-')))
@@ -275,7 +275,7 @@ export async function startSource(type: string, options: object, extra: TestSour
     },
     async [Symbol.asyncDispose]() {
       stopping.abort()
-      await running.catch(() => {}) // a failure was reported by `received` or `stop`
+      await running.catch(() => {}) // `received` or `stop` reports a failure
       if (extra.consume === undefined) await source.settle?.()
       if (extra.dataDir === undefined) await rm(dataDir, { recursive: true, force: true })
     },
@@ -301,7 +301,7 @@ export async function buildTransform(
   })
 }
 
-/** Runs events through one transform; returns what it emitted, by output (`''` is the default one). */
+/** Passes events through one transform, and returns the emitted events by output (`''` is the default output). */
 export async function runTransform(
   type: string,
   options: object,

@@ -1,6 +1,6 @@
-// Measures how much memory caches keep for data that never repeat: `node --expose-gc hostile-keys.ts` sends countless different values
-// through real components and prints, for each case, the megabytes that are held while they still run, and the number of correct
-// results. It is a separate process, because memory is measured for the process.
+// Measures the memory that caches keep for data that never repeats. `node --expose-gc hostile-keys.ts` passes a large number of different
+// values through real components, and prints for each case the megabytes in use while they still run, and the number of correct results.
+// It is a separate process, because memory is measured per process.
 
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -33,13 +33,13 @@ export interface Finding {
 interface Case {
   readonly name: string
   readonly values: number
-  /** Characters of each. */
+  /** Length of a value in characters. */
   readonly length: number
-  /** Sends the values, calls back while all is alive, and returns how many results were right. */
+  /** Passes the values, calls `measure` while everything is alive, and returns the number of correct results. */
   run(batches: Iterable<string[]>, look: () => void): Promise<number>
 }
 
-/** Pieces of a longer text each, as values of events are: a component that keeps a piece must not keep the text. */
+/** Substrings of longer texts, as values of events are. A component that keeps one must not keep the whole text alive. */
 const value = (index: number, length: number) =>
   JSON.parse(JSON.stringify(`${index}-`.padEnd(2 * length, 'xyz0'))).slice(0, length) as string
 
@@ -93,7 +93,7 @@ const sink = (type: string, options: (url: string) => object, values: number, le
   },
 })
 
-/** Searches by other columns each time: an index each, of all records. */
+/** Looks up different columns each time. Each needs an index of all records. */
 const columns: Case = {
   name: 'columns of a table',
   values: 150,
@@ -121,7 +121,7 @@ const columns: Case = {
   },
 }
 
-/** Names of fields that are sorted for an encoder. */
+/** Field names that an encoder sorts. */
 const names: Case = {
   name: 'field names',
   values: 2000,
@@ -140,7 +140,7 @@ const names: Case = {
   },
 }
 
-/** Objects of a shape after the other, each with a long value, into the records of a buffer and back. */
+/** Objects of ever new shapes with a long value, written to records of a buffer and read back. */
 const records: Case = {
   name: 'shapes of records',
   values: 100,
@@ -169,7 +169,7 @@ const records: Case = {
   },
 }
 
-/** Files that cannot be read, each with a path of its own. */
+/** Unreadable files with different paths. */
 const paths: Case = {
   name: 'paths of files',
   values: 3900,
@@ -181,7 +181,7 @@ const paths: Case = {
     for (const batch of batches) {
       for (const path of batch) {
         reports.unreadable(path, undefined)
-        reports.unreadable(path, undefined) // not again
+        reports.unreadable(path, undefined) // must not be reported again
       }
     }
     look()
@@ -190,7 +190,7 @@ const paths: Case = {
   },
 }
 
-/** Requests of programs to a server in a thread of its own, because a program waits for the answer. */
+/** Requests of programs, to a server in another thread, because a program blocks until the response. */
 const answers: Case = {
   name: 'answers of the network',
   values: 1000,
@@ -292,7 +292,7 @@ function* batchesOf(values: number, length: number): Generator<string[]> {
 }
 
 const collect = (globalThis as { gc?: () => void }).gc
-if (collect === undefined) throw new Error('This needs --expose-gc.')
+if (collect === undefined) throw new Error('Run this program with --expose-gc.')
 const held = (): number => {
   collect()
   collect()
@@ -302,7 +302,7 @@ const held = (): number => {
 
 for (const { name, values, length, run } of cases) {
   if (process.argv[2] !== undefined && !process.argv.slice(2).includes(name)) continue
-  await run([], () => {}) // what is loaded by the first use is no cache
+  await run([], () => {}) // Modules that the first use loads are not a cache.
   const before = held()
   let after = 0
   const right = await run(batchesOf(values, length), () => {

@@ -1,4 +1,4 @@
-// Input as hostile senders make it: frames of every codec, whole or mangled by generated faults. One seed, one sequence.
+// Input of hostile senders: frames for all codecs, intact or damaged by generated faults. The seed determines the sequence.
 
 import { writeNative } from '../codecs/encoding/native.ts'
 import { Body } from '../event/body.ts'
@@ -6,7 +6,7 @@ import { LogEvent } from '../event/log.ts'
 import type { DecodingCodec, FramingMethod } from '../schema/groups.ts'
 import type { Random } from './random.ts'
 
-/** A frame that the codec takes, with this text in it. */
+/** A valid frame for the codec that contains this text. */
 export function goodFrame(codec: DecodingCodec, text: string): Buffer {
   switch (codec) {
     case 'bytes':
@@ -53,7 +53,7 @@ const bodies = [
   (size: number) => Buffer.from('caf\u00e9 '.repeat(size / 5), 'latin1'),
 ]
 
-/** Bytes that no honest sender of the codec sends, up to about `longest` of them. */
+/** Up to about `longest` bytes that no honest sender would send to the codec. */
 export function hostileBytes(random: Random, codec: DecodingCodec, longest: number): Buffer {
   const frame = Buffer.from(goodFrame(codec, 'x'.repeat(random.below(200))))
   switch (random.below(6)) {
@@ -73,7 +73,7 @@ export function hostileBytes(random: Random, codec: DecodingCodec, longest: numb
   }
 }
 
-/** The bytes as a frame of the method. */
+/** The bytes framed with the method. */
 export function framed(method: FramingMethod, frame: Buffer): Buffer {
   switch (method) {
     case 'bytes':

@@ -1,8 +1,8 @@
-// Texts that are JSON objects, or nearly: most of them ordinary, with every kind of oddity among them.
+// Texts that are JSON objects, or nearly. Most are ordinary, and some contain oddities of all kinds.
 
 import type { Random } from './random.ts'
 
-/** Texts of values, and of what looks like one. */
+/** Texts of values, and texts that look like values. */
 export const scalars = [
   ...['0', '-0', '7', '-7', '10', '999', '1000', '123456', '1234567', '999999999999999', '1234567890123456'],
   ...['9007199254740991', '9007199254740993', '-9007199254740993', '12345678901234567', '123456789012345678'],
@@ -91,13 +91,13 @@ export const names = [
 ]
 const blanks = ['', '', '', '', '', ' ', '\t', '\n', '\r  ', '\u00a0', '\ufeff']
 
-/** The text of an object, or nearly. */
+/** The text of an object, possibly with faults. */
 export function jsonText(random: Random): string {
   const next = (bound: number) => random.below(bound)
   const one = (of: readonly string[]) => of[next(of.length)] as string
   const gap = () => (next(6) === 0 ? one(blanks) : '')
   const members = Array.from({ length: next(8) }, () => {
-    // Most are harmless: a text with many odd members is hardly ever taken.
+    // Most members are ordinary, because a text with many odd members is rarely valid.
     const name = next(12) === 0 ? one(names) : (names[next(12)] as string)
     const value = next(8) === 0 ? one(scalars) : one(['1', '"text"', 'true', '12.25', '"ä"', '1700000000000000001'])
     return `${gap()}"${name}"${gap()}:${gap()}${value}${gap()}`

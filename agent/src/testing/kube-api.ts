@@ -1,5 +1,5 @@
-// A Kubernetes API server for tests: lists, watches and single reads of pods, namespaces, nodes and events on loopback, with versions,
-// pages, bookmarks and selectors as the real one has them, and with its faults on demand.
+// A fake Kubernetes API server on loopback: lists, watches and reads of pods, namespaces, nodes and events, with the versions, pages,
+// bookmarks and selectors of the real server, and with faults on demand.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -43,17 +43,17 @@ export class KubeApi implements AsyncDisposable {
   #port = 0
   #version = 1000
   #oldest = 0
-  /** Paths with queries that were asked for, but for the version. */
+  /** Requested paths with queries, except requests for the version. */
   readonly requests: string[] = []
-  /** The token that requests must carry, if any. */
+  /** The token that requests must contain, if any. */
   token: string | undefined
-  /** The only namespaces that may be asked for, one by one; everything if not given. */
+  /** The only namespaces that requests may read, one at a time; by default, all resources may be read. */
   within: readonly string[] | undefined
-  /** Minor version of Kubernetes 1 that it says it is. */
+  /** The minor version of Kubernetes 1 that it reports. */
   minor = '36'
-  /** How often it was asked for its version. */
+  /** Number of requests for its version. */
   versionRequests = 0
-  /** Answers the next requests with these statuses. */
+  /** Responds to the next requests with these statuses. */
   readonly failures: number[] = []
 
   static async start(): Promise<KubeApi> {
@@ -66,7 +66,7 @@ export class KubeApi implements AsyncDisposable {
     return `http://127.0.0.1:${this.#port}`
   }
 
-  /** A kubeconfig that leads here. */
+  /** A kubeconfig for this server. */
   kubeConfig(user: Record<string, unknown> = {}): string {
     return JSON.stringify({
       'current-context': 'test',
@@ -101,12 +101,12 @@ export class KubeApi implements AsyncDisposable {
     for (const watcher of this.#watchers) {
       if (watcher.resource !== resource) continue
       if (watcher.matches(change.object)) sendChange(watcher.response, change)
-      // An object that selectors take no more is gone for this watch.
+      // For this watch, an object that no longer matches the selectors is deleted.
       else if (change.type === 'MODIFIED') sendChange(watcher.response, { ...change, type: 'DELETED' })
     }
   }
 
-  /** Forgets all changes so far, as the real server does after some minutes: older watches are answered with 410 Gone. */
+  /** Drops all changes so far, as the real server does after some minutes. Older watches get 410 Gone. */
   compact(): void {
     this.#oldest = ++this.#version
     for (const changes of Object.values(this.#changes)) changes.length = 0
@@ -121,7 +121,7 @@ export class KubeApi implements AsyncDisposable {
     }
   }
 
-  /** Cuts the connections of all watches without an end. */
+  /** Closes the connections of all watches without an end of the response. */
   cutWatches(): void {
     for (const { response } of this.#watchers) response.destroy()
     this.#watchers.clear()
@@ -131,7 +131,7 @@ export class KubeApi implements AsyncDisposable {
     return this.#watchers.size
   }
 
-  /** Stops answering, as in a restart of the server; `resume` listens on the same port again. */
+  /** Stops responding, as during a restart of the server. `resume` listens on the same port again. */
   async pause(): Promise<void> {
     this.cutWatches()
     const server = this.#server
@@ -262,7 +262,7 @@ function terms(text: string | null): { key: string; value: string; equal: boolea
   if (text === null || text === '') return []
   return text.split(',').map((term) => {
     const match = /^([^!=]+)(!=|==?)(.*)$/.exec(term)
-    if (match === null) throw new TypeError(`Not a selector that the test server knows: ${term}`)
+    if (match === null) throw new TypeError(`The fake API server does not support the selector ${term}.`)
     return { key: match[1] as string, value: match[3] as string, equal: match[2] !== '!=' }
   })
 }

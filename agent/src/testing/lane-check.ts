@@ -1,4 +1,4 @@
-// Compares events that are lines with the same events as objects: their JSON, sizes, order and single fields, in parts and shared.
+// Compares events that are lines with the same events as objects: JSON, sizes, order and single fields, also in slices and shared batches.
 
 import assert from 'node:assert/strict'
 import { ByteBatch } from '../bytes/byte-batch.ts'
@@ -22,7 +22,7 @@ const frames: readonly JsonFrames[] = [
   { delimiter: undefined, isSeparator: false },
 ]
 
-/** The JSON of events, as a sink writes and marks them, some at a time. */
+/** The JSON of events, written in several steps, as a sink does. */
 function written(batch: LogBatch, random: Random): string[] {
   const frame = random.pick(frames)
   const request = new OpenRequest('', new Body(16))
@@ -54,7 +54,7 @@ function written(batch: LogBatch, random: Random): string[] {
   return parts.map((part) => part.slice(0, part.length - end.length))
 }
 
-/** The required output of a batch. */
+/** The expected output of a batch. */
 export interface Expected {
   readonly fields: readonly ValueObject[]
   readonly json: readonly string[]
@@ -66,7 +66,7 @@ export function expectedOf(after: readonly LogEvent[]): Expected {
   return { fields, json: after.map(({ fields }) => writeJson(fields)), sizes: after.map(({ size }) => size) }
 }
 
-/** Throws where a batch gives something else, by one of the ways in which components take events. */
+/** Throws if a batch gives a different output in one of the ways in which components read events. */
 export function check(batch: LogBatch | undefined, expected: Expected, random: Random): void {
   if (batch === undefined) {
     assert.deepEqual([], expected.json)
@@ -120,7 +120,7 @@ export function check(batch: LogBatch | undefined, expected: Expected, random: R
   assert.deepEqual(written(batch, random), expected.json)
 }
 
-/** An event's data without an object, and then with one. */
+/** An event's data before and after an object is created for it. */
 function checkEvent(event: LogEvent, fields: ValueObject, random: Random): void {
   for (const name of [
     ...Object.keys(fields).slice(0, 12),

@@ -1,4 +1,4 @@
-// The output for sinks by both lanes: the same lines, as bytes and as objects, after the same programs.
+// Compares the output for sinks on both lanes: the same lines, as bytes and as objects, after the same programs.
 
 import type { Sink } from '../component.ts'
 import { logBatch } from '../event/batch.ts'
@@ -11,7 +11,7 @@ import type { Random } from './random.ts'
 const parse = '. = parse_json!(.message)'
 const merge = '. = merge(., object!(parse_json!(.message)))'
 
-/** Programs in the order in which events pass them. */
+/** Programs in the order of processing. */
 export const sinkChains: readonly (readonly string[])[] = [
   [],
   ['.env = "prod"\n.a = 1'],
@@ -22,7 +22,7 @@ export const sinkChains: readonly (readonly string[])[] = [
   [`${parse}\n.b = .n\n.s = upcase(string(.s) ?? "x")\n.env = .none`],
 ]
 
-/** The same with times that programs set, which a disk buffer stores in objects. */
+/** The same with times set by programs, which a disk buffer stores in objects. */
 export const timeChains: readonly (readonly string[])[] = [
   [`${merge}\n.at = .timestamp\n.dates = [t'2026-01-01T00:00:00.25Z', .a]`, `.due = t'2026-01-02T00:00:00Z'`],
   [`${merge}\nif .a == "x" { .timestamp = t'2026-11-23T10:11:12.5Z' } else if .a == "y" { del(.timestamp) }`],
@@ -38,7 +38,7 @@ const stamps = [
   ...['"no time"', '7', 'null', '"3000-01-01T00:00:00Z"', '{"a":1}'],
 ]
 
-/** Messages, many of which have the fields that sinks look for. */
+/** Messages, many of which have fields that sinks use. */
 export function messageFor(random: Random): string {
   if (random.chance(0.3)) return messageOf(random)
   const members = [`"a":"${random.pick(['x', 'y', 'z z', 'ü"'.replace('"', '\\"')])}"`, `"n":${random.below(100)}`]
@@ -51,10 +51,10 @@ export function messageFor(random: Random): string {
 
 type Write = (batch: Parameters<Sink['write']>[0]) => Promise<void>
 
-/** Writes the same events to a sink, by one lane. */
+/** Writes the events to a sink on one lane. */
 export type Deliver = (write: Write) => Promise<void>
 
-/** The deliveries of both lanes, for the events of a few chunks after some programs. */
+/** The deliveries of both lanes for a few chunks of events after some programs. */
 export async function bothLanes(
   chain: readonly string[],
   random: Random,
@@ -85,7 +85,7 @@ export async function bothLanes(
   }
 }
 
-/** The counters of a sink, without its times. */
+/** The counters of a sink, without durations. */
 export function countedBy(events: TestSink['events']): object {
   const errors = new Map<string, number>()
   for (const { type, code, message, count = 1 } of events.errors) {

@@ -1,5 +1,5 @@
-// Two ways of events that are lines: through a sink whose encoding chooses fields, and through the records of a disk buffer. Both must end
-// as those of the same events as objects.
+// Two paths for events that are lines: a sink whose encoding selects fields, and the records of a disk buffer. Both must have the same
+// result as for the same events as objects.
 
 import assert from 'node:assert/strict'
 import { Packer } from '../buffers/disk/packing/packer.ts'
@@ -18,7 +18,7 @@ import { check, type Expected } from './lane-check.ts'
 import type { Random } from './random.ts'
 
 const rootFields = ['a', 'b', 'n', 's', 'v', 'o', 'env', 'level', 'message', 'stream', 'timestamp', 'file', '"a b"']
-/** No kernel chooses these. */
+/** Fields that the kernel cannot select. */
 const deepFields = ['orchestrator.pod_name', 'o.n', 'a[0]']
 
 function someFields(random: Random): string[] {
@@ -28,7 +28,7 @@ function someFields(random: Random): string[] {
   )
 }
 
-/** An `encoding` that chooses fields and forms of times. */
+/** An `encoding` that selects fields and time formats. */
 function randomEncoding(random: Random): Record<string, unknown> {
   const only = random.chance(0.5) ? someFields(random) : undefined
   const except = random.chance(only === undefined ? 1 : 0.3) ? someFields(random) : undefined
@@ -40,7 +40,7 @@ function randomEncoding(random: Random): Record<string, unknown> {
   }
 }
 
-/** Writes a batch as a stream does whose encoding chooses fields at random. */
+/** Writes a batch like a sink whose encoding selects random fields. */
 export function checkChosen(batch: LogBatch | undefined, expected: Expected, random: Random): void {
   if (batch === undefined) {
     assert.deepEqual([], expected.json)
@@ -48,7 +48,7 @@ export function checkChosen(batch: LogBatch | undefined, expected: Expected, ran
   }
   const encoding = randomEncoding(random)
   const encoder = compileStreamEncoder(encoding as never)
-  const failed = () => assert.fail('The codec takes all events.')
+  const failed = () => assert.fail('The codec must accept all events.')
   const body = new Body(16)
   const stream = LineStream.of(encoder, failed)
   if (batch instanceof ByteBatch && stream !== undefined) {
@@ -70,7 +70,7 @@ const packer = new Packer()
 const unpacker = new Unpacker()
 const restorer = new LineRestorer(false)
 
-/** Stores a batch as a disk buffer does, reads it back, and compares the events. Gives those that came back as lines. */
+/** Stores a batch like a disk buffer, reads it back, and compares the events. Returns those that are still lines. */
 export function checkStored(batch: LogBatch | undefined, expected: Expected, random: Random): number {
   if (batch === undefined) {
     assert.deepEqual([], expected.json)
@@ -89,7 +89,7 @@ export function checkStored(batch: LogBatch | undefined, expected: Expected, ran
   const found = unpacker
     .logs(stored, length, events)
     .map((part) => ('kind' in part ? restorer.batch(part, new Finalizer()) : logBatch(part, new Finalizer())))
-  // The buffer uses this memory for the next record.
+  // The buffer reuses this memory for the next record.
   stored.fill('x')
   let from = 0
   let asLines = 0

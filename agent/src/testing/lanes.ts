@@ -1,5 +1,4 @@
-// Lines as container runtimes write them, with everything in them that is unusual, and the transforms through which both lanes send their
-// events.
+// Lines of container runtimes with all kinds of unusual content, and the transforms through which both lanes pass events.
 
 import type { Transform } from '../component.ts'
 import type { Batch, LogBatch } from '../event/batch.ts'
@@ -28,7 +27,7 @@ const middles = [
   '',
 ]
 
-/** A line; few are none of the runtime. */
+/** A line. A few lines do not have the format of the runtime. */
 export function lineOf(random: Random, message = messageOf): Buffer {
   const time = random.chance(0.1) ? random.pick(times) : `2026-11-23T10:11:1${random.below(3)}.${random.below(1e9)}Z`
   const middle = random.chance(0.06) ? random.pick(middles) : random.pick([' stdout F ', ' stderr F '])
@@ -63,11 +62,11 @@ function escapeText(random: Random): string {
   ).join('')
 }
 
-/** The beginning of a filter's condition in a chain of programs. */
+/** The prefix of a filter condition in a chain of programs. */
 const filterMark = 'filter: '
 
 /**
- * Transforms in the order in which events pass them.
+ * Transforms in the order of processing.
  * @param chain programs, and conditions that begin with `filter: `
  */
 export async function transformsOf(
@@ -85,7 +84,7 @@ export async function transformsOf(
   )
 }
 
-/** The batch after the transforms; undefined if nothing is left. */
+/** The batch after the transforms; undefined if no event is left. */
 export function through(transforms: readonly Transform[], batch: LogBatch): LogBatch | undefined {
   let current: Batch | undefined = batch
   for (const transform of transforms) {

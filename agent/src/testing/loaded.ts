@@ -1,5 +1,5 @@
-// Loaded into a process before its program (`--import`): when the process ends, it writes the list of loaded modules to the file that
-// PENSTOCK_LOADED_FILE names. Modules of files are listed by their address, those of Node by their name.
+// Loaded into a process before its program (`--import`). When the process ends, writes the list of loaded modules to the file that
+// PENSTOCK_LOADED_FILE names. Lists modules of files by URL, and modules of Node by name.
 
 import { writeFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
@@ -12,7 +12,7 @@ registerHooks({
   },
 })
 
-/** Node's own list, which has what one of its modules loads too. It says it in no other way. */
+/** Node's internal list, the only one that includes modules loaded by its own modules. */
 function builtins(): string[] {
   const list = (process as unknown as { readonly moduleLoadList: readonly string[] }).moduleLoadList
   return list.filter((entry) => entry.startsWith('NativeModule ')).map((entry) => entry.slice('NativeModule '.length))

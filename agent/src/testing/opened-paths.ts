@@ -1,6 +1,6 @@
-// A process of its own that runs programs and says which of them asked the file system about a path. Node itself reports what is asked, to
-// all modules and libraries alike: it must be started with `--permission-audit`. Requests come as JSON on standard input, and for each an
-// answer stands in the array on standard output.
+// A separate process that runs programs and reports which of them accessed a path. Node itself reports accesses of all modules and
+// libraries if it is started with `--permission-audit`. The programs are a JSON array on standard input; standard output gets a JSON array
+// with one result per program.
 
 import { subscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
@@ -11,22 +11,22 @@ import type { ProgramRules } from '../remap/rules.ts'
 
 export interface OpeningProgram {
   readonly source: string
-  /** In the fields `path`, `paths` and `map` of the event, too. */
+  /** The path, which the fields `path`, `paths` and `map` of the event also contain. */
   readonly path: string
   readonly rules: ProgramRules
 }
 
-/** Every path that the file system was asked about since the program began. */
+/** All paths that have been accessed since the program began. */
 const asked = new Set<string>()
 subscribe('node:permission-model:fs', (message) => asked.add((message as { readonly resource: string }).resource))
 
-/** Whether anything was asked about the path while the program was compiled and run. */
+/** Whether compiling and running the program accessed the path. */
 async function opens({ source, path, rules }: OpeningProgram): Promise<boolean> {
   asked.clear()
-  // `!` on what cannot fail is a warning only.
+  // `!` on a call that cannot fail is only a warning.
   const compiled = compileProgram(source, { keepResult: true, rules, network: false })
   if (compiled.ok) compiled.program.run({ path, paths: [path], map: { a: path } }, noMetadata, false)
-  await setImmediate() // what is opened after the call
+  await setImmediate() // accesses after the call
   return asked.has(path)
 }
 

@@ -1,4 +1,4 @@
-// Parts of the agent for tests and the fuzzer of the operator only, besides its entry points (`face/`).
+// Parts of the agent, in addition to its entry points (`face/`), only for tests and the fuzzer of the operator.
 
 export { keysOf, loadPart, type PipelinePart, partsOf, secretsOf } from '../bundle/part.ts'
 export { functions } from '../remap/functions.ts'

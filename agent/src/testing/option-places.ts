@@ -1,4 +1,4 @@
-// Every place in the options of a component where a value can stand, for tests that hold a rule against all of them.
+// All places for values in the options of a component, for tests that check a rule everywhere.
 
 import type { AnyDeclaration } from '../component.ts'
 import { optionsOf } from '../config/component-options.ts'
@@ -8,21 +8,21 @@ export interface OptionPlace {
   readonly component: AnyDeclaration
   /** `sink http.tls.ca_file`; `[]` is an entry of a list, and `.*` one of a map. */
   readonly name: string
-  /** As in options that `with` makes: lists have one entry, and maps one member. */
+  /** The path in options that `with` creates, in which lists have one entry and maps one member. */
   readonly path: readonly (string | number)[]
   readonly schema: Schema
-  /** Of the list that the place is an entry of. */
+  /** The schema of the list that contains the place. */
   readonly list: Schema | undefined
-  /** Whether no place lies below: neither a table, nor a list, nor one of several forms. */
+  /** Whether there are no places below: it is not a table, a list or a union. */
   readonly isLeaf: boolean
-  /** Options with the value at the place, and around it nothing but tags and `siblings`. */
+  /** Options with the value at the place, and otherwise only tags and `siblings`. */
   readonly with: (value: unknown) => Record<string, unknown>
 }
 
 interface PlaceOptions {
-  /** Whether a place comes by each name of its option. */
+  /** Whether a place is repeated for each name of its option. */
   readonly aliases?: boolean
-  /** Further members of a table, by those that it has. */
+  /** Further members of a table, by its members. */
   readonly siblings?: (members: Readonly<Record<string, Schema>>) => Readonly<Record<string, unknown>>
 }
 
@@ -68,7 +68,7 @@ export function optionPlaces(
   return places
 }
 
-/** The places that hold one value. */
+/** The places for a single value. */
 export function optionLeaves(component: AnyDeclaration, options?: PlaceOptions): OptionPlace[] {
   return optionPlaces(component, options).filter(({ isLeaf }) => isLeaf)
 }

@@ -1,5 +1,5 @@
-// Loaded before each test file. A wait of a test ends with its condition, so its limit is for what never comes: a second, which is
-// the default, is short on a busy machine. The limit of the test as a whole is longer than this one.
+// Loaded before each test file. A wait ends when its condition is true, so its limit matters only if that never happens. The default of one
+// second is too short on a busy machine. The limit of a whole test is longer than this one.
 
 import { vi } from 'vitest'
 

@@ -1,15 +1,15 @@
-// Random choices that a seed decides: the same seed makes the same programs and events on every machine.
+// Pseudo-random choices: the same seed gives the same programs and events on all machines.
 
 export class Random {
   #state: number
 
   constructor(seed: number) {
-    // Neighbouring seeds are mixed apart, so that cases with consecutive seeds have nothing in common.
+    // Mixes the seed, so that consecutive seeds give unrelated cases.
     this.#state = Math.imul((seed ^ 0x9e3779b9) >>> 0, 0x85ebca6b) >>> 0
     for (let index = 0; index < 4; index++) this.next()
   }
 
-  /** A number from 0 up to, but not including, 1. */
+  /** A number from 0 (inclusive) to 1 (exclusive). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = this.#state
@@ -18,12 +18,12 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
   }
 
-  /** An integer from 0 up to, but not including, the limit. */
+  /** An integer from 0 (inclusive) to the limit (exclusive). */
   below(limit: number): number {
     return Math.floor(this.next() * limit)
   }
 
-  /** An integer from the least to the most, both included. */
+  /** An integer from the minimum to the maximum, both inclusive. */
   between(least: number, most: number): number {
     return least + this.below(most - least + 1)
   }

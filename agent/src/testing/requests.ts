@@ -1,4 +1,4 @@
-// Requests for tests of delivery: bodies are texts of one letter for each event.
+// Requests for tests of delivery. Bodies are texts with one letter per event.
 
 import { type Codec, framed, OpenRequest, type Request, sealRequest } from '../delivery/request.ts'
 import { BodyPool } from '../event/body.ts'
@@ -6,7 +6,7 @@ import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
 
 const plain: Codec = { compress: (body: Buffer) => body, decompress: (payload: Buffer) => payload }
 
-/** A request with an event for each letter, all of one finalizer. */
+/** A request with one event per letter, all with the same finalizer. */
 export function fakeRequest(
   letters = 'a',
   finalized: (status: BatchStatus) => void = () => {},

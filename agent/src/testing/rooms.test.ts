@@ -17,7 +17,7 @@ function violationsOf(files: Record<string, string>): string[] {
 
 test.each([
   ['a room may import a floor above it', { 'roof/a.ts': "import { x } from '../ground/x.ts'" }, []],
-  ['a room may import itself, from its subfolders too', { 'left/deep/a.ts': "import { x } from '../x.ts'" }, []],
+  ['a room may import itself, also from its subfolders', { 'left/deep/a.ts': "import { x } from '../x.ts'" }, []],
   [
     'a room may not import a floor below it',
     { 'ground/a.ts': "import type { X } from '../roof/x.ts'" },
@@ -28,25 +28,25 @@ test.each([
     { 'left/a.ts': "import '../right/x.ts'" },
     ['left/a.ts imports right/x.ts'],
   ],
-  ['a late import counts', { 'left/a.ts': "await import('../right/x.ts')" }, ['left/a.ts imports right/x.ts']],
+  ['a dynamic import counts', { 'left/a.ts': "await import('../right/x.ts')" }, ['left/a.ts imports right/x.ts']],
   [
     'an import over several lines counts',
     { 'left/a.ts': "import {\n  x,\n} from '../right/x.ts'" },
     ['left/a.ts imports right/x.ts'],
   ],
-  ['every room may import a file that all see', { 'ground/a.ts': "export { x } from '../errors.ts'" }, []],
+  ['all rooms may import a shared file', { 'ground/a.ts': "export { x } from '../errors.ts'" }, []],
   [
-    'a file that all see imports no room',
+    'a shared file imports no room',
     { 'errors.ts': "import { x } from './ground/x.ts'" },
     ['errors.ts imports ground/x.ts'],
   ],
   [
-    'a room without a place in the table imports nothing',
+    'a room that is not in the table imports nothing',
     { 'attic/a.ts': "import '../ground/x.ts'" },
     ['attic/a.ts imports ground/x.ts'],
   ],
   [
-    'shipped code does not import what is for tests',
+    'shipped code does not import test code',
     { 'roof/a.ts': "import '../testing/x.ts'" },
     ['roof/a.ts imports testing/x.ts'],
   ],
@@ -56,7 +56,7 @@ test.each([
     [],
   ],
   [
-    'a package may be kept to rooms',
+    'a package can be restricted to rooms',
     { 'roof/a.ts': "import 'heavy'", 'left/a.ts': "import 'heavy/part.js'" },
     ['left/a.ts imports heavy/part.js'],
   ],
@@ -64,7 +64,7 @@ test.each([
   expect(violationsOf(files)).toEqual(violations)
 })
 
-test('a page gets the list of rooms between its comments and keeps the rest', () => {
+test('the list of rooms replaces the text between the comments of a page', () => {
   const page = 'Before.\n<!-- rooms: written by npm run generate -->\nold\n<!-- end of rooms -->\nAfter.\n'
   const text = roomsText([{ ground: 'stone' }, { left: 'wood', right: 'glass' }], 'Every room has a door.')
   const derived =

@@ -1,5 +1,5 @@
-// Which folder may import which. Each workspace declares its rooms from the top floor down; a test holds every import against the
-// declaration, and the ARCHITECTURE page shows the same declaration. A room is a folder, or a single file, directly below `src`.
+// Import rules between folders. Each workspace declares its rooms from the top floor down. A test checks all imports against the
+// declaration, and the ARCHITECTURE page shows it. A room is a folder or a single file directly in `src`.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative, resolve, sep } from 'node:path'
@@ -7,18 +7,18 @@ import { join, relative, resolve, sep } from 'node:path'
 /** Rooms from the top down. A room imports from the floors above its own; rooms on one floor do not import each other. */
 export type Floors = readonly (readonly string[])[]
 
-/** The rooms that each room may import, besides itself. */
+/** The other rooms that each room may import. */
 export type RoomTable = Readonly<Record<string, readonly string[]>>
 
 export interface Import {
-  /** Path of the importing file below the source folder. */
+  /** Path of the importing file, relative to the source folder. */
   readonly file: string
-  /** Path of the imported file below the source folder, or the name of a package. */
+  /** Path of the imported file, relative to the source folder, or the name of a package. */
   readonly imports: string
   readonly isPackage: boolean
 }
 
-/** Every room may also import `seenByAll`, which import only each other. */
+/** All rooms may also import the files in `seenByAll`, which import only each other. */
 export function tableOf(floors: Floors, seenByAll: readonly string[] = []): RoomTable {
   const table: Record<string, readonly string[]> = {}
   for (const room of seenByAll) table[room] = seenByAll
@@ -30,15 +30,15 @@ export function tableOf(floors: Floors, seenByAll: readonly string[] = []): Room
   return table
 }
 
-/** Rooms of either workspace that do not ship. They may import every room that ships, and no room that ships imports them. */
+/** Rooms of both workspaces that do not ship. They may import all rooms that ship, and no room that ships imports them. */
 const developmentFloors: Floors = [['testing'], ['tools'], ['bench', 'fuzz', 'conformance']]
 
 export const developmentRooms: readonly string[] = developmentFloors.flat()
 
-/** Static and dynamic imports, of types too. */
+/** Static and dynamic imports, including types. */
 const importPattern = /(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g
 
-/** All imports of the TypeScript files that ship: neither tests nor the rooms in `leaveOut`. */
+/** All imports of TypeScript files that ship, which excludes tests and the rooms in `leaveOut`. */
 export function importsIn(folder: string, leaveOut: readonly string[] = developmentRooms): Import[] {
   const found: Import[] = []
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
@@ -54,14 +54,14 @@ export function importsIn(folder: string, leaveOut: readonly string[] = developm
   return found
 }
 
-/** The folder or file below `src` that a path leads into: `sinks` for `sinks/http.ts`, `errors` for `errors.ts`. */
+/** The folder or file in `src` for a path: `sinks` for `sinks/http.ts`, `errors` for `errors.ts`. */
 export function roomOf(path: string): string {
   return (path.split(sep)[0] as string).replace(/\.ts$/, '')
 }
 
 /**
- * Imports that the table does not allow, as `file imports what`. A room that the table does not name may import nothing and may not be imported.
- * `packages` names the rooms that may import a package, or a file of it; other packages are not looked at.
+ * Imports that the table does not allow, as `file imports path`. A room that is not in the table may not import or be imported. `packages`
+ * contains the rooms that may import a package, or a file of it; other packages are not checked.
  */
 export function importViolations(
   folder: string,
@@ -78,10 +78,10 @@ export function importViolations(
     .map(({ file, imports }) => `${file} imports ${imports}`)
 }
 
-/** The package by which another workspace imports the agent's development rooms, such as `@penstock/agent/testing/clock`. */
+/** The package name through which another workspace imports the agent's development rooms, as in `@penstock/agent/testing/clock`. */
 const agentPackage = '@penstock/agent/'
 
-/** Imports of development rooms that run upwards, as `file imports what`. Rooms of the same name in both workspaces are on one floor. */
+/** Upward imports of development rooms, as `file imports path`. Rooms with the same name in both workspaces are on the same floor. */
 export function developmentViolations(folder: string): string[] {
   const table = tableOf(developmentFloors)
   return importsIn(folder, [])
@@ -96,7 +96,7 @@ export function developmentViolations(folder: string): string[] {
     .map(({ file, imports }) => `${file} imports ${imports}`)
 }
 
-/** A page with the part of a name that is derived, between two comments, as `text` says. */
+/** Replaces the derived part of a page, between two comments, with `text`. */
 export function withDerived(page: string, part: string, text: string): string {
   const start = `<!-- ${part}: written by npm run generate -->`
   const end = `<!-- end of ${part} -->`
@@ -106,7 +106,7 @@ export function withDerived(page: string, part: string, text: string): string {
   return `${page.slice(0, from + start.length)}\n\n${text.trim()}\n\n${page.slice(to)}`
 }
 
-/** By floor, from the top down, the rooms with their content. */
+/** Rooms with their descriptions, by floor from the top down. */
 export type DescribedFloors = readonly Readonly<Record<string, string>>[]
 
 export const floorsOf = (described: DescribedFloors): Floors => described.map((floor) => Object.keys(floor))

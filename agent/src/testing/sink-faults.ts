@@ -1,5 +1,5 @@
-// The fault table of sinks that speak HTTP: what can go wrong between a sink and its destination. Events are delivered once it
-// recovers, or counted as discarded; never both, never neither.
+// The fault table of HTTP sinks: faults between a sink and its destination. Events are either delivered after recovery or counted as
+// discarded, but never both or neither.
 
 import { describe, expect, test, vi } from 'vitest'
 import type { LogEvent } from '../event/log.ts'
@@ -13,26 +13,26 @@ import { Random } from './random.ts'
 /** A sink of the table. */
 export interface FaultySink {
   readonly type: string
-  /** Which of its ways of sending is meant, where there are several. */
+  /** The mode of sending, for a sink with several modes. */
   readonly way?: string
   readonly options: (url: string) => object
-  /** The messages (`m0`, `m1`, …, `m39`) in a request, in their order. */
+  /** The messages (`m0`, `m1`, …, `m39`) of a request, in order. */
   readonly messages: (request: RecordedRequest) => string[]
-  /** Statuses after which events are discarded; those of the others are retried. */
+  /** Statuses after which events are discarded. Other statuses are retried. */
   readonly refusals?: readonly number[]
-  /** The events with these messages; log events if not given. */
+  /** Creates events with these messages; log events by default. */
   readonly events?: (messages: readonly string[]) => (LogEvent | MetricEvent)[]
-  /** Largest body that the vendor takes, and options with which that is the body before compression. */
+  /** The vendor's limit for bodies, and options with which it applies before compression. */
   readonly limit?: { readonly bytes: number; readonly options?: object }
 }
 
-/** Why events are discarded. */
+/** Reasons for discarding events. */
 const givenUp = 'Service call failed. No retries or retries exhausted.'
 const tooLarge = 'The event is larger than the destination accepts.'
 const stopped = 'The time limit for a graceful stop is over.'
 
 const refusals = [301, 400, 401, 403, 404, 501]
-/** Refusals of credentials, which are tried again for a time. */
+/** Rejections of credentials, which are retried for some time. */
 const unauthorized = [401, 403]
 
 const well: Answer = { status: 200, body: '{"took":1,"errors":false,"items":[]}' }
@@ -47,7 +47,7 @@ const counts = ({ events: recorded }: TestSink) => ({
   discarded: recorded.counts.get('component_discarded_events_total intentional=false') ?? 0,
 })
 
-/** Makes the tests of these sinks. */
+/** Defines the tests for these sinks. */
 export function testFaults(sinks: readonly FaultySink[]): void {
   vi.setConfig({ testTimeout: 60_000 })
   describe.concurrent.each(sinks.map((sink) => ({ ...sink, name: `${sink.type} ${sink.way ?? ''}`.trim() })))(
@@ -93,7 +93,7 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
     'delivers all events after $fault',
     async ({ answer, requests, type: errorType = 'request_failed', code, delayMs = 0 }) => {
       await using destination = await fakeDestination(answer, well)
-      // Short only where an answer never comes: a busy machine may take its time with the others.
+      // Use a short timeout only for missing responses, because a busy machine may respond slowly.
       const isLate = answer === 'hang' || answer === 'stall'
       const request = isLate ? { timeout_secs: 1 } : {}
       await using sink = await startSink(type, { ...options(destination.url), request })
@@ -105,7 +105,7 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
       const accepted = destination.requests.slice(answer === 'reset' ? 0 : 1)
       expect((isLate ? accepted.slice(-1) : accepted).flatMap(messages)).toEqual(['m0', 'm1', 'm2'])
       expect(counts(sink)).toEqual({ sent: 3, discarded: 0 })
-      if (answer === 413) return // no failure: the halves are taken
+      if (answer === 413) return // not a failure: the halves are accepted
       const [error] = sink.events.errors
       expect(error).toMatchObject({ type: errorType, stage: 'sending', level: 'warn' })
       expect(error?.code).toBe(code)
@@ -150,7 +150,7 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
 
     expect(counts(sink)).toEqual({ sent: 2, discarded: 1 })
     expect(sink.events.discards).toEqual([{ events: 1, intentional: false, reason: tooLarge }])
-    // All, then the halves, then the halves of the half that is still too large.
+    // The whole batch, then its halves, then the halves of the half that is still too large.
     expect(destination.requests.map(messages)).toEqual([['m0', 'm1', 'm2'], ['m0'], ['m1', 'm2'], ['m1'], ['m2']])
   })
 
@@ -206,7 +206,7 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
     expect(counts(sink)).toEqual({ sent: accepted.size, discarded: names.length - accepted.size })
   })
 
-  test('gives up what it holds when the time for a graceful stop is over', async () => {
+  test('discards its remaining events when the time for a graceful stop is over', async () => {
     await using destination = await fakeDestination('hang')
     const sink = await startSink(type, options(destination.url))
     const status = sink.deliver(events())

@@ -1,4 +1,4 @@
-// Files and functions that are longer than the limits: a longer one hides several ideas, which need their own names and files.
+// Finds files and functions that exceed the size limits. A longer one contains several ideas, which need their own names and files.
 
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ function nameOf(node: Node): string | undefined {
   return named.type === 'PrivateIdentifier' ? `#${named['name']}` : named['name']
 }
 
-/** Names of the functions that are too long. A function without a name has that of its variable or its parent. */
+/** Names of functions that are too long. An anonymous function has the name of its variable or its parent. */
 function longFunctions(source: string): string[] {
   const found: string[] = []
   const visit = (value: unknown, name: string): void => {
@@ -40,13 +40,13 @@ function longFunctions(source: string): string[] {
 }
 
 export interface Sizes {
-  /** Number of files that were read. */
+  /** Number of files read. */
   readonly files: number
-  /** The entries that are too long: a path, or a path and the name of a function. */
+  /** Entries that are too long: a path, or a path and the name of a function. */
   readonly long: readonly string[]
 }
 
-/** Reads a folder of sources; files of tests, whose functions are lists of cases, are left out. */
+/** Checks a folder of sources, without test files, whose functions are lists of cases. */
 export function sizesIn(root: string, isLeftOut: (path: string) => boolean = () => false): Sizes {
   const paths = globSync('**/*.ts', { cwd: root }).filter(
     (path) => !/\.(?:test|as)\.ts$/.test(path) && !isLeftOut(path),

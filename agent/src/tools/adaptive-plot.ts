@@ -1,4 +1,4 @@
-// The figures of the simulations of adaptive concurrency as a page of the reference with plots. Plain SVG, the same bytes each time.
+// Renders the results of the simulations of adaptive concurrency as a reference page with plots. The SVG output is reproducible.
 
 import type { Page } from '../schema/reference.ts'
 import { destinations, type Second, simulate } from '../testing/adaptive-simulation.ts'
@@ -10,7 +10,7 @@ const bottom = 32
 const top = 28
 const right = 48
 
-/** Files of the page, by path below the reference, and the page itself. */
+/** The page and its plots, by path below the reference. */
 export async function adaptivePlots(): Promise<{ readonly page: Page; readonly files: ReadonlyMap<string, string> }> {
   const files = new Map<string, string>()
   const parts: string[] = []
@@ -24,7 +24,7 @@ export async function adaptivePlots(): Promise<{ readonly page: Page; readonly f
   const text = [
     '# Adaptive concurrency',
     summary,
-    'The limit rises by one per average round trip while it is reached and round trips do not become longer. It falls to `decrease_ratio` of itself when they do, by more than `rtt_deviation_scale` deviations, or when the destination asks for patience. The plots show the limit (blue, scale on the left) and requests delivered a second (grey, scale on the right), with the default options.',
+    'The limit rises by one per average round trip while all permits are in use and round trips do not become longer. When they become longer by more than `rtt_deviation_scale` deviations, or the destination rejects requests temporarily, the limit is multiplied by `decrease_ratio`. The plots show the limit (blue, left scale) and delivered requests per second (grey, right scale) with the default options.',
     ...parts,
   ].join('\n\n')
   const file = 'adaptive-concurrency.md'
@@ -34,13 +34,13 @@ export async function adaptivePlots(): Promise<{ readonly page: Page; readonly f
   }
 }
 
-/** The average limit and deliveries of each sixth of the time. */
+/** The average limit and deliveries in each sixth of the time. */
 function numbers(seconds: readonly Second[]): string {
   const length = seconds.length / 6
   return Array.from({ length: 6 }, (_, part) => {
     const slice = seconds.slice(part * length, (part + 1) * length)
     const mean = (of: keyof Second) => (slice.reduce((sum, second) => sum + second[of], 0) / slice.length).toFixed(1)
-    return `- seconds ${part * length} to ${(part + 1) * length}: limit ${mean('limit')}, ${mean('delivered')} delivered and ${mean('refused')} refused a second`
+    return `- seconds ${part * length} to ${(part + 1) * length}: limit ${mean('limit')}, ${mean('delivered')} delivered and ${mean('refused')} rejected per second`
   }).join('\n')
 }
 
@@ -59,7 +59,7 @@ function plot(title: string, seconds: readonly Second[]): string {
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="11">`,
     `<title>${title}</title>`,
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
-    label(left, 16, `${title}: limit (blue), delivered a second (grey)`, 'start'),
+    label(left, 16, `${title}: limit (blue), delivered per second (grey)`, 'start'),
     ...steps.flatMap((part) => [
       `<path d="M${left} ${y(part, 1).toFixed(1)}H${width - right}" stroke="#dddddd"/>`,
       label(left - 6, y(part, 1) + 4, String(highest.limit * part), 'end'),
@@ -72,7 +72,7 @@ function plot(title: string, seconds: readonly Second[]): string {
   ].join('\n')}\n`
 }
 
-/** The next number that divides well into four. */
+/** The next larger number that is suitable for four grid lines. */
 function roundUp(value: number): number {
   const step = value > 100 ? 100 : value > 20 ? 20 : 4
   return Math.max(step, Math.ceil(value / step) * step)

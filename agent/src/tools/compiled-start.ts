@@ -1,6 +1,6 @@
-// Starts the agent once, delivers one line over HTTP and ends it, so that a folder holds what Node compiles for a start. The image is
-// built with it: a pod whose file system cannot be written keeps nothing itself.
-// Usage: node compiled-start.ts FOLDER COMMAND…, the command that starts the agent. It needs nothing but Node.
+// Starts the agent once, delivers one line over HTTP and ends the agent, to fill a folder with Node's compile cache. The image build runs
+// it, because a pod with a read-only file system cannot keep a cache.
+// Usage: node compiled-start.ts FOLDER COMMAND…, where COMMAND starts the agent. It needs only Node.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -50,7 +50,7 @@ try {
   })
   agent.stdin.end('{"level":"info","text":"drop"}\n')
   const [code] = await once(agent, 'exit')
-  if (code !== 0 || delivered === 0) throw new Error(`The agent delivered nothing, and ended with ${code}.`)
+  if (code !== 0 || delivered === 0) throw new Error(`The agent delivered nothing and exited with ${code}.`)
 } finally {
   destination.close()
   rmSync(folder, { recursive: true })

@@ -1,5 +1,5 @@
-// Writes the derived files of the agent: reference pages and JSON Schema. With `--check` it writes nothing and fails if a file differs
-// in any byte. `npm run generate` writes these files; people never edit them.
+// Writes the derived files of the agent: reference pages and JSON Schema. With `--check`, it writes nothing and fails if a file differs.
+// `npm run generate` runs it; never edit these files by hand.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -17,7 +17,7 @@ import { kernelModule } from './kernel.ts'
 
 const folder = join(import.meta.dirname, '../../reference')
 
-/** Every derived file by its path below the folder. */
+/** All derived files by path below the folder. */
 async function derivedFiles(): Promise<Map<string, string>> {
   const plots = await adaptivePlots()
   const pages = [...referencePages(), plots.page]
@@ -30,18 +30,18 @@ async function derivedFiles(): Promise<Map<string, string>> {
   return files
 }
 
-/** A folder of which every file is derived. */
+/** A folder with derived files. */
 export interface DerivedFolder {
-  /** As messages call it. */
+  /** The name of the folder in messages. */
   readonly name: string
   readonly path: string
-  /** Content by path below the folder. */
+  /** File contents by path below the folder. */
   readonly files: ReadonlyMap<string, string>
-  /** Whether the folder also holds files that are not derived; otherwise such a file belongs to nothing. */
+  /** Whether the folder also contains files that are not derived. Otherwise other files are reported as stale. */
   readonly shared?: true
 }
 
-/** Writes folders, or only lists the differences; returns the exit code. */
+/** Writes folders, or only lists the differences. Returns the exit code. */
 export async function deriveFolders(
   folders: readonly DerivedFolder[],
   check: boolean,
@@ -50,7 +50,7 @@ export async function deriveFolders(
   let differing = 0
   for (const derived of folders) differing += check ? await differences(derived) : await write(derived)
   if (differing === 0) return 0
-  console.error(`Run \`${command}\` and commit what it writes.`)
+  console.error(`Run \`${command}\` and commit the result.`)
   return 1
 }
 
@@ -61,7 +61,7 @@ async function existingFiles(path: string): Promise<string[]> {
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name).slice(path.length + 1))
   } catch {
-    return [] // the folder does not exist yet
+    return [] // The folder does not exist yet.
   }
 }
 
@@ -82,7 +82,7 @@ async function differences(derived: DerivedFolder): Promise<number> {
   for (const file of changed.toSorted()) {
     console.error(`${derived.name}/${file} ${existing.has(file) ? 'differs from its declaration' : 'is missing'}`)
   }
-  for (const file of stale.toSorted()) console.error(`${derived.name}/${file} belongs to nothing`)
+  for (const file of stale.toSorted()) console.error(`${derived.name}/${file} has no declaration`)
   return changed.length + stale.length
 }
 
@@ -97,7 +97,7 @@ async function write(derived: DerivedFolder): Promise<0> {
   return 0
 }
 
-/** agent/ARCHITECTURE.md, of which only the list of rooms is derived. */
+/** agent/ARCHITECTURE.md, in which only the list of rooms is derived. */
 function architecture(): DerivedFolder {
   const path = join(import.meta.dirname, '../..')
   const page = readFileSync(join(path, 'ARCHITECTURE.md'), 'utf8')
@@ -109,7 +109,7 @@ function architecture(): DerivedFolder {
   }
 }
 
-/** Kernels, each beside the folder of its source. */
+/** Compiled kernels, next to the folders of their sources. */
 async function kernels(): Promise<DerivedFolder> {
   const path = join(import.meta.dirname, '..')
   const bytes = { folder: join(path, 'bytes/kernel'), pages: 148, name: 'kernelCode' }

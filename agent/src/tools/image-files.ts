@@ -1,6 +1,6 @@
-// Collects what Node needs into a folder, the root of an image without a shell. The libraries are those that the running Node has loaded,
-// and the certificates are those that it trusts, so that this depends on no tool of the base.
-// Usage: node image-files.ts FOLDER. It needs nothing but Node.
+// Collects the files that Node needs in a folder, the root of an image without a shell: the libraries that the running Node has loaded, and
+// the certificates that it trusts. So it depends on no tools of the base image.
+// Usage: node image-files.ts FOLDER. It needs only Node.
 
 import { chmodSync, cpSync, existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,18 +1,18 @@
-// Compiles kernels, that of the lane for bytes and that of deflate: AssemblyScript to WebAssembly, as a module with its code in base64.
+// Compiles the kernels of the byte lane and of deflate from AssemblyScript to WebAssembly, as modules with base64 code.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 
 export interface KernelSource {
-  /** The folder of its files; the first is `index.as.ts`. */
+  /** The folder of the sources; the entry is `index.as.ts`. */
   readonly folder: string
-  /** Pages of 64 KiB: the memory never grows, so views of it stay valid. */
+  /** Number of 64 KiB pages. The memory never grows, so views of it stay valid. */
   readonly pages: number
   /** The exports of the module. */
   readonly name: string
 }
 
-/** Its own types bring those of AssemblyScript into every file, where `console` and others have fewer members. */
+/** Declared here, because the compiler's own types would add AssemblyScript's globals to all files, where `console` has fewer members. */
 const compilerModule: string = 'assemblyscript/asc'
 
 interface Compiler {
@@ -26,7 +26,7 @@ interface Compiler {
   ): Promise<{ readonly error: Error | null; readonly stderr: object }>
 }
 
-/** Content of the module with the code of a kernel. */
+/** The content of the module with the code of a kernel. */
 export async function kernelModule({ folder, pages, name }: KernelSource): Promise<string> {
   const { default: compiler } = (await import(compilerModule)) as { readonly default: Compiler }
   let code: Uint8Array | undefined

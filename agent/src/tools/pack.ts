@@ -1,5 +1,5 @@
-// The packed files of a workspace as an image contains them, for tests: the same command packs them, and they are in the same place
-// beside the libraries that load late.
+// Packs a workspace for tests as an image contains it: with the same command, and in the same place relative to libraries that are loaded
+// lazily.
 
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
@@ -7,16 +7,16 @@ import { join, resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '../../..')
 
-/** Where the packed files of a workspace lie below a folder. */
+/** The path of a workspace's packed files below a folder. */
 export const packedIn = (folder: string, workspace: 'agent' | 'operator'): string => join(folder, workspace, 'packed')
 
-/** Packs a workspace into an empty folder, and returns the one in which the packed files lie; throws if that fails. */
+/** Packs a workspace into an empty folder, and returns the folder with the packed files. Throws if packing fails. */
 export function pack(folder: string, workspace: 'agent' | 'operator'): string {
   const packed = packedIn(folder, workspace)
   mkdirSync(join(folder, workspace), { recursive: true })
   symlinkSync(join(root, workspace, 'package.json'), join(folder, workspace, 'package.json'))
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   const build = ['run', '--silent', 'build:image', '--workspace', workspace, '--', '--dir', packed]
-  execFileSync('npm', build, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] }) // what it says of a failure is in the error
+  execFileSync('npm', build, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] }) // the error contains its messages
   return packed
 }

@@ -53,7 +53,7 @@ test.each([
   ['a question', '// Why? What is missing?\n// Then it ends.\nexport {}\n'],
   ['a word in another', "export const a = 'recommended, storytelling, Marshall'\n"],
   ['a comparison', '// It waits as long as it is open, and takes so much that others wait.\nexport {}\n'],
-  ['a clause inside of a sentence', '// It keeps what is read, and who asked.\nexport {}\n'],
+  ['a clause within a sentence', '// It keeps what is read, and who asked.\nexport {}\n'],
   ['a name with the word in another', 'export const amendment = 1\n'],
 ])('%s is good English', (_, source) => {
   expect(readAloud('a.ts', source)).toEqual([])

@@ -1,12 +1,12 @@
-// Constructions that make people read a sentence twice, found in what they read: comments, texts, names and documents.
-// `node --conditions=source agent/src/tools/plain-english.ts [PATH…]` prints them with their places, of the whole repository by default.
+// Finds constructions that make people read a sentence twice, in comments, texts, names and documents.
+// `node --conditions=source agent/src/tools/plain-english.ts [PATH…]` prints them with file and line; by default, for the whole repository.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { parseSync, Visitor } from 'rolldown/utils'
 
-/** A piece of text that is read as one, and where it begins in its file. */
+/** A text that is read as a unit, and its position in the file. */
 interface Passage {
   readonly text: string
   readonly start: number
@@ -38,7 +38,7 @@ const words: readonly Rule[] = [
   { pattern: /\b(?:for|after|within) so (?:long|many)\b/gi, instead: 'for this long, after this many' },
 ]
 
-/** A sentence whose subject is a clause. Questions may open so, and titles of questions that people have. */
+/** A sentence whose subject is a clause. Questions may begin this way. */
 const opening: Rule = {
   pattern: /(?<=^\s*|[.:!?;](?:\s|\\n)+|^\s*(?:[-*>#|]+\s*)+)(?:What|Who|Whoever|Whatever|Whom|Whose)\b(?![^.!]*\?)/gm,
   instead: 'a noun as subject',
@@ -46,14 +46,14 @@ const opening: Rule = {
 
 const camelCase = /(?<=[a-z0-9])(?=[A-Z])/g
 
-/** In prose: paragraphs, so that a sentence over several lines is one. */
+/** Splits prose into paragraphs, so that a sentence can span several lines. */
 function paragraphs(text: string): Passage[] {
   const passages: Passage[] = []
   for (const match of text.matchAll(/(?:^(?!\s*$).*(?:\n|$))+/gm)) passages.push({ text: match[0], start: match.index })
   return passages
 }
 
-/** Comments of lines that follow one another are one text; each character keeps its place. */
+/** Merges comments on consecutive lines into one text. All characters keep their positions. */
 function commentsOf(source: string, comments: readonly { type: string; start: number; end: number }[]): Passage[] {
   const passages: { text: string; start: number; end: number }[] = []
   for (const { type, start, end } of comments) {
@@ -82,7 +82,7 @@ function passagesOfProgram(path: string, source: string): { prose: Passage[]; na
       if (typeof node.value === 'string') prose.push({ text: ` ${node.value}`.slice(1), start: node.start + 1 })
     },
     TemplateLiteral(node) {
-      // Expressions stand for a word each.
+      // Count each expression as one word.
       const text = node.quasis.map(({ value }) => value.cooked ?? value.raw).join('…')
       prose.push({ text, start: node.start + 1 })
     },
@@ -96,7 +96,7 @@ function passagesOfProgram(path: string, source: string): { prose: Passage[]; na
   return { prose, names: [...names.values()] }
 }
 
-/** Programs in other languages: comments from `#` or `//` to the end of a line, and all other text unchanged. */
+/** For other languages: comments from `#` or `//` to the end of the line, and all other text unchanged. */
 function passagesOfScript(source: string): Passage[] {
   return paragraphs(
     source.replaceAll(/^([ \t]*)(#+|\/\/)/gm, (_, space: string, mark: string) => space + ' '.repeat(mark.length)),
@@ -123,11 +123,11 @@ export function readAloud(path: string, source: string): Finding[] {
   return findings.sort((a, b) => a.line - b.line)
 }
 
-/** Recordings and standards are in words of others, and the test of this module contains the findings. */
+/** Recordings and standards were written by others, and the test of this module contains findings on purpose. */
 const foreign =
   /^e2e\/conformance\/|\/testdata\/|^agent\/src\/testing\/requirements\/|plain-english\.test\.ts$|package-lock|\.snap$/
 
-/** Files of the repository that people read, by their paths below the current folder. */
+/** Files of the repository that people read, as paths relative to the current folder. */
 export function textFiles(paths: readonly string[] = [], cwd = process.cwd()): string[] {
   const listing = ['ls-files', '-co', '--exclude-standard', '--', ...paths]
   const tracked = execFileSync('git', listing, { encoding: 'utf8', cwd })

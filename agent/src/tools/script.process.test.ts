@@ -52,7 +52,7 @@ const scripts = [
   { script: 'e2e/run-tests.ts', usage: 'npm test -- [--only STAGE]' },
 ]
 
-test('every script that npm runs by its name, and every other one with a table of flags, is among them', () => {
+test('the list contains all scripts of package.json and all other scripts with a table of flags', () => {
   const { scripts: commands } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>
   }
@@ -86,7 +86,7 @@ test.each([
     args: ['wire', 'e2e/conformance/wire', '--only', 'codec,nope*'],
     says: '--only is "codec,nope*"; "nope*" matches none of codec, log_aggregator,',
   },
-  { script: 'agent/src/fuzz/fuzz.ts', args: ['60'], says: 'There is no use for "60": only flags are expected.' },
+  { script: 'agent/src/fuzz/fuzz.ts', args: ['60'], says: 'Unexpected argument "60"; only flags are allowed.' },
   { script: 'operator/src/fuzz/fuzz-tenants.ts', args: ['--cases', '0'], says: '--cases is "0"' },
   { script: 'e2e/bench/bench.ts', args: ['tail', 'nope'], says: 'There is no scenario "nope": steady, peak,' },
   { script: 'e2e/cluster/cluster.ts', args: ['down', '--nodes', '2'], says: '--nodes belongs to `up`.' },
@@ -102,7 +102,7 @@ test.each([
     says: '--churn is "0"; it must be a whole number from 1.',
   },
   { script: 'e2e/run-tests.ts', args: ['--only', 'nope'], says: '--only is "nope"; it must be one of unit,' },
-])('$script $args is refused', ({ script, args, says }) => {
+])('$script $args is rejected', ({ script, args, says }) => {
   const { status, stdout, stderr } = called(script, ...args)
   expect([status, stdout]).toEqual([2, ''])
   const [first, second] = stderr.split('\n')

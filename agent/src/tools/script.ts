@@ -1,18 +1,18 @@
-// Shared by the scripts of this repository that people run: they declare their flags in a table, as the agent's commands do. `--help`
-// prints them. For other words the script prints the problem and the usage, and exits with 2.
+// Shared by the scripts of this repository that people run. They declare their flags in a table, as the agent's commands do, and `--help`
+// prints them. For invalid arguments, a script prints the problem and the usage, and exits with 2.
 
 import { type Flags, flagHelp, type ParsedArgs, parseFlags } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
 
 export interface Script<F extends Flags> {
-  /** How it is called, without its flags, such as `npm run bench -- SCENARIO…`. */
+  /** The command without its flags, such as `npm run bench -- SCENARIO…`. */
   readonly call: string
   /** Its purpose, for the help. */
   readonly about: string
   readonly flags: F
-  /** Whether the script takes words beside the flags; `run` judges them. */
+  /** Whether the script accepts positional arguments, which `run` checks. */
   readonly words?: boolean
-  /** Returns the exit code; a `misuse` that it throws is reported as a problem of the flags. */
+  /** Returns the exit code. If it throws a `misuse`, that is reported as a problem of the arguments. */
   run(given: ParsedArgs<F>): number | Promise<number>
 }
 
@@ -31,7 +31,7 @@ export async function runScript<const F extends Flags>(script: Script<F>): Promi
     }
     const [word] = given.words
     if (word !== undefined && script.words !== true)
-      throw misuse(`There is no use for "${word}": only flags are expected.`)
+      throw misuse(`Unexpected argument "${word}"; only flags are allowed.`)
     process.exitCode = await script.run(given)
   } catch (error) {
     if (!(error instanceof PenstockError && error.code === 'PEN_USAGE')) throw error

@@ -1,5 +1,5 @@
-// The API of one version of Kubernetes, as far as the agent uses it: checks objects strictly, checks requests, and makes objects that
-// have every field of that version.
+// The API of one version of Kubernetes, as far as the agent uses it. Checks objects strictly, checks requests, and creates objects with
+// all fields of that version.
 
 import { readFileSync } from 'node:fs'
 
@@ -11,7 +11,7 @@ interface Member {
   readonly isRequired: boolean
 }
 
-/** Nesting of objects made from recursive types. */
+/** Maximum nesting of objects of recursive types. */
 const maxDepth = 12
 
 export class ApiSchema {
@@ -19,7 +19,7 @@ export class ApiSchema {
   readonly #plain = new Map<string, string>()
   readonly #requests: { readonly pattern: RegExp; readonly parameters: ReadonlySet<string> }[] = []
 
-  /** @param version such as `1.19`, of a file beside this one */
+  /** @param version a version with a file in this folder, such as `1.19` */
   constructor(version: string) {
     const text = readFileSync(new URL(`./${version}.txt`, import.meta.url), 'utf8')
     for (const line of text.trim().split('\n')) {
@@ -32,7 +32,7 @@ export class ApiSchema {
     }
   }
 
-  /** Problems of an object of a kind, each with its path: fields that this version does not have, or of another type. */
+  /** Problems of an object, with paths: fields that this version does not have, and values of wrong types. */
   problemsOf(kind: string, object: unknown): string[] {
     if (!this.#members.has(kind)) return [`${kind}: no such kind`]
     return [...this.#check(object, kind, kind)]
@@ -68,7 +68,7 @@ export class ApiSchema {
     return (this.#plain.get(type) ?? type).split('|')
   }
 
-  /** Undefined if this version serves a request to `path?query`; otherwise the fault. */
+  /** Returns undefined if this version serves requests to `path?query`; otherwise the problem. */
   problemOfRequest(request: string): string | undefined {
     const url = new URL(request, 'http://localhost')
     const known = this.#requests.find(({ pattern }) => pattern.test(url.pathname))
@@ -77,7 +77,7 @@ export class ApiSchema {
     return unknown === undefined ? undefined : `${url.pathname}: no parameter ${unknown}`
   }
 
-  /** An object with every field of its kind; texts are the paths of their fields. */
+  /** An object with all fields of its kind. Texts contain the paths of their fields. */
   complete(kind: string): Table {
     return this.#sample(kind, kind, 0) as Table
   }

@@ -1,4 +1,4 @@
-// Writes the part of a Kubernetes API schema that the agent uses, as `1.19.txt` beside this file:
+// Extracts the part of a Kubernetes API schema that the agent uses, for files such as `1.19.txt` in this folder:
 //
 //   go mod download k8s.io/kubernetes@v1.19.16
 //   npx node --conditions=source agent/src/testing/kubernetes/extract-schema.ts v1.19.16 FOLDER/api/openapi-spec/swagger.json > 1.19.txt

@@ -1,6 +1,6 @@
-// Compares the requirement documents, which are in `documents` word for word, with the declarations of components: each row of their
-// tables is equal, or is in deviations.json with its reason. text.json has the options that only a sentence states. errors.json has a
-// test, and the metric that counts it, for each row of the error table.
+// Compares the requirement documents, which `documents` contains verbatim, with the declarations of components: each row of their tables
+// must match, or be in deviations.json with a reason. text.json contains options that only a sentence states. errors.json names a test,
+// and the metric that counts the error, for each row of the error table.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 const read = <T>(name: string): T => JSON.parse(readFileSync(join(here, name), 'utf8')) as T
 const deviations = read<readonly Deviation[]>('deviations.json')
 
-test('every option of the tables is declared as they say, or is a deviation with a reason', () => {
+test('all options of the tables are declared as specified, or are deviations with a reason', () => {
   const differences: string[] = []
   const used = new Set<Deviation>()
   for (const { type: component, kind, options } of statedComponents()) {
@@ -59,7 +59,7 @@ test('every option of the tables is declared as they say, or is a deviation with
     }
   }
   expect(differences).toEqual([])
-  // A deviation that no longer exists leaves the list.
+  // The list must not contain obsolete deviations.
   expect(deviations.filter((one) => !used.has(one))).toEqual([])
   expect(deviations.filter(({ reason }) => reason.length < 20)).toEqual([])
 })
@@ -79,12 +79,12 @@ function* differencesOf(row: StatedOption, root: Schema): Generator<[Deviation['
   if (row.type === 'object') return
   const expected = row.default
   const given = option['default']
-  // The tables do not show it, or name the vendor's own.
+  // The tables do not show the default, or refer to the vendor's own.
   if (expected === notShown) return
   if (JSON.stringify(given) !== JSON.stringify(expected)) yield ['default', JSON.stringify(given) ?? 'none']
 }
 
-/** Whether the option, or a form of it, is of the type that a table names. */
+/** Whether the option, or an alternative of it, has the type in the table. */
 function fits(schema: Schema, type: string): boolean {
   const [word, ...rest] = type.split(' ')
   if (word === 'object' && schema['discriminator'] !== undefined) return true
@@ -124,7 +124,7 @@ function shape({ type, format, enum: words, minimum }: Schema): object {
   return { type, format, enum: words, minimum }
 }
 
-test('every metric of the documents is there, of its type and with its tags', () => {
+test('all metrics of the documents exist, with their types and tags', () => {
   let tags: string[] = []
   const rows = rowsOf('Internal telemetry metrics').map((row) => {
     const meaning = row['Meaning and extra tags'] ?? ''
@@ -145,7 +145,7 @@ test('every metric of the documents is there, of its type and with its tags', ()
   expect(rows.length + named.length).toBeGreaterThan(30)
 })
 
-test('every row of the error table has a test that shows it', () => {
+test('each row of the error table has a test', () => {
   const errors = read<readonly { condition: string; metric?: string; file: string; test: string }[]>('errors.json')
   const agent = join(here, '../..')
   const wrong = errors.flatMap(({ condition, metric, file, test: title }) => {
@@ -162,7 +162,7 @@ test('every row of the error table has a test that shows it', () => {
   expect(errors.map(({ condition }) => condition).toSorted()).toEqual(stated.toSorted())
 })
 
-test('text.json repeats sentences of the documents, and explains no default in vain', () => {
+test('text.json quotes sentences of the documents, and explains only defaults that need it', () => {
   const all = documents.join('\n')
   const sentences = [...text.statements, ...text.metrics].map(({ says }) => says)
   expect(sentences.filter((sentence) => !all.includes(sentence))).toEqual([])
@@ -170,7 +170,7 @@ test('text.json repeats sentences of the documents, and explains no default in v
   expect(unusedDefaults()).toEqual([])
 })
 
-test('no row of an option table is left out', () => {
+test('all rows of option tables are checked', () => {
   const components = statedComponents()
   const names = new Set(components.flatMap(({ options }) => options.map(({ option }) => option)))
   const shared = ['acknowledgements', 'buffer', 'proxy', 'request', 'tls', 'encoding'].flatMap((group) =>
@@ -188,7 +188,7 @@ test('no row of an option table is left out', () => {
   expect(components.reduce((sum, { options }) => sum + options.length, 0)).toBeGreaterThan(700)
 })
 
-test('types acknowledge, and emit, as the table of components says', () => {
+test('component types acknowledge and emit events as in the table of components', () => {
   const rows = rowsOf('Component types')
   const wrong = rows.flatMap((row) => {
     const [type = '', kind, acks] = [row['Type id'], row['Kind'] as ComponentKind, row['Acks']]
@@ -207,7 +207,7 @@ test('types acknowledge, and emit, as the table of components says', () => {
   expect(rows.length).toBeGreaterThan(20)
 })
 
-test('every credential that the table of authentication names is an option, a value of one, or a variable', () => {
+test('all credentials in the authentication table are options, values of options, or variables', () => {
   const wrong = statedCredentials().flatMap(([type, words]) => {
     const declaration = findComponent('sink', type) ?? findComponent('source', type)
     if (declaration === undefined) return [`${type}: missing`]
@@ -216,7 +216,7 @@ test('every credential that the table of authentication names is an option, a va
       option
         .split('.')
         .reduce<Schema | undefined>((node, segment) => (node === undefined ? node : schemaBelow(node, segment)), schema)
-    // A word below a table stands alone (`issuer_url`); values and schemes are not options.
+    // A nested option is named alone (`issuer_url`); values and schemes are not options.
     const isKnown = (word: string) =>
       word === 'auth.*' || below(word) !== undefined || below(`auth.oauth2.${word}`) !== undefined
     const values = new Set(['basic', 'bearer', 'aws', 'token', 'amqps'])
@@ -228,7 +228,7 @@ test('every credential that the table of authentication names is an option, a va
   expect(wrong).toEqual([])
 })
 
-test('what the row of a component says of its batches is what the table of limits says', () => {
+test('batch limits in the row of a component match the table of limits', () => {
   const wrong = rowsOf('Limits').flatMap((limits) => {
     const component = limits['Sink'] ?? ''
     const rule = rowsOf(component).find((row) => namesOf(row).includes('batch'))?.['Rule'] ?? ''
@@ -238,6 +238,6 @@ test('what the row of a component says of its batches is what the table of limit
   expect(wrong).toEqual([])
 })
 
-test('exit codes are those that are documented', () => {
+test('exit codes match the documents', () => {
   expect(exitCodes).toEqual(read('exit-codes.json'))
 })

@@ -1,5 +1,5 @@
-// Options as the requirement documents state them: the rows of their tables, with the shared groups put in where a component lists them,
-// and the few that only the text around the tables states, which text.json repeats together with the sentence.
+// Options as stated in the requirement documents: the rows of their tables, with shared groups expanded for components that list them, and
+// the few options that only the surrounding text states, which text.json contains together with the sentence.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import type { ComponentKind } from '../../component.ts'
@@ -7,18 +7,18 @@ import type { ComponentKind } from '../../component.ts'
 export type Cells = Readonly<Record<string, string>>
 
 interface Table {
-  /** The heading above it, and the group in bold letters. */
+  /** The heading above the row, and the group in bold. */
   readonly section: string
   readonly group: string
   readonly rows: Cells[]
 }
 
-/** Of a default that the documents do not show: any will do. */
+/** Marks a default that the documents do not show, so that any default is allowed. */
 export const notShown = '(not shown)'
 
 export interface StatedOption {
   readonly option: string
-  /** Words such as `uint`, `list template`, `enum a b`; alternatives are separated by `|`. Absent: the documents leave it open. */
+  /** Words such as `uint`, `list template`, `enum a b`, with `|` between alternatives. Undefined if the documents do not specify the type. */
   readonly type?: string | undefined
   readonly required: boolean
   readonly default?: unknown
@@ -34,16 +34,16 @@ export interface StatedComponent {
 interface TextStatement {
   readonly says: string
   readonly components: readonly string[]
-  /** Has the rows of this component, too. */
+  /** The component also has the rows of this component. */
   readonly like?: string
-  /** Shared groups that the component has. */
+  /** Shared groups of the component. */
   readonly groups?: readonly string[]
   readonly options?: readonly StatedOption[]
 }
 
 interface TextData {
   readonly statements: readonly TextStatement[]
-  /** Defaults that cells describe: the value, or none at all where the program computes it. */
+  /** Defaults that cells describe in words: the value, or null if the program computes it. */
   readonly defaults: readonly { readonly cell: string; readonly component?: string; readonly value?: unknown }[]
   readonly metrics: readonly { readonly says: string; readonly metrics: readonly string[]; readonly type?: string }[]
 }
@@ -94,12 +94,12 @@ function cellsOf(line: string): string[] {
 export const rowsOf = (section: string, group = ''): readonly Cells[] =>
   tables.filter((table) => table.section === section && table.group === group).flatMap(({ rows }) => rows)
 
-/** Words of code in a text. */
+/** Code words in a text. */
 export const wordsOf = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, word]) => word as string)
 
 // --- cells ---
 
-/** `proxy, tls` are two options, and `pod.<name>` is as many as its rule names. A name with a space describes an option without its name. */
+/** `proxy, tls` are two options, and `pod.<name>` is one option per name in its rule. A name with a space is a description, not a name. */
 export function namesOf(row: Cells): string[] {
   const cell = row['Option'] ?? row['Field'] ?? ''
   if (!cell.includes('<name>')) return cell.split(', ').filter((name) => !name.includes(' '))
@@ -107,7 +107,7 @@ export function namesOf(row: Cells): string[] {
   return listed.split(', ').map((name) => cell.replace('<name>', name.replace(/\W.*$/, '')))
 }
 
-/** The rule may list the words of an enumeration. */
+/** The type of a row. The rule may list the words of an enumeration. */
 function typeOf(cell: string, rule = ''): string | undefined {
   if (cell.startsWith('enum')) {
     const words = wordsOf(cell.includes('`') ? cell : (/^`[^.]*/.exec(rule)?.[0] ?? ''))
@@ -122,7 +122,7 @@ function typeOf(cell: string, rule = ''): string | undefined {
 }
 
 const described = new Set<string>()
-/** Descriptions of defaults that no cell contains. */
+/** Defaults that are described outside of the cells. */
 export const unusedDefaults = () => text.defaults.filter(({ cell }) => !described.has(cell)).map(({ cell }) => cell)
 
 function defaultOf(row: Cells, name: string, type: string | undefined, component: string): unknown {
@@ -131,7 +131,7 @@ function defaultOf(row: Cells, name: string, type: string | undefined, component
   if (rule.includes('defaults: not shown')) return notShown
   const cell =
     row['Default']?.replace('<name>', name.split('.').at(-1) ?? '') ?? /^default (`\w+`);/.exec(rule)?.[1] ?? ''
-  // A word of some enumerations is `none`.
+  // `none` is a word of some enumerations.
   if (cell === 'none' && type?.startsWith('enum') === true && `${row['Type']} ${rule}`.includes('`none`')) return 'none'
   if (cell === 'none' || cell === '') return undefined
   const given = text.defaults.find((one) => one.cell === cell && (one.component ?? component) === component)
@@ -155,7 +155,7 @@ function optionsIn(row: Cells, component: string): StatedOption[] {
   const names = namesOf(row)
   const types = (row['Type'] ?? '').split(', ')
   const isByName = names.length > 1 && types.length === names.length
-  // Of options that another one calls for, the declaration requires it in that variant.
+  // If another option makes this one required, the declaration requires it in that variant.
   const isRequired = row['Req'] === 'yes' || /^required (when|with)\b/.test(row['Rule'] ?? '')
   return names.map((option, index) => {
     const type = typeOf(isByName ? (types[index] as string) : (row['Type'] ?? ''), row['Rule'])
@@ -176,7 +176,7 @@ export function statedComponents(): StatedComponent[] {
   })
 }
 
-/** By name; the component's own table goes before the shared one, and the text before both. */
+/** Options by name. The component's own table overrides the shared one, and the text overrides both. */
 function optionsOf(component: string, kind: ComponentKind): Map<string, StatedOption> {
   const statements = text.statements.filter(({ components }) => components.includes(component))
   const options = new Map<string, StatedOption>()
@@ -203,7 +203,7 @@ function optionsOf(component: string, kind: ComponentKind): Map<string, StatedOp
   return options
 }
 
-/** Options of a shared group, if it is one; the row of a component may name those that it takes. */
+/** Options of a shared group. The row of a component may name a subset. */
 function groupOptions(group: string, component: string, own: readonly Cells[]): StatedOption[] {
   if (group === 'healthcheck') return [{ option: 'healthcheck.enabled', type: 'bool', required: false, default: true }]
   if (group === 'batch') return batchOptions(component)
@@ -218,7 +218,7 @@ function groupOptions(group: string, component: string, own: readonly Cells[]): 
   return group === 'encoding' ? encodingOptions(options, rule, own) : options
 }
 
-/** Options of sinks with a codec, or the few that the rule names. */
+/** Options of sinks with a codec, or the subset that the rule names. */
 function encodingOptions(options: readonly StatedOption[], rule: string, own: readonly Cells[]): StatedOption[] {
   const codec = own.find((row) => namesOf(row).includes('encoding.codec'))
   const words = wordsOf(rule).map((word) => `encoding.${word}`)
@@ -228,7 +228,7 @@ function encodingOptions(options: readonly StatedOption[], rule: string, own: re
     required: one.required || (takesAll && one.option === 'encoding.codec'),
     ...(one.option === 'encoding.timestamp_format' ? { default: rule.includes('default') ? 'rfc3339' : notShown } : {}),
   }))
-  // A sink of three codecs has no options of the others.
+  // A sink with a subset of codecs does not have the options of other codecs.
   if (codec !== undefined) return stated.filter(({ option }) => !/^encoding\.\w+\./.test(option))
   return takesAll || rule === '' ? stated : stated.filter(({ option }) => words.includes(option))
 }
@@ -244,7 +244,7 @@ function batchOptions(component: string): StatedOption[] {
 
 // --- other tables ---
 
-/** Metrics that a source emits, as `name type` and, where they have a state, ` state`. */
+/** Metrics that a source emits, as `name type`, followed by ` state` if they have a state. */
 export function statedMetrics(source: string): string[] {
   const line = documents.flatMap((document) => document.split('\n')).find((one) => one.startsWith(`${source} outputs`))
   const list = line?.replace(/^[^:]*\boutputs(?: \([^)]*\))?: /, '') ?? ''
@@ -253,7 +253,7 @@ export function statedMetrics(source: string): string[] {
     .toSorted()
 }
 
-/** The code words in the table of authentication, by component: options, and values and variables among them. */
+/** The code words of the authentication table by component: options, values and variables. */
 export function statedCredentials(): readonly (readonly [component: string, words: readonly string[]])[] {
   return rowsOf('Authentication').flatMap((row) =>
     (row['Component'] ?? '').split(', ').map((name) => [name, wordsOf(row['Mechanism and fields'] ?? '')] as const),
