@@ -1,5 +1,5 @@
-// The charts as `helm` renders them: the same bytes each time, the same objects as operator/install.yaml, no value that is not
-// declared, and no metric in a dashboard that nobody exposes.
+// The charts rendered by `helm`: reproducible output, the same objects as operator/install.yaml, no undeclared values, and no unknown
+// metrics in dashboards.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ import {
 
 const missing = missingForHelm()
 
-/** Everything that can be switched on. */
+/** All features enabled. */
 const everything = {
   agentNamespaces: ['penstock-system', 'platform'],
   tenantAgents: { enabled: true },
@@ -60,7 +60,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>
 }
 
-/** Values that are open within have no members of their own here. */
+/** Values with user-defined members, whose members are not checked here. */
 const leavesOf = (schema: Schema, path: readonly string[] = []): string[] =>
   schema.properties === undefined
     ? [path.join('.')]
@@ -74,7 +74,7 @@ function merged(left: Table, right: Table): Table {
     all[key] = isTable(all[key]) && isTable(value) ? merged(all[key] as Table, value as Table) : value
   return all
 }
-/** Another value of the same form. */
+/** A different value of the same type. */
 function otherThan(value: unknown): unknown {
   if (typeof value === 'boolean') return !value
   if (typeof value === 'number') return value + 3
@@ -102,14 +102,14 @@ const others: Readonly<Record<string, unknown>> = {
   tenantPolicies: [{ name: 'other', spec: {} }],
   extraObjects: [{ kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'other' } }],
 }
-/** The least that is said for an installation without ClusterRoles. */
+/** The minimal values for an installation without ClusterRoles. */
 const rolesOnly = {
   rbac: { scope: 'Namespaced' },
   watch: { namespaces: ['shop', 'blog'] },
   webhook: { enabled: false },
   crds: { install: false },
 }
-/** Features that are off by default, and that use their settings only when they are on. */
+/** Features that are disabled by default, and whose settings have an effect only if they are enabled. */
 const companions = [
   'metrics.serviceMonitor',
   'metrics.podMonitor',
@@ -121,7 +121,7 @@ const companions = [
 describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' : ` (${missing})`}`, () => {
   beforeAll(() => prepareHelm())
 
-  test('the default values give the objects of operator/install.yaml', async () => {
+  test('the default values render the objects of operator/install.yaml', async () => {
     const rendered = objectsOf(await helmTemplate()).filter((object) => !isHook(object))
     const manifest = objectsOf(readFileSync(join(root, 'operator/install.yaml'), 'utf8'))
     for (const object of rendered) delete object.metadata.annotations?.['helm.sh/resource-policy'] // Helm's own
@@ -137,8 +137,8 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
 
   test.each([
     ['default values', {}],
-    ['everything switched on', everything],
-  ])('with %s, two renderings are the same byte for byte', async (_, values) => {
+    ['all features enabled', everything],
+  ])('with %s, two renderings are identical', async (_, values) => {
     const first = await helmTemplate(values)
     expect(await helmTemplate(values)).toBe(first)
     expect(first).not.toMatch(/<no value>|<nil>/)
@@ -146,7 +146,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     expect(new Set(objects.map(key)).size).toBe(objects.length)
   })
 
-  test('helm uninstall waits for no Job and no Pod, whose image may not be there', async () => {
+  test('helm uninstall waits for no Job or Pod, whose image may be unavailable', async () => {
     const hooks = objectsOf(await helmTemplate(everything)).filter(({ metadata }) =>
       /delete/.test(metadata.annotations?.['helm.sh/hook'] ?? ''),
     )
@@ -157,7 +157,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     await helm(['lint', '--strict', chart(), chart('penstock-crds'), '--kube-version', '1.36.0'])
   })
 
-  test('a value that is not declared is refused', async () => {
+  test('an undeclared value is rejected', async () => {
     const args = ['template', 'x', chart(), '--kube-version', '1.36.0', '--set']
     for (const [set, word] of [
       ['replica=3', 'replica'],
@@ -172,7 +172,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     }
   })
 
-  test('every value of values.yaml has its effect', { timeout: 600_000 }, async () => {
+  test('all values of values.yaml have an effect', { timeout: 600_000 }, async () => {
     const fallback = parse(readFileSync(join(chart(), 'values.yaml'), 'utf8')) as Record<string, unknown>
     const schema = JSON.parse(readFileSync(join(chart(), 'values.schema.json'), 'utf8')) as Schema
     const without: string[] = []
@@ -186,7 +186,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
       return known
     }
     for (const path of leaves) {
-      // Some need another one to be seen.
+      // Some values have an effect only together with another one.
       const switched = companions.find((name) => path.startsWith(`${name}.`) && path !== `${name}.enabled`)
       const alone =
         path === 'leaderElection.enabled'
@@ -205,7 +205,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     expect(without).toEqual([])
   })
 
-  test('an image with a digest is named by it, wherever it is named', async () => {
+  test('an image with a digest is referenced by digest everywhere', async () => {
     const images = {
       image: { repository: 'registry.example/operator', digest: digest('a'), tag: 'unused' },
       agentImage: { repository: 'registry.example/agent', digest: digest('b') },
@@ -214,17 +214,17 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     const named = text.match(/registry\.example\S*/g) ?? []
     const operator = `registry.example/operator@${digest('a')}`
     const agent = `registry.example/agent@${digest('b')}`
-    // Two Deployments, each with the agents' image, and the test.
+    // Two Deployments, each of which also names the agents' image, and the test.
     expect(named.sort()).toEqual([agent, agent, operator, operator, operator])
     expect(text).not.toMatch(/penstock\/(operator|agent):/)
   })
 
-  test('operators that could not agree on a leader are refused', async () => {
+  test('several replicas without leader election are rejected', async () => {
     await expect(helmTemplate({ leaderElection: { enabled: false } })).rejects.toThrow(/Set replicas to 1/)
     await helmTemplate({ leaderElection: { enabled: false }, replicas: 1 })
   })
 
-  test('the CRDs are those of the chart of their own, and can be left out', async () => {
+  test('the CRDs are the same as in the CRD chart, and can be disabled', async () => {
     const crds = (text: string) => objectsOf(text).filter((object) => object.kind === 'CustomResourceDefinition')
     const together = crds(await helmTemplate())
     expect(together).toHaveLength(8)
@@ -240,7 +240,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     expect(loose.filter((crd) => crd.metadata.annotations?.['helm.sh/resource-policy'] !== undefined)).toEqual([])
   })
 
-  test('switches bring their objects, and common labels are on all of them', async () => {
+  test('enabled features add their objects, and all objects have the common labels', async () => {
     const objects = objectsOf(await helmTemplate(everything))
     const keys = objects.map(key)
     for (const expected of [
@@ -270,7 +270,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     ])
   })
 
-  test('alerts and dashboards select the jobs that are set, and alerts lead to the guide', async () => {
+  test('alerts and dashboards select the configured jobs, and alerts link to the guide', async () => {
     const jobs = 'monitoring/(node|hub)'
     const runbooks = 'https://git.example.com/guide/'
     const metrics = { prometheusRule: { enabled: true, jobs, runbooks }, dashboards: { enabled: true, jobs } }
@@ -291,7 +291,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     }
   })
 
-  test('alerts and dashboards name the metrics of agents by their prefix, and those of the operator bare', async () => {
+  test('alerts and dashboards use the metrics prefix for agents, but not for the operator', async () => {
     const metricPrefix = 'penstock_'
     const metrics = { prometheusRule: { enabled: true, metricPrefix }, dashboards: { enabled: true, metricPrefix } }
     const exprsOf = (objects: RenderedObject[]) => {
@@ -327,7 +327,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     for (const expr of exprs.values()) expect(expr).not.toContain('penstock_penstock_')
   })
 
-  test('no role can make roles, and only the roles of agents may be bound', async () => {
+  test('no role can create roles, and only the roles of agents can be bound', async () => {
     const watching = { watch: { namespaces: ['shop'] } }
     for (const values of [{}, everything, watching, { secrets: { mode: 'Namespaced' } }, rolesOnly]) {
       for (const object of objectsOf(await helmTemplate(values))) {
@@ -345,7 +345,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
             if (!verbs.includes('bind')) continue
             const ofCluster = resources.includes('clusterroles') ? ['penstock-agent-events'] : []
             const bound = ['penstock-agent-node', 'penstock-agent-aggregator', ...ofCluster]
-            // Bound in the namespaces of Agents, this role is bound there alone.
+            // This role is bound only in the namespaces of Agents.
             const ofAgents =
               object.metadata.name === 'penstock-operator-namespace' ? ['penstock-agent-election'] : bound
             expect(resourceNames, where).toEqual(ofAgents)
@@ -355,7 +355,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     }
   })
 
-  test('with Secrets by namespace, no role of the operator reads those of others', async () => {
+  test('with namespaced Secrets, no role of the operator reads Secrets of other namespaces', async () => {
     const objects = objectsOf(await helmTemplate({ secrets: { mode: 'Namespaced' } }))
     const role = find(objects, 'ClusterRole', 'penstock-operator')
     const rules = role['rules'] as unknown as Record<string, string[]>[]
@@ -363,7 +363,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     expect(find(objects, 'ClusterRole', 'penstock-operator-secrets')).toBeDefined()
   })
 
-  test('by Roles alone, nothing belongs to the cluster, and each namespace has what is used in it', async () => {
+  test('with Roles only, no object is cluster-scoped, and each namespace has the objects used in it', async () => {
     const objects = objectsOf(await helmTemplate(rolesOnly))
     expect(objects.filter(({ metadata }) => metadata.namespace === undefined).map(key)).toEqual([])
     const roles = (namespace: string, values: RenderedObject[] = objects) =>
@@ -384,7 +384,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
       'penstock-operator-agents',
       'penstock-operator-watch',
     ])
-    // Each Role of the operator is bound, and grants the Namespace that it is in, by its name.
+    // All Roles of the operator are bound, and grant access to their own Namespace by name.
     for (const { metadata } of objects.filter(
       ({ kind, metadata }) => kind === 'Role' && /operator/.test(metadata.name),
     ))
@@ -405,7 +405,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     expect(args).toContain('"--watch-namespaces=shop,blog","--rbac-scope=Namespaced"')
     expect(args).not.toContain('--webhook-address')
 
-    // Values of Secrets where the platform binds the Role for it; Agents in the namespaces of tenants.
+    // Values of Secrets in namespaces in which the platform binds the Role; Agents in tenant namespaces.
     const more = objectsOf(
       await helmTemplate(merged(rolesOnly, { secrets: { mode: 'Namespaced' }, tenantAgents: { enabled: true } })),
     )
@@ -420,17 +420,17 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     expect(more.map(key)).not.toContain('rbac.authorization.k8s.io/v1 RoleBinding shop/penstock-operator-secrets')
   })
 
-  test('by Roles alone, what belongs to the cluster is refused, all at once', async () => {
+  test('with Roles only, all settings that need cluster-scoped objects are rejected together', async () => {
     const wanted = { rbac: { scope: 'Namespaced' }, authorizeClusterPipelines: true }
     const refused = helmTemplate(
       merged(wanted, { clusterSinks: [{ name: 'loki', spec: {} }], openshift: { enabled: true } }),
     )
     await expect(refused).rejects.toThrow(
-      /watch\.namespaces must name.*webhook\.enabled must be false.*openshift\.enabled must be false.*authorizeClusterPipelines must be false.*clusterSinks must be empty/s,
+      /watch\.namespaces must list.*webhook\.enabled must be false.*openshift\.enabled must be false.*authorizeClusterPipelines must be false.*clusterSinks must be empty/s,
     )
   })
 
-  test('who applies ClusterPipelines is asked about where webhooks see it, and the operator may apply those of the values', async () => {
+  test('the webhook checks authors of ClusterPipelines, and the operator may apply those in the values', async () => {
     const collects = (objects: ReturnType<typeof objectsOf>) =>
       (find(objects, 'ClusterRole', 'penstock-operator')['rules'] as unknown as { verbs: string[] }[]).filter(
         ({ verbs }) => verbs.includes('collect'),
@@ -452,7 +452,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     await expect(blind).rejects.toThrow('authorizeClusterPipelines needs webhook.enabled')
   })
 
-  test('with a list of namespaces, what is in namespaces is bound in them alone', async () => {
+  test('with a list of namespaces, roles for namespaced objects are bound only in them', async () => {
     const objects = objectsOf(await helmTemplate({ watch: { namespaces: ['shop', 'blog'] } }))
     const rules = find(objects, 'ClusterRole', 'penstock-operator')['rules'] as unknown as Record<string, string[]>[]
     const wide = rules.flatMap((rule) => rule['resources'] ?? [])

@@ -40,33 +40,33 @@ app.kubernetes.io/component: {{ .component }}
 {{- if eq .Values.rbac.scope "Namespaced" -}}
 {{- $problems := list -}}
 {{- if not .Values.watch.namespaces -}}
-{{- $problems = append $problems "watch.namespaces must name the namespaces whose Pipelines count" -}}
+{{- $problems = append $problems "watch.namespaces must list the namespaces to watch" -}}
 {{- end -}}
 {{- if gt (len .Values.watch.namespaces) 40 -}}
 {{- $problems = append $problems (printf "watch.namespaces may have at most 40 names; found %d" (len .Values.watch.namespaces)) -}}
 {{- end -}}
 {{- if .Values.webhook.enabled -}}
-{{- $problems = append $problems "webhook.enabled must be false: webhooks are registered in the cluster. Resources are checked in their status instead, and there are no sidecars" -}}
+{{- $problems = append $problems "webhook.enabled must be false: webhooks are cluster-scoped. Problems of resources are reported in their status instead, and there are no sidecars" -}}
 {{- end -}}
 {{- if .Values.openshift.enabled -}}
-{{- $problems = append $problems "openshift.enabled must be false: a SecurityContextConstraints belongs to the cluster" -}}
+{{- $problems = append $problems "openshift.enabled must be false: a SecurityContextConstraints is cluster-scoped" -}}
 {{- end -}}
 {{- if .Values.podSecurity.labelNamespace -}}
-{{- $problems = append $problems "podSecurity.labelNamespace must be false: a Namespace belongs to the cluster" -}}
+{{- $problems = append $problems "podSecurity.labelNamespace must be false: a Namespace is cluster-scoped" -}}
 {{- end -}}
 {{- if .Values.authorizeClusterPipelines -}}
-{{- $problems = append $problems "authorizeClusterPipelines must be false: ClusterPipelines are off" -}}
+{{- $problems = append $problems "authorizeClusterPipelines must be false: ClusterPipelines are disabled" -}}
 {{- end -}}
 {{- range $name := list "clusterSinks" "clusterPipelines" "tenantPolicies" -}}
 {{- if index $.Values $name -}}
-{{- $problems = append $problems (printf "%s must be empty: Cluster kinds are off" $name) -}}
+{{- $problems = append $problems (printf "%s must be empty: Cluster kinds are disabled" $name) -}}
 {{- end -}}
 {{- end -}}
 {{- if $problems -}}
-{{- fail (printf "rbac.scope is Namespaced, which does without ClusterRoles:\n  - %s" (join "\n  - " $problems)) -}}
+{{- fail (printf "rbac.scope is Namespaced, which uses no ClusterRoles:\n  - %s" (join "\n  - " $problems)) -}}
 {{- end -}}
 {{- else if and .Values.authorizeClusterPipelines (not .Values.webhook.enabled) -}}
-{{- fail "authorizeClusterPipelines needs webhook.enabled: nothing else sees who applies a ClusterPipeline" -}}
+{{- fail "authorizeClusterPipelines needs webhook.enabled: only webhooks know the author of a ClusterPipeline" -}}
 {{- end -}}
 {{- end -}}
 

@@ -47,10 +47,10 @@ const chartValues: readonly ChartValue[] = [
   value('image.repository', 'penstock/operator', text, 'Image of the operator.'),
   value('image.tag', '', text, 'Its tag; if empty, the version of the chart.'),
   value('image.digest', '', digest, 'Its digest, such as `sha256:…`; overrides the tag.'),
-  value('image.pullPolicy', 'IfNotPresent', choice('Always', 'IfNotPresent', 'Never'), 'When the image is pulled.'),
-  value('agentImage.repository', 'penstock/agent', text, 'Image of agents that name none.'),
+  value('image.pullPolicy', 'IfNotPresent', choice('Always', 'IfNotPresent', 'Never'), 'When to pull the image.'),
+  value('agentImage.repository', 'penstock/agent', text, 'Image of agents that do not set one.'),
   value('agentImage.tag', '', text, 'Its tag; if empty, the version of the chart.'),
-  value('agentImage.digest', '', digest, 'Its digest; goes before the tag.'),
+  value('agentImage.digest', '', digest, 'Its digest, such as `sha256:…`; overrides the tag.'),
   value(
     'imagePullSecrets',
     [],
@@ -62,7 +62,7 @@ const chartValues: readonly ChartValue[] = [
     'leaderElection.enabled',
     true,
     flag,
-    'Whether operators elect a leader. Without it there may be only one replica.',
+    'Whether operators elect a leader. If disabled, only one replica is allowed.',
   ),
   value(
     'watch.namespaces',
@@ -89,9 +89,9 @@ const chartValues: readonly ChartValue[] = [
     'heartbeatPeriod',
     '30s',
     text,
-    'How often each agent reports. An agent that misses three reports counts as lost.',
+    'Interval between reports of an agent. An agent that misses three reports counts as lost.',
   ),
-  value('logLevel', 'info', choice('trace', 'debug', 'info', 'warn', 'error'), 'How much the operator logs.'),
+  value('logLevel', 'info', choice('trace', 'debug', 'info', 'warn', 'error'), 'Log level of the operator.'),
   value(
     'authorizeClusterPipelines',
     false,
@@ -108,7 +108,7 @@ const chartValues: readonly ChartValue[] = [
     'podSecurityContext',
     { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     open,
-    "Security of the operator's pods.",
+    "Security context of the operator's pods.",
   ),
   value(
     'securityContext',
@@ -157,7 +157,7 @@ const chartValues: readonly ChartValue[] = [
   value('metrics.podMonitor.enabled', false, flag, 'Whether to create a PodMonitor for the operator instead.'),
   value('metrics.podMonitor.labels', {}, texts, 'Its labels.'),
   value('metrics.podMonitor.interval', '30s', text, 'Time between scrapes.'),
-  value('metrics.prometheusRule.enabled', false, flag, 'Alert rules.'),
+  value('metrics.prometheusRule.enabled', false, flag, 'Whether to create alert rules.'),
   value('metrics.prometheusRule.labels', {}, texts, 'Their labels.'),
   value(
     'metrics.prometheusRule.jobs',
@@ -177,14 +177,14 @@ const chartValues: readonly ChartValue[] = [
     text,
     'Address of the folder with this guide, such as `https://git.example.com/penstock/operator/guide/`, for `runbook_url` of the alerts.',
   ),
-  value('metrics.dashboards.enabled', false, flag, 'Dashboards, each in a ConfigMap.'),
-  value('metrics.dashboards.jobs', ownJobs, text, 'As `metrics.prometheusRule.jobs`.'),
-  value('metrics.dashboards.metricPrefix', '', metricPrefix, 'As `metrics.prometheusRule.metricPrefix`.'),
+  value('metrics.dashboards.enabled', false, flag, 'Whether to create dashboards, each in a ConfigMap.'),
+  value('metrics.dashboards.jobs', ownJobs, text, 'The same as `metrics.prometheusRule.jobs`.'),
+  value('metrics.dashboards.metricPrefix', '', metricPrefix, 'The same as `metrics.prometheusRule.metricPrefix`.'),
   value(
     'metrics.dashboards.labels',
     { grafana_dashboard: '1' },
     texts,
-    'Labels by which Grafana finds the dashboards.',
+    'Labels with which Grafana finds the dashboards.',
   ),
   value(
     'webhook.enabled',
@@ -192,7 +192,12 @@ const chartValues: readonly ChartValue[] = [
     flag,
     'Whether to use webhooks, which validate resources when they are applied, and add sidecars. All other features work without them.',
   ),
-  value('webhook.replicas', 0, count, 'Replicas of a separate Deployment for webhooks; 0: the operators serve them.'),
+  value(
+    'webhook.replicas',
+    0,
+    count,
+    'Replicas of a separate Deployment for webhooks. If 0, the operators serve them.',
+  ),
   value(
     'webhook.failurePolicy',
     'Ignore',
@@ -234,7 +239,7 @@ const chartValues: readonly ChartValue[] = [
     'rbac.removeOldBindings',
     false,
     flag,
-    'Whether the operator may delete any ClusterRoleBinding, to remove those that releases up to 0.1 created for each Agent. Only for one upgrade; without it run `kubectl delete clusterrolebindings -l app.kubernetes.io/managed-by=penstock,penstock.dev/agent-namespace` yourself.',
+    'Whether the operator may delete any ClusterRoleBinding, to remove those that releases up to 0.1 created for each Agent. Enable it only for one upgrade. Alternatively, run `kubectl delete clusterrolebindings -l app.kubernetes.io/managed-by=penstock,penstock.dev/agent-namespace`.',
   ),
   value(
     'podSecurity.labelNamespace',
@@ -264,9 +269,9 @@ const chartValues: readonly ChartValue[] = [
   value('clusterSinks', [], named(), 'ClusterSinks created with the release.'),
   value('clusterPipelines', [], named(), 'ClusterPipelines created with the release.'),
   value('tenantPolicies', [], named(), 'TenantPolicies created with the release.'),
-  value('extraObjects', [], objects, 'Further objects of any kind.'),
-  value('commonLabels', {}, texts, 'Labels of every object.'),
-  value('commonAnnotations', {}, texts, 'Annotations of every object.'),
+  value('extraObjects', [], objects, 'Additional objects of any kind.'),
+  value('commonLabels', {}, texts, 'Labels of all objects.'),
+  value('commonAnnotations', {}, texts, 'Annotations of all objects.'),
 ]
 
 interface Tree {
@@ -331,5 +336,5 @@ export function valuesSchema(): string {
 export function valuesTable(): string {
   const cell = (entry: unknown) => JSON.stringify(entry).replaceAll('|', '\\|')
   const rows = chartValues.map(({ name, fallback, about }) => `| \`${name}\` | \`${cell(fallback)}\` | ${about} |`)
-  return ['| Value | Default | What it is |', '|---|---|---|', ...rows].join('\n')
+  return ['| Value | Default | Description |', '|---|---|---|', ...rows].join('\n')
 }

@@ -51,7 +51,7 @@ export function chartFolders(root: string): readonly DerivedFolder[] {
   penstock.set('Chart.yaml', chartFile('penstock', 'Penstock: logs and metrics from Pipelines, Sources and Sinks.'))
   penstock.set('README.md', readme())
   const crdChart = new Map(crds)
-  crdChart.set('Chart.yaml', chartFile('penstock-crds', 'The kinds of Penstock, for separate installation.'))
+  crdChart.set('Chart.yaml', chartFile('penstock-crds', 'The CRDs of Penstock, for separate installation.'))
   return [
     { name: 'charts/penstock', path: join(root, 'charts/penstock'), files: withTemplates(root, 'penstock', penstock) },
     {
@@ -132,16 +132,16 @@ const readme = () => `# The penstock chart
 helm install penstock oci://REGISTRY/charts/penstock --namespace penstock-system --create-namespace
 \`\`\`
 
-An operator, and an agent on every node. After that a Pipeline is all that a user adds; see \`operator/guide\`.
+The chart installs an operator, and an agent on each node. Users then only add Pipelines; see \`operator/guide\`.
 
-- CRDs are part of the release (\`crds.install\`), are upgraded with it, and stay when it is uninstalled (\`crds.keep\`). With
-  \`crds.install=false\` they come from the chart \`penstock-crds\`. To take over CRDs that \`kubectl apply\` has created:
-  \`helm upgrade --install … --take-ownership\`, or \`kubectl apply --server-side --force-conflicts\` the other way.
-- Nothing in the templates is random or looked up: \`helm template\` gives the same bytes each time.
-- \`agents\`, \`clusterSinks\`, \`clusterPipelines\` and \`tenantPolicies\` stand in the ConfigMap \`penstock-defaults\`, which the operator
-  applies once its kinds are served: Helm cannot create an object of a kind that the same release brings.
-- \`rbac.scope=Namespaced\` renders Roles in \`watch.namespaces\` and nothing that belongs to the cluster, but for the CRDs
-  (\`crds.install\`): \`operator/guide/install.md\` lists the differences.
+- CRDs are part of the release (\`crds.install\`), are upgraded with it, and remain after it is uninstalled (\`crds.keep\`). With
+  \`crds.install=false\`, install them with the chart \`penstock-crds\`. To adopt CRDs that \`kubectl apply\` has created, use
+  \`helm upgrade --install … --take-ownership\`; for the other direction, use \`kubectl apply --server-side --force-conflicts\`.
+- Templates contain no random values and no look-ups, so the output of \`helm template\` is reproducible.
+- \`agents\`, \`clusterSinks\`, \`clusterPipelines\` and \`tenantPolicies\` are stored in the ConfigMap \`penstock-defaults\`, and the operator
+  applies them as soon as the CRDs are available. Helm cannot create objects whose CRD is part of the same release.
+- \`rbac.scope=Namespaced\` renders Roles in \`watch.namespaces\`, and no cluster-scoped objects except the CRDs (\`crds.install\`).
+  \`operator/guide/install.md\` lists the differences.
 - \`helm test penstock\` applies a Pipeline and waits until it is ready.
 
 ## Values
