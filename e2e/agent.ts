@@ -1,4 +1,4 @@
-// The agent by itself: a configuration file, standard input.
+// Runs the agent alone, with a configuration file and standard input.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import { programOf } from './program.ts'
 
 export type AgentConfig = Record<string, unknown>
 
-/** Writes a configuration with its data folder below a temporary folder, which is removed with the holder. */
+/** Writes a configuration and its data folder to a temporary folder, which is removed when the returned object is disposed. */
 async function agentFolder(
   config: AgentConfig,
 ): Promise<AsyncDisposable & { readonly folder: string; readonly file: string }> {
@@ -26,7 +26,7 @@ async function writeConfig(to: { readonly folder: string; readonly file: string 
   await writeFile(to.file, JSON.stringify({ data_dir: join(to.folder, 'data'), ...config }, undefined, 2))
 }
 
-/** Runs the agent until its sources end, as they do at the end of standard input. */
+/** Runs the agent until its sources end, which happens at the end of standard input. */
 export async function runAgent(
   config: AgentConfig,
   input: string | Uint8Array = '',
@@ -46,7 +46,7 @@ export interface RunningAgent extends AsyncDisposable {
   /** Its standard output and error so far. */
   output(): string
   stop(signal?: NodeJS.Signals): Promise<number | null>
-  /** Puts another configuration in force: writes it and sends SIGHUP. */
+  /** Replaces the configuration: writes it and sends SIGHUP. */
   reload(config: AgentConfig): Promise<void>
 }
 
@@ -87,7 +87,7 @@ export async function startAgent(config: AgentConfig, env: NodeJS.ProcessEnv = {
   }
 }
 
-/** A counter or gauge as codec `json` writes it. */
+/** A counter or gauge in the format of the codec `json`. */
 export interface ShownMetric {
   readonly name: string
   readonly namespace: string | undefined
@@ -98,7 +98,7 @@ export interface ShownMetric {
   readonly timestamp: string | undefined
 }
 
-/** The metrics that a `console` sink with codec `json` has shown so far. */
+/** The metrics that a `console` sink with codec `json` has printed so far. */
 export function shownMetrics(agent: RunningAgent): ShownMetric[] {
   const lines = agent.output().split('\n').slice(0, -1)
   return lines

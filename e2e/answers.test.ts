@@ -1,4 +1,4 @@
-// The questions of newcomers: README leads to the answer of each within two links, and the answer works as it is printed.
+// Common questions of new users: README leads to each answer within two links, and the commands of the answer work as printed.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
@@ -7,15 +7,15 @@ import { root } from './command.ts'
 import { anchorOf, Reader } from './documents.ts'
 
 interface Answer {
-  /** The question, as the table of README has it. */
+  /** The question in the table of README. */
   readonly question: string
-  /** Links from README on, as pages print them: one or two. */
+  /** One or two links, beginning at README, in the form of the pages. */
   readonly links: readonly string[]
-  /** The title of the page or section that the last link leads to. */
+  /** The heading of the page or section that the last link points to. */
   readonly heading: string
-  /** The answer there: text that the reader copies or does. */
+  /** Parts of the answer that the reader copies or follows. */
   readonly says: readonly string[]
-  /** Commands of the answer that need no cluster, and what each prints. Each stands on the page. */
+  /** Commands on the page that need no cluster, with their output. */
   readonly tries?: Readonly<Record<string, RegExp>>
 }
 
@@ -90,7 +90,7 @@ const answers: readonly Answer[] = [
     question: 'limit one noisy pod',
     links: ['examples/limit-noisy-pod/README.md'],
     heading: 'Limit one noisy pod',
-    says: ['limits each container on its own', 'rate_limited_lines_total'],
+    says: ['limits each container separately', 'rate_limited_lines_total'],
     tries: { [printed('limit-noisy-pod')]: /GET \/cart 200/ },
   },
   {
@@ -197,7 +197,7 @@ const answers: readonly Answer[] = [
   },
 ]
 
-/** Files that the reader who moves has. */
+/** Files of a reader who migrates from another agent. */
 const theirs: Readonly<Record<string, string>> = {
   'vector.yaml': `sources: { pods: { type: kubernetes_logs } }
 sinks: { out: { type: console, inputs: [pods], encoding: { codec: json } } }
@@ -211,10 +211,10 @@ sinks: { out: { type: console, inputs: [pods], encoding: { codec: json } } }
 `,
 }
 
-/** The links of a piece of Markdown, as they are printed. */
+/** The links in Markdown text, as written. */
 const linksOf = (text: string) => [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = '']) => href)
 
-/** The target of a link: a page, or a section of it, up to the next heading of its level. */
+/** The target of a link: a page, or a section up to the next heading of the same level. */
 function follow(from: string, href: string): { readonly path: string; readonly text: string } {
   const [target = '', anchor] = href.split('#')
   const path = normalize(join(dirname(from), target))
@@ -229,7 +229,7 @@ const rows = new Map(
   [...table.matchAll(/^\| ([^|]+) \| (.*\]\(.*\).*) \|$/gm)].map(([, asked = '', to = '']) => [asked, to]),
 )
 
-test('README has an answer for each question, and no further one', () => {
+test('README and this test have the same questions', () => {
   expect([...rows.keys()].sort()).toEqual([...new Set(answers.map(({ question }) => question))].sort())
   expect(rows.size).toBeGreaterThanOrEqual(15)
 })
@@ -244,7 +244,7 @@ afterAll(() => reader[Symbol.asyncDispose]())
 describe.each(answers)('$question: $links', ({ question, links, heading, says, tries = {} }) => {
   let page = { path: 'README.md', text: rows.get(question) ?? '' }
 
-  test('is at most two links from README, and says what to do', () => {
+  test('is at most two links from README, and contains the instructions', () => {
     expect(links.length).toBeLessThanOrEqual(2)
     for (const link of links) {
       expect(linksOf(page.text), page.path).toContain(link)

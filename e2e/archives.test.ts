@@ -1,5 +1,5 @@
-// The files of a release for people, made from this checkout: an archive with its own Node works in an empty folder without Node, and
-// package managers get these files.
+// The release files for users, built from this checkout: an archive with its own Node works in an empty folder without Node, and
+// package managers receive these files.
 
 import { createHash } from 'node:crypto'
 import { readFileSync, symlinkSync } from 'node:fs'
@@ -20,7 +20,7 @@ const downloads = 'https://git.example/penstock/v1'
 const blocks = await shellBlocks()
 const missing = pinned.platforms[platform] === undefined ? `there is no archive for ${platform}` : undefined
 
-test('the Node of the archives is the one that the sources are tested with, for every platform from one package', () => {
+test('archives for all platforms contain the Node version with which the sources are tested, from one package', () => {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')).packages
   expect(pinned.version).toBe(lock['node_modules/node'].version)
   const platforms = Object.entries<{ integrity: string }>(pinned.platforms)
@@ -62,7 +62,7 @@ describe.skipIf(missing !== undefined)(`an archive${missing === undefined ? '' :
     home = join(folder, 'home')
     await mkdir(join(home, 'tools'), { recursive: true })
     await command('tar', ['-xzf', join(out, `${name}.tar.gz`), '-C', home])
-    // The requirements of a start besides itself, and no more: no Node.
+    // Only the programs that it needs to start, without Node.
     for (const tool of ['sh', 'readlink', 'dirname'])
       symlinkSync((await command('sh', ['-c', `command -v ${tool}`])).trim(), join(home, 'tools', tool))
     env = { PATH: join(home, 'tools'), HOME: home, NODE_OPTIONS: undefined }
@@ -72,18 +72,18 @@ describe.skipIf(missing !== undefined)(`an archive${missing === undefined ? '' :
   const penstock = (...args: string[]) =>
     execute(join(home, name, 'bin/penstock'), args, { cwd: join(home, name), env })
 
-  test('runs where no Node is: it knows its version, checks and runs the example beside it', async () => {
+  test('runs without Node: it prints its version, and validates and runs the included example', async () => {
     await expect(execute('node', ['--version'], { env, cwd: home })).rejects.toThrow('ENOENT')
     expect(await penstock('version')).toMatchObject({ code: 0, stdout: `penstock ${version}\n`, stderr: '' })
     expect(await penstock('lint', 'examples/quickstart')).toMatchObject({ code: 0, stderr: '' })
     const ran = await penstock('run', '-f', 'examples/quickstart', '--for', '2s', '-o', 'json')
     expect(ran.code, ran.stderr).toBe(0)
     expect(JSON.parse(ran.stdout.split('\n')[0] ?? '')).toMatchObject({ app: expect.stringMatching(/web|payments/) })
-    // The command that it suggests is in the archive.
+    // The archive contains the suggested command.
     expect(ran.stderr).toContain('  penstock-agent top --url')
   })
 
-  test('is a plugin of kubectl by a link from another folder, and has the agent', async () => {
+  test('works as a kubectl plugin through a link from another folder, and contains the agent', async () => {
     const bin = join(home, 'bin')
     await mkdir(bin)
     symlinkSync(join('..', name, 'bin/kubectl-penstock'), join(bin, 'linked'))
@@ -105,7 +105,7 @@ describe.skipIf(missing !== undefined)(`an archive${missing === undefined ? '' :
     const programs = { sudo: 'exec "$@"', kubectl: 'plugin=kubectl-$1; shift; exec "$plugin" "$@"' }
     for (const [name, program] of Object.entries(programs))
       await writeFile(join(bin, name), `#!/bin/sh\n${program}\n`, { mode: 0o755 })
-    // In a folder of this test rather than for the machine.
+    // Install to a folder of this test instead of the whole machine.
     const here = text.replaceAll('VERSION', version).replaceAll(/(?<= )\/(?=opt|usr)/g, `${folder}/`)
     const options = { cwd: out, env: { PATH: `${bin}:${process.env['PATH']}` } }
     const { code, stdout, stderr } = await execute('bash', ['-e', '-c', here], options)
@@ -113,7 +113,7 @@ describe.skipIf(missing !== undefined)(`an archive${missing === undefined ? '' :
     expect(stdout).toMatch(/: OK$|^penstock \d.*Usage: /ms)
   })
 
-  test('has what components load late', async () => {
+  test('contains the libraries that components load lazily', async () => {
     const late = await readdir(join(home, name, 'lib/node_modules'))
     expect(late).toEqual(expect.arrayContaining(['@aws-sdk', 'amqplib', 'tslib']))
     const load = `for (const name of ['@aws-sdk/client-sqs', 'amqplib']) await import(name)`
@@ -122,7 +122,7 @@ describe.skipIf(missing !== undefined)(`an archive${missing === undefined ? '' :
     expect(loaded).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('the npm package has the same commands, and needs the libraries that it loads late', async () => {
+  test('the npm package has the same commands, and depends on the libraries that it loads lazily', async () => {
     await command('tar', ['-xzf', join(out, `penstock-cli-${version}.tgz`), '-C', home])
     const manifest = JSON.parse(readFileSync(join(home, 'package/package.json'), 'utf8'))
     expect(manifest).toMatchObject({ name: '@penstock/cli', version, engines: { node: '>=26.10' } })
@@ -135,7 +135,7 @@ describe.skipIf(missing !== undefined)(`an archive${missing === undefined ? '' :
     expect(await command(node, [completion, 'sta'], { cwd: home })).toMatch(/^status\t.*\n:4\n$/)
   })
 
-  test('krew and Homebrew get the archive by its address and checksum', async () => {
+  test('krew and Homebrew refer to the archive by URL and checksum', async () => {
     const sha256 = createHash('sha256')
       .update(readFileSync(join(out, `${name}.tar.gz`)))
       .digest('hex')

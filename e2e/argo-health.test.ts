@@ -1,4 +1,4 @@
-// The health checks for Argo CD, run as Argo CD's own repository runs them: each test of health_test.yaml gives the Lua an object.
+// Runs the health checks for Argo CD in the same way as Argo CD's own repository: each test in health_test.yaml passes an object to the Lua.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ describe.each(kinds)('%s', async (kind) => {
     expect(argoHealth(object, rule)).toEqual(healthStatus)
   })
 
-  test('each file of test data has a test, and every health occurs', async () => {
+  test('each test data file has a test, and all health states occur', async () => {
     const files = (await readdir(join(folder, kind, 'testdata'))).map((name) => `testdata/${name}`).sort()
     expect(tests.map(({ inputPath }) => inputPath).sort()).toEqual(files)
     expect(tests.map(({ healthStatus }) => healthStatus.status)).toEqual(
@@ -39,7 +39,7 @@ describe.each(kinds)('%s', async (kind) => {
   })
 })
 
-test('the example for argocd-cm holds the rule of the guide', async () => {
+test('the example for argocd-cm contains the rule of the guide', async () => {
   const file = join(root, 'examples/argo-cd-and-flux/argo-cd-health.yaml')
   const { data } = parse(await readFile(file, 'utf8'))
   expect(data['resource.customizations.health.penstock.dev_Pipeline']).toBe(guideRule)

@@ -1,29 +1,29 @@
-// The far end of a pipeline: takes the bodies of the http sink and counts how often each message has come. Messages carry
-// their number as `<000000042>`. Tests make it fail for a while; messages that it refuses do not count as delivered.
+// A destination for the `http` sink that counts how often each message arrives. Messages contain their number, such as `<000000042>`.
+// Tests can make it fail temporarily; messages that it rejects do not count as delivered.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { RunningAgent } from './agent.ts'
 import { patience, until } from './command.ts'
 
-/** The text of a message, some hundred bytes with its number. */
+/** The text of a message with its number, a few hundred bytes long. */
 export function numbered(n: number): string {
   return `<${String(n).padStart(9, '0')}> GET /catalogue/items?page=7&sort=price HTTP/1.1 200 5123 "Mozilla/5.0"`
 }
 
 export interface Arrivals extends AsyncDisposable {
   readonly url: string
-  /** Answers 503 as long as it is true. */
+  /** While true, it responds with 503. */
   failing: boolean
-  /** Requests that were refused. */
+  /** Number of rejected requests. */
   readonly refused: number
-  /** How many different messages have come. */
+  /** Number of different messages received. */
   readonly distinct: number
-  /** How many have come that had come before. */
+  /** Number of messages received repeatedly. */
   readonly doubled: number
-  /** Numbers that are missing, the first few. */
+  /** The first few missing numbers. */
   missing(): number[]
-  /** Resolves when so many different messages have come. */
+  /** Resolves when this many different messages have arrived. */
   reached(count: number, timeoutMs: number): Promise<void>
 }
 
@@ -84,7 +84,9 @@ export async function startArrivals(count: number): Promise<Arrivals> {
         if (state.distinct >= wanted) return resolve()
         const limit = setTimeout(
           () =>
-            reject(new Error(`Only ${state.distinct} of ${wanted} messages came within ${patience * timeoutMs} ms.`)),
+            reject(
+              new Error(`Only ${state.distinct} of ${wanted} messages arrived within ${patience * timeoutMs} ms.`),
+            ),
           patience * timeoutMs,
         )
         waiting.push({
@@ -102,15 +104,17 @@ export async function startArrivals(count: number): Promise<Arrivals> {
   }
 }
 
-/** Resolves when the far end has refused two more requests. */
+/** Resolves when the destination has rejected two more requests. */
 export async function refusedAgain(arrivals: Arrivals, agent: RunningAgent): Promise<void> {
   const before = arrivals.refused
-  await until('the sink to be refused', 60_000, async () => arrivals.refused > before + 1).catch((error: unknown) => {
-    throw new Error(agent.output(), { cause: error })
-  })
+  await until('rejected requests of the sink', 60_000, async () => arrivals.refused > before + 1).catch(
+    (error: unknown) => {
+      throw new Error(agent.output(), { cause: error })
+    },
+  )
 }
 
-/** The sink to it, for a configuration: small batches, quick retries, and its sources wait for it. */
+/** The configuration of a sink for it, with small batches, quick retries and acknowledgements. */
 export function arrivalSink(arrivals: Arrivals, input: string) {
   return {
     type: 'http',

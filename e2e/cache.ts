@@ -1,4 +1,4 @@
-// Where downloads and builds of the tests are kept: the user's cache folder, never the repository.
+// The folder for downloads and builds of the tests: the user's cache folder, never the repository.
 
 import { homedir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,4 @@
-// Certificates for tests, made again in a temporary folder: an authority, a server's certificate for loopback, and an
-// authority that signed nothing.
+// New certificates for tests in a temporary folder: an authority, a server certificate for loopback, and an unrelated authority.
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

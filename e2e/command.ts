@@ -1,12 +1,12 @@
-// Runs commands, and waits for what they bring about. Nothing here outlives its caller: a command ends with its signal or
-// its time, and a wait gives up with the reason it was last given.
+// Runs commands, and waits for their effects. Nothing outlives the caller: a command ends with its signal or timeout, and a wait gives up
+// with the last error.
 
 import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 
 /** The repository's root. */
 export const root = resolve(import.meta.dirname, '..')
-/** The Node that the repository pins; what the machine has may be another. */
+/** The Node version that the repository pins, which may differ from that of the machine. */
 export const node = resolve(root, 'node_modules/node/bin/node')
 
 export interface CommandOptions {
@@ -14,7 +14,7 @@ export interface CommandOptions {
   readonly input?: string | Uint8Array
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
-  /** Hand standard output and error on to this process's own as they come. */
+  /** Forwards standard output and error to those of this process. */
   readonly show?: boolean
   readonly cwd?: string
 }
@@ -26,7 +26,7 @@ export interface CommandResult {
   readonly stderr: string
 }
 
-/** Runs a command to its end, whatever its exit code. */
+/** Runs a command to its end, with any exit code. */
 export function execute(
   command: string,
   args: readonly string[],
@@ -54,8 +54,8 @@ export function execute(
     clearTimeout(timer)
     reject(error)
   })
-  // Its last output is read until the end (`close`). A process that it leaves running may hold its output open forever, so the wait for
-  // that is short.
+  // `close` comes after the last output. A background process of the command may keep the output open forever, so the wait for it is
+  // short.
   child.on('exit', (code, signal) => {
     clearTimeout(timer)
     const end = () => {
@@ -67,12 +67,12 @@ export function execute(
     const patience = setTimeout(end, 2_000)
     child.once('close', end)
   })
-  child.stdin.on('error', () => {}) // it ended before it had read everything: its exit code matters
+  child.stdin.on('error', () => {}) // it ended before it read everything; its exit code matters
   child.stdin.end(options.input)
   return promise
 }
 
-/** Runs a command that must succeed, and returns what it printed. */
+/** Runs a command that must succeed, and returns its output. */
 export async function command(name: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
   const result = await execute(name, args, options)
   if (result.code !== 0) {
@@ -84,14 +84,14 @@ export async function command(name: string, args: readonly string[], options: Co
   return result.stdout
 }
 
-/** A look after another takes at most half of the time: what is waited for is to be done meanwhile, on the same machine. */
+/** Checks take at most half of the time, because the awaited work runs on the same machine. */
 export const restAfter = (startedAt: number) =>
   new Promise((tick) => setTimeout(tick, Math.max(200, performance.now() - startedAt)))
 
-/** Limits are given for a quiet machine; a busy one gets this multiple of them. A result in time is not delayed. */
+/** Time limits are for an idle machine; a busy machine gets this multiple. It does not delay successful waits. */
 export const patience = 3
 
-/** Tries until what is returned is neither false nor undefined, and gives up with the last error after the time. */
+/** Repeats a check until it returns neither false nor undefined. Gives up with the last error after the timeout. */
 export async function until<T>(
   what: string,
   timeoutMs: number,

@@ -1,6 +1,6 @@
-// Lines that writers number from 0: which of them have come, how often, and which are missing.
+// Counts lines that writers number from 0: received, repeated and missing ones.
 
-/** The numbers of each writer's lines, and how often each has come. */
+/** The line numbers of each writer, with the number of times each was received. */
 export type Counted = ReadonlyMap<string, { readonly numbers: ReadonlyMap<number, number>; readonly last: number }>
 
 export function countNumbers(lines: Iterable<readonly [writer: string, n: number]>): Counted {
@@ -14,14 +14,14 @@ export function countNumbers(lines: Iterable<readonly [writer: string, n: number
   return counted
 }
 
-/** Lines that came again. */
+/** Number of repeated lines. */
 export function doublesIn(counted: Counted): number {
   let doubles = 0
   for (const { numbers } of counted.values()) for (const times of numbers.values()) doubles += times - 1
   return doubles
 }
 
-/** The first line of a writer that is missing, up to the last one of `written`; undefined: all have come. */
+/** The first missing line of a writer, up to the last one in `written`; undefined if all were received. */
 export function missingIn(counted: Counted, written: Counted): string | undefined {
   for (const [writer, { last }] of written) {
     const numbers = counted.get(writer)?.numbers

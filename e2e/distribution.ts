@@ -1,6 +1,6 @@
-// The registry of the Distribution project, and a tool that copies to it, both from Debian.
+// The registry of the Distribution project, and a tool to copy images to it, both from Debian.
 
-/** Commands by the package that has them. */
+/** Commands by Debian package. */
 export const registryPackages: Readonly<Record<string, string>> = {
   'docker-registry': 'docker-registry',
   skopeo: 'skopeo',

@@ -1,4 +1,4 @@
-// The documentation: links between its pages, and the site that `npm run docs` makes of them.
+// The documentation: links between its pages, and the site that `npm run docs` builds from them.
 
 import { execFile, execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -18,7 +18,7 @@ const pages = tracked.filter(
 
 const withoutCode = (text: string) => text.replace(/^( *)```.*?^\1```$/gms, '').replace(/`[^`\n]*`/g, '``')
 
-/** The anchors of a page: those that are usually made of its headings, and explicit ones. */
+/** The anchors of a page: those derived from headings, and explicit ones. */
 function anchorsOf(path: string): ReadonlySet<string> {
   const text = readFileSync(join(root, path), 'utf8')
   const outside = text.replace(/^( *)```.*?^\1```$/gms, '')
@@ -26,7 +26,7 @@ function anchorsOf(path: string): ReadonlySet<string> {
   return new Set([...headings, ...[...text.matchAll(/<a (?:id|name)="([^"]+)"/g)].map(([, id = '']) => id)])
 }
 
-test('every link of a page leads to a file or folder of the repository, and to an anchor in it', () => {
+test('all links of pages point to existing files, folders and anchors of the repository', () => {
   const links = pages.flatMap((page) =>
     [...withoutCode(readFileSync(join(root, page), 'utf8')).matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = '']) => ({
       page,
@@ -44,14 +44,14 @@ test('every link of a page leads to a file or folder of the repository, and to a
   expect(broken.map(({ page, href }) => `${page}: ${href}`)).toEqual([])
 })
 
-test('the changes begin with the version of the packages', () => {
+test('the changelog begins with the version of the packages', () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const [, first] = /^## (\S+)$/m.exec(readFileSync(join(root, 'CHANGELOG.md'), 'utf8')) ?? []
   expect(first).toBe(version)
 })
 
-test('the site has a page for each file, and a search', async () => {
-  // A copy of the pages, so that two runs never write to one folder.
+test('the site has a page per file, and a search', async () => {
+  // Copy the pages, so that two runs never write to the same folder.
   const folder = mkdtempSync(join(tmpdir(), 'penstock-docs-'))
   try {
     for (const path of tracked.filter((each) => !each.startsWith('e2e/conformance/')))
@@ -68,7 +68,7 @@ test('the site has a page for each file, and a search', async () => {
     const guide = readFileSync(join(site, 'operator/guide/index.html'), 'utf8')
     expect(guide).toContain('href="/operator/guide/troubleshooting"')
     expect(guide).toContain('VPNavBarSearch')
-    // Pages are listed by their titles, as the files stand in the repository for those who read them there.
+    // The site lists pages by title.
     expect(guide).toContain('>Many teams, one cluster<')
     expect(guide).not.toMatch(/>[\w-]+\.md</)
   } finally {

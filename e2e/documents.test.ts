@@ -1,5 +1,5 @@
-// The commands of the documents that need neither a cluster nor a release, as they are printed; others run the rest. A block that cannot run
-// says why in its page, and no page may gain such a block without a change of the number below.
+// Runs the commands of the documents that need neither a cluster nor a release, exactly as printed; other tests run the rest. A comment in the
+// page explains why a block is not run, and an additional block of this kind requires a change of the number below.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -46,11 +46,11 @@ const fluentBit = `[INPUT]
 `
 
 interface LocalStep extends Step {
-  /** Words that the reader writes in place of those of the block. */
+  /** Replacements that the reader makes in the block. */
   readonly words?: (reader: Reader) => Promise<Readonly<Record<string, string>>>
 }
 
-/** They need no cluster. */
+/** Blocks that need no cluster. */
 const local: readonly LocalStep[] = [
   { page: guide('getting-started'), block: 'npm ci && npm start' },
   { page: 'README.md', block: 'npm ci && npm start' },
@@ -174,13 +174,13 @@ sinks: { out: { type: console, inputs: [parse], encoding: { codec: json } } }
   },
 ]
 
-/** A reason may name files of the repository, such as a test that covers the commands in another way. */
+/** A reason may name files of the repository, such as a test that covers the commands in another way. All of them must exist. */
 const existingFiles = (reason: string): boolean =>
   [...reason.matchAll(/\S+\.(?:ts|md)\b/g)].every(([path]) => existsSync(join(root, path)))
 
 let reader: Reader
 
-test('every block of every document is run, or its page says why it is not', () => {
+test('all blocks of documents are run, or the page explains why not', () => {
   const steps = [...local, ...onCluster, ...onArchive, ...onRelease]
   const stepsOf = (block: ShellBlock) => steps.filter((step) => isOf(block, step))
   const of = (part: readonly ShellBlock[]) => part.map(({ page, text }) => `${page}: ${text.split('\n')[0]}`)
@@ -192,11 +192,11 @@ test('every block of every document is run, or its page says why it is not', () 
       blocks.filter((block) => isOf(block, step)),
       `${step.page}: ${step.block}`,
     ).toHaveLength(1)
-  // A further one needs a reason, and this number.
+  // An additional block needs a reason and a change of this number.
   expect(of(blocks.filter((block) => block.notRun !== undefined))).toHaveLength(10)
 })
 
-/** The block as the reader pastes it. */
+/** Runs the block as pasted by a reader. */
 async function pasted({ page, block, files = {}, words }: LocalStep): Promise<void> {
   for (const [path, text] of Object.entries(files)) await reader.write(path, text)
   const shown = blocks.find((one) => isOf(one, { page, block }))?.text ?? ''

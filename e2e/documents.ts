@@ -1,5 +1,5 @@
-// The commands of the documents, as a reader pastes them: every block of `sh`, the folder that the reader works in, and the programs
-// that the reader has. `npx` and `npm` stand for what this machine does in their place; everything else is real.
+// Runs the commands of the documents as a reader would: all `sh` blocks, in the folder and with the programs of the reader. `npx` and `npm`
+// are replaced by local equivalents; everything else is real.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -13,27 +13,27 @@ import { type Program, programOf } from './program.ts'
 export interface ShellBlock {
   readonly page: string
   readonly text: string
-  /** Why it is not run, as the page itself says in a comment before it: `<!-- not run: needs a registry -->`. */
+  /** The reason why it is not run, from a comment before it in the page: `<!-- not run: needs a registry -->`. */
   readonly notRun: string | undefined
-  /** The table that the page shows after it, before the next block: what its last command prints. */
+  /** The table between it and the next block: the output of its last command. */
   readonly table: string | undefined
 }
 
-/** A block of a page that has this text, and the files that the reader has. */
+/** A block of a page, identified by a part of its text, and the files of the reader. */
 export interface Step {
   readonly page: string
   readonly block: string
   readonly files?: Readonly<Record<string, string>>
 }
 
-/** Whether it is the block of this step. */
+/** Whether a block belongs to this step. */
 export const isOf = ({ page, text }: Pick<ShellBlock, 'page' | 'text'>, step: Step): boolean =>
   step.page === page && text.includes(step.block)
 
 /** A file of the repository. */
 export const textOf = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** The anchor that is usually made of a heading. */
+/** The anchor for a heading. */
 export function anchorOf(title: string): string {
   return title
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
@@ -43,7 +43,7 @@ export function anchorOf(title: string): string {
     .replaceAll(' ', '-')
 }
 
-/** The YAML on a page that has a text in it. */
+/** The YAML on a page that contains a text. */
 export function yamlOf(page: string, part: string): string {
   const blocks = [...textOf(page).matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => text)
   const found = blocks.find((text) => text.includes(part))
@@ -51,7 +51,7 @@ export function yamlOf(page: string, part: string): string {
   return found
 }
 
-/** Every block of `sh` in the pages that people read; blocks of `console` are compared with what they show elsewhere. */
+/** All `sh` blocks in the pages for people. Other tests compare `console` blocks with real output. */
 export async function shellBlocks(): Promise<readonly ShellBlock[]> {
   const files = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).split('\n')
   const pages = files.filter((path) => path !== '' && !/\/src\/|\/reference\/|^e2e\/conformance\//.test(path))
@@ -69,7 +69,7 @@ export async function shellBlocks(): Promise<readonly ShellBlock[]> {
   return blocks.flat()
 }
 
-/** Commands that go on until Ctrl-C, unless their flags say otherwise. */
+/** Commands that run until Ctrl-C, unless their flags end them. */
 const goesOn = `case " $* " in
   *" --watch "*|*" -w "*) forever=1 ;;
   *" run "*) case " $* " in *" --input "*) ;; *) forever=1 ;; esac ;;
@@ -83,11 +83,11 @@ const variables = ({ env }: Program) =>
     .map(([name, value]) => `export ${name}='${value}'`)
     .join('\n')
 
-/** A reader, with a copy of what commands name of the repository. */
+/** A reader, with a copy of the parts of the repository that commands need. */
 export class Reader implements AsyncDisposable {
   readonly folder: string
   readonly #bin: string
-  /** Of the cluster, and of this machine's stand-ins. */
+  /** Environment variables for the cluster and the local equivalents. */
   readonly env: Record<string, string> = {}
 
   private constructor(folder: string) {
@@ -124,7 +124,7 @@ export class Reader implements AsyncDisposable {
     await this.program('kubectl-penstock', penstock)
     await this.program('penstock-agent', `${variables(agent)}\nexec ${quoted(agent)} "$@"`)
     await this.program('npx', 'exec "$@"')
-    // The packages are there, and the run of all tests is this one.
+    // Packages are already installed, and this already is the test run.
     const { start } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).scripts as { start: string }
     await this.program(
       'npm',
@@ -140,14 +140,14 @@ export class Reader implements AsyncDisposable {
   }
 
   /**
-   * Runs a block as it is printed, up to the first command that fails.
-   * @param cwd the folder below the reader's
+   * Runs a block exactly as printed, up to the first failing command.
+   * @param cwd the folder, relative to the reader's folder
    */
   async paste(text: string, cwd = '.'): Promise<{ readonly code: number | null; readonly printed: string }> {
     const { FORCE_COLOR: _, ...environment } = process.env
     const env = { ...environment, PATH: `${this.#bin}:${process.env['PATH']}`, ...this.env }
     const script = [
-      // A process that a block leaves in the background, such as a forwarded port, ends with it.
+      // Background processes of a block, such as port forwarding, end with it.
       `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT`,
       `trap 'echo "ended with $?: $BASH_COMMAND" >&2' ERR`,
       'set -eE -o pipefail',

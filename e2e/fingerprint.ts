@@ -1,4 +1,4 @@
-// A fingerprint of the inputs of a build: while it is the same, nothing is built again.
+// A fingerprint of the inputs of a build, which is skipped while the fingerprint is unchanged.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { root } from './command.ts'
 
 const derived = new Set(['node_modules', 'dist', 'packed'])
 
-/** Of files and folders of the repository, without tests and what is built there, and of further facts. */
+/** The fingerprint of files and folders of the repository, without tests and build output, and of further values. */
 export function fingerprint(paths: readonly string[], ...facts: readonly string[]): string {
   const hash = createHash('sha256')
   const add = (path: string): void => {

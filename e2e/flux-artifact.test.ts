@@ -1,5 +1,5 @@
-// The OCI artifact for Flux, pushed to a real registry as the page about releases says, and read back by the registry's protocol as
-// Flux's source controller reads it.
+// The OCI artifact for Flux: pushed to a real registry as described in the page about releases, and read through the registry's protocol like
+// Flux's source controller does.
 
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -80,7 +80,7 @@ describe.skipIf(missing !== undefined)(`the artifact for Flux${missing === undef
     return bytes
   }
 
-  test('is pushed by a tool for registries, and holds the files of the release by its tag and by its digest', async () => {
+  test('a registry tool can push it, and its tag and digest contain the files of the release', async () => {
     const text = blocks.find((block) => isOf(block, pushesArtifact))?.text ?? 'the page has no such block'
     const here = text.replaceAll('HOST/PATH', `${host}/penstock`).replaceAll('VERSION', '1.2.3')
     // The registry of this machine has no certificate.
@@ -91,7 +91,7 @@ describe.skipIf(missing !== undefined)(`the artifact for Flux${missing === undef
 
     const { bytes, headers } = await get('manifests/1.2.3', media.manifest)
     const digest = headers.get('docker-content-digest') ?? ''
-    // A tool that converts it on the way would change the digest that is signed.
+    // A tool that converts it would change the signed digest.
     const layout = JSON.parse(await command('tar', ['-xOf', archive, 'index.json'])) as { manifests: Descriptor[] }
     expect([digest, sha256(bytes)]).toEqual([layout.manifests[0]?.digest, digest])
     expect(await readFile(join(folder, 'digest.txt'), 'utf8')).toBe(digest)
@@ -119,7 +119,7 @@ describe.skipIf(missing !== undefined)(`the artifact for Flux${missing === undef
       expect(await readFile(join(content, name), 'utf8')).toBe(await readFile(join(root, 'operator', name), 'utf8'))
   })
 
-  test('comes back whole into a layout', async () => {
+  test('can be copied back to a layout unchanged', async () => {
     const back = join(folder, 'back')
     await command('skopeo', [
       ...['copy', '--src-tls-verify=false'],

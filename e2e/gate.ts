@@ -1,5 +1,5 @@
-// An HTTP gate in front of a server without authentication: it admits callers with the agreed name, answers 401 to all others, and
-// remembers the header lines.
+// An HTTP proxy for a server without authentication: it forwards requests with the expected `Authorization` header, responds with 401 to all
+// others, and records the headers.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { createServer, request } from 'node:http'
@@ -11,7 +11,7 @@ export interface Gate extends AsyncDisposable {
   readonly seen: { readonly path: string; readonly status: number; readonly headers: IncomingHttpHeaders }[]
 }
 
-/** Starts a gate to the host and port of a URL; `authorization` is the whole value of the header. */
+/** Starts a proxy for the host and port of a URL. `authorization` is the complete value of the header. */
 export async function gate(target: string, authorization: string): Promise<Gate> {
   const { hostname, port } = new URL(target)
   const seen: { path: string; status: number; headers: IncomingHttpHeaders }[] = []

@@ -1,5 +1,5 @@
-// Objects on a real API server as GitOps tools see them: the tests run the tools' rules on the operator's real status. And the guide:
-// the API server accepts every resource in it, and all of them compile.
+// GitOps tools and the guide, with a real API server. Tests evaluate the tools' health rules with the operator's real status, and check that the
+// API server accepts all resources in the guide and that they compile.
 
 import { mkdtemp, mkdtempDisposable, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -88,7 +88,7 @@ describe.skipIf(missing !== undefined)(`GitOps${missing === undefined ? '' : ` (
   const verdicts = (object: Live) => ({ kstatus: kstatus(object), argo: argoHealth(object).status })
 
   test.each([
-    // There is no node here, so nothing runs it; install.test.ts has one.
+    // There are no nodes, so nothing runs it; install.test.ts has nodes.
     ['good', { kstatus: 'InProgress', argo: 'Progressing' }],
     ['broken', { kstatus: 'Failed', argo: 'Degraded' }],
     ['suspended', { kstatus: 'Current', argo: 'Suspended' }],
@@ -107,11 +107,11 @@ describe.skipIf(missing !== undefined)(`GitOps${missing === undefined ? '' : ` (
     }
   })
 
-  test('problems appear where the tools show them', async () => {
+  test('the tools show problems', async () => {
     expect(argoHealth(await live('broken')).message).toMatch(/parse.*line 1 col \d+.*E103/)
   })
 
-  test('an object that nobody has looked at yet is not taken for healthy', () => {
+  test('an object without a status is not healthy', () => {
     const fresh = { metadata: { generation: 1 }, spec: {} }
     expect(argoHealth(fresh)).toEqual({ status: 'Progressing', message: 'Waiting for the operator' })
     const changed = { ...fresh, metadata: { generation: 2 }, status: { observedGeneration: 1, conditions: [] } }
@@ -129,7 +129,7 @@ describe.skipIf(missing !== undefined)(`GitOps${missing === undefined ? '' : ` (
       expect(now.metadata.generation, name).toBe(1)
     }
   })
-  test('Kustomize takes the installation as a base, and names the images of a mirror', async () => {
+  test('Kustomize can use the installation as a base, and replace images with those of a mirror', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-kustomize-'))
     const own = {
       apiVersion: 'kustomize.config.k8s.io/v1beta1',
@@ -153,7 +153,7 @@ describe.skipIf(missing !== undefined)(`GitOps${missing === undefined ? '' : ` (
       const text = await readFile(join(guide, page), 'utf8')
       const blocks = [...text.matchAll(/```yaml\n(.*?)```/gs)].map((match) => match[1] as string)
       if (blocks.length === 0) continue
-      test(`${page}: the API server takes every resource, and the Pipelines compile`, async () => {
+      test(`${page}: the API server accepts all resources, and the Pipelines compile`, async () => {
         const answer = await cluster.kubectl(['apply', '--server-side', '--dry-run=server', '-f', '-'], {
           input: blocks.join('\n---\n'),
         })
@@ -163,7 +163,7 @@ describe.skipIf(missing !== undefined)(`GitOps${missing === undefined ? '' : ` (
         if (!documents.some((document) => document.kind.endsWith('Pipeline'))) return
         const folder = await mkdtemp(join(tmpdir(), 'penstock-guide-'))
         try {
-          // A page may show one object twice, as it grows: the last one counts.
+          // A page may show several stages of an object. The last one counts.
           const newest = new Map(
             documents.map((one) => [`${one.kind} ${one.metadata.namespace}/${one.metadata.name}`, one]),
           )

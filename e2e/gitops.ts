@@ -1,5 +1,5 @@
-// The judgement of GitOps tools on an object's status, by their published rules: kstatus (Flux, kubectl) ported, and the health check
-// for Argo CD run as the Lua that the guide prints.
+// Evaluates an object's status by the published rules of GitOps tools: a port of kstatus (Flux, kubectl), and the Lua health check for Argo CD
+// from the guide.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,8 +20,7 @@ export interface Watched {
 }
 
 /**
- * The rules of sigs.k8s.io/cli-utils/pkg/kstatus for kinds that it does not know: `checkGenericProperties`, and `Current` when
- * these say nothing.
+ * The rules of sigs.k8s.io/cli-utils/pkg/kstatus for unknown kinds: `checkGenericProperties`, and `Current` if these do not apply.
  */
 export function kstatus(object: Watched): 'Current' | 'InProgress' | 'Failed' | 'Terminating' {
   if (object.metadata.deletionTimestamp !== undefined) return 'Terminating'
@@ -37,10 +36,10 @@ export function kstatus(object: Watched): 'Current' | 'InProgress' | 'Failed' | 
   return 'Current'
 }
 
-/** The rule that the guide prints. */
+/** The rule in the guide. */
 export const guideRule = /```lua\n(.*?)```/s.exec(readFileSync(join(root, 'operator/guide/gitops.md'), 'utf8'))?.[1]
 
-/** Status and message of the Lua rule. */
+/** Runs the Lua rule, and returns status and message. */
 export function argoHealth(object: Watched, rule = guideRule): { readonly status: string; readonly message: string } {
   if (rule === undefined) throw new Error('The guide has no Lua rule.')
   const { lua, lauxlib, lualib, to_luastring, to_jsstring } = fengari
@@ -53,7 +52,7 @@ export function argoHealth(object: Watched, rule = guideRule): { readonly status
   return { status: text(-2), message: text(-1) }
 }
 
-/** A value as a Lua expression; absent members stay nil, as in Argo CD. */
+/** A value as a Lua expression. As in Argo CD, missing members are nil. */
 function luaText(value: unknown): string {
   if (value === null || value === undefined) return 'nil'
   if (typeof value === 'string')

@@ -1,6 +1,6 @@
-// A Go that is new enough for the builds. Since 1.21 the go command fetches the version that a module asks for by itself; an
-// older one, such as Debian 12's, can still fetch it as the module that it is, checked against the checksum database. The
-// newer command then sets modes and names, which this module does instead.
+// Provides a Go version that is new enough for the builds. Since 1.21, the go command downloads the version that a module requires. An older
+// one, such as Debian 12's, can still download it as a module, verified with the checksum database. In this case, this module sets the file
+// modes and names, which a newer command would do itself.
 
 import { existsSync } from 'node:fs'
 import { chmod, cp, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { command, execute } from './command.ts'
 
 const version = '1.26.8'
 
-/** Puts a Go that is new enough first on PATH. Throws if there is none and none can be fetched. */
+/** Puts a new enough Go first on PATH. Throws if there is none and it cannot be downloaded. */
 export async function ensureGo(): Promise<void> {
   const fetched = join(cacheFolder, `go-${version}`)
   const found = await execute('go', ['env', 'GOVERSION'], { env: { GOTOOLCHAIN: 'local' } }).catch(() => undefined)
@@ -36,7 +36,7 @@ async function fetchGo(target: string): Promise<void> {
     await command('chmod', ['-R', 'u+w', copy])
     for (const entry of await readdir(copy, { recursive: true, withFileTypes: true })) {
       const path = join(entry.parentPath, entry.name)
-      // A module's archive holds no file modes, and may hold no go.mod of another module.
+      // A module's archive contains no file modes, and cannot contain the go.mod of another module.
       if (entry.isFile() && /\/(bin|pkg\/tool\/[^/]+)$/.test(entry.parentPath)) await chmod(path, 0o755)
       if (entry.name === '_go.mod') await rename(path, join(entry.parentPath, 'go.mod'))
     }

@@ -1,4 +1,4 @@
-// The real `helm`, built once from its Go module into the cache, and the objects that it renders.
+// The real `helm`, built once from its Go module into the cache, and its rendered objects.
 
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -13,17 +13,17 @@ const version = 'v3.22.0'
 const folder = join(cacheFolder, `helm-${version}`)
 export const helmCommand = join(folder, 'helm')
 
-/** The Kubernetes that rendered objects are for; a helm built from its module alone takes a very old one. */
+/** The Kubernetes version for rendering. A helm built from its module defaults to a very old one. */
 const kubeVersion = '1.36.0'
 
-/** Why there is no helm, or undefined. */
+/** The reason why there is no helm; undefined if there is. */
 export function missingForHelm(): string | undefined {
   if (existsSync(helmCommand)) return undefined
   if (process.env['PENSTOCK_TEST_INSTALL'] === '0') return 'helm is not built, and PENSTOCK_TEST_INSTALL=0 forbids it'
   return present('go') ? undefined : 'Go is missing, which builds helm'
 }
 
-/** Builds helm, unless it is there. */
+/** Builds helm unless it exists. */
 export async function prepareHelm(options: CommandOptions = {}): Promise<void> {
   if (existsSync(helmCommand)) return
   await ensureGo()

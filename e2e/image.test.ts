@@ -9,9 +9,9 @@ import { removeUnused } from './image.ts'
 const day = 86_400_000
 
 test.each([
-  { name: 'a few in use stay, of whatever checkout', ages: [0, 1, 13], left: [0, 1, 13] },
-  { name: 'one that was not used for two weeks goes', ages: [0, 1, 15], left: [0, 1] },
-  { name: 'of many, those that were used longest ago go', ages: [7, 3, 0, 2, 5, 1, 4, 6], left: [0, 1, 2, 3, 4, 5] },
+  { name: 'keeps a few recent ones of any checkout', ages: [0, 1, 13], left: [0, 1, 13] },
+  { name: 'removes one that was not used for two weeks', ages: [0, 1, 15], left: [0, 1] },
+  { name: 'removes the least recently used ones of many', ages: [7, 3, 0, 2, 5, 1, 4, 6], left: [0, 1, 2, 3, 4, 5] },
 ])('$name', async ({ ages, left }) => {
   const folder = await mkdtemp(join(tmpdir(), 'penstock-images-'))
   try {

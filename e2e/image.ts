@@ -1,6 +1,6 @@
-// The project's own images, built from their Dockerfiles by buildah into an archive that the nodes' containerd reads.
-// No registry is asked for a base image: the base is made from this machine's Node (cluster/images.sh). An archive is kept
-// in the cache under a hash of everything that goes into it; other checkouts of the project keep theirs there, too.
+// The project's own images, built from their Dockerfiles by buildah into an archive for the containerd of nodes. The base image is built from
+// this machine's Node (cluster/images.sh), without a registry. Archives are cached under a hash of all inputs, together with those of other
+// checkouts of the project.
 
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
@@ -11,17 +11,17 @@ import { fingerprint } from './fingerprint.ts'
 
 export type ImageName = 'agent' | 'operator'
 
-/** The name that pods use. */
+/** The image name in pods. */
 export const imageName = (name: ImageName) => `localhost/penstock/${name}:e2e`
 
-/** The folders that it is made of. */
+/** The folders with its inputs. */
 export const inputs: Record<ImageName, readonly string[]> = {
   agent: ['agent'],
   operator: ['agent', 'operator'],
 }
 const shared = ['package.json', 'package-lock.json', '.npmrc', '.dockerignore', 'tsconfig.json']
 
-/** Builds an image, unless its archive is there already, and returns the archive's path. */
+/** Builds an image unless its archive exists, and returns the path of the archive. */
 export async function buildImage(name: ImageName, signal?: AbortSignal): Promise<string> {
   const folder = join(cacheFolder, 'images')
   await mkdir(folder, { recursive: true })
@@ -48,7 +48,7 @@ export async function buildImage(name: ImageName, signal?: AbortSignal): Promise
       ends,
     )
   await buildah('pull', '-q', `oci-archive:${join(images, 'base/node.tar')}`)
-  // Another checkout may build at the same time, in the same storage: it must not get this image, nor this one the other's.
+  // Another checkout may build at the same time in the same storage. The two must not get each other's images.
   const own = `${imageName(name)}-${made}-${process.pid}`
   await buildah(
     ...['build', '--isolation', 'chroot', '--pull-never', '--build-arg', 'BASE=localhost/node-base:26'],
@@ -57,23 +57,23 @@ export async function buildImage(name: ImageName, signal?: AbortSignal): Promise
   )
   await buildah('push', '-q', own, `oci-archive:${archive}.${process.pid}:${imageName(name)}`)
   await buildah('rmi', '--force', own)
-  await buildah('rmi', '--prune', '--force') // the stages that it was built in
+  await buildah('rmi', '--prune', '--force') // remove intermediate stages
   await rename(`${archive}.${process.pid}`, archive)
   await removeUnused(folder, name)
   return archive
 }
 
-/** Each has about 65 MB. */
+/** Number of archives to keep, of about 65 MB each. */
 const maxArchives = 6
 const unusedMs = 14 * 86_400_000
 
-/** Removes the archives of an image that were not used for two weeks, and of many those that were used longest ago. */
+/** Removes archives of an image that were not used for two weeks, and the least recently used ones above the limit. */
 export async function removeUnused(folder: string, name: ImageName, now = Date.now()): Promise<void> {
   const found: { readonly path: string; readonly usedAt: number }[] = []
   for (const file of await readdir(folder)) {
     if (!file.startsWith(`${name}-`)) continue
     const path = join(folder, file)
-    const stats = await stat(path).catch(() => undefined) // another run has removed or renamed it
+    const stats = await stat(path).catch(() => undefined) // another run may have removed or renamed it
     if (stats !== undefined) found.push({ path, usedAt: stats.mtimeMs })
   }
   found.sort((left, right) => right.usedAt - left.usedAt)
@@ -84,11 +84,11 @@ export async function removeUnused(folder: string, name: ImageName, now = Date.n
 export interface ImageContent {
   readonly config: { readonly User?: string; readonly Entrypoint: readonly string[] }
   readonly architecture: string
-  /** Files of all layers, without a slash before them. */
+  /** Files of all layers, without a leading slash. */
   readonly paths: readonly string[]
 }
 
-/** The content of an image's archive. */
+/** Reads the archive of an image. */
 export async function contentOf(archive: string): Promise<ImageContent> {
   const read = async (path: string) => JSON.parse(await command('tar', ['-xOf', archive, path]))
   const blob = (digest: string) => `blobs/${digest.replace(':', '/')}`
@@ -108,13 +108,13 @@ export async function contentOf(archive: string): Promise<ImageContent> {
   return { config, architecture, paths }
 }
 
-// The user's npm settings and npm's cache, so npm inside the build uses the same registry as npm outside, and requests nothing that the
-// cache has: the lock file names the content. npm's home and global folder there are those of the base image.
+// The user's npm settings and cache, so that npm inside the build uses the same registry, and downloads nothing that is cached. The lock file
+// pins the content. npm's home and global folder are those of the base image.
 async function npmVolumes(folder: string): Promise<string[]> {
   const get = async (name: string) => (await command('npm', ['config', 'get', name])).trim()
   const settings = join(folder, 'npmrc')
   const global = await readFile(await get('globalconfig'), 'utf8').catch(() => '') // most have none
-  await writeFile(settings, `${global}\nprefer-offline=true\n`, { mode: 0o600 }) // there may be tokens in it
+  await writeFile(settings, `${global}\nprefer-offline=true\n`, { mode: 0o600 }) // it may contain tokens
   const mounts = [
     [await get('userconfig'), '/.npmrc:ro'],
     [await get('userconfig'), '/root/.npmrc:ro'],

@@ -1,6 +1,6 @@
-// A user's work on three real nodes: install the chart with helm, apply a Pipeline, read the log store. Operator and agents run as pods
-// with images from the project's Dockerfiles. One cluster serves all tests, in the order of its life: installed, used, changed, broken
-// by a change, beside a Job, short of a node, upgraded, viewed with tools, removed.
+// A user's work on three real nodes: install the chart with helm, apply a Pipeline, read the log store. Operator and agents run as pods with
+// images from the project's Dockerfiles. All tests share one cluster and run in order: install, use, change, break with a change, run a Job,
+// lose a node, upgrade, inspect with tools, remove.
 
 import { randomUUID } from 'node:crypto'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -25,19 +25,19 @@ const missing = missingForCluster(3) ?? missingForHelm() ?? loki.missing
 const run = randomUUID()
 interface Store extends AsyncDisposable {
   readonly url: string
-  /** Passwords that are accepted. */
+  /** Accepted passwords. */
   readonly accepted: Set<string>
-  /** How often each was used. */
+  /** Number of uses by password. */
   readonly used: Map<string, number>
-  /** Whether it answers every request with 503. */
+  /** Whether it responds to all requests with 503. */
   isDown: boolean
-  /** Requests that it has refused while it was down. */
+  /** Number of requests rejected while it was down. */
   refused: number
 }
 
 const firstPassword = 'first "password" \\ with\nlines'
 
-/** The log store behind a password, where pods reach it. */
+/** The log store with password authentication, at an address for pods. */
 async function guardedStore(target: string): Promise<Store> {
   const { hostname, port } = new URL(target)
   const accepted = new Set([firstPassword])
@@ -85,7 +85,7 @@ async function guardedStore(target: string): Promise<Store> {
 
 const nodes = ['node-1', 'node-2', 'node-3']
 
-/** The chart as a release before this one had it: another version, and a kind without some of its fields. */
+/** The chart of a previous release: another version, and a kind without some fields. */
 async function olderChart(): Promise<string> {
   const folder = join(await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'chart-')), 'penstock')
   await cp(chart(), folder, { recursive: true })
@@ -166,38 +166,38 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     metadata: { name: 'loki', namespace: 'shop' },
     stringData: { password },
   })
-  /** The lines that have arrived, with the time at which each was written in milliseconds. */
+  /** The delivered lines, with their time of writing in milliseconds. */
   const lines = async (app: string): Promise<Line[]> =>
     (await queryLoki(lokiUrl, `{app="${app}"}`, run)).map((entry) => ({
       ...(JSON.parse(entry.line) as Record<string, unknown>),
       at: Number(BigInt(entry.at) / 1_000_000n),
     }))
-  /** The numbers of a node's lines that have arrived, in order. */
+  /** The numbers of a node's delivered lines in order. */
   const numbersOf = (all: readonly Line[], node: string) => [
     ...new Set(all.filter((line) => nodeOf(line) === node).map((line) => Number(line['n']))),
   ]
   /**
-   * Waits until every line of these nodes up to the latest one has arrived. One look is not enough: the log store is read page by
-   * page, and a line may arrive after the page that it belongs to.
+   * Waits until all lines of these nodes up to the latest one have arrived. One check is not enough, because the log store is read in pages,
+   * and a line may arrive after its page has been read.
    */
   const everyLine = (names: readonly string[]) =>
     waitFor(`every line of ${names.join(', ')}`, 60_000, async () => {
       const all = await lines('web')
       const counted = countNumbers(names.flatMap((node) => numbersOf(all, node).map((n) => [node, n] as const)))
-      for (const node of names) if (!counted.has(node)) throw new Error(`No line of ${node} has come.`)
+      for (const node of names) if (!counted.has(node)) throw new Error(`No line of ${node} has arrived.`)
       const missing = missingIn(counted, counted)
       if (missing !== undefined) throw new Error(`A line is missing: ${missing}.`)
       return true
     })
   const agentStatus = async () =>
     JSON.parse(await kubectl('-n', system, 'get', 'plagent', 'node', '-o', 'json')).status as AgentStatus
-  /** Nodes that have delivered a line of this version of the Pipeline. */
+  /** The nodes that have delivered a line of this version of the Pipeline. */
   const nodesWith = async (mark: string) => {
     const all = await lines('web')
     return nodes.filter((node) => all.some((line) => line['mark'] === mark && nodeOf(line) === node))
   }
 
-  test('helm brings up an operator and an agent on each node', { timeout: 600_000 }, async () => {
+  test('helm starts an operator, and an agent on each node', { timeout: 600_000 }, async () => {
     const older = await olderChart()
     try {
       await release('install', older, ['--create-namespace'])
@@ -210,7 +210,9 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     expect(pods.flatMap((pod) => pod.restarts)).toEqual([0, 0, 0])
   })
 
-  test('metrics are read with the token that the chart made, and with no other', { timeout: 600_000 }, async () => {
+  test('metrics can be read with the token that the chart created, and with no other', {
+    timeout: 600_000,
+  }, async () => {
     const { data } = JSON.parse(await kubectl('-n', system, 'get', 'secret', 'penstock-metrics', '-o', 'json'))
     const token = Buffer.from(data.token, 'base64').toString()
     const list = JSON.parse(await kubectl('-n', system, 'get', 'pods', '-o', 'json'))
@@ -226,7 +228,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     }
   })
 
-  test('an image is Node and what it runs: no shell, no package manager, nobody as user', {
+  test('an image contains only Node and the program: no shell, no package manager, and runs as nobody', {
     timeout: 120_000,
   }, async () => {
     for (const archive of archives) {
@@ -235,7 +237,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       expect(config.Entrypoint[0]).toBe('/usr/local/bin/node')
       const system = paths.filter((path) => !path.startsWith('app/') && !path.endsWith('/'))
       expect(system.filter((path) => /(^|\/)s?bin\//.test(path))).toEqual(['usr/local/bin/node'])
-      // The packages of an image run on every architecture.
+      // Packages in images are independent of the architecture.
       expect(paths.filter((path) => path.endsWith('.node'))).toEqual([])
       const own = paths.filter((path) => /^app\/(agent|operator)\//.test(path))
       expect(own).toContain(config.Entrypoint.at(-1)?.slice(1))
@@ -243,7 +245,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     }
   })
 
-  test('an agent takes what was compiled for its start when the image was built', { timeout: 300_000 }, async () => {
+  test('an agent uses the compile cache from the image build', { timeout: 300_000 }, async () => {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -273,7 +275,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     await kubectl('-n', system, 'delete', 'pod', 'compiled', '--now')
   })
 
-  test('a Pipeline is all that it takes: lines of a pod arrive, enriched', { timeout: 600_000 }, async () => {
+  test('after applying a Pipeline, enriched lines of a pod arrive', { timeout: 600_000 }, async () => {
     await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'blue' } } })
     await cluster.apply(secret(firstPassword), pipeline('one'))
     const program = `let n = 0; setInterval(() => console.log(JSON.stringify({ n: n++, level: 'info' })), 400)`
@@ -319,7 +321,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       expect([kstatus(object), argoHealth(object).status]).toEqual(['Current', 'Healthy'])
   })
 
-  test('a change reaches one node first and then all, and a new password, too, without a restart', {
+  test('a change and a new password reach one node first and then all, without a restart', {
     timeout: 240_000,
   }, async () => {
     const before = await agentPods()
@@ -329,7 +331,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     const firstOf = (node: string) =>
       Math.min(...all.filter((line) => line['mark'] === 'two' && nodeOf(line) === node).map(({ at }) => at))
     const [canary = '', ...others] = [...nodes].sort((left, right) => firstOf(left) - firstOf(right))
-    // While it was tried on the canary the others continued as before.
+    // While the canary ran the change, the other nodes continued as before.
     for (const node of others) {
       const meanwhile = all.filter(
         (line) => line['mark'] === 'one' && nodeOf(line) === node && line.at > firstOf(canary),
@@ -337,7 +339,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       expect(meanwhile, `${node} beside ${canary}`).not.toEqual([])
     }
 
-    // As passwords are exchanged: both hold for a while, then the old one no more.
+    // As in a real rotation, both passwords are valid for a while, then only the new one.
     store.accepted.add('second')
     await cluster.apply(secret('second'))
     const counted = () => store.used.get('second') ?? 0
@@ -362,11 +364,11 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     expect(everything).not.toContain('second')
   })
 
-  test('a version that ends the agent of the canary is taken back, and the other nodes never run it', {
+  test('a version that crashes the agent of the canary is rolled back, and other nodes never run it', {
     timeout: 240_000,
   }, async () => {
     const before = await agentPods()
-    // A program that takes more memory than an agent has: 256 MB, and a third more in base64. One of a namespace would end by its budget.
+    // A program that needs more memory than an agent has: 256 MB, and a third more in base64. In a namespaced Pipeline, the budget would end it.
     const doubled = Array.from({ length: 25 }, () => 'x = x + x').join('\n')
     const source = `x = slice!(string!(.message), 0, 8)\n${doubled}\n.size = length(encode_base64(x))`
     const namespaces = { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } }
@@ -388,7 +390,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       return revision === stableRevision && conditions.some((one) => one.type === 'Ready' && one.status === 'True')
     })
     await cluster.apply(version(source))
-    const condition = await waitFor('the Pipeline to be taken back', 150_000, async () => {
+    const condition = await waitFor('the Pipeline to be rolled back', 150_000, async () => {
       const { status } = JSON.parse(await kubectl('get', 'clusterpipeline', 'bad', '-o', 'json'))
       const conditions: { type: string; status: string; reason: string; message: string }[] = status?.conditions ?? []
       return (
@@ -407,26 +409,26 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       else expect(await kubectl('-n', system, 'logs', pod.name)).not.toContain(tried)
     }
 
-    // A restart that the bad version still causes would count against the next one.
+    // A restart caused by the bad version would count against the next version.
     await waitFor('the canary to run the version of before', 150_000, async () => {
       const pod = after.find(({ node }) => node === canary)
       const said = await kubectl('-n', system, 'logs', pod?.name ?? '').catch(() => '')
-      // It may have begun the bad version once more, and then have gone back without a restart.
+      // It may have started the bad version once more, and then returned without a restart.
       return said.lastIndexOf('candidate=false') > said.lastIndexOf('candidate=true')
     })
     await kubectl('delete', 'clusterpipeline', 'bad')
-    // The others continue by the version that is back, and a change of theirs is taken up.
+    // Other nodes continue with the restored version, and a new change is applied.
     await cluster.apply(pipeline('three'))
     await waitFor('lines of the repaired Pipeline', 150_000, async () => (await nodesWith('three')).length === 3)
     await isReady('pl', 'shop', 'checkout')
     await everyLine(nodes)
   })
 
-  test('a wrong Pipeline is refused with all its problems, and nothing changes', { timeout: 600_000 }, async () => {
+  test('an invalid Pipeline is rejected with all problems, and nothing changes', { timeout: 600_000 }, async () => {
     const refusal = (change: (spec: ReturnType<typeof pipeline>['spec']) => object) => {
       const base = pipeline('four')
       const input = JSON.stringify({ ...base, spec: { ...base.spec, ...change(base.spec) } })
-      // The API server takes what the webhook has not answered about within five seconds.
+      // The API server accepts a resource if the webhook does not respond within five seconds.
       return waitFor('a refusal', 90_000, () =>
         cluster.kubectl(['apply', '--dry-run=server', '-f', '-'], { input }).then(
           () => undefined,
@@ -450,9 +452,9 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     )
   })
 
-  /** A node that no operator runs on. */
+  /** A node without an operator pod. */
   let lost: string
-  test('a node is lost, and the others go on', { timeout: 600_000 }, async () => {
+  test('when a node is lost, the others continue', { timeout: 600_000 }, async () => {
     const taken = await operatorNodes()
     lost = nodes.find((node) => !taken.includes(node)) ?? 'none'
     await kubectl('cordon', lost) // so that the pods of the next tests do not wait until Kubernetes notices the loss
@@ -525,7 +527,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
         ? true
         : undefined,
     )
-    // The Job is over only after its sidecar is: what it has delivered is there by now.
+    // The Job completes only after its sidecar, which has delivered everything by then.
     const numbers = (await lines('job')).map((line) => Number(line['n'])).sort((a, b) => a - b)
     expect([...new Set(numbers)]).toEqual(Array.from({ length: 101 }, (_, n) => n))
     const pod = JSON.parse(await kubectl('-n', 'shop', 'get', 'pods', '-l', 'job-name=import', '-o', 'json')).items[0]
@@ -534,7 +536,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     ).toEqual([['penstock-agent', 'Always']])
   })
 
-  test('an entry of a strict namespace that asks wrongly is refused', { timeout: 600_000 }, async () => {
+  test('a pod in a strict namespace with a wrong sidecar annotation is rejected', { timeout: 600_000 }, async () => {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -544,7 +546,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     await expect(cluster.apply(pod)).rejects.toThrow('there is no Agent "nobody" in namespace "shop"')
   })
 
-  test('a change does not wait for the lost node, which is counted; it takes it up when it is back', {
+  test('a change does not wait for the lost node, which is counted as lost; the node applies it on return', {
     timeout: 300_000,
   }, async () => {
     await cluster.apply(pipeline('four'))
@@ -569,7 +571,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     await everyLine(there)
   })
 
-  test('an upgrade brings the newer kinds, and leaves Agents, Pipelines and agents as they are', {
+  test('an upgrade updates the CRDs, and does not change Agents, Pipelines and agents', {
     timeout: 360_000,
   }, async () => {
     const kept = async () => {
@@ -598,14 +600,14 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     await waitFor('more lines', 60_000, async () => (await lines('web')).length > count + 15 || undefined)
   })
 
-  test('going back a release and up again with full buffers loses no line', { timeout: 900_000 }, async () => {
+  test('a downgrade and an upgrade with full buffers lose no line', { timeout: 900_000 }, async () => {
     await cluster.apply(pipeline('buffered', { buffer: { type: 'disk', max_size: 268_435_488, when_full: 'block' } }))
     await waitFor('lines by way of the disk', 180_000, async () => (await nodesWith('buffered')).length === 3)
     await isReady('pl', 'shop', 'checkout', 180_000)
     store.isDown = true
     const refused = store.refused
     await waitFor('requests that are refused', 60_000, async () => store.refused > refused + 3 || undefined)
-    // Each release runs agents of its own, so they end with full buffers twice.
+    // Each release has its own agents, so agents end twice with full buffers.
     const uids = new Set((await agentPods()).map(({ uid }) => uid))
     for (const [from, memory] of [
       [await olderChart(), '65Mi'],
@@ -640,7 +642,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     await isReady('pl', 'shop', 'checkout', 180_000)
   })
 
-  test('helm test passes, and a renderer of the chart sees no difference afterwards', {
+  test('helm test passes, and rendering the chart afterwards shows no differences', {
     timeout: 180_000,
   }, async () => {
     await withScene(helmHere(['test', 'penstock', '-n', system, '--timeout', '120s']))
@@ -661,7 +663,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     }
   })
 
-  test('uninstalling and deleting the namespaces come to an end', { timeout: 600_000 }, async () => {
+  test('uninstalling and deleting the namespaces complete', { timeout: 600_000 }, async () => {
     await withScene(helmHere(['uninstall', 'penstock', '-n', system, '--wait', '--timeout', '150s']))
     const left = await kubectl(
       'get',
@@ -670,7 +672,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       'name',
     )
     expect(left.split('\n').filter((name) => name.includes('penstock'))).toEqual([])
-    // Data of the user stays: the kinds, and what was made of them.
+    // User data stays: the CRDs and their resources.
     expect(await kubectl('-n', 'shop', 'get', 'pl', '-o', 'name')).toContain('checkout')
     await kubectl('delete', 'namespace', 'shop', system, '--timeout', '120s')
     expect(await kubectl('get', 'namespaces', '-o', 'name')).not.toMatch(/shop|penstock/)
@@ -696,7 +698,7 @@ const group = (object: RenderedObject) => {
   return second === undefined ? `${first}.` : `${second}.${first}`
 }
 
-/** Fields that an object was rendered with and that it has no more: what GitOps tools call drift. */
+/** Rendered fields that an object no longer has, which GitOps tools call drift. */
 function differences(wanted: unknown, live: unknown, path = ''): string[] {
   if (Array.isArray(wanted)) {
     if (!Array.isArray(live) || live.length !== wanted.length) return [`${path}: ${JSON.stringify(live)}`]
@@ -709,6 +711,6 @@ function differences(wanted: unknown, live: unknown, path = ''): string[] {
   return isSame(wanted, live) ? [] : [`${path}: ${JSON.stringify(wanted)} is ${JSON.stringify(live)}`]
 }
 
-/** Empty values are not stored; what they mean is the same. */
+/** Removes empty values, which the API server does not store. */
 const isSame = (wanted: unknown, live: unknown) =>
   wanted === live || (live === undefined && (wanted === '' || wanted === null || wanted === false))

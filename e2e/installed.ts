@@ -1,5 +1,4 @@
-// The chart as a user installs it, on real nodes, with images that the project's Dockerfiles make: what tests of it begin with, and
-// what they look at.
+// Installs the chart as a user would, on real nodes, with images from the project's Dockerfiles: setup and checks for tests.
 
 import type { Cluster, ClusterOptions } from './cluster/cluster.ts'
 import { startCluster } from './cluster/cluster.ts'
@@ -8,12 +7,12 @@ import { helm, prepareHelm } from './helm.ts'
 import { buildImage, imageName } from './image.ts'
 
 export const system = 'penstock-system'
-/** A further address of this machine on the nodes' bridge: Pipelines may not send to the one of the API server. */
+/** A second address of this machine on the nodes' bridge, because Pipelines may not send to the address of the API server. */
 export const destination = '10.77.0.2'
 
 const image = (repository: string) => ({ repository: repository.split(':')[0], tag: repository.split(':')[1] })
 
-/** Values of the chart: the images of this checkout, small requests, reports and rollouts that are quicker than the defaults. */
+/** Chart values: the images of this checkout, small resource requests, and faster reports and rollouts than the defaults. */
 export const values = {
   image: image(imageName('operator')),
   agentImage: image(imageName('agent')),
@@ -34,13 +33,13 @@ export const values = {
   ],
 }
 
-/** A cluster with the images in it, and what else a test starts beside; `resources` ends all of it. */
+/** Starts a cluster with the images, and other resources of a test in parallel; `resources` stops all of them. */
 export async function startInstallable(
   resources: AsyncDisposableStack,
   options: ClusterOptions,
   ...beside: readonly Promise<unknown>[]
 ): Promise<{ readonly cluster: Cluster; readonly archives: readonly string[] }> {
-  // All are waited for even when one fails: what has started by then must end with the test.
+  // Wait for all even if one fails, so that everything that has started ends with the test.
   const [images, cluster, ...others] = await Promise.allSettled([
     buildImage('operator').then(async (operator) => [operator, await buildImage('agent')]),
     startCluster(options).then((running) => resources.use(running)),
@@ -61,13 +60,13 @@ interface AgentPod {
   readonly status: { readonly containerStatuses: readonly { readonly restartCount: number }[] }
 }
 
-/** The actions of tests on a cluster on which the chart is or will be installed. */
+/** Actions on a cluster with the chart. */
 export function userOf(clusterNow: () => Cluster) {
   const kubectl = (...args: string[]) => clusterNow().kubectl(args)
   const helmHere = (args: readonly string[], input = '') =>
     helm(args, { input, env: { KUBECONFIG: clusterNow().kubeconfig }, timeoutMs: 300_000 })
 
-  /** The state to look at when something does not arrive. */
+  /** State for diagnosis if something does not arrive. */
   async function scene(): Promise<string> {
     const look = (...args: string[]) => kubectl(...args).catch((error: unknown) => String(error))
     return [
@@ -102,14 +101,14 @@ export function userOf(clusterNow: () => Cluster) {
       }))
       .sort((left, right) => (left.node < right.node ? -1 : 1))
   }
-  /** Nodes that an operator runs on. */
+  /** Nodes with an operator pod. */
   const operatorNodes = async () => {
     const list = JSON.parse(
       await kubectl('-n', system, 'get', 'pods', '-l', 'app.kubernetes.io/name=penstock-operator', '-o', 'json'),
     )
     return (list.items as AgentPod[]).map((pod) => pod.spec.nodeName)
   }
-  /** `helm` with values; it waits until what it has changed is there. */
+  /** Runs `helm` with values, and waits until the changes are ready. */
   const release = (
     verb: 'install' | 'upgrade',
     from: string,

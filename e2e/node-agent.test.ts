@@ -1,6 +1,6 @@
-// The main job, on a real node: pods write lines, and the kubelet and containerd write them to files. The agent (a DaemonSet pod with
-// the project's image) collects, enriches, transforms and filters them. The test reads both stores, and compares every field with the
-// API server and the node's log files.
+// The main use case on a real node: pods write lines, and the kubelet and containerd write them to files. The agent (a DaemonSet pod with the
+// project's image) collects, enriches, transforms and filters them. The test reads both stores, and compares all fields with the API server
+// and the node's log files.
 
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
@@ -21,7 +21,7 @@ const loki = service('loki')
 const opensearch = service('opensearch')
 const missing = missingForCluster(1) ?? loki.missing ?? opensearch.missing
 
-// Of this run alone: the stores may be shared.
+// Unique for this run, because the stores may be shared.
 const run = randomUUID()
 const index = `node-agent-${run}`
 const system = 'penstock-agent'
@@ -62,7 +62,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
   let searchUrl: string
 
   beforeAll(async () => {
-    // All are waited for even when one fails: what has started by then must end with the test.
+    // Wait for all even if one fails, so that everything that has started ends with the test.
     const [image, ...servers] = await Promise.allSettled([
       buildImage('agent'),
       loki.start().then((started) => {
@@ -78,11 +78,11 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
     for (const server of servers) if (server.status === 'rejected') throw server.reason
     if (image.status === 'rejected') throw image.reason
     await cluster.load(image.value)
-    // Servers listen on loopback; pods reach this machine on the bridge.
+    // Servers listen on loopback; pods connect to this machine through the bridge.
     const lokiRelay = resources.use(await relay(lokiUrl, { host: hostAddress }))
     const searchRelay = resources.use(await relay(searchUrl, { host: hostAddress }))
 
-    // Labels of pods and nodes have names that would collide as fields of an index; what is not searched is not indexed.
+    // Names of pod and node labels would collide as index fields, so only searched fields are indexed.
     await searchApi(searchUrl, 'PUT', `/_index_template/${index}`, {
       index_patterns: [`${index}*`],
       priority: 500,
@@ -131,7 +131,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
       throw new Error(`${error}\n${error.cause}\nThe agent's log:\n${await agentLog()}`)
     })
 
-  test('the agent logs the version of the API server, and does not warn of it', async () => {
+  test('the agent logs the version of the API server without a warning', async () => {
     const { gitVersion } = JSON.parse(await cluster.kubectl(['get', '--raw', '/version']))
     const lines = (await cluster.kubectl(['-n', system, 'logs', 'daemonset/penstock-agent'])).split('\n')
     const said = lines.filter((line) => line.includes('server_version'))
@@ -139,10 +139,10 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
     expect(said[0]).toContain(gitVersion)
   })
 
-  test('documents of both stores carry every field, and the filter drops the right ones', {
+  test('documents in both stores have all fields, and the filter drops the right ones', {
     timeout: 180_000,
   }, async () => {
-    // Each line in its own write; long ones make containerd split them into parts of 16 KiB.
+    // One write per line; containerd splits long lines into parts of 16 KiB.
     const program = `
       const say = (value) => process.stdout.write(JSON.stringify(value) + '\\n')
       say({ n: 1, level: 'info', message: 'hello Zażółć \\u{1f980}', ratio: 0.5, nested: { list: [1, 'two', null] } })
@@ -207,7 +207,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
           node_labels: nodeLabels,
         },
       }))
-    // Instants are compared, not how they are spelt: the kubelet drops trailing zeros of the fraction.
+    // Compare instants instead of text, because the kubelet drops trailing zeros of the fraction.
     const arrived = hits.map(({ _source }) => ({ ..._source, timestamp: nanoseconds(String(_source['timestamp'])) }))
     const byTime = (a: { timestamp: string }, b: { timestamp: string }) =>
       BigInt(a.timestamp) < BigInt(b.timestamp) ? -1 : 1
@@ -234,9 +234,9 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
     }
   })
 
-  test('the rotation of the kubelet loses nothing and doubles nothing', { timeout: 600_000 }, async () => {
+  test('rotation by the kubelet loses and duplicates nothing', { timeout: 600_000 }, async () => {
     const count = 24_000
-    // About 300 KB/s for 20 s: the kubelet looks every 3 s, and each time the file has passed its limit.
+    // About 300 KB/s for 20 s: the kubelet checks every 3 s, and each time the file exceeds its limit.
     const program = `
       const filler = 'abcdefghijklmnopqrstuvwxyz'.repeat(8)
       let n = 0
@@ -259,7 +259,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
       },
     })
 
-    // The limits of the wait are wide: the machine may be busy with other tests.
+    // Timeouts are long, because other tests may keep the machine busy.
     const hits = await enough('every line of pod noisy', count, 'noisy', 150_000)
 
     const pod = await onlyPod('shop', 'app=noisy')
@@ -281,7 +281,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
     expect(new Set(entries.map((entry) => JSON.parse(entry.line).n)).size, 'entries in Loki').toBe(count)
   })
 
-  test('lines that were written before a pod was deleted arrive, with its metadata', { timeout: 600_000 }, async () => {
+  test('lines written before a pod is deleted arrive with its metadata', { timeout: 600_000 }, async () => {
     await cluster.apply({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -334,7 +334,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
       container,
     )
 
-  /** The lines of a container as its runtime has written them, rotated files included, parts joined. */
+  /** The lines of a container as written by its runtime, including rotated files, with parts joined. */
   async function linesOf(pod: Pod, container: string): Promise<Line[]> {
     const folder = podFolder(pod, container)
     const names = (await readdir(folder)).sort((a, b) => (a === '0.log' ? 1 : b === '0.log' ? -1 : a < b ? -1 : 1))
@@ -388,7 +388,7 @@ interface DaemonSet extends ManifestObject {
   }
 }
 
-/** The manifest of `examples/agent-alone` as a user would change it: another image, and a configuration with two stores. */
+/** The manifest of `examples/agent-alone` with typical changes of a user: another image, and a configuration with two stores. */
 async function agentObjects(endpoints: { lokiEndpoint: string; searchEndpoint: string }): Promise<object[]> {
   const file = await readFile(join(import.meta.dirname, '../examples/agent-alone/agent.yaml'), 'utf8')
   const objects = parseAllDocuments(file).map((document) => document.toJS() as ManifestObject)
@@ -400,7 +400,7 @@ async function agentObjects(endpoints: { lokiEndpoint: string; searchEndpoint: s
     if (object.kind !== 'DaemonSet') return object
     const { containers, volumes } = (object as DaemonSet).spec.template.spec
     for (const container of containers) container.image = imageName('agent')
-    // A folder that goes away with the node.
+    // A folder that is removed with the node.
     for (const { name, hostPath } of volumes) if (name === 'data' && hostPath) hostPath.path = '/run/penstock'
     return object
   })

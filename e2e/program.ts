@@ -1,5 +1,5 @@
-// The programs that tests start as the agent, the operator or the command: those of the image, with its flags. They are packed once for
-// the current sources, in some seconds, and stay in the cache. PENSTOCK_TEST_SOURCES=1 starts the sources instead.
+// The programs that tests run as the agent, the operator or the command: those of the image, with its flags. They are packed once for the
+// current sources, which takes some seconds, and cached. PENSTOCK_TEST_SOURCES=1 runs the sources instead.
 
 import {
   existsSync,
@@ -21,14 +21,14 @@ import { type ImageName, inputs } from './image.ts'
 
 export interface Program {
   readonly command: string
-  /** They precede those of the call. */
+  /** Arguments before those of the call. */
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
 }
 
 const programs = new Map<ImageName, Program>()
 
-/** How it is started. */
+/** The command line. */
 export function programOf(name: ImageName): Program {
   const known = programs.get(name)
   if (known !== undefined) return known
@@ -40,7 +40,7 @@ export function programOf(name: ImageName): Program {
   return made
 }
 
-/** Runs the command to its end, whatever its exit code. */
+/** Runs the command to its end, with any exit code. */
 export function penstock(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   const { command, args: main, env } = programOf('operator')
   return execute(command, [...main, ...args], { ...options, env: { ...env, ...options.env } })
@@ -53,12 +53,12 @@ function packedProgram(name: ImageName): Program {
   return { command: node, args: [...entry.slice(1, -1), join(packed(name), 'main.js')], env }
 }
 
-/** Unused ones are deleted after this time; another run may still start an older one. */
+/** Age at which unused programs are deleted. Another run may still use an older one. */
 const keptMs = 3 * 24 * 3_600_000
 
 function packed(name: ImageName): string {
   const folder = join(cacheFolder, 'packed')
-  // The libraries that it loads late are those of this checkout.
+  // Lazily loaded libraries come from this checkout.
   const target = join(folder, `${name}-${fingerprint(['package-lock.json', ...inputs[name]], root)}`)
   const now = new Date()
   if (!existsSync(target)) {
@@ -75,7 +75,7 @@ function packed(name: ImageName): string {
       renameSync(own, target)
     } catch (error) {
       rmSync(own, { recursive: true })
-      if (!existsSync(target)) throw error // else another run was first
+      if (!existsSync(target)) throw error // otherwise another run was faster
     }
   }
   utimesSync(target, now, now)

@@ -1,4 +1,4 @@
-// Reads topics of Pulsar back with the broker's own client, and speaks to its administration.
+// Reads Pulsar topics with the broker's own client, and calls its admin API.
 
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -6,22 +6,22 @@ import { command } from './command.ts'
 import type { RunningService } from './services/service.ts'
 
 export interface BrokerMessage {
-  /** With its partition, if it has one. */
+  /** The topic, with its partition if it has one. */
   readonly topic: string
   readonly key: string | null
-  /** Of the key, as the broker's own client has it. */
+  /** The bytes of the key, from the broker's own client. */
   readonly hash: number | null
   readonly properties: Readonly<Record<string, string>>
   readonly eventTime: number
   readonly producer: string
   readonly value: Buffer
-  /** The fields of what was read by the schema of its topic. */
+  /** The fields of a message that was read with the schema of its topic. */
   readonly record: Readonly<Record<string, string>> | undefined
 }
 
 const reader = resolve(import.meta.dirname, 'services/d/PulsarRead.java')
 
-/** All messages of these topics, once this many have arrived and no more follow. */
+/** All messages of these topics, after this many have arrived and no more follow. */
 export async function readTopics(
   server: RunningService,
   count: number,
@@ -46,13 +46,13 @@ export async function readTopics(
     })
 }
 
-/** A token of one of the roles `admin` (everything), `app` (what it is permitted) and `expired`. */
+/** A token of the role `admin` (all permissions), `app` (granted permissions) or `expired`. */
 export async function tokenOf(server: RunningService, role: 'admin' | 'app' | 'expired'): Promise<string> {
   const name = role === 'app' ? 'TOKEN_FILE' : `${role.toUpperCase()}_TOKEN_FILE`
   return (await readFile(server.variables[`PENSTOCK_TEST_PULSAR_${name}`] ?? '', 'utf8')).trim()
 }
 
-/** A call of the administration; paths begin below `/admin/v2`. */
+/** Calls the admin API; paths are relative to `/admin/v2`. */
 export async function administer(
   server: RunningService,
   method: string,

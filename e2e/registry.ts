@@ -1,4 +1,4 @@
-// A registry of OCI artifacts in memory, such as charts: what `helm push` and `helm install oci://…` ask of one.
+// An in-memory registry for OCI artifacts such as charts, with the operations that `helm push` and `helm install oci://…` need.
 
 import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { makeCertificates } from '@penstock/agent/testing/certificates'
 export interface Registry extends AsyncDisposable {
   /** `127.0.0.1:PORT` */
   readonly address: string
-  /** File of the authority of its certificate. */
+  /** Path of the CA certificate. */
   readonly authority: string
 }
 
@@ -24,7 +24,7 @@ const digestOf = (content: Buffer) => `sha256:${createHash('sha256').update(cont
 
 class Store {
   readonly #blobs = new Map<string, Buffer>()
-  /** By the name of the repository, then by tag and digest. */
+  /** Manifests by repository name, then by tag and digest. */
   readonly #manifests = new Map<string, Map<string, { readonly type: string; readonly content: Buffer }>>()
   readonly #uploads = new Map<string, Buffer>()
 

@@ -1,5 +1,5 @@
-// A relay from one address to another, optionally taking off TLS: it lets pods reach servers that listen on loopback only,
-// gives a TLS face to servers that have none, and cuts the line when a test wants it cut.
+// A TCP relay, optionally with TLS termination. It lets pods reach servers that listen only on loopback, adds TLS to servers without it, and can
+// interrupt connections.
 
 import type { AddressInfo, Server, Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
@@ -8,14 +8,14 @@ import { createServer as createTlsServer } from 'node:tls'
 export interface RelayOptions {
   /** Address to listen on; loopback by default. */
   readonly host?: string
-  /** Key and certificate (PEM): the relay then speaks TLS to its clients. */
+  /** Key and certificate (PEM), with which the relay uses TLS for clients. */
   readonly tls?: { readonly key: string; readonly cert: string; readonly ca?: string; readonly requestCert?: boolean }
 }
 
 export interface Relay extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** Ends every connection and refuses new ones until `open`. */
+  /** Closes all connections, and refuses new ones until `open`. */
   cut(): void
   open(): void
 }
@@ -50,7 +50,7 @@ export async function relay(target: string, options: RelayOptions = {}): Promise
     options.tls === undefined
       ? createServer(accept)
       : createTlsServer({ ...options.tls, rejectUnauthorized: options.tls.requestCert ?? false }, accept)
-  server.on('tlsClientError', () => {}) // a client that refuses our certificate: the test looks at the client
+  server.on('tlsClientError', () => {}) // a client may reject the certificate, which the test checks at the client
   await new Promise<void>((done, reject) => {
     server.once('error', reject)
     server.listen(0, host, done)

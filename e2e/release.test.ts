@@ -1,5 +1,5 @@
-// `.ci/release` without a registry, a builder and a key: its refusals, the commands that it would run, and the files of a release of a
-// temporary repository. .ci/RELEASING.md describes how to try the whole release.
+// `.ci/release` without a registry, a builder and a key: rejected arguments, the commands that it would run, and the files of a release of a
+// temporary repository. .ci/RELEASING.md describes how to test the whole release.
 
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -84,7 +84,7 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  test('what is wrong with its arguments is said at once, and nothing is made', async () => {
+  test('all problems of its arguments are reported at once, and nothing is created', async () => {
     const out = join(folder, 'full')
     await mkdir(out)
     await writeFile(join(out, 'file'), '')
@@ -110,7 +110,7 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     expect(await readdir(out)).toEqual(['file'])
   })
 
-  test('another version, or what is not committed, is refused', async () => {
+  test('a wrong version and uncommitted changes are rejected', async () => {
     const args = ['--registry', 'registry.example/penstock', '--dry-run']
     const other = await release('99.0.0', ...args)
     expect(other.code).toBe(78)
@@ -130,14 +130,14 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     expect(existsSync(join(repository, 'dist'))).toBe(false)
   })
 
-  test('files taken from the base are listed with their checksum, and with their package if there is one', async () => {
+  test('files from the base image are listed with checksum, and with their package if there is one', async () => {
     const program = await readFile(join(root, '.ci/documents.mjs'))
     const options = { input: program, env: { SOURCE_DATE_EPOCH: '0' } }
     const base = await command(node, ['--input-type=module', '-', 'base'], options)
     const { versions, files } = JSON.parse(base) as { versions: { node: string }; files: BaseFile[] }
     expect(`v${versions.node}`).toBe((await command(node, ['--version'])).trim())
     expect(files.map(({ file }) => file).join(' ')).toContain('libc.so')
-    // The package of a library is a fact about the machine; that of another file must not be made up.
+    // The package of a library depends on the machine. There must be no invented package for another file.
     const owned = { file: '/lib/libc.so.6', sha256: 'c'.repeat(64), package: debian }
     const free = { file: '/lib/libown.so', sha256: 'f'.repeat(64) }
     for (const { file, sha256, package: from } of files) {
@@ -162,14 +162,14 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     ])
   })
 
-  test('a dry run shows each command, and writes the files with the images named by digest', async () => {
+  test('a dry run shows all commands, and writes the files with image digests', async () => {
     const out = join(folder, 'out')
     const registry = ['--registry', 'registry.example/penstock', '--source', 'https://git.example/penstock']
     const files = ['--downloads', 'https://git.example/v1', '--out', out, '--sign', 'cosign.key']
     const { code, stdout, stderr } = await release(version, ...registry, '--dry-run', ...files)
     expect(code, stderr).toBe(0)
 
-    // In this order: what is signed is there, and the chart is the last that comes.
+    // In this order: objects exist before they are signed, and the chart comes last.
     const steps = stdout.split('\n').filter((line) => /^\+ (buildah|cosign|helm push)/.test(line))
     const summary = steps.map((line) => {
       const [, tool, verb] = line.split(' ')
@@ -200,7 +200,7 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     const builds = steps.filter((line) => line.startsWith('+ buildah build'))
     const commit = (await git('rev-parse', 'HEAD')).trim()
     const time = (await git('log', '-1', '--format=%ct')).trim()
-    // The archives are made before anything is pushed.
+    // The archives are created before anything is pushed.
     const archives = stdout.indexOf('+ node .ci/archives.mjs --source')
     expect(archives).toBeGreaterThan(stdout.indexOf(' rebuild node'))
     expect(archives).toBeLessThan(stdout.indexOf('+ buildah build'))
@@ -226,9 +226,9 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     expect(await helm(['show', 'readme', chart])).toContain(`| \`agentImage.digest\` | \`"${zeros}"\` |`)
 
     const read = (name: string) => JSON.parse(readFileSync(join(out, name), 'utf8'))
-    // The packages of an image by the lock file, with their versions.
+    // The packages of an image from the lock file, with versions.
     for (const [name, has, hasNot] of [
-      // The last ones are needed for development, too.
+      // The last ones are also development dependencies.
       [
         'agent',
         ['undici', 'prom-client', 'yaml', 'tslib', '@opentelemetry/api'],
@@ -293,7 +293,7 @@ interface Named {
   readonly component: { readonly name: string }
 }
 
-/** The files of the artifact for Flux, read as its source controller does: layout, manifest and layer, each by its digest. */
+/** The files of the artifact for Flux, read like its source controller does: layout, manifest and layer by digest. */
 async function fluxFiles(out: string, tag: string, revision: string, folder: string): Promise<Record<string, string>> {
   const layout = join(folder, 'layout')
   const content = join(folder, 'content')
@@ -325,7 +325,7 @@ async function fluxFiles(out: string, tag: string, revision: string, folder: str
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(content, name), 'utf8')]))
 }
 
-/** Every image that an object names: of a container, or of agents. */
+/** All images that an object refers to, of containers or agents. */
 function imagesOf(objects: readonly RenderedObject[]): string[] {
   const found: string[] = []
   JSON.stringify(objects, (key, value) => {

@@ -1,11 +1,11 @@
-// Everything that this machine can run: unit tests, conformance cases, whole processes, components against real servers, the
-// agent on a real cluster. The last line is `N passed, N failed, N skipped`; what is skipped is listed with its reason.
+// Runs all tests that this machine supports: unit tests, conformance cases, processes, components with real servers, the agent on a real cluster.
+// Skipped tests are listed with their reasons. The last line is `N passed, N failed, N skipped`.
 //
 //   npm test [-- --only unit|conformance|fuzz|processes|integration|e2e]
 //
-// Real servers and a cluster need packages and builds. As root on Debian they are installed, after saying so; elsewhere
-// what is missing is named and its tests are skipped. PENSTOCK_TEST_INSTALL=0 forbids installing, 1 allows it anywhere.
-// Packages come first, then builds (one large build at a time), then the tests.
+// Real servers and a cluster need packages and builds. As root on Debian, it prints a message and installs them. Otherwise it lists missing
+// requirements, and skips their tests. PENSTOCK_TEST_INSTALL=0 forbids installation, and 1 allows it on any system. Packages come first, then
+// builds (one large build at a time), then the tests.
 
 import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -25,23 +25,23 @@ import { servicePackages, stopServices, usedServices } from './services/service.
 const conformance = ['remap', 'wire'] as const
 
 /**
- * Tests on nodes: one such cluster exists at a time, so they run one after the other. A test that is not named here waits for the
- * cluster beside the others, which takes longer but is correct.
+ * Tests on nodes. Only one such cluster can exist at a time, so they run one after another. A test that is missing here still works, but waits
+ * for the cluster in parallel with other tests, which takes longer.
  */
 const onNodes = ['e2e/install.test.ts', 'e2e/node-agent.test.ts', 'e2e/documents/on-cluster.test.ts'] as const
-/** Ten minutes more, for which a run of all tests has no room: `npm run walk` starts it. */
+/** Takes ten more minutes, which is too long for a run of all tests; `npm run walk` runs it. */
 const byItself = 'e2e/operator/walk.test.ts'
-/** Other tests at once beside them: they wait for something nearly half of the time. */
+/** Number of other tests in parallel, which spend nearly half of their time waiting. */
 const besideNodes = Math.min(4, 1 + availableParallelism())
 
-/** Loki's build is long: past this time another store that speaks its protocol stands in. */
+/** Time limit for the build of Loki. After it, another store with the same protocol replaces Loki. */
 const lokiBuildMs = Number(process.env['PENSTOCK_TEST_LOKI_BUILD_SECS'] ?? 1500) * 1000
 
 interface Score {
   passed: number
   failed: number
   skipped: number
-  /** The failed and skipped tests, a line each. */
+  /** The failed and skipped tests, one line each. */
   readonly failures: string[]
   readonly skips: string[]
 }
@@ -51,7 +51,7 @@ type Stage = (typeof stages)[number]
 
 const started = Date.now()
 const say = (text: string) => console.log(`[${((Date.now() - started) / 1000).toFixed(0)} s] ${text}`)
-/** Ctrl-C and the like: what runs is ended, then servers and clusters, then this process. */
+/** Ends running tests, then servers and clusters, then this process, on Ctrl-C and similar signals. */
 const ending = new AbortController()
 const newScore = (): Score => ({ passed: 0, failed: 0, skipped: 0, failures: [], skips: [] })
 
@@ -71,8 +71,8 @@ async function main(wanted: readonly string[]): Promise<number> {
     if (run('unit'))
       add(total, 'unit', await runVitest(folder, 'unit', ['--project', 'agent', '--project', 'operator']))
     if (run('conformance')) add(total, 'conformance', await runConformance())
-    // Two parallel rows, because tests mostly wait: tests that need servers and nodes, of which one of each exists at a time, and tests
-    // that need neither. Changed images are built meanwhile.
+    // Run two sequences in parallel, because tests mostly wait: tests that need servers and nodes, of which only one of each exists at a time, and
+    // other tests. Changed images are built meanwhile.
     const vitest = async (name: string, args: readonly string[]) =>
       add(total, name, await runVitest(folder, name, ['--project', 'e2e', ...args]))
     const images = run('e2e') ? buildImages() : undefined
@@ -134,41 +134,41 @@ async function prepare(): Promise<void> {
     const result = await execute('apt-get', install, { env, timeoutMs: 1_200_000 })
     if (result.code !== 0) say(`apt-get failed: ${(update.stderr + result.stderr).slice(-1000)}`)
   } else if (packages.length > 0) {
-    say(`Missing, and not installed by this run: ${packages.join(' ')}`)
+    say(`Missing packages, which this run does not install: ${packages.join(' ')}`)
   }
 
   if (allowed) {
     await ensureGo().catch((error) => say(`Go: ${error instanceof Error ? error.message : error}`))
-    say(`Building helm into ${cacheFolder}, unless it is there`)
-    await prepareHelm({ show: true }).catch((error) => say(`There is no helm: ${error}`))
+    say(`Building helm in ${cacheFolder} unless it exists`)
+    await prepareHelm({ show: true }).catch((error) => say(`helm is not available: ${error}`))
     const clusterMissing = missingForCluster(1)
     if (clusterMissing === undefined) {
-      say(`Building the programs of the cluster into ${cacheFolder}, unless they are there (some minutes once)`)
+      say(`Building the programs of the cluster in ${cacheFolder} unless they exist (takes some minutes once)`)
       await prepareCluster(1, { show: true }).catch((error) => say(`The cluster could not be built: ${error}`))
     } else {
       say(`No cluster: ${clusterMissing}`)
     }
-    say(`Fetching or building ${usedServices.join(', ')} into ${cacheFolder}, unless they are there`)
+    say(`Fetching or building ${usedServices.join(', ')} in ${cacheFolder} unless they exist`)
     for (const name of usedServices) {
       const limit = name === 'loki' ? lokiBuildMs : 1_200_000
       if ((await install(name, limit)) || name !== 'loki') continue
-      say('There is no Loki in time: VictoriaLogs stands in for it')
+      say('Loki is not available in time; VictoriaLogs replaces it')
       await install('victorialogs', 1_200_000)
     }
   }
-  // From here on nothing is fetched or built: a test that lacks something is skipped.
+  // From here on, nothing is downloaded or built, and tests without their requirements are skipped.
   process.env['PENSTOCK_TEST_INSTALL'] = '0'
   say('Ready to test')
 }
 
-/** The project's images take some minutes when something has changed, which pass beside tests that wait. */
+/** Building changed images takes some minutes, in parallel with tests that wait. */
 async function buildImages(): Promise<void> {
   if (missingForCluster(1) !== undefined) return
   try {
     for (const name of ['operator', 'agent'] as const) await buildImage(name, ending.signal)
   } catch (error) {
-    // The tests that need it try again, and fail with the reason.
-    say(`There is no image yet: ${error instanceof Error ? error.message : error}`)
+    // Tests that need it try again, and fail with the reason.
+    say(`The image could not be built: ${error instanceof Error ? error.message : error}`)
   }
 }
 
@@ -271,9 +271,9 @@ async function runConformance(): Promise<Score> {
 // --- Fuzzing ---
 
 /**
- * Each counts as one test: a minute of generated programs, which must match a plain evaluator, and generated Pipelines of a hostile
- * tenant through compile and render. They are the same each time, so a failure comes from a change; by hand, both use new ones each
- * time. The programs for the byte lane and for objects are new in each run: the seed is printed.
+ * Each of these counts as one test: a minute of generated programs, which must match a simple evaluator, and generated Pipelines of a hostile
+ * tenant. The cases are the same each time, so a failure is caused by a change; when run manually, both use new cases. The programs for the two
+ * lanes are new in each run, and the seed is printed.
  */
 const fuzzers = [
   { script: 'fuzz', args: ['--seconds', '60', '--seed', '20260101'] },
@@ -286,7 +286,7 @@ async function runFuzz(): Promise<Score> {
   for (const { script, args } of fuzzers) {
     say(script)
     const command = ['run', '--silent', script, '--', ...args]
-    // On a machine that is ten times slower the Pipelines take some minutes.
+    // On a ten times slower machine, the Pipelines take some minutes.
     const result = await execute('npm', command, { show: true, timeoutMs: 1_800_000, signal: ending.signal })
     if (result.code === 0) score.passed++
     else {
@@ -299,14 +299,14 @@ async function runFuzz(): Promise<Score> {
 
 await runScript({
   call: 'npm test --',
-  about: 'Everything that this machine can run. The last line is `N passed, N failed, N skipped`.',
+  about: 'Runs all tests that this machine supports. The last line is `N passed, N failed, N skipped`.',
   flags: {
     only: {
       type: 'string',
       multiple: true,
       oneOf: stages,
       value: 'STAGE',
-      help: `Of ${stages.join(', ')}; may be repeated.`,
+      help: `Only this stage: ${stages.join(', ')}. Can be repeated.`,
     },
   },
   run: ({ flags: { only } }) => main(only.length > 0 ? only : stages),

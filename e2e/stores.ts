@@ -1,9 +1,9 @@
-// Reads back what the stores have taken: Loki (or VictoriaLogs in its stead), the search engines, Prometheus and InfluxDB, and
-// what an event collector has decoded.
+// Reads the content of stores: Loki (or VictoriaLogs instead), search engines, Prometheus, InfluxDB, and the events decoded by an event
+// collector.
 
 export interface LogEntry {
   readonly labels: Readonly<Record<string, string>>
-  /** Nanoseconds since the epoch, as text: more digits than a number holds. */
+  /** Nanoseconds since the epoch, as text because a number would lose digits. */
   readonly at: string
   readonly line: string
 }
@@ -22,12 +22,12 @@ interface LokiAnswer {
   }
 }
 
-/** All entries of the last two hours that a Loki selector finds, oldest first. */
+/** All entries of the last two hours for a Loki selector, oldest first. */
 export async function queryLoki(url: string, selector: string, tenant?: string): Promise<LogEntry[]> {
-  // Not more: an answer above 4 MB gets lost between the parts of Loki.
+  // Not more, because responses above 4 MB get lost between the parts of Loki.
   const pageSize = 1000
   const found = new Map<string, LogEntry>()
-  // The tests write what is at most an hour old. A wider window costs: Loki splits it into a query an hour.
+  // Tests write entries that are at most an hour old. A wider window is slower, because Loki splits it into one query per hour.
   let start = BigInt(Date.now() - 2 * 3_600_000) * 1_000_000n
   const end = BigInt(Date.now() + 60_000) * 1_000_000n
   for (;;) {
@@ -42,7 +42,7 @@ export async function queryLoki(url: string, selector: string, tenant?: string):
     const { data } = (await answer(`${url}/loki/api/v1/query_range?${query}`, { headers })) as LokiAnswer
     let count = 0
     for (const { stream, values } of data.result) {
-      // Labels that Loki adds by itself are not ours.
+      // Ignore labels that Loki adds.
       const { service_name: _, detected_level: __, ...labels } = stream
       for (const [at, line] of values) {
         count++
@@ -55,7 +55,7 @@ export async function queryLoki(url: string, selector: string, tenant?: string):
   return [...found.values()].sort((a, b) => (BigInt(a.at) < BigInt(b.at) ? -1 : BigInt(a.at) > BigInt(b.at) ? 1 : 0))
 }
 
-/** All entries that VictoriaLogs holds for a label and its value. */
+/** All entries in VictoriaLogs for a label and its value. */
 export async function queryVictoriaLogs(url: string, label: string, value: string): Promise<LogEntry[]> {
   const query = new URLSearchParams({ query: `{${label}="${value}"}`, limit: '100000' })
   const response = await fetch(`${url}/select/logsql/query?${query}`, { signal: AbortSignal.timeout(30_000) })
@@ -73,7 +73,7 @@ export async function queryVictoriaLogs(url: string, label: string, value: strin
   })
 }
 
-/** The entries that VictoriaLogs holds for a query, as it has decoded them, without what it adds to each. */
+/** The decoded entries in VictoriaLogs for a query, without the fields that it adds. */
 export async function searchVictoriaLogs(url: string, query: string): Promise<Record<string, string>[]> {
   const response = await fetch(`${url}/select/logsql/query?${new URLSearchParams({ query, limit: '100000' })}`, {
     signal: AbortSignal.timeout(30_000),
@@ -86,8 +86,8 @@ export async function searchVictoriaLogs(url: string, query: string): Promise<Re
 }
 
 /**
- * Every series of VictoriaMetrics with this label, as `name{label="value"} value@milliseconds …`, sorted.
- * @param hidden labels that are left out
+ * All series in VictoriaMetrics with this label, as `name{label="value"} value@milliseconds …`, sorted.
+ * @param hidden labels to leave out
  */
 export async function exportVictoriaMetrics(
   url: string,
@@ -128,8 +128,8 @@ export function searchApi(url: string, method: string, path: string, body?: unkn
 }
 
 /**
- * All documents of an index as they are after a refresh, in the order of a field if there is one. Pages are those of one moment: the
- * engine merges its files while documents arrive, which would double some of them between two pages and leave others out.
+ * All documents of an index after a refresh, optionally sorted by a field. Pages come from one snapshot, because the engine merges its files
+ * while documents arrive, which would otherwise duplicate or skip documents between pages.
  */
 export async function searchAll(
   url: string,
@@ -157,7 +157,7 @@ interface PrometheusAnswer {
   }
 }
 
-/** All samples of the last ten minutes that a selector finds, as `name{label="value"} value@seconds …`, sorted. */
+/** All samples of the last ten minutes for a selector, as `name{label="value"} value@seconds …`, sorted. */
 export async function queryPrometheus(url: string, selector: string): Promise<string[]> {
   const query = new URLSearchParams({ query: `${selector}[10m]` })
   const { data } = (await answer(`${url}/api/v1/query?${query}`)) as PrometheusAnswer
@@ -175,7 +175,7 @@ interface InfluxAnswer {
   }[]
 }
 
-/** The rows of each measurement that a statement gives, without the columns that have no value. */
+/** The rows that a statement returns, by measurement, without empty columns. */
 export async function queryInflux(
   url: string,
   database: string,
@@ -193,9 +193,9 @@ export async function queryInflux(
   )
 }
 
-/** A log as an event collector has decoded it. */
+/** A log decoded by an event collector. */
 export interface CollectedLog {
-  /** Milliseconds since the epoch: its times are floats of nanoseconds. */
+  /** Milliseconds since the epoch. The collector's times are floating-point nanoseconds. */
   readonly at: number
   readonly body: unknown
   readonly attributes: Readonly<Record<string, unknown>>
@@ -218,7 +218,7 @@ interface CollectedRequest {
   }[]
 }
 
-/** Everything that an event collector has decoded so far. */
+/** All logs that an event collector has decoded so far. */
 export async function readCollector(url: string): Promise<CollectedLog[]> {
   const response = await fetch(url, { signal: AbortSignal.timeout(30_000) })
   const requests = (await response.text())
@@ -243,7 +243,7 @@ function collectedMembers(pairs: CollectedPairs = []): Record<string, unknown> {
   return Object.fromEntries(pairs.map(({ key, value }) => [key, collectedValue(value)]))
 }
 
-/** `{"stringValue":"a"}` is `a`; objects and arrays are lists below `values`. */
+/** Decodes an OTLP value: `{"stringValue":"a"}` is `a`; objects and arrays are lists in `values`. */
 function collectedValue(value: CollectedValue): unknown {
   const [[type, content] = ['', undefined]] = Object.entries(value)
   const values = (content as { values?: unknown } | undefined)?.values ?? []

@@ -1,10 +1,10 @@
-// A command in a pseudo terminal, as `script` of util-linux makes it, with the screen that a person sees and the keys that they press.
+// Runs a command in a pseudo terminal (with `script` of util-linux), with access to the visible screen and to keys.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import xterm from '@xterm/headless'
 import { restAfter } from './command.ts'
 
-/** Whether this machine can make one. */
+/** Whether this machine supports pseudo terminals. */
 export const hasTerminals = spawnSync('script', ['--version']).status === 0
 
 export const keys = {
@@ -29,13 +29,13 @@ export class Terminal implements AsyncDisposable {
   /** The exit code of the command. */
   readonly ended: Promise<number | null>
 
-  /** @param words the command and its arguments */
+  /** @param words command and arguments */
   constructor(words: readonly string[], { env, columns, rows }: TerminalOptions) {
     this.#screen = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true })
     const quoted = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
     const sized = `stty cols ${columns} rows ${rows}; exec ${quoted}`
     this.#child = spawn('script', ['--quiet', '--return', '--flush', '--command', sized, '/dev/null'], {
-      // Where a service runs tests, it says so, and Node takes no terminal for one with colours then.
+      // CI services set variables that make Node treat all terminals as colourless.
       env: { ...process.env, CI: undefined, NO_COLOR: undefined, TERM: 'xterm-256color', ...env },
       stdio: ['pipe', 'pipe', 'inherit'],
     })
@@ -43,14 +43,14 @@ export class Terminal implements AsyncDisposable {
     this.ended = new Promise((done) => this.#child.on('close', done))
   }
 
-  /** The lines of the screen, without spaces at their ends. */
+  /** The lines of the screen without trailing spaces. */
   get text(): string {
     const { active } = this.#screen.buffer
     const lines = Array.from({ length: this.#screen.rows }, (_, at) => active.getLine(active.baseY + at))
     return lines.map((line) => line?.translateToString(true) ?? '').join('\n')
   }
 
-  /** Whether a command has taken the whole screen, which it gives back at its end. */
+  /** Whether the command uses the alternate screen, which it leaves at its end. */
   get isTaken(): boolean {
     return this.#screen.buffer.active.type === 'alternate'
   }

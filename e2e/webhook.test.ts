@@ -1,5 +1,5 @@
-// Admission apart from the operator, on a real API server: the operator issues the certificates and registers the CA, and a separate
-// process answers. While it does not answer, everything else continues.
+// Admission in a separate process, with a real API server: the operator issues the certificates and registers the CA, and the webhook process
+// responds. While it is down, everything else continues.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -72,7 +72,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
   })
   afterAll(() => resources.disposeAsync())
 
-  /** Asks as the API server does. */
+  /** Sends a review like the API server. */
   async function review(
     object: { readonly kind: string } & Readonly<Record<string, unknown>>,
     oldObject?: object,
@@ -110,7 +110,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     })
   }
 
-  test('the API server receives the authority of the Secret', { timeout: 600_000 }, async () => {
+  test('the API server gets the CA from the Secret', { timeout: 600_000 }, async () => {
     const { data } = await until('the certificate', 60_000, () => get('secret', 'penstock-operator-tls', '-n', system))
     for (const kind of ['validatingwebhookconfiguration', 'mutatingwebhookconfiguration']) {
       const found = await until(`the caBundle of the ${kind}`, 60_000, async () => {
@@ -123,13 +123,13 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     }
   })
 
-  test('a process apart from the operator checks as the operator does', { timeout: 600_000 }, async () => {
+  test('a separate process validates like the operator', { timeout: 600_000 }, async () => {
     const verdict = await until('an answer', 60_000, () => review(pipeline('wrong', '.a = parse_json(.message)')))
     expect(verdict).toMatchObject({ allowed: false, status: { message: expect.stringContaining('E103') } })
     expect(await review(pipeline('good', '.a = 1'))).toMatchObject({ allowed: true })
   })
 
-  test('commands reach the operator by its certificate, and explain how to trust it', {
+  test('commands verify the operator by its certificate, and explain how to trust it', {
     timeout: 120_000,
   }, async () => {
     const { data } = await get('secret', 'penstock-operator-tls', '-n', system)
@@ -150,7 +150,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     expect(untrusting.stderr).toContain('--operator-ca: kubectl get secret penstock-operator-tls -n penstock-system')
   })
 
-  test('an answer has the errors of all stages, a line each, and warns of what has no effect', async () => {
+  test('a response contains the errors of all stages, one per line, and warnings about parts without effect', async () => {
     const wrong = pipeline('wrong', '.a = parse_json(.message)')
     const idle = pipeline('idle', '.a = 1')
     const sinks = [
@@ -193,7 +193,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     expect(warned.warnings?.join('\n')).toMatch(/Transform "unused" has no consumers/)
   })
 
-  test('what was wrong before may be changed, and gets wrong in no new way', async () => {
+  test('an invalid object may be changed as long as no new problem is added', async () => {
     const before = pipeline('old', '.a = parse_json(.message)')
     const still = pipeline('old', '.b = parse_json(.message)')
     expect(await review(still, before)).toMatchObject({
@@ -205,7 +205,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     expect(await review(still, pipeline('old', '.a = 1'))).toMatchObject({ allowed: false })
   })
 
-  test('while no webhook answers, resources are applied and the status reports their problems', {
+  test('while the webhook is down, resources can be applied, and the status reports their problems', {
     timeout: 120_000,
   }, async () => {
     await cluster.apply(pipeline('wrong', '.a = parse_json(.message)'))
@@ -216,7 +216,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     expect(stalled).toMatchObject({ status: 'True', message: expect.stringContaining('E103') })
   })
 
-  test('a ClusterPipeline runs for whom may collect, as admission has seen it, and for nobody else', {
+  test('a ClusterPipeline runs only for authors with the permission to collect, as recorded by admission', {
     timeout: 300_000,
   }, async () => {
     const rbac = 'rbac.authorization.k8s.io'
@@ -250,7 +250,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
         if (found?.observedGeneration !== metadata.generation) return undefined
         return found.reason.match(reason) !== null && status.authorizedBy === by && found
       })
-    // Stands for the Service that the API server asks where there are nodes.
+    // Replaces the Service that the API server would use in a cluster with nodes.
     await using certificates = await makeCertificates()
     await using front = createServer(certificates.server, async (asked, answer) => {
       const body = await text(asked)
@@ -276,7 +276,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
       ],
     }
     await cluster.apply(registration)
-    // A registration is in force a moment after it is made.
+    // A registration takes effect after a moment.
     await until('the API server to ask', 60_000, async () => {
       const refused = await apply(bob, 0, '--dry-run=server').catch(String)
       return refused?.includes('bob may not collect penstock.dev/logs')
@@ -289,7 +289,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     expect(await recorded()).toBe(1)
     await expect(apply(bob, 2)).rejects.toThrow('bob may not collect penstock.dev/logs')
 
-    // Applied while no webhook answers: the status reports it, and it is accepted when an author with the right applies it.
+    // If applied while the webhook is down, the status reports it, and it is accepted when an author with the permission applies it.
     await cluster.kubectl(['delete', 'validatingwebhookconfiguration', 'authors'])
     await until('what bob applies to pass', 60_000, async () => (await apply(bob, 3).catch(String)) === undefined)
     const refused = await accepted('AuthorNotAllowed', undefined)
@@ -301,7 +301,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     await cluster.apply(registration)
     const annotate = (who: readonly string[], value: string) =>
       cluster.kubectl(['annotate', 'clusterpipeline', 'all', `penstock.dev/retry=${value}`, '--overwrite', ...who])
-    // An author without the right changes no record; the request passes, because it changes no spec.
+    // An author without the permission does not change the record. The request passes, because it does not change the spec.
     await until('alice to stand for it', 60_000, async () => {
       await annotate(bob, `bob ${Date.now()}`)
       expect((await status()).authorizedBy).toBeUndefined()
@@ -312,7 +312,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     await cluster.kubectl(['delete', 'validatingwebhookconfiguration', 'authors'])
   })
 
-  test('it ends when it is asked to', async () => {
+  test('it stops on request', async () => {
     webhook.kill('SIGTERM')
     const [code] = await once(webhook, 'exit')
     expect(code).toBe(0)

@@ -1,5 +1,5 @@
-// A tenant with the role `edit` in one namespace, where the operator may keep Agents, tries to get others' data by its Agents. The test
-// uses the rights of the installation, the operator as a process with its own account, and a real API server.
+// A tenant with the role `edit` in a namespace in which the operator may manage Agents tries to obtain data of others with its Agents. The
+// test uses the permissions of the installation, the operator as a process with its own account, and a real API server.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -60,7 +60,7 @@ describe.skipIf(missing !== undefined)(`Agents of a tenant${missing === undefine
   const read = async (...args: string[]) => JSON.parse(await cluster.kubectl([...args, '-o', 'json']))
   const conditionIn = async (kind: string, name: string, type: string): Promise<ConditionLike | undefined> =>
     (await read('-n', 'evil', 'get', kind, name)).status?.conditions?.find((one: ConditionLike) => one.type === type)
-  /** All that the tenant can read in the Secrets of an Agent. */
+  /** All content that the tenant can read in the Secrets of an Agent. */
   const valuesOf = async (agent: string) => {
     const { items } = await read(...mallory, '-n', 'evil', 'get', 'secrets', '-l', `penstock.dev/agent=${agent}`)
     const data = (items as { metadata: { name: string }; data?: Record<string, string> }[])
@@ -84,7 +84,7 @@ describe.skipIf(missing !== undefined)(`Agents of a tenant${missing === undefine
     const operator = { kind: 'ServiceAccount', name: 'penstock-operator', namespace: system }
     await cluster.apply(
       ...rights,
-      // As `tenantAgents.enabled` does.
+      // The same permission that `tenantAgents.enabled` grants.
       bound('ClusterRoleBinding', 'penstock-operator-namespace', 'penstock-operator-namespace', operator),
       bound('RoleBinding', 'edit', 'edit', user, 'evil'),
       bound('RoleBinding', 'penstock-edit', 'penstock-edit', user, 'evil'),
@@ -108,7 +108,7 @@ describe.skipIf(missing !== undefined)(`Agents of a tenant${missing === undefine
   })
   afterAll(() => resources.disposeAsync())
 
-  test('carry what is of its namespace, and no value of another one, whatever they select', async () => {
+  test('receive only values of their own namespace, for any selection', async () => {
     await asMallory(pipelineOf('evil', 'own', sinkOf()))
     await asMallory(pipelineOf('evil', 'closed', { ref: { kind: 'ClusterSink', name: 'closed' } }))
     const pipelines = { namespaceSelector: {}, clusterPipelines: { selector: {} } }
@@ -128,10 +128,10 @@ describe.skipIf(missing !== undefined)(`Agents of a tenant${missing === undefine
       expect(accepted?.message).toContain(`it needs Secret "creds" of namespace "${system}"`)
       expect(accepted?.message).toContain('`allowedAgents: Tenant`')
     })
-    // Values that an owner lends arrive; all others would have arrived by then, too.
+    // Values that an owner shares arrive. By then, any other values would also have arrived.
     await asMallory(pipelineOf('evil', 'lent', { ref: { kind: 'ClusterSink', name: 'lent' } }))
     await eventually(async () => expect(await valuesOf('hub')).toEqual(['OF-EVIL', 'OF-THE-PLATFORM']))
-    // And goes when it is lent no more.
+    // The value is removed when the owner no longer shares it.
     await cluster.kubectl([
       'patch',
       'clustersinks.penstock.dev',
@@ -144,7 +144,7 @@ describe.skipIf(missing !== undefined)(`Agents of a tenant${missing === undefine
     await eventually(async () => expect(await valuesOf('hub')).toEqual(['OF-EVIL']))
   })
 
-  test('have accounts without any right in the whole cluster', async () => {
+  test('have accounts without any cluster-wide permission', async () => {
     await eventually(async () => {
       expect(await cluster.kubectl(['-n', 'evil', 'get', 'sa', '-o', 'name'])).toContain('penstock-hub')
     })
@@ -163,7 +163,7 @@ describe.skipIf(missing !== undefined)(`Agents of a tenant${missing === undefine
       expect(await may(...what), what.join(' ')).not.toMatch(/^yes/m)
   })
 
-  test('do not take over an object that has the name of one of theirs', async () => {
+  test('do not take over an existing object with a name that they use', async () => {
     const labels = { app: 'web' }
     const containers = [{ name: 'web', image: 'example.com/web:1' }]
     const spec = {

@@ -1,5 +1,5 @@
-// An agent with a bundle of restricted pipelines: those of hostile tenants, one of each kind, and that of a victim, whose lines must continue
-// arriving. Lines are made by the agent itself (`demo_logs`), so no cluster is needed. Everything stays on loopback.
+// An agent with a bundle of restricted pipelines: one hostile tenant of each kind, and victims, whose lines must keep arriving. The agent
+// generates lines itself (`demo_logs`), so no cluster is needed. Everything stays on loopback.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,15 +14,15 @@ import { freePort } from '@penstock/agent/testing/free-port'
 import { until } from '../command.ts'
 import { programOf } from '../program.ts'
 
-/** The victims' lines that the destination got, and its other requests. */
+/** The victims' lines at the destination, and its other requests. */
 export class Destination implements AsyncDisposable {
   readonly #server: Server
   readonly #bomb: Buffer
-  /** Milliseconds between the time of each victim's line and its arrival. */
+  /** Delays in milliseconds between the time of a victim's line and its arrival. */
   readonly lags: number[] = []
-  /** The id of each line of a victim, in the order of arrival. */
+  /** The ids of victims' lines in order of arrival. */
   readonly ids: string[] = []
-  /** Requests by path. */
+  /** Number of requests by path. */
   readonly requests = new Map<string, number>()
   readonly authorizations: string[] = []
 
@@ -73,7 +73,7 @@ export class Destination implements AsyncDisposable {
 }
 
 interface Tenant {
-  /** Seconds between two lines. */
+  /** Interval between lines in seconds. */
   readonly interval: number
   readonly program?: string
   readonly source?: object
@@ -128,10 +128,10 @@ export const tenants: Readonly<Record<string, Tenant>> = {
   },
 }
 
-/** Seconds between two lines of a victim. */
+/** Interval between a victim's lines in seconds. */
 export const victimInterval = 0.05
 
-/** With a number of lines, the source of each victim ends after that many. */
+/** If a number of lines is given, the source of each victim ends after that many. */
 export function hostileBundle(
   url: string,
   names: readonly string[] = Object.keys(tenants),
@@ -180,7 +180,7 @@ export class HostileAgent implements AsyncDisposable {
   readonly #folder: string
   readonly #port: number
   readonly #closed: Promise<unknown>
-  /** Everything that it wrote to standard output and error. */
+  /** All of its standard output and error. */
   log = ''
 
   private constructor(folder: string, port: number, child: ChildProcess) {
@@ -209,8 +209,8 @@ export class HostileAgent implements AsyncDisposable {
       'api-address': `127.0.0.1:${port}`,
     }
     const given = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
-    // The default Agent has a limit of 512 MiB. This limit counts address space, too, of which the runtime reserves 512 MiB for code and
-    // each pipeline 24 MiB for buffers, mostly without ever touching them.
+    // The default Agent has a limit of 512 MiB. This limit also counts address space, of which the runtime reserves 512 MiB for code, and
+    // each pipeline 24 MiB for buffers, mostly without using it.
     const pipelines = Object.keys(bundle.pipelines).length
     const limited = `ulimit -d ${(768 + 32 * pipelines) * 1024}; exec "$@"`
     const child = spawn('bash', ['-c', limited, 'agent', command, '--max-old-space-size=512', ...args, ...given], {
@@ -239,7 +239,7 @@ export class HostileAgent implements AsyncDisposable {
     return (await fetch(`http://127.0.0.1:${this.#port}/health`)).status
   }
 
-  /** Waits until something holds, and no longer than the agent lives. */
+  /** Waits until a condition is true; fails when the agent ends. */
   until(what: string, check: () => Promise<boolean> | boolean): Promise<boolean> {
     return until(what, 300_000, async () => {
       if (!this.running) throw new Error(`The agent has ended: ${this.log.slice(-2000)}`)

@@ -1,5 +1,5 @@
-// The process of an agent under attack: tenants with programs that never end or that grow, and with the largest keys, names and answers
-// possible, beside one tenant whose lines must keep arriving.
+// The agent process under attack: tenants with endless or growing programs, and with the largest possible keys, names and responses,
+// together with one tenant whose lines must keep arriving.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Destination, HostileAgent, hostileBundle, tenants } from './hostile-agent.ts'
@@ -18,7 +18,7 @@ afterAll(() => resources.disposeAsync())
 
 const withPrograms = ['endless', 'doubling', 'texts', 'speaking']
 
-test.each(withPrograms)('%s: its events fail one by one, and the agent continues to the next', async (name) => {
+test.each(withPrograms)('%s: events fail one by one, and the agent continues with the next', async (name) => {
   await agent.until(
     `two errors of ${name}`,
     async () => (await agent.counted('component_errors_total', `${name}/p`)) >= 2,
@@ -27,35 +27,38 @@ test.each(withPrograms)('%s: its events fail one by one, and the agent continues
   await agent.until("the victim's lines", () => destination.lags.length > before + 20)
 })
 
-test.each(['keys', 'metrics', 'labels'])("%s: names without end do not stop the victim's lines", async (name) => {
-  await agent.until(
-    `events of ${name}`,
-    async () => (await agent.counted('component_received_events_total', `${name}/p`)) > 500,
-  )
-  const before = destination.lags.length
-  await agent.until("the victim's lines", () => destination.lags.length > before + 20)
-})
+test.each(['keys', 'metrics', 'labels'])(
+  "%s: an endless number of names does not stop the victim's lines",
+  async (name) => {
+    await agent.until(
+      `events of ${name}`,
+      async () => (await agent.counted('component_received_events_total', `${name}/p`)) > 500,
+    )
+    const before = destination.lags.length
+    await agent.until("the victim's lines", () => destination.lags.length > before + 20)
+  },
+)
 
-test('answers that decompress to 256 MiB are read no further than is kept of them', async () => {
+test('responses that decompress to 256 MiB are read only up to the size that is kept', async () => {
   await agent.until('five such answers', () => (destination.requests.get('/bomb') ?? 0) >= 5)
   const before = destination.lags.length
   await agent.until("the victim's lines", () => destination.lags.length > before + 20)
 })
 
-test("the agent's own identity is sent to nobody", async () => {
+test('the agent never sends its own identity', async () => {
   expect(tenants['identity']).toBeDefined()
-  await agent.until('word of the tenant without credentials', () => agent.log.includes('identity/p'))
+  await agent.until('a message about the tenant without credentials', () => agent.log.includes('identity/p'))
   expect(destination.authorizations).toEqual([])
   expect(agent.log).not.toContain('of-the-agent')
 })
 
-test('what events say stays out of the log', async () => {
+test('the log contains no event content', async () => {
   expect(await agent.counted('component_errors_total', 'speaking/p')).toBeGreaterThan(0)
   expect(agent.log).toContain('speaking/p')
   expect(agent.log).not.toContain('CARD-4111')
 })
 
-test('after all of it the same process answers', async () => {
+test('after all attacks, the same process still responds', async () => {
   expect(agent.running).toBe(true)
   expect(await agent.health()).toBe(200)
 })

@@ -1,6 +1,5 @@
-// The resources that a tenant with the role `edit` in one namespace may write, and their effects: each row is a resource that reaches
-// beyond the tenant. A real API server accepts it, and the real operator judges it. The test checks the bundle that the operator writes
-// for the agents.
+// Resources of a tenant with the role `edit` in one namespace, each of which tries to reach beyond the tenant. A real API server stores
+// them, and the real operator judges them. The test checks the bundle that the operator writes for agents.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,7 +26,7 @@ const mallory = ['--as', 'mallory']
 const rbac = { apiGroup: 'rbac.authorization.k8s.io' }
 
 interface Attack {
-  /** Parts of the spec in place of a harmless source, program or sink. */
+  /** Parts of the spec that replace a harmless source, program or sink. */
   readonly mode?: 'Node' | 'Aggregator' | 'Sidecar'
   readonly source?: object
   readonly program?: string
@@ -51,7 +50,7 @@ const secretOf = (namespace?: string) => ({
   valueFrom: { secretKeyRef: { name: 'creds', key: 'token', ...(namespace === undefined ? {} : { namespace }) } },
 })
 
-/** By name of the Pipeline. */
+/** Attacks by Pipeline name. */
 const attacks: Readonly<Record<string, Attack>> = {
   'program-device': { program: '.a = parse_etld!(.message, psl: "/dev/zero")', says: /`parse_etld` .*\(T4\)/ },
   'program-proto': { program: '.a = parse_proto!(.message, "/dev/zero", "a.B")', says: /`parse_proto` .*\(T4\)/ },
@@ -127,7 +126,7 @@ const specOf = ({ mode = 'Aggregator', source, program, sink }: Attack) => ({
   sinks: [{ name: 'out', ...(sink ?? to('https://example.com')) }],
 })
 
-/** By name of the Agent: what it may not set, outside the namespaces of the platform. */
+/** By Agent name: settings that are not allowed outside of platform namespaces. */
 const agents: Readonly<Record<string, object>> = {
   'on-nodes': { mode: 'Node' },
   'as-operator': { mode: 'Aggregator', podTemplate: { spec: { serviceAccountName: 'penstock-operator' } } },
@@ -182,14 +181,14 @@ describe.skipIf(missing !== undefined)(`resources of a tenant${missing === undef
         metadata: { name: 'creds', namespace },
         stringData: { token: `OF-${namespace.toUpperCase()}` },
       })),
-      // Sources without a network, so that each row is refused for its own reason.
+      // Sources without network access, so that each row is rejected for its own reason.
       {
         apiVersion,
         kind: 'TenantPolicy',
         metadata: { name: 'all' },
         spec: { namespaceSelector: {}, allowedSources: ['demo_logs', 'orchestrator_logs'] },
       },
-      // Agents that would take whatever is accepted.
+      // Agents that would run any accepted Pipeline.
       {
         apiVersion,
         kind: 'Agent',
@@ -220,7 +219,7 @@ describe.skipIf(missing !== undefined)(`resources of a tenant${missing === undef
   afterAll(() => resources.disposeAsync())
 
   test.each(Object.entries(attacks))(
-    'Pipeline %s is refused, and the reason names its rule',
+    'Pipeline %s is rejected, and the reason names the rule',
     async (name, { says }) => {
       await eventually(async () => {
         const condition = await accepted('pl', name)
@@ -231,7 +230,7 @@ describe.skipIf(missing !== undefined)(`resources of a tenant${missing === undef
     },
   )
 
-  test.each(Object.keys(agents))('Agent %s is refused', async (name) => {
+  test.each(Object.keys(agents))('Agent %s is rejected', async (name) => {
     await eventually(async () => {
       const condition = await accepted('plagent', name)
       expect(condition?.status, condition?.message).toBe('False')
@@ -240,7 +239,7 @@ describe.skipIf(missing !== undefined)(`resources of a tenant${missing === undef
       expect((await read('-n', 'evil', 'get', kind)).items, kind).toEqual([])
   })
 
-  test('agents get the harmless one alone, and the operator continues in little memory', async () => {
+  test('agents receive only the harmless Pipeline, and the operator needs little memory', async () => {
     await eventually(async () => expect((await accepted('pl', 'harmless'))?.status).toBe('True'))
     const bundles = (await read('-n', system, 'get', 'configmaps')).items as {
       readonly metadata: { readonly name: string }

@@ -1,5 +1,4 @@
-// Attacks on the servers of the operator, on a real API server: reviews that nobody but the API server may send, and tokens that
-// nobody made.
+// Attacks on the servers of the operator, with a real API server: reviews that only the API server may send, and forged tokens.
 
 import { request } from 'node:https'
 import { join } from 'node:path'
@@ -33,7 +32,7 @@ describe.skipIf(missing !== undefined)(`attacks on servers${missing === undefine
   })
   afterAll(() => resources.disposeAsync())
 
-  /** The path of a webhook as the API server has it, once the operator has written it. */
+  /** The path of a webhook at the API server, after the operator has registered it. */
   const registered = (kind: string, name: string): Promise<string> =>
     until(`the path of ${name}: ${operator.log.slice(-500)}`, 60_000, async () => {
       const found = await get(kind, 'penstock')
@@ -42,7 +41,7 @@ describe.skipIf(missing !== undefined)(`attacks on servers${missing === undefine
 
   function post(path: string, body: object): Promise<{ code: number; text: string }> {
     return new Promise((done, failed) => {
-      // An attacker chooses whom to trust.
+      // An attacker need not verify certificates.
       const options = { host: '127.0.0.1', port: webhooks, path, method: 'POST', rejectUnauthorized: false }
       const asked = request({ ...options, agent: false }, (answer) => {
         let text = ''
@@ -66,7 +65,7 @@ describe.skipIf(missing !== undefined)(`attacks on servers${missing === undefine
     },
   }
 
-  test('a review of anybody but the API server is refused, and names no author', async () => {
+  test('a review from another client than the API server is rejected, and records no author', async () => {
     const path = await registered('validatingwebhookconfiguration', 'resources.penstock.dev')
     expect(path).toMatch(/^\/validate\/[0-9a-f]{64}$/)
     const inject = await registered('mutatingwebhookconfiguration', 'strict.sidecar.penstock.dev')
@@ -74,13 +73,13 @@ describe.skipIf(missing !== undefined)(`attacks on servers${missing === undefine
     for (const each of paths) expect((await post(each, forged)).code, each).toBe(404)
     const records = await get('configmaps', '-n', system, '-l', 'penstock.dev/author-of')
     expect(records.items).toEqual([])
-    // The same review is answered where it should be.
+    // The same review gets a response at the correct path.
     expect(
       (await until('an answer', 30_000, () => post(path, { request: { ...forged.request, dryRun: true } }))).code,
     ).toBe(200)
   })
 
-  test('who installs the webhooks again sees no difference but for what the operator owns', async () => {
+  test('reinstalling the webhooks shows only differences in fields that the operator owns', async () => {
     const path = await registered('validatingwebhookconfiguration', 'resources.penstock.dev')
     await cluster.kubectl(['apply', '--server-side', '-f', join(root, 'operator/install.yaml')])
     expect(await registered('validatingwebhookconfiguration', 'resources.penstock.dev')).toBe(path)
@@ -89,7 +88,7 @@ describe.skipIf(missing !== undefined)(`attacks on servers${missing === undefine
     expect(owners.map((one: { manager: string }) => one.manager)).toEqual(['penstock-webhook-paths'])
   })
 
-  test('tokens that nobody made use up no reviews, and an agent is heard beside them', {
+  test('forged tokens use up no token reviews, and an agent can still report', {
     timeout: 300_000,
   }, async () => {
     const labels = { 'penstock.dev/agent': 'node' }
@@ -123,19 +122,19 @@ describe.skipIf(missing !== undefined)(`attacks on servers${missing === undefine
     const foreign = { ...claims['kubernetes.io'], pod: { name: 'app', uid: 'app' } }
     const attacks = [
       ...tokens(500, (index) => `garbage-${index}`),
-      // Good for others, or for nobody, without a review.
+      // Tokens for another audience, or without a valid form, need no review.
       ...tokens(500, (index) => `${head}.${text({ ...claims, aud: [`api-${index}`] })}.c2ln`),
-      // Nothing but the signature is wrong.
+      // Only the signature is wrong.
       ...tokens(500, (index) => `${head}.${text({ ...claims, jti: String(index), 'kubernetes.io': foreign })}.c2ln`),
     ]
     const before = await operator.writes()
     const statuses: number[] = []
     for (let at = 0; at < attacks.length; at += 50) {
       statuses.push(...(await Promise.all(attacks.slice(at, at + 50).map(ask))))
-      expect(await ask(sidecar), 'one that is known').toBe(200)
+      expect(await ask(sidecar), 'a known agent').toBe(200)
     }
     expect([...new Set(statuses)].sort()).toEqual([401, 429])
-    // New in the middle of it, from the address of the flood.
+    // A new agent during the flood, from the same address.
     expect(await ask(agent)).toBe(200)
     expect((await operator.writes()) - before).toBeLessThan(150)
   })

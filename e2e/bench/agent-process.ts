@@ -1,4 +1,4 @@
-// The processes of a measurement: the agent as its command, and the process that receives.
+// The processes of a measurement: the agent's command, and the receiver.
 
 import { type ChildProcess, fork, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import type { Place } from './scenarios.ts'
 const here = dirname(fileURLToPath(import.meta.url))
 export const root = join(here, '../..')
 
-/** Seconds of CPU, user and system, of all children of this process that have ended. */
+/** CPU time in seconds (user and system) of all ended child processes. */
 export function endedChildrenCpu(): number {
   const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[13]) + Number(fields[14])) / 100
@@ -24,21 +24,21 @@ export function endedChildrenCpu(): number {
 export interface Receiver extends AsyncDisposable {
   readonly url: string
   readonly counts: () => Readonly<Record<string, number>>
-  /** All events on all paths. */
+  /** Number of events on all paths. */
   readonly received: () => number
   /**
-   * Waits until the condition holds; it is checked after each body. False if nothing arrives for this long; rejects when the agent
-   * ends meanwhile.
+   * Waits until a condition, which is checked after each body, is true. Returns false if nothing arrives for this long; rejects if the
+   * agent ends.
    */
   readonly until: (condition: () => boolean, idleMs: number, agent: ChildProcess) => Promise<boolean>
-  /** Lines that were there before now are late from now on. */
+  /** For lines written before, latency counts from now on. */
   readonly beginClock: () => void
   readonly delivery: () => Promise<Delivery>
 }
 
 /**
- * With a number of pods, it checks the lines of that many files in place of counting events.
- * @param others namespaces with a pod each whose lines it does not get
+ * With a number of pods, it checks the lines of that many files instead of counting events.
+ * @param others namespaces with one pod each, whose lines it does not receive
  */
 export async function startReceiver(pods = 0, others: readonly string[] = []): Promise<Receiver> {
   const child = fork(join(here, 'receiver.ts'), [String(pods), ...others], { execPath: process.execPath })
@@ -85,7 +85,7 @@ export async function startReceiver(pods = 0, others: readonly string[] = []): P
         take = resolve
         child.send({})
       }),
-    // Waits for the end: the CPU time of this child must not be counted in the next measurement.
+    // Wait for the end, so that the CPU time of this child does not count in the next measurement.
     async [Symbol.asyncDispose]() {
       child.kill()
       await exited
@@ -118,7 +118,7 @@ users: [{name: bench, user: {}}]
 `
 }
 
-/** Starts the agent as its image runs it: types stripped at start would cost half a second in every measurement. */
+/** Starts the agent as the image does, because stripping types at start would add half a second to each measurement. */
 export function startAgent(folder: string, config: object, cpus?: Cpus): ChildProcess {
   return startProgram(agentProgram(folder, config), cpus)
 }
@@ -131,18 +131,18 @@ export function agentProgram(folder: string, config: object): Program {
 }
 
 export interface BenchProgram extends Program {
-  /** File for its output. Without one, warnings and errors are shown. */
+  /** File for its output. By default, only warnings and errors are shown. */
   readonly output?: string
 }
 
-/** Starts it on the CPU of the agent, where there is more than one. */
+/** Starts it on the CPU reserved for the agent, if there is more than one CPU. */
 export function startProgram({ command, args, env, output }: BenchProgram, cpus: Cpus | undefined): ChildProcess {
   const [first, ...rest] = cpus === undefined ? [command, ...args] : ['taskset', '-c', cpus.agent, command, ...args]
   const file = output === undefined ? undefined : openSync(output, 'a')
   try {
     const stdio: StdioOptions = file === undefined ? ['ignore', 'ignore', 'inherit'] : ['ignore', file, file]
     const child = spawn(first as string, rest, { stdio, env: { ...process.env, ...env } })
-    // It must not outlive a measurement that breaks off.
+    // It must not outlive an aborted measurement.
     const end = () => child.kill('SIGKILL')
     process.once('exit', end)
     child.once('exit', () => process.off('exit', end))
@@ -152,7 +152,7 @@ export function startProgram({ command, args, env, output }: BenchProgram, cpus:
   }
 }
 
-/** Ends a process and waits until it has ended: first as a node does, then at once. */
+/** Ends a process gracefully, as a node does, then by force; waits for its end. */
 export async function stopProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exited = once(child, 'exit')
@@ -162,7 +162,7 @@ export async function stopProcess(child: ChildProcess): Promise<void> {
   clearTimeout(late)
 }
 
-/** An agent of an operator, with its bundle in the folder. */
+/** An agent in operator mode, with its bundle in the folder. */
 export function startBundleAgent(folder: string, where: Place, apiPort: number): ChildProcess {
   return startProgram(bundleProgram(folder, where, apiPort), undefined)
 }
@@ -180,14 +180,14 @@ export function bundleProgram(folder: string, where: Place, apiPort: number): Be
   return { command, args: [...args, '-q', ...given], env: { ...env, AGENT_SELF_NODE_NAME: 'bench' } }
 }
 
-/** Waits for the first line that is delivered, and returns the CPU until then: the cost of the start. */
+/** Waits for the first delivered line, and returns the CPU time until then, which is the cost of the start. */
 export async function cpuToFirstLine(receiver: Receiver, agent: ChildProcess): Promise<number> {
   if (!(await receiver.until(() => receiver.received() > 0, 60_000, agent)))
     throw new Error('The agent has delivered nothing for a minute.')
   return processCpu(agent.pid as number)
 }
 
-/** Takes the resident memory from time to time. */
+/** Samples the resident memory at intervals. */
 export function sampleRss(pid: number, intervalMs: number): { readonly samples: number[]; stop(): void } {
   const samples: number[] = []
   const timer = setInterval(() => {
@@ -197,12 +197,12 @@ export function sampleRss(pid: number, intervalMs: number): { readonly samples: 
   return { samples, stop: () => clearInterval(timer) }
 }
 
-/** Resident memory in MB; NaN when the process has ended. */
+/** Resident memory in MB; NaN after the process has ended. */
 export function rssMb(pid: number): number {
   return memoryMb(pid, 'VmRSS') ?? Number.NaN
 }
 
-/** Peak resident memory in MB, as long as the process lives. */
+/** Peak resident memory in MB while the process runs. */
 export function peakRss(pid: number): number | undefined {
   return memoryMb(pid, 'VmHWM')
 }

@@ -3,7 +3,7 @@ import { type AppLine, appLines, appTexts, type LineKind, Stamp } from './app-li
 
 const count = 20_000
 
-/** The line as the agent puts it together again. */
+/** The line after the agent has joined its parts. */
 function joined(line: AppLine): string {
   const prefix = '2026-01-01T00:00:00.000000000Z stdout F '.length
   return Buffer.concat(line.parts.map(({ bytes }) => bytes.subarray(prefix, -1))).toString()
@@ -20,19 +20,19 @@ function stamped(kind: LineKind): string[] {
 
 const shapeOf = (text: string) => Object.keys(JSON.parse(text) as object).join()
 
-test('a seed decides the lines', () => {
+test('the seed determines the lines', () => {
   expect(appTexts('mixed', 1000, 7)).toEqual(appTexts('mixed', 1000, 7))
   expect(appTexts('mixed', 1000, 7)).not.toEqual(appTexts('mixed', 1000, 8))
 })
 
-test('every line is an object, and they have thousands of key sequences', () => {
+test('all lines are objects, with thousands of key sequences', () => {
   expect(new Set(stamped('mixed').map(shapeOf)).size).toBeGreaterThan(4000)
   expect(new Set(stamped('shapes').map(shapeOf)).size).toBe(count)
   expect(new Set(stamped('keys').map(shapeOf)).size).toBe(count)
   expect(new Set(stamped('one-shape').map(shapeOf)).size).toBe(1)
 })
 
-test('the common line has about 215 bytes', () => {
+test('a typical line has about 215 bytes', () => {
   const common = appTexts('mixed', count, 1).filter((text) => !/"(html|request|ratio|text|stack|dump)":/.test(text))
   const bytes = common.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   expect(Math.abs(bytes / common.length - 215)).toBeLessThan(15)
@@ -45,12 +45,12 @@ test.each([
   ['floats with more digits than a number keeps', /"ratio":0\.\d{17,}/, 0.02],
   ['letters of several bytes', /[^\0-\u{ff}]/u, 0.02],
   ['stack traces of many lines', /(\\n\\tat [^\\]+){8}/, 0.002],
-])('lines hold %s', (_, pattern, share) => {
+])('lines contain %s', (_, pattern, share) => {
   const found = stamped('mixed').filter((text) => pattern.test(text)).length
   expect(found).toBeGreaterThanOrEqual(count * share)
 })
 
-test('the runtime cuts some lines, within letters too, and no cut changes the line', () => {
+test('the runtime splits some lines, also within characters, and splits do not change the line', () => {
   const cut = appLines('mixed', count, 1).filter(({ parts }) => parts.length > 1)
   const tags = (line: AppLine) => line.parts.map(({ bytes }) => String.fromCharCode(bytes[38] as number)).join('')
   expect(cut.length).toBeGreaterThan(50)
@@ -60,7 +60,7 @@ test('the runtime cuts some lines, within letters too, and no cut changes the li
   expect(cut.map(joined).some((text) => text.includes('\u{fffd}'))).toBe(false)
 })
 
-test('file, number and time are written into a line', () => {
+test('a line contains file, number and time', () => {
   const [line] = appLines('one-shape', 1, 1) as [AppLine]
   const before = Date.now()
   const stamp = new Stamp(1)

@@ -1,24 +1,24 @@
-// Lines as applications on a cluster write them: JSON with members that come and go, so there are thousands of key sequences, and in
-// some lines everything else that real logs contain. A seed decides the text. Just before use, file, number and time are written into a
-// prepared line, so a line costs the writer less than the system call.
+// Realistic lines of applications on a cluster: JSON with optional members, which gives thousands of key sequences, and in some lines other
+// content of real logs. The seed determines the text. File, number and time are inserted into a prepared line just before use, so a line
+// costs the writer less than the system call.
 
 import { Random } from '@penstock/agent/testing/random'
 
-/** Every line carries `bench-FILE-NUMBER-PIECES-MILLISECONDS`, which `delivered.ts` finds in any format. */
+/** All lines contain `bench-FILE-NUMBER-PIECES-MILLISECONDS`, which `delivered.ts` finds in any format. */
 export const lineMark = 'bench-'
-/** Every piece of a line that the runtime writes in pieces carries `piece-FILE-NUMBER-PIECE`. */
+/** All pieces of a line that the runtime splits contain `piece-FILE-NUMBER-PIECE`. */
 export const pieceMark = 'piece-'
 
 const emptyId = `${lineMark}000-000000000-00-0000000000000`
 const emptyPiece = `${pieceMark}000-000000000-00`
 const emptyTime = '0000000000000000000'
 const emptyKey = 'k00000000000'
-/** Stands in a text where the runtime cuts the line. */
+/** Marks the place in a text at which the runtime splits the line. */
 const cut = '\0'
 
 export type LineKind = 'mixed' | 'one-shape' | 'shapes' | 'keys'
 
-/** A prepared line: its CRI lines, and where in them what changes is written. */
+/** A prepared line: its CRI lines, and the positions of the parts that change. */
 export interface AppLine {
   readonly parts: readonly Part[]
 }
@@ -50,7 +50,7 @@ const hex = (random: Random, digits: number) => {
   return text
 }
 
-/** The twelve members that a line may have, each with its own probability. */
+/** The twelve optional members of a line, with their probabilities. */
 const members: readonly (readonly [probability: number, member: (random: Random) => string])[] = [
   [0.96, (random) => `"level":"${random.pick(levels)}"`],
   [0.93, (random) => `"msg":"${random.pick(messages)}"`],
@@ -66,7 +66,7 @@ const members: readonly (readonly [probability: number, member: (random: Random)
   [0.2, (random) => `"retry":${random.chance(0.5)}`],
 ]
 
-/** Parts of all lines that hold each oddity. Only `pieces` excludes others: it brings a stack trace with it. */
+/** The share of lines with each oddity. Only `pieces` excludes others, because it includes a stack trace. */
 const oddities: readonly (readonly [probability: number, member: (random: Random) => string])[] = [
   [0.05, (random) => `"html":"${random.pick(escaped)}"`],
   [0.05, nested],
@@ -90,7 +90,7 @@ function stack(random: Random, frames: number): string {
   return text
 }
 
-/** A long text that the runtime cuts, sometimes in the middle of a character, into pieces of at least that many bytes. */
+/** A long text that the runtime splits, sometimes within a character, into pieces of at least this many bytes. */
 function inPieces(random: Random, cuts: number, bytes: number): string {
   let text = ''
   for (let piece = 1; piece <= cuts + 1; piece++) {
@@ -110,7 +110,7 @@ function mixed(random: Random): string {
   return `{${present.join(',')}}`
 }
 
-/** Always the same keys, as many as a line of the other kinds below has. */
+/** Always the same keys, as many as in the other kinds below. */
 function withKeys(random: Random, key: (index: number) => string): string {
   let text = `{"generated_at":${emptyTime},"id":"${emptyId}"`
   for (let index = 0; index < 8; index++) {
@@ -119,7 +119,7 @@ function withKeys(random: Random, key: (index: number) => string): string {
   return `${text}}`
 }
 
-/** Names; each shape has some of them, in its order. */
+/** Names, of which each shape uses a subset in its own order. */
 const vocabulary = Array.from({ length: 64 }, (_, index) => `field_${String(index).padStart(6, '0')}`)
 
 const makers: Readonly<Record<LineKind, (random: Random) => string>> = {
@@ -132,7 +132,7 @@ const makers: Readonly<Record<LineKind, (random: Random) => string>> = {
   keys: (random) => withKeys(random, () => emptyKey),
 }
 
-/** The JSON text of this many lines, with zeros where file, number and time come. */
+/** The JSON text of this many lines, with zeros as placeholders for file, number and time. */
 export function appTexts(kind: LineKind, count: number, seed: number): string[] {
   const random = new Random(seed)
   return Array.from({ length: count }, () => makers[kind](random))
@@ -143,13 +143,13 @@ export function appLines(kind: LineKind, count: number, seed: number): AppLine[]
 }
 
 const criPrefix = '2026-01-01T00:00:00.000000000Z stdout F '
-/** Where the tag `F` or `P` is in it. */
+/** The position of the tag `F` or `P`. */
 const tagAt = criPrefix.length - 2
 
 function prepare(text: string): AppLine {
   const texts: Buffer[] = text.split(cut).map((part) => Buffer.from(part))
   const pieces = texts.length === 1 ? 0 : texts.length
-  // The runtime counts bytes: where a character of several bytes follows a cut, its first byte goes before.
+  // The runtime counts bytes: if a multi-byte character follows a split, its first byte stays before the split.
   for (let index = 1; index < texts.length; index++) {
     const part = texts[index] as Buffer
     if ((part[0] as number) < 0xc0) continue
@@ -183,7 +183,7 @@ function digits(bytes: Buffer, from: number, count: number, value: number): void
   }
 }
 
-/** Writes file, number and the present time into prepared lines. */
+/** Writes file, number and the current time into prepared lines. */
 export class Stamp {
   readonly #random: Random
   #ms = 0
@@ -195,7 +195,7 @@ export class Stamp {
     this.#random = new Random(seed)
   }
 
-  /** Takes the time, which lines keep until it is called again. */
+  /** Updates the time for subsequent lines. */
   tick(): void {
     const now = performance.timeOrigin + performance.now()
     this.#ms = Math.floor(now)
@@ -231,7 +231,7 @@ export class Stamp {
   }
 }
 
-/** The next prepared line of a file: no two files have the lines in the same order. */
+/** The next prepared line of a file. The order of lines differs in all files. */
 export function lineOf(lines: readonly AppLine[], file: number, number: number): AppLine {
   return lines[(number * 7919 + file * 104_729) % lines.length] as AppLine
 }

@@ -22,7 +22,7 @@ const fields = [
 test.each([
   { args: ['steady', '--for', '2', '--rate', '400'], lines: 800 },
   { args: ['steady', '--for', '2', '--rate', '400', '--mode', 'burst', '--format', 'raw'], lines: 800 },
-])('npm run bench -- $args delivers every line once', async ({ args, lines }) => {
+])('npm run bench -- $args delivers each line once', async ({ args, lines }) => {
   const { code, stdout, stderr } = await bench(...args, '--json')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   const figures = JSON.parse(stdout) as Record<string, unknown>
@@ -30,7 +30,7 @@ test.each([
   for (const field of fields) expect(figures[field], field).toBeTypeOf('number')
 })
 
-test('peak delivers every line once', async () => {
+test('peak delivers each line once', async () => {
   const { code, stdout, stderr } = await bench('peak', '--events', '5000', '--json')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   const figures = JSON.parse(stdout) as Record<string, unknown>
@@ -44,14 +44,14 @@ test('shared-3 delivers every line to each of its pipelines', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ scenario: 'shared-3', cpu_p: expect.any(Number) })
 })
 
-test('a scenario that there is not is a mistake of the call', async () => {
+test('an unknown scenario is a usage error', async () => {
   const { code, stderr } = await bench('stedy')
   expect(code).toBe(2)
   expect(stderr).toContain('There is no scenario "stedy"')
 })
 
-test('a flag that the scenario does not take is a mistake of the call', async () => {
+test('a flag that the scenario does not support is a usage error', async () => {
   const { code, stderr } = await bench('keys', '--format', 'raw')
   expect(code).toBe(2)
-  expect(stderr).toContain('keys does not take --format. It is for steady, peak.')
+  expect(stderr).toContain('keys does not support --format, which is for steady, peak.')
 })

@@ -1,5 +1,5 @@
-// `npm run bench -- SCENARIO…`: runs scenarios, or `all`, and prints their figures. The agent runs as its command from a
-// configuration file, in its own process; the receiver is another process.
+// `npm run bench -- SCENARIO…`: runs scenarios, or `all`, and prints their figures. The agent runs its normal command with a configuration
+// file, in a separate process; so does the receiver.
 
 import { misuse, runScript } from '@penstock/agent/tools/script'
 import { programOf } from '../program.ts'
@@ -41,13 +41,13 @@ interface Given {
   readonly format: Format
 }
 
-/** Flags that not every scenario takes. */
+/** Flags that only some scenarios support. */
 type Flag = 'events' | 'runs' | 'for' | 'rate' | 'mode' | 'format'
 
 interface Listed {
   readonly about: string
   readonly takes: readonly Flag[]
-  /** Takes minutes, or needs what not every machine has: `all` leaves it out. */
+  /** Whether it takes minutes or has special requirements, so that `all` skips it. */
   readonly long?: true
   run(given: Given, name: string): object | Promise<object>
 }
@@ -59,52 +59,52 @@ const counted = (about: string): Listed => ({
   run: ({ events = defaultEvents, runs }, name) => measure(name, events, runs),
 })
 const program = (about: string): Listed => ({
-  about: `${about}, without input or output`,
+  about: `${about}, without input and output`,
   takes: ['events', 'runs'],
   run: ({ events = defaultEvents, runs }, name) => measureProgram(name, events, runs),
 })
 const silent = (files: number): Listed => ({
-  about: `an agent with ${files.toLocaleString('en')} silent files, for 20 s; any other number works, too`,
+  about: `an agent with ${files.toLocaleString('en')} silent files, for 20 s; other numbers also work`,
   takes: ['for'],
   run: ({ seconds = 20 }, name) => idle(name, Number(name.slice('idle-'.length)), seconds),
 })
 
 const list: Readonly<Record<string, Listed>> = {
   steady: {
-    about: '10,000 lines of applications a second to 100 pod logs, for 60 s',
+    about: '10,000 application lines per second to 100 pod logs, for 60 s',
     takes: ['mode', 'format', 'for', 'rate'],
     run: ({ mode, format, seconds, rate }) => steady(mode, format, seconds, rate),
   },
   peak: {
-    about: 'a million of these lines, as fast as one CPU takes them',
+    about: 'a million of these lines, as fast as one CPU can process them',
     takes: ['format', 'events'],
     run: ({ format, events }) => peak(format, events),
   },
   keys: {
-    about: 'lines each with new keys, beside lines of one shape, for 10 minutes',
+    about: 'lines with ever new keys, compared with lines of one shape, for 10 minutes',
     takes: ['for'],
     long: true,
     run: ({ seconds }) => manyShapes('keys', seconds),
   },
   shapes: {
-    about: '20,000 shapes in rotation, beside lines of one shape, for 10 minutes',
+    about: '20,000 shapes in rotation, compared with lines of one shape, for 10 minutes',
     takes: ['for'],
     long: true,
     run: ({ seconds }) => manyShapes('shapes', seconds),
   },
   silence: {
-    about: 'lines to files that were silent for 15 s or more, for 2 minutes',
+    about: 'lines in files that were silent for 15 s or more, for 2 minutes',
     takes: ['for'],
     long: true,
     run: ({ seconds }) => silence(seconds),
   },
   peers: {
-    about: 'steady and peak beside other agents, each for 20 s and in turn',
+    about: 'steady and peak in comparison with other agents, 20 s each in turn',
     takes: ['runs', 'for', 'events'],
     long: true,
     run: ({ runs, seconds, events }) => peers(runs, seconds, events),
   },
-  calibrate: { about: 'P, and how fast this machine copies and compresses', takes: [], run: () => calibrate() },
+  calibrate: { about: 'P, and the copy and compression speed of this machine', takes: [], run: () => calibrate() },
   ...Object.fromEntries(Object.entries(scenarios).map(([name, { about }]) => [name, counted(about)])),
   ...Object.fromEntries(Object.entries(programs).map(([name, about]) => [name, program(about)])),
   buffer: {
@@ -118,19 +118,19 @@ const list: Readonly<Record<string, Listed>> = {
     run: ({ events = defaultEvents }, name) => buffer(name, events),
   },
   'buffer-restart': {
-    about: 'a disk buffer as a kill has left it, until its first batch',
+    about: 'a disk buffer after a kill, until its first batch',
     takes: ['events'],
     long: true,
     run: ({ events = defaultEvents }) => bufferRestart(events),
   },
   ...Object.fromEntries([100, 500, 1000, 5000].map((files) => [`idle-${files}`, silent(files)])),
   neighbours: {
-    about: 'nine pipelines beside one that costs much',
+    about: 'nine pipelines together with an expensive one',
     takes: ['for'],
     run: ({ seconds = 20 }) => neighbours(seconds),
   },
   hostile: {
-    about: 'ten victims beside one hostile tenant of each kind, on one agent, for a minute',
+    about: 'ten victims together with one hostile tenant of each kind, on one agent, for a minute',
     takes: ['for'],
     long: true,
     run: ({ seconds = 60 }) => hostile(seconds),
@@ -142,7 +142,7 @@ const list: Readonly<Record<string, Listed>> = {
     run: ({ seconds = 600 }) => soak(seconds),
   },
   'soak-faults': {
-    about: 'a disk buffer before a destination that fails every few seconds, for 10 minutes',
+    about: 'a disk buffer with a destination that fails every few seconds, for 10 minutes',
     takes: ['for'],
     long: true,
     run: ({ seconds = 600 }) => soakFaults(seconds),
@@ -158,7 +158,7 @@ function listed(name: string): Listed | undefined {
 const known = Object.keys(list)
 const shown = Object.entries(list).map(([name, { about }]) => `  ${name.padEnd(18)} ${about}`)
 
-// Ending it ends what it has started.
+// Exiting also ends its child processes.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
 await runScript({
@@ -167,43 +167,43 @@ await runScript({
 
 Scenarios:
 ${shown.join('\n')}
-  ${'all'.padEnd(18)} all of them but those that take minutes`,
+  ${'all'.padEnd(18)} all of them except those that take minutes`,
   flags: {
-    json: { type: 'boolean', help: 'Print an object a line.' },
+    json: { type: 'boolean', help: 'Print one JSON object per line.' },
     for: {
       type: 'string',
       number: 'any',
       minimum: 1,
       value: 'SECONDS',
-      help: 'How long to measure, where time ends it.',
+      help: 'Duration of scenarios that are limited by time.',
     },
     events: {
       type: 'string',
       number: 'whole',
       minimum: 1,
       value: 'N',
-      help: 'How many events, where a count ends it (2000000; of peak 1000000).',
+      help: 'Number of events of scenarios that are limited by a count (2000000; for peak 1000000).',
     },
     runs: {
       type: 'string',
       number: 'whole',
       minimum: 1,
       value: 'N',
-      help: 'How many runs (3). The best counts; with peers, the median.',
+      help: 'Number of runs (3). The best one counts; for peers, the median.',
     },
     mode: {
       type: 'string',
       oneOf: ['smooth', 'burst'],
       value: 'MODE',
-      help: 'With steady: smooth (lines one by one) or burst (each file gets its lines of a second at once).',
+      help: 'For steady: smooth (lines one by one) or burst (each file gets the lines of one second at once).',
     },
     format: {
       type: 'string',
       oneOf: ['json', 'raw'],
       value: 'FORMAT',
-      help: 'With steady and peak: json (the agent parses the lines) or raw (it leaves them as they are).',
+      help: 'For steady and peak: json (the agent parses the lines) or raw (it does not).',
     },
-    rate: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'With steady: lines a second (10000).' },
+    rate: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'For steady: lines per second (10000).' },
   },
   words: true,
   async run({ flags, words }) {
@@ -217,9 +217,9 @@ ${shown.join('\n')}
     const unused = givenFlags.map(([flag]) => flag).filter((flag) => !taken.has(flag))
     if (unused.length > 0) {
       const takers = known.filter((name) => list[name]?.takes.includes(unused[0] as Flag))
-      throw misuse(`${names.join(', ')} does not take --${unused[0]}. It is for ${takers.join(', ')}.`)
+      throw misuse(`${names.join(', ')} does not support --${unused[0]}, which is for ${takers.join(', ')}.`)
     }
-    if (names.some((name) => name !== 'calibrate')) programOf('agent') // packed before anything is measured
+    if (names.some((name) => name !== 'calibrate')) programOf('agent') // pack it before the measurement
     const given = { events, runs, seconds, rate, mode: mode as Pace, format: format as Format }
     let exitCode = 0
     for (const name of names) {

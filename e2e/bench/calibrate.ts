@@ -1,17 +1,17 @@
-// The yardstick: CPU time of `JSON.parse` on the standard line as a flat string. Targets are multiples of it, so that they hold
-// on any machine.
+// The unit P: the CPU time of `JSON.parse` for the standard line as a flat string. Targets are multiples of it, so that they apply to
+// any machine.
 
 import { deflateRawSync } from 'node:zlib'
 import { jsonLine } from './lines.ts'
 
 export interface Calibration {
-  /** Nanoseconds of CPU for one `JSON.parse` of the standard line. */
+  /** CPU time of one `JSON.parse` of the standard line in nanoseconds. */
   readonly p_ns: number
   readonly copy_gb_per_s: number
   readonly zlib1_mb_per_s: number
 }
 
-/** Seconds of CPU that this process has used. */
+/** CPU time of this process in seconds. */
 function cpu(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1e6
@@ -32,7 +32,7 @@ export function calibrate(): Calibration {
     }
     best = Math.min(best, ((cpu() - before) / count) * 1e9)
   }
-  if (kept < 0) throw new Error('The results must be used, or the loop could be left out.')
+  if (kept < 0) throw new Error('The results must be used; otherwise the engine could remove the loop.')
   const source = Buffer.alloc(64 << 20, 'penstock')
   const target = Buffer.alloc(source.length)
   let copy = 0

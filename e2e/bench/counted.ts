@@ -1,5 +1,5 @@
-// Scenarios that a number of events ends. CPU time is that of the agent's process alone, its start included; the best of several
-// runs counts, because neighbours only ever add to it.
+// Scenarios with a fixed number of events. CPU time is that of the agent's process, including its start. The best of several runs counts,
+// because other processes can only increase it.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ export interface Figures {
   readonly events_per_s: number
   readonly mb_per_s: number
   readonly cpu_s_per_million: number
-  /** CPU until the first event was delivered, and that of the others without it. */
+  /** CPU time until the first delivered event, and CPU time after it. */
   readonly start_cpu_s: number
   readonly steady_cpu_s_per_million: number
   readonly peak_rss_mb: number
@@ -47,7 +47,7 @@ async function startScenario(folder: string, scenario: Scenario, where: Place): 
   return startBundleAgent(folder, where, await freePort())
 }
 
-/** Appends lines as a container writes them. */
+/** Appends lines like a container. */
 async function write(path: string, first: number, end: number, pace: number): Promise<void> {
   const started = performance.now()
   for (let next = first; next < end; ) {
@@ -122,13 +122,13 @@ async function once(
   }
 }
 
-/** CPU until the first events were delivered, and how many they were; undefined if none came before the agent ended. */
+/** CPU time until the first delivered events, and their number; undefined if none arrived before the agent ended. */
 async function startOf(agent: ChildProcess, receiver: Receiver): Promise<{ cpu: number; events: number } | undefined> {
   try {
     await receiver.until(() => receiver.received() > 0, 600_000, agent)
     return { cpu: processCpu(agent.pid as number), events: receiver.received() }
   } catch {
-    return undefined // it ended: its exit code says why
+    return undefined // it ended; its exit code shows the reason
   }
 }
 
@@ -141,7 +141,7 @@ export async function measure(name: string, count: number, runs: number): Promis
   const file = join(cache, `cri-${events}.log`)
   readFileSizes.set(file, linesFile(file, events, criLine))
   const p = calibrate().p_ns
-  // A sink that sends nothing does not show when the first event is delivered: there a run with one event stands for the start.
+  // For a sink that sends nothing, the first delivery is not visible, so a run with one event measures the start.
   const oneEventCpu = scenario.paths.length > 0 ? 0 : await cpuOfOneEvent(scenario, cache)
   let best = await once(scenario, file, events, oneEventCpu)
   for (let run = 1; run < runs; run++) {
@@ -157,7 +157,7 @@ async function cpuOfOneEvent(scenario: Scenario, folder: string): Promise<number
   return (await once(scenario, file, 1, 0)).cpu_s_per_million / 1e6
 }
 
-/** Programs without input or output: the best of `runs`, and what the budget of a namespaced Pipeline adds to it, in percent. */
+/** Programs without input and output: the best of `runs`, and the additional cost of a namespaced Pipeline's budget in percent. */
 export async function measureProgram(
   name: string,
   events: number,
@@ -167,7 +167,7 @@ export async function measureProgram(
   const kind = name === 'remap-regex' ? 'common' : 'json'
   const file = join(tmpdir(), `penstock-bench-${userInfo().uid}`, `${kind}-20000.log`)
   linesFile(file, 20_000, kind === 'common' ? commonLine : jsonLine)
-  // In turn, each in a separate process: in the same process, the platform would compile a second program by its observations of the
+  // Alternate between separate processes, because in one process the engine would compile the second program with type feedback of the
   // first.
   const free: Figures[] = []
   const budgeted: Figures[] = []

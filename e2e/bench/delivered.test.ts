@@ -5,7 +5,7 @@ import { faults } from './figures.ts'
 
 const criPrefix = '2026-01-01T00:00:00.000000000Z stdout F '.length
 
-/** Bodies with the lines of two files, as an agent sends them: parsed, or as text within JSON. */
+/** Bodies with the lines of two files in the form of an agent: parsed, or as text in JSON. */
 function events(format: 'json' | 'raw'): string[] {
   const stamp = new Stamp(1)
   const lines = appLines('mixed', 2000, 3)
@@ -31,13 +31,13 @@ function report(sent: readonly string[]): { lost: number; doubled: number } {
 
 const inPieces = (sent: readonly string[]) => sent.findIndex((event) => event.includes('-02: Error'))
 
-test.each(['json', 'raw'] as const)('lines that come once are neither lost nor doubled (%s)', (format) => {
+test.each(['json', 'raw'] as const)('lines that arrive once are neither lost nor duplicated (%s)', (format) => {
   const figures = report(events(format))
   expect(figures).toEqual({ lost: 0, doubled: 0 })
   expect(faults(figures)).toBeUndefined()
 })
 
-test.each(['json', 'raw'] as const)('a lost line, a doubled line and a lost piece are reported (%s)', (format) => {
+test.each(['json', 'raw'] as const)('a lost line, a duplicated line and a lost piece are reported (%s)', (format) => {
   const sent = events(format)
   const cut = inPieces(sent)
   const damaged = (sent[cut] as string).replace(/piece-\d{3}-\d{9}-02/, '')
@@ -48,7 +48,7 @@ test.each(['json', 'raw'] as const)('a lost line, a doubled line and a lost piec
   expect(faults({ lost: 1, doubled: 0 })).toBe('Lost lines: 1. Lines delivered again: 0.')
 })
 
-test('latency counts from the time in the line, or from a later beginning', () => {
+test('latency counts from the time in the line, or from a later start', () => {
   const [line] = appLines('one-shape', 1, 1) as [AppLine]
   const stamp = new Stamp(1)
   stamp.tick()
@@ -63,7 +63,7 @@ test('latency counts from the time in the line, or from a later beginning', () =
   expect([fromLine, fromLater].map((each) => each.delivery().latencyP99Ms)).toEqual([250, 50])
 })
 
-test('the rate is that between the first body and the last one that counts', () => {
+test('the rate is measured between the first body and the last relevant one', () => {
   const arrivals = [
     [1000, 500],
     [2000, 1500],

@@ -1,24 +1,24 @@
-// Finds the generator's lines in the output of an agent, and proves for each file that none is missing or repeated. It searches the
-// marks in the bytes of a body, so it works for every format that leaves text unchanged.
+// Finds the generator's lines in the output of an agent, and checks for each file that none is missing or repeated. It searches the bytes of
+// a body for marks, so it works for all formats that leave text unchanged.
 
 import { lineMark, pieceMark } from './app-lines.ts'
 
 export interface Delivery {
-  /** Different lines, and those that came again. */
+  /** Number of different lines, and of repeated ones. */
   readonly received: number
   readonly doubled: number
-  /** Lines that the runtime wrote in pieces, and which came with pieces missing or repeated. */
+  /** Number of lines in pieces that arrived with missing or repeated pieces. */
   readonly damaged: number
-  /** Times between a line and its delivery; of lines after the first of each file. */
+  /** Delays between writing and delivery, without the first line of each file. */
   readonly latencyAvgMs: number
   readonly latencyP99Ms: number
-  /** When each body with such lines arrived, in milliseconds since 1970, and how many of them were there by then. */
+  /** The arrival time of each body with such lines, in milliseconds since 1970, and the total number of lines by then. */
   readonly arrivals: readonly Arrival[]
 }
 
 export type Arrival = readonly [atMs: number, lines: number]
 
-/** Lines a second between the first body and the last that counts; the first only says when it begins. */
+/** Lines per second between the first body, which only marks the start, and the last relevant one. */
 export function arrivalRate(arrivals: readonly Arrival[], counts: (arrival: Arrival) => boolean): number {
   const first = arrivals[0]
   const last = arrivals.findLast(counts)
@@ -28,7 +28,7 @@ export function arrivalRate(arrivals: readonly Arrival[], counts: (arrival: Arri
 
 const line = Buffer.from(lineMark)
 const piece = Buffer.from(pieceMark)
-/** Longer waits count as this long. */
+/** Upper limit for recorded delays. */
 const maxLatencyMs = 120_000
 
 export class Delivered {
@@ -41,14 +41,14 @@ export class Delivered {
   #damaged = 0
   readonly #arrivals: Arrival[] = []
 
-  /** Lines that were there before that moment are late from then on. */
+  /** For lines written before this time, latency counts from it. */
   originMs = 0
 
   get received(): number {
     return this.#received
   }
 
-  /** Takes a body as it was before compression; `nowMs` is when it arrived. */
+  /** Processes an uncompressed body that arrived at `nowMs`. */
   take(body: Buffer, nowMs: number): void {
     let inPieces: Map<number, number> | undefined
     let timed = 0
@@ -79,7 +79,7 @@ export class Delivered {
     if (inPieces !== undefined) this.#checkPieces(body, inPieces)
   }
 
-  /** Every piece of a line that is in this body must be in it, once. */
+  /** Checks that this body contains all pieces of a line exactly once. */
   #checkPieces(body: Buffer, missing: Map<number, number>): void {
     for (let at = body.indexOf(piece); at >= 0; at = body.indexOf(piece, at + 22)) {
       const key = number(body, at + 6, 3) * 1e9 + number(body, at + 10, 9)
@@ -121,7 +121,7 @@ export class Delivered {
   }
 }
 
-/** Anything but digits gives a number that no line has. */
+/** Text other than digits gives a number that no line has. */
 function number(bytes: Buffer, from: number, count: number): number {
   let value = 0
   for (let at = from; at < from + count; at++) value = value * 10 + (bytes[at] as number) - 48

@@ -1,5 +1,5 @@
-// Scenarios of the disk buffer: its speed beside `dd` on the same disk, and whether an agent stays stable and loses nothing while its
-// destination fails every few seconds.
+// Scenarios for the disk buffer: its speed in comparison with `dd` on the same disk, and whether an agent stays stable and loses nothing
+// while its destination fails every few seconds.
 
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ interface Written {
   readonly write_mb_per_s: number
 }
 
-/** Writes and reads back lines (`buffer`), or the objects in them (`buffer-parsed`). */
+/** Writes and reads lines (`buffer`), or the parsed objects (`buffer-parsed`). */
 export function buffer(scenario: string, events: number): object {
   const file = join(tmpdir(), `penstock-bench-${userInfo().uid}`, 'json-20000.log')
   linesFile(file, 20_000, jsonLine)
@@ -43,8 +43,8 @@ export function buffer(scenario: string, events: number): object {
 }
 
 /**
- * Leaves gigabytes in a disk buffer as a kill does, and opens it in another process: measures the time to the first batch,
- * with an empty page cache where the machine allows it.
+ * Leaves gigabytes in a disk buffer, as a kill does, and opens it in another process. Measures the time to the first batch, with an empty
+ * page cache if the machine allows it.
  */
 export function bufferRestart(events: number): object {
   const file = join(tmpdir(), `penstock-bench-${userInfo().uid}`, 'json-20000.log')
@@ -65,7 +65,7 @@ export function bufferRestart(events: number): object {
   }
 }
 
-/** False where this is not permitted. */
+/** Returns false if this is not permitted. */
 function dropPageCache(): boolean {
   try {
     execFileSync('sync')
@@ -78,11 +78,11 @@ function dropPageCache(): boolean {
 
 const blockLines = 5000
 
-/** Part of the maximum rate that is written, and lines that may be on the way before the writer waits. */
+/** The written share of the maximum rate, and the maximum number of lines in flight before the writer waits. */
 const load = 0.8
 const maxUnderWay = 4_000_000
 
-/** An agent that reads pods, edits their lines and keeps them in a disk buffer before a destination that fails at times. */
+/** An agent that reads pods, edits lines and keeps them in a disk buffer for a destination that fails at times. */
 function soakConfig(where: Place) {
   return {
     data_dir: where.dataDir,
@@ -119,7 +119,7 @@ function soakConfig(where: Place) {
   }
 }
 
-/** Writes blocks of lines to the log file of a container, and rotates it as the runtime does. */
+/** Writes blocks of lines to the log file of a container, and rotates it like the runtime. */
 class RotatedWriter {
   written = 0
   readonly #block = Array.from({ length: blockLines }, (_, index) => `${criLine(index)}\n`).join('')
@@ -128,13 +128,13 @@ class RotatedWriter {
   readonly #rotated: string[] = []
   #rotations = 0
 
-  /** @param received number of lines that have been delivered */
+  /** @param received number of delivered lines */
   constructor(file: string, received: () => number) {
     this.#file = file
     this.#received = received
   }
 
-  /** The first lines of a file identify it. */
+  /** Makes the first line of a file unique, because it identifies the file. */
   begin(): void {
     writeFileSync(this.#file, `${criLine(1_000_000_000 + this.#rotations)}\n`)
     this.written++
@@ -148,15 +148,15 @@ class RotatedWriter {
     renameSync(this.#file, name)
     this.begin()
     this.#rotated.push(name)
-    // Delivered events need no file any more; the files of others are not removed.
+    // Remove only files whose lines have all been delivered.
     while (this.#rotated.length > 30 && this.written - this.#received() < maxUnderWay / 2)
       rmSync(this.#rotated.shift() as string)
   }
 }
 
 /**
- * Pod logs through a disk buffer to a destination that answers 503 for half a second in every five. The rate is 80 % of what the
- * same agent did with a backlog at the beginning.
+ * Pod logs through a disk buffer to a destination that responds with 503 for half a second in every five. The rate is 80 % of the rate at
+ * which the same agent processed a backlog at the beginning.
  */
 export async function soakFaults(seconds: number): Promise<object> {
   await using agent = await OneAgent.start(soakConfig)
@@ -193,12 +193,12 @@ export async function soakFaults(seconds: number): Promise<object> {
     await wait(50)
   }
   const cores = (processCpu(pid) - cpuBefore) / ((performance.now() - started) / 1000)
-  // Events on the way arrive as long as there is progress.
+  // Wait for events in flight while there is progress.
   for (let [seen, since] = [received(), performance.now()]; received() < writer.written; await wait(50)) {
     if (received() > seen) [seen, since] = [received(), performance.now()]
     if (performance.now() - since > 30_000) break
   }
-  await wait(1500) // the last answers are counted
+  await wait(1500) // until the last responses are counted
   const counted = await metricsOf('http://127.0.0.1:18689/metrics')
   return {
     scenario: 'soak-faults',

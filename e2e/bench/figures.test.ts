@@ -11,11 +11,11 @@ test.each([
   { values: [7], part: 0.99, expected: 7 },
   { values: [7], part: 0, expected: 7 },
   { values: [5, 1000, 5], part: 0.99, expected: 1000 },
-])('the part $part of $values.length values does not exceed $expected', ({ values, part, expected }) => {
+])('the quantile $part of $values.length values is $expected', ({ values, part, expected }) => {
   expect(percentile(values, part)).toBe(expected)
 })
 
-test('a percentile leaves the values in their order', () => {
+test('computing a percentile does not reorder the values', () => {
   const values = [3, 1, 2]
   percentile(values, 0.5)
   expect(values).toEqual([3, 1, 2])
@@ -29,7 +29,7 @@ test.each([
   expect(median(values)).toBe(expected)
 })
 
-test('thirds of a series have one value at least', () => {
+test('thirds of a series have at least one value', () => {
   expect([firstThird([1, 2, 3, 4, 5, 6, 7]), lastThird([1, 2, 3, 4, 5, 6, 7])]).toEqual([
     [1, 2],
     [6, 7],

@@ -1,4 +1,4 @@
-// Numbers of figures: means, parts of a series, rounding.
+// Arithmetic for figures: means, parts of a series, rounding.
 
 export const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
 
@@ -14,7 +14,7 @@ export function median(values: readonly number[]): number {
     : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2
 }
 
-/** The value that this part of the values does not exceed. */
+/** The quantile of the values. */
 export function percentile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((one, other) => one - other)
   return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] as number
@@ -24,7 +24,7 @@ export function round(value: number, places = 3): number {
   return Math.round(value * 10 ** places) / 10 ** places
 }
 
-/** Why the figures are worth nothing: a line did not come exactly once, or the run failed. */
+/** The reason why figures are invalid: a line did not arrive exactly once, or the run failed. */
 export function faults(figures: object): string | undefined {
   const { lost = 0, doubled = 0, problem } = figures as { lost?: number; doubled?: number; problem?: string }
   if (problem !== undefined) return problem

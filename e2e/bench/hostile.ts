@@ -1,11 +1,11 @@
-// One hostile tenant of each kind beside ten others, on one agent: how late the others' lines arrive, with and without the hostile tenants.
+// One hostile tenant of each kind and ten others on one agent: measures the delay of the others' lines, with and without hostile tenants.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { Destination, HostileAgent, hostileBundle, tenants, victimInterval } from '../attacks/hostile-agent.ts'
 import { processCpu } from '../process-cpu.ts'
 import { mean, percentile, round } from './figures.ts'
 
-/** The promise that tenants get: 99 of 100 lines arrive within this time, whatever the other tenants do. */
+/** The promise to tenants: 99 of 100 lines arrive within this time, whatever other tenants do. */
 const maxP99LagMs = 2000
 
 interface Run {
@@ -19,10 +19,10 @@ interface Run {
   readonly cores: number
 }
 
-/** Tenants that only want their lines delivered. */
+/** Number of ordinary tenants. */
 const victims = 10
 
-/** How long late lines are waited for, after the last one is written. */
+/** Maximum wait for late lines after the last one has been written. */
 const maxLateMs = 30_000
 
 async function run(names: readonly string[], seconds: number): Promise<Run> {

@@ -1,5 +1,5 @@
 // The standard line of the benchmarks: a JSON object of 11 members (6 short strings, a message, 3 numbers, an object of 2) in
-// a CRI line. One line in fifty holds non-ASCII text or escapes. The same lines in every run.
+// a CRI line. One line in fifty contains non-ASCII text or escapes. The lines are the same in every run.
 
 import { closeSync, mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -15,7 +15,7 @@ const messages = [
 ]
 const unusual = ['größe überschritten für Nutzer', 'quoted \\"text\\" and \\ttab in it']
 
-/** JSON text of the line with this number. */
+/** The JSON text of a line, by number. */
 export function jsonLine(index: number): string {
   const message = index % 50 === 49 ? pick(unusual, index / 50) : pick(messages, index)
   const id = (index * 2_654_435_761) % 4_294_967_296
@@ -27,14 +27,14 @@ export function jsonLine(index: number): string {
   )
 }
 
-/** The line as the container runtime writes it. */
+/** The line in the format of the container runtime. */
 export function criLine(index: number): string {
   const second = Math.floor(index / 10_000)
   const time = `2026-01-01T${pad(10 + (Math.floor(second / 3600) % 12))}:${pad(Math.floor(second / 60) % 60)}:${pad(second % 60)}`
   return `${time}.${String(100_000_000 + (index % 10_000) * 89_999)}Z stdout F ${jsonLine(index)}`
 }
 
-/** The line of a web server in common log format. */
+/** A web server's line in common log format. */
 export function commonLine(index: number): string {
   return `10.0.${index % 256}.${(index * 7) % 256} - user${index % 100} [01/Jan/2026:10:${pad(Math.floor(index / 60) % 60)}:${pad(index % 60)} +0000] "GET /api/items/${index % 1000} HTTP/1.1" ${200 + (index % 5) * 100} ${1000 + (index % 9000)}`
 }
@@ -47,7 +47,7 @@ function pad(value: number): string {
   return value < 10 ? `0${value}` : String(value)
 }
 
-/** Makes a file of that many lines, unless it is there already. Returns its size in bytes. */
+/** Creates a file with this many lines unless it exists. Returns its size in bytes. */
 export function linesFile(path: string, count: number, line: (index: number) => string): number {
   const there = statSync(path, { throwIfNoEntry: false })
   if (there !== undefined) return there.size

@@ -1,5 +1,5 @@
-// A measurement with the generator's lines in pod logs: an agent on a dedicated CPU, the writer and the receiver beside it. It
-// separates start and steady part: the start ends when the first line is delivered.
+// A measurement with the generator's lines in pod logs: an agent on a dedicated CPU, with the writer and the receiver on others. It separates
+// the start, which ends with the first delivered line, from the steady part.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -27,9 +27,9 @@ import type { WriterPlan, WriterReport } from './writer.ts'
 export type Load = Omit<WriterPlan, 'files' | 'warmupSeconds'> & { readonly pods: number }
 
 export interface LoadPlace extends Place {
-  /** Holds everything of the run, as `/var/log` does on a node. */
+  /** The folder for all files of the run, like `/var/log` on a node. */
   readonly folder: string
-  /** Links to the newest log of each container, as the kubelet makes them. */
+  /** Links to the newest log of each container, like those of the kubelet. */
   readonly containersDir: string
 }
 
@@ -39,16 +39,16 @@ export type AgentUnderLoad = (where: LoadPlace) => BenchProgram
 /** The measured values, in seconds, MB and lines. */
 export interface Measured {
   readonly startCpu: number
-  /** CPU from then until the steady part begins. */
+  /** CPU time from then until the steady part begins. */
   readonly warmupCpu: number
-  /** CPU of the steady part until all lines were delivered, and the part of it while lines were written. */
+  /** CPU time of the steady part until all lines are delivered, and the part of it during writing. */
   readonly cpu: number
   readonly cpuMeanwhile: number
-  /** Lines of the steady part, and how long writing them took; of lines that were there, how long delivering them took. */
+  /** Number of lines of the steady part, and the duration of writing them; for existing lines, the duration of delivery. */
   readonly lines: number
   readonly seconds: number
   readonly linesPerSecond: number
-  /** Resident memory at each moment, and its peak. */
+  /** Samples of resident memory, and its peak. */
   readonly rss: readonly number[]
   readonly peakRss: number
   readonly lost: number
@@ -56,15 +56,15 @@ export interface Measured {
   readonly delivery: Delivery
 }
 
-/** The agent has ended its work when nothing arrives for this long. */
+/** The agent is considered done when nothing arrives for this long. */
 const idleMs = 30_000
 const sampleMs = 200
-/** The platform compiles what is used often in the first seconds. Short runs wait for a part of their time alone. */
+/** The engine compiles hot code in the first seconds. Short runs warm up for only a part of their duration. */
 const warmupSeconds = (seconds: number) => Math.min(5, seconds / 4)
-/** The last body of lines that end waits for more of them: the rate is that of the lines before. */
+/** The last body waits for more lines, so it does not count for the rate. */
 const fullShare = 0.95
 
-/** Pods whose lines are not measured, and what writes them from the start of the agent on. */
+/** Pods whose lines are not measured, and their writer, which runs from the start of the agent. */
 export interface Neighbours {
   readonly namespaces: readonly string[]
   write(where: LoadPlace): Disposable
@@ -106,7 +106,7 @@ export async function measureLoad(
     const cpuMeanwhile = part.cpuAfter === undefined ? cpu : part.cpuAfter - part.cpuBefore
     rss.stop()
     const peak = peakRss(pid) ?? 0
-    await stopProcess(agent) // what it sends as it ends counts, too
+    await stopProcess(agent) // lines that it sends while it stops also count
     const delivery = await receiver.delivery()
     const { arrivals } = delivery
     const linesPerSecond = arrivalRate(arrivals, ([atMs, lines]) =>
@@ -142,14 +142,14 @@ export async function measureLoad(
 }
 
 interface Steady extends Omit<WriterReport, 'state'> {
-  /** Lines and CPU before it, and CPU at its end. */
+  /** Lines and CPU time before it, and CPU time at its end. */
   readonly linesBefore: number
   readonly cpuBefore: number
   readonly cpuAfter: number | undefined
   readonly endMs: number
 }
 
-/** Writes at the rate of the plan once every file is known, and takes the CPU of exactly the steady part. */
+/** Writes at the planned rate after all files are known, and measures the CPU time of exactly the steady part. */
 async function underLoad(
   receiver: Receiver,
   writer: Writer,

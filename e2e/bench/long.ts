@@ -1,4 +1,4 @@
-// Scenarios that measure over time rather than per event: silent files, and a steady load with rotations.
+// Scenarios that measure over time instead of per event: silent files, and a steady load with rotations.
 
 import { appendFileSync, mkdirSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { criLine } from './lines.ts'
 import { OneAgent } from './one-agent.ts'
 import { scenarios } from './scenarios.ts'
 
-/** Share of one core, and memory, that an agent needs for that many silent pod log files, after it has read them. */
+/** CPU share and memory of an agent with this many silent pod log files after it has read them. */
 export async function idle(scenario: string, files: number, seconds: number): Promise<object> {
   await using agent = await OneAgent.start(scenarios['cri-enriched'].config, ({ logsDir }) => {
     for (let index = 0; index < files; index++) {
@@ -23,7 +23,7 @@ export async function idle(scenario: string, files: number, seconds: number): Pr
   const startCpu = await agent.cpuToFirstLine()
   if (!(await receiver.until(() => receiver.received() >= files, 120_000, agent.process)))
     throw new Error(`Only ${receiver.received()} of ${files} lines arrived.`)
-  await wait(15_000) // what is done once after the first lines is not idling
+  await wait(15_000) // let one-time work after the first lines finish
   const before = processCpu(pid)
   const rss = sampleRss(pid, 1000)
   await wait(seconds * 1000)
@@ -39,7 +39,7 @@ export async function idle(scenario: string, files: number, seconds: number): Pr
   }
 }
 
-/** 5 MB/s into one pod's file with rotations: counts what arrives and watches memory after the first minute. */
+/** 5 MB/s into one pod's file with rotations. Counts the delivered lines, and watches memory after the first minute. */
 export async function soak(seconds: number): Promise<object> {
   await using agent = await OneAgent.start(scenarios['cri-json-http'].config)
   const { receiver, pid, log: file } = agent

@@ -1,5 +1,5 @@
 // Ten pipelines of ten namespaces on one agent: nine light ones and one with an expensive program, with and without the latter.
-// `paced`: lines come at a rate for which there is enough CPU; `full`: all lines exist at the start, and CPU is short.
+// `paced`: lines arrive at a rate for which there is enough CPU; `full`: all lines exist at the start, and CPU is scarce.
 
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ sum = 0
 for_each(split("${'a,'.repeat(400)}", ",")) -> |_, part| { sum = sum + length(part) }
 .sum = sum`
 
-/** The pipelines, one for each name. */
+/** The pipelines by name. */
 const bundleOf = (names: readonly string[]): TestBundle => ({
   pipelines: Object.fromEntries(
     names.map((name) => [`${name}/p`, { uid: name, generation: 1, hash: name, restricted: true, cpuShare: 100 }]),
@@ -35,7 +35,7 @@ const bundleOf = (names: readonly string[]): TestBundle => ({
   ),
 })
 
-/** Events that each pipeline's sink has taken. */
+/** Delivered events by pipeline. */
 async function taken(port: number): Promise<Map<string, number>> {
   const text = await fetch(`http://127.0.0.1:${port}/metrics`).then(
     (answer) => answer.text(),
@@ -51,7 +51,7 @@ async function taken(port: number): Promise<Map<string, number>> {
 }
 
 interface Run {
-  /** Events a second of each pipeline. */
+  /** Events per second by pipeline. */
   readonly rates: ReadonlyMap<string, number>
   readonly startCpu: number
   readonly cores: number
@@ -93,7 +93,7 @@ async function run(paced: boolean, withHeavy: boolean, seconds: number): Promise
       return await finish()
     }
     for (let turn = 1; performance.now() - started < seconds * 1000; turn++) {
-      // The heavy one gets all it can use; the light ones 2500 lines a second each.
+      // The expensive pipeline gets as many lines as it can process; the light ones get 2500 lines per second each.
       for (const [index, file] of files.entries()) {
         appendFileSync(file, names[index] === 'heavy' ? block.repeat(10) : block)
       }
@@ -106,7 +106,7 @@ async function run(paced: boolean, withHeavy: boolean, seconds: number): Promise
   }
 }
 
-/** Events a second of the nine, together, and of the heavy one. */
+/** Events per second of the nine light pipelines together, and of the expensive one. */
 export async function neighbours(seconds: number): Promise<object> {
   const figures: Record<string, number> = {}
   for (const paced of [true, false]) {

@@ -1,4 +1,4 @@
-// An agent that reads pod logs in a folder of its own and sends them to a receiver, for scenarios that measure over time.
+// An agent that reads pod logs in a separate folder and sends them to a receiver, for scenarios that measure over time.
 
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ export class OneAgent implements AsyncDisposable {
   readonly process: ChildProcess
   readonly #folder: string
 
-  /** @param prepare creates the log files that the agent finds at its start; by default an empty one */
+  /** @param prepare creates the log files that exist when the agent starts; by default, an empty one */
   static async start(
     config: (where: Place) => object,
     prepare: (where: Place) => void = (where) => writeFileSync(logOf(where), ''),
@@ -36,12 +36,12 @@ export class OneAgent implements AsyncDisposable {
     return this.process.pid as number
   }
 
-  /** The log of the one container. */
+  /** The log of the only container. */
   get log(): string {
     return logOf(this.where)
   }
 
-  /** Waits for the first line that is delivered, and returns the CPU until then. */
+  /** Waits for the first delivered line, and returns the CPU time until then. */
   cpuToFirstLine(): Promise<number> {
     return cpuToFirstLine(this.receiver, this.process)
   }

@@ -1,6 +1,6 @@
-// Penstock and other agents on the same lines, in turn: what one run gets of the machine, the next agent's gets, too. Each has the
-// configuration that its vendor ships, in `peers/`. The OpenTelemetry collector and vlagent are built from Go modules; other agents
-// take part when the environment names their binaries.
+// Compares Penstock with other agents on the same lines. Runs alternate between agents, so that all get the same conditions. The other agents
+// use the configurations of their vendors, in `peers/`. The OpenTelemetry collector and vlagent are built from Go modules; other agents
+// participate if environment variables name their binaries.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -19,7 +19,7 @@ import { defaultLoad, loadFigures, penstock } from './steady.ts'
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), 'peers')
 
-/** Other agents print much; it is shown when one ends or delivers nothing. */
+/** The output of other agents, which is shown only if one ends or delivers nothing. */
 const agent = (where: LoadPlace, command: string, args: readonly string[], env = {}): BenchProgram => ({
   command,
   args,
@@ -27,7 +27,7 @@ const agent = (where: LoadPlace, command: string, args: readonly string[], env =
   output: join(where.folder, 'output'),
 })
 
-/** Variables that name binaries, and how each agent is started with its configuration file. */
+/** Environment variables with the paths of binaries, and the arguments to start each agent with its configuration file. */
 const fromEnvironment: Readonly<Record<string, { variable: string; start: (binary: string) => AgentUnderLoad }>> = {
   'fluent-bit': {
     variable: 'PENSTOCK_BENCH_FLUENT_BIT',
@@ -44,7 +44,7 @@ const fromEnvironment: Readonly<Record<string, { variable: string; start: (binar
   },
 }
 
-/** The file, with each name between at-signs replaced by its value in this run. */
+/** The file with names between at-signs replaced by their values in this run. */
 function filled(name: string, where: LoadPlace): string {
   const { hostname, port } = new URL(where.receiver)
   const token = join(where.folder, 'token')
@@ -63,7 +63,7 @@ function filled(name: string, where: LoadPlace): string {
   writeFileSync(token, 'none')
   return readFileSync(join(folder, name), 'utf8').replaceAll(/@([A-Z_]+)@/g, (_, value: string) => {
     const text = values[value]
-    if (text === undefined) throw new Error(`${name} has a place for "${value}", which no run knows.`)
+    if (text === undefined) throw new Error(`${name} contains the placeholder "${value}", which has no value.`)
     return text
   })
 }
@@ -74,7 +74,7 @@ function written(name: string, where: LoadPlace): string {
   return path
 }
 
-/** Builds a program of the Go module in a folder of `peers/` into the user's cache, once for what the module is. Gives its path. */
+/** Builds a program from the Go module in a folder of `peers/` into the user's cache, once per content. Returns its path. */
 async function built(name: string, main: string): Promise<string> {
   const module = join(folder, name)
   const binary = join(cacheFolder, 'bench', `${name}-${fingerprint([module])}`)
@@ -112,7 +112,7 @@ const loads: readonly (readonly [name: string, load: Partial<Load>])[] = [
   ['peak', { mode: 'all' }],
 ]
 
-/** Figures of each agent under each load: medians of the runs, which follow each other agent by agent. */
+/** Figures of each agent under each load: medians of the runs, which alternate between agents. */
 export async function peers(runs: number, seconds = 20, count = defaultLoad.count): Promise<object[]> {
   const agents = new Map<string, AgentUnderLoad>([
     ['penstock', penstock('json')],
@@ -162,7 +162,7 @@ export async function peers(runs: number, seconds = 20, count = defaultLoad.coun
   )
 }
 
-/** Medians; of cores also the range, and of what went wrong the sum. */
+/** Medians; for cores also the range, and for failures the sum. */
 function summary(runs: readonly Record<string, number>[]): Record<string, number> {
   const made: Record<string, number> = {}
   for (const name of Object.keys(runs[0] ?? {})) {

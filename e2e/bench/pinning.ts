@@ -1,15 +1,15 @@
-// One CPU for the agent, the others for the processes that write and receive: what they do must not be what the agent waits for.
+// Reserves one CPU for the agent, and the others for the writer and the receiver, so that the agent does not wait for them.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** Lists of CPUs as `taskset -c` reads them. */
+/** CPU lists in the syntax of `taskset -c`. */
 export interface Cpus {
   readonly agent: string
   readonly others: string
 }
 
-/** Undefined on a machine with a single CPU, or without `taskset`. */
+/** Returns undefined on a machine with a single CPU, or without `taskset`. */
 export function separateCpus(): Cpus | undefined {
   const numbers = allowedCpus()
   const agent = numbers.at(-1)
@@ -23,7 +23,7 @@ export function separateCpus(): Cpus | undefined {
     : { agent: String(agent), others: numbers.slice(0, -1).join(',') }
 }
 
-/** Moves this process, and with it the children that it starts from now on. Gives the way back. */
+/** Moves this process, and all children that it starts later, to other CPUs. Returns a function that undoes this. */
 export function moveSelf(cpus: Cpus | undefined): Disposable {
   if (cpus === undefined) return { [Symbol.dispose]() {} }
   const before = allowedCpus().join(',')

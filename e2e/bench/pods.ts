@@ -1,4 +1,4 @@
-// The pods whose logs the agents of the benchmarks read, as the Kubernetes API shows them and as the kubelet names their folders.
+// The pods whose logs the benchmark agents read, in the form of the Kubernetes API, with the folder names of the kubelet.
 
 import { Random } from '@penstock/agent/testing/random'
 
@@ -7,9 +7,9 @@ export interface BenchPod {
   readonly name: string
   readonly uid: string
   readonly container: string
-  /** Folder of the container's logs, below that of all pods. */
+  /** Folder of the container's logs, relative to the folder of all pods. */
   readonly folder: string
-  /** Name of the link to the container's newest log, in the folder of all links. */
+  /** Name of the link to the container's newest log in the folder of links. */
   readonly link: string
   readonly object: { readonly metadata: { readonly name: string; readonly namespace: string; readonly uid: string } }
 }

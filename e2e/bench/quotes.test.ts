@@ -1,4 +1,4 @@
-// The figures of speed and memory in other documents are those of the page of figures, rounded, and there are no others.
+// Speed and memory figures in other documents are rounded figures of e2e/bench/README.md, and there are no others.
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -8,7 +8,7 @@ import { root } from '../command.ts'
 const read = (page: string) => readFileSync(resolve(root, page), 'utf8')
 const figures = read('e2e/bench/README.md')
 
-/** The numbers in the row of the page of figures that begins with this cell. */
+/** The numbers in the row that begins with this cell. */
 function rowOf(cell: string): number[] {
   const row = figures.split('\n').find((line) => line.startsWith(`| ${cell} |`))
   if (row === undefined) throw new Error(`e2e/bench/README.md has no row ${cell}.`)
@@ -21,9 +21,9 @@ function numbersIn(text: string): number[] {
 
 interface Quote {
   readonly page: string
-  /** Each group is a figure. */
+  /** A pattern in which each group is a figure. */
   readonly text: RegExp
-  /** The figures that it quotes: a row of the page, and the place of the number in it; `times` where the unit is another one. */
+  /** The quoted figures: a row of the page, and the index of the number in it; `times` if the unit differs. */
   readonly of: readonly (readonly [row: string, place: number, times?: number])[]
 }
 
@@ -82,7 +82,7 @@ const quotes: readonly Quote[] = [
   },
 ]
 
-/** As precise as the quote: to its decimals, or to its zeros at the end. */
+/** Rounds to the precision of the quote: its decimals or its trailing zeros. */
 function rounded(value: number, quote: string): number {
   const text = quote.replaceAll(',', '')
   const decimals = text.includes('.') ? (text.split('.')[1] as string).length : 0

@@ -1,7 +1,7 @@
-// The receiving process of the benchmarks: takes bodies of every format, counts the events in them, and reports to the parent. It
-// also answers the few requests that an agent sends to the Kubernetes API, so that pod logs are read and enriched as on a node.
-// With a number of pods as its argument it checks the lines of the generator in place of counting events. Further arguments are namespaces
-// with a pod each.
+// The receiver of the benchmarks: accepts bodies of all formats, counts the events in them, and reports to the parent process. It also
+// responds to the few requests that an agent sends to the Kubernetes API, so that pod logs are read and enriched as on a node. With a
+// number of pods as argument, it checks the lines of the generator instead of counting events. Further arguments are namespaces with one
+// pod each.
 
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -25,7 +25,7 @@ const pod = {
     containerStatuses: [{ name: 'app', imageID: 'shop/web@sha256:1', containerID: 'containerd://1' }],
   },
 }
-/** Namespaces of the scenario `neighbours`, a pod in each. */
+/** Namespaces of the scenario `neighbours`, with one pod each. */
 const tenants = [...Array.from({ length: 9 }, (_, index) => `light-${index}`), 'heavy']
 const checkedPods = Number(process.argv[2] ?? 0)
 const others = process.argv.slice(3)
@@ -73,7 +73,7 @@ const server = createServer((request, response) => {
     response.end('{"version":{"number":"8.19.0"}}')
     return
   }
-  // A destination that fails for half a second in every five.
+  // A destination that fails for half a second of every five seconds.
   if (url.pathname === '/flaky' && Date.now() % 5000 < 500) {
     request.resume()
     response.writeHead(503).end()
@@ -98,7 +98,7 @@ const server = createServer((request, response) => {
   })
 })
 
-/** Lists, single objects, and watches. A watch without a version begins with an event for each object. */
+/** Lists, single objects, and watches. A watch without a version begins with one event per object. */
 function answerAsApi(url: URL, response: ServerResponse): void {
   const segments = url.pathname.slice('/api/v1/'.length).split('/')
   const [namespace, rest] = segments.length > 2 ? [segments[1], segments.slice(2)] : [undefined, segments]
@@ -129,10 +129,10 @@ function eventsIn(path: string, body: Buffer): number {
   return path.endsWith('/_bulk') ? lines / 2 : lines
 }
 
-// A watch of the API stays open as long as its client asks.
+// A watch stays open for as long as the client requests.
 server.requestTimeout = 0
 
-// A message of the parent requests the report, or sets the time from which lines that were there before are late.
+// A message from the parent requests the report, or sets the start of latency for existing lines.
 process.on('message', ({ originMs }: { originMs?: number }) => {
   if (delivered === undefined) return
   if (originMs === undefined) send({ delivery: delivered.delivery() })

@@ -1,5 +1,5 @@
-// The input of each scenario: an ordinary configuration file or the bundle of an operator, input made of standard lines, and how many events
-// each sink owes.
+// The definitions of scenarios: a configuration file or an operator's bundle, input of standard lines, and the number of events that each
+// sink must deliver.
 
 import type { TestBundle } from '@penstock/agent/testing/bundle'
 
@@ -16,13 +16,13 @@ export interface Place {
 
 interface Described {
   readonly about: string
-  /** CPU per event in P that it must stay under. */
+  /** Upper limit of CPU time per event, in P. */
   readonly target?: number
-  /** Times the usual number of events, where one costs so little that the start would outweigh it. */
+  /** Factor for the number of events, for scenarios in which an event costs so little that the start would dominate. */
   readonly scale?: number
-  /** Lines a second that are written while the agent runs. If not given, all are there before the start. */
+  /** Lines per second written while the agent runs. By default, all lines exist before the start. */
   readonly pace?: number
-  /** Paths at the receiver, each of which must get every event. Empty: the agent ends by itself. */
+  /** Paths at the receiver, each of which must receive all events. If empty, the agent ends by itself. */
   readonly paths: readonly string[]
 }
 
@@ -30,7 +30,7 @@ interface ConfigScenario extends Described {
   readonly config: (place: Place) => object
 }
 
-/** An agent of an operator runs it, with all its pipelines. */
+/** An agent in operator mode runs it, with all of its pipelines. */
 interface BundleScenario extends Described {
   readonly bundle: (place: Place) => TestBundle
 }
@@ -66,7 +66,7 @@ const podsToHttp = (more: object) => (place: Place) => ({
   sinks: { out: httpSink(place, '/', ['edit'], more) },
 })
 
-/** Pipelines that read the same pods, each with its own program and its own sink. */
+/** Pipelines that read the same pods, with their own programs and sinks. */
 function sharedPods(place: Place, programs: Readonly<Record<string, string>>): TestBundle {
   const names = Object.keys(programs)
   const id = (name: string, component: string) => `${name}/p/${component}`
@@ -102,7 +102,7 @@ export const scenarios = {
     config: podsToHttp({}),
   },
   'object-lane': {
-    about: '`cri-json-http` with objects in place of lines that stay bytes',
+    about: '`cri-json-http` with objects instead of lines that stay bytes',
     target: 3.6,
     paths: ['/'],
     config: (place) => ({ ...podsToHttp({})(place), remap: { byte_lane: false } }),
@@ -114,7 +114,7 @@ export const scenarios = {
     config: podsToHttp({ compression: { algorithm: 'zstd', level: 1 } }),
   },
   'cri-json-disk': {
-    about: '`cri-json-http` with a buffer on disk',
+    about: '`cri-json-http` with a disk buffer',
     paths: ['/'],
     config: podsToHttp({ buffer: { type: 'disk', max_size: 2_000_000_000 } }),
   },
@@ -198,7 +198,7 @@ export const scenarios = {
     }),
   },
   'shared-3': {
-    about: 'three pipelines of an operator that read the same pod as it writes, each to a sink of its own',
+    about: 'three operator pipelines that read the same growing pod log, each with its own sink',
     pace: 10_000,
     scale: 0.25,
     paths: ['/a', '/b', '/c'],
@@ -211,7 +211,7 @@ export const scenarios = {
   },
 } as const satisfies Readonly<Record<string, Scenario>>
 
-/** Programs that run without any input or output, inside one process. */
+/** Programs without input and output, in one process. */
 export const programs: Readonly<Record<string, string>> = {
   'remap-edit': '`parse_json` and 4 edits',
   'remap-regex': '`parse_regex` with 7 groups and a conversion',

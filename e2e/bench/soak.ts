@@ -1,5 +1,5 @@
-// `npm run soak -- [--minutes N]`: the lines of applications for a long time, beside two hostile pipelines on the same agent. The command
-// fails when lines are lost, when memory grows, or when the lines no longer come as fast as they are written.
+// `npm run soak -- [--minutes N]`: application lines for a long time, together with two hostile pipelines on the same agent. The command
+// fails if lines are lost, if memory grows, or if lines arrive more slowly than they are written.
 
 import { appendFileSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -16,9 +16,9 @@ import { benchNamespaces, podOf } from './pods.ts'
 import { httpSink } from './scenarios.ts'
 import { defaultLoad, loadFigures } from './steady.ts'
 
-/** Shorter runs end before the agent has its usual size, and a pause of the machine is a large part of them. */
+/** Shorter runs end before the agent reaches its usual size, and a pause of the machine would have a large effect. */
 const minJudgedSeconds = 120
-/** Part of the rate of the writer at which lines must come, and growth of memory that is none. */
+/** The required share of the written rate, and the tolerated growth of memory. */
 const minRate = 0.97
 const maxGrowth = { times: 1.05, mb: 8 }
 
@@ -29,9 +29,9 @@ const loops = (levels: number, body: string) =>
 
 /** Programs of the hostile pipelines, by namespace. */
 const hostile = {
-  /** Computes of each line, all of whose names are new, more than the kernel has room for. */
+  /** Computes more values from each line, all of whose names are new, than the kernel has space for. */
   'hostile-lines': `${merge}\n.whole = [.message, .message]\n.up = upcase!(.message)\n.moved = del(.x)`,
-  /** Never ends, but for its budget. */
+  /** Would never end without its budget. */
   'hostile-loops': `${merge}\nn = 0\n${loops(12, 'n = n + 1')}\n.n = n`,
 }
 const hostileNames = Object.keys(hostile) as (keyof typeof hostile)[]
@@ -72,10 +72,10 @@ function bundleOf(where: LoadPlace, names: readonly (keyof typeof hostile)[]): T
 
 const rotateBytes = 20_000_000
 const turnMs = 100
-/** Lines of each hostile pod in a turn. */
+/** Lines per turn of each hostile pod. */
 const linesEach = 50
 
-/** Writes the lines of the hostile pods for as long as it is held. */
+/** Writes the lines of the hostile pods until it is disposed. */
 class HostileLines implements Disposable {
   readonly #files: readonly string[]
   readonly #random = new Random(7)
@@ -133,7 +133,7 @@ async function run(seconds: number, rate: number, names: readonly (keyof typeof 
   const agent = (where: LoadPlace) => {
     mkdirSync(join(where.folder, 'bundle'))
     project(join(where.folder, 'bundle'), bundleFiles(bundleOf(where, names)).files)
-    // The hostile pipelines have their errors logged.
+    // The errors of the hostile pipelines are logged.
     return { ...bundleProgram(where.folder, where, port), output: join(where.folder, 'agent.log') }
   }
   const load = { ...defaultLoad, seconds, rate }
@@ -151,7 +151,7 @@ async function soakBesideHostile(seconds: number, rate: number): Promise<object>
       ? [`Memory grows from ${round(first)} to ${round(last)} MB.`]
       : []),
     ...(beside.linesPerSecond < writtenPerSecond * minRate
-      ? [`Only ${Math.round(beside.linesPerSecond)} of ${Math.round(writtenPerSecond)} lines a second come.`]
+      ? [`Only ${Math.round(beside.linesPerSecond)} of ${Math.round(writtenPerSecond)} lines per second arrive.`]
       : []),
   ]
   return {
@@ -171,24 +171,24 @@ async function soakBesideHostile(seconds: number, rate: number): Promise<object>
 }
 
 if (import.meta.main) {
-  // Ending it ends what it has started.
+  // Exiting also ends its child processes.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   await runScript({
     call: 'npm run soak --',
     about:
-      'Lines of applications beside two hostile pipelines on one agent, as an object on one line; e2e/bench/README.md explains the figures. Exit code 1 if lines are lost, and in runs of two minutes or more if memory grows or the lines come late.',
+      'Runs application lines together with two hostile pipelines on one agent, and prints the figures as one line of JSON; e2e/bench/README.md explains them. The exit code is 1 if lines are lost, or in runs of two minutes or more, if memory grows or lines arrive late.',
     flags: {
-      minutes: { type: 'string', number: 'any', minimum: 0.01, value: 'N', help: 'How long (10).' },
+      minutes: { type: 'string', number: 'any', minimum: 0.01, value: 'N', help: 'Duration (10).' },
       rate: {
         type: 'string',
         number: 'whole',
         minimum: 1,
         value: 'N',
-        help: 'Lines of applications a second (10000).',
+        help: 'Application lines per second (10000).',
       },
     },
     async run({ flags: { minutes = 10, rate = defaultLoad.rate } }) {
-      programOf('agent') // packed before anything is measured
+      programOf('agent') // pack it before the measurement
       const figures = await soakBesideHostile(minutes * 60, rate)
       console.log(JSON.stringify({ scenario: 'soak-hostile', minutes, ...figures }))
       const problem = faults(figures)

@@ -1,4 +1,4 @@
-// Scenarios on the lines of applications: at a steady rate as a node has it, and as fast as one CPU takes them.
+// Scenarios with application lines: at the steady rate of a node, and as fast as one CPU can process them.
 
 import { agentProgram } from './agent-process.ts'
 import type { LineKind } from './app-lines.ts'
@@ -41,7 +41,7 @@ export const penstock =
       },
     })
 
-/** The figures that all scenarios of this kind have. */
+/** The figures of all scenarios of this kind. */
 export function loadFigures(measured: Measured): Record<string, number> {
   const { cpu, cpuMeanwhile, lines, seconds, rss, delivery } = measured
   return {
@@ -80,7 +80,7 @@ export async function peak(format: Format, count = defaultLoad.count): Promise<o
   return { scenario: 'peak', mode: 'all', format, ...loadFigures(measured), p_ns, pinned: cpus !== undefined }
 }
 
-/** Lines of very many shapes, after a run with lines of a single shape and about the same size to compare with. */
+/** Lines of very many shapes, compared with a run of lines of a single shape and about the same size. */
 export async function manyShapes(scenario: 'keys' | 'shapes', seconds = 600): Promise<object> {
   const { p_ns } = calibrate()
   const cpus = separateCpus()
@@ -107,7 +107,7 @@ export async function manyShapes(scenario: 'keys' | 'shapes', seconds = 600): Pr
 
 const silenceBatchMs = 50
 
-/** How late a line is that comes after silence. The sink waits a short time for more, so that its wait does not hide the agent's. */
+/** The delay of a line after silence. The sink waits only briefly for more lines, so that its wait does not hide the agent's. */
 export async function silence(seconds = 120): Promise<object> {
   const cpus = separateCpus()
   const load: Load = { ...defaultLoad, mode: 'silence', seconds }

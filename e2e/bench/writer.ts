@@ -1,5 +1,5 @@
-// The process that writes pod logs as the container runtime does: one `write` a CRI line, and files renamed at 10 MiB as the kubelet
-// does. It is started with a `WriterPlan`, reports that each file has its first line, waits for a message, and writes the rest.
+// Writes pod logs like a container runtime, with one `write` per CRI line, and renames files at 10 MiB like the kubelet. The process is
+// started with a `WriterPlan`, reports when each file has its first line, waits for a message, and writes the rest.
 
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -8,8 +8,8 @@ import { Random } from '@penstock/agent/testing/random'
 import { type AppLine, appLines, type LineKind, lineOf, Stamp } from './app-lines.ts'
 
 /**
- * `smooth`: one line after another, each to the next file. `burst`: each file gets its lines of a second at once, the files one after
- * another. `all`: every line before the report. `silence`: a line to a file, and the next after 15 to 30 s.
+ * `smooth`: one line after another, each to the next file. `burst`: each file in turn gets the lines of one second at once. `all`: all lines
+ * before the report. `silence`: one line per file, and the next after 15 to 30 s.
  */
 export type WriterMode = 'smooth' | 'burst' | 'all' | 'silence'
 
@@ -17,19 +17,19 @@ export interface WriterPlan {
   readonly files: readonly string[]
   readonly kind: LineKind
   readonly mode: WriterMode
-  /** Lines a second, of all files together. */
+  /** Lines per second of all files together. */
   readonly rate: number
-  /** How long it writes, and the part of it after which it reports once. */
+  /** Duration of writing, and the part of it after which it reports once. */
   readonly seconds: number
   readonly warmupSeconds: number
-  /** How many lines `all` writes. */
+  /** Number of lines in mode `all`. */
   readonly count: number
   readonly seed: number
 }
 
 export interface WriterReport {
   readonly state: 'ready' | 'warm' | 'done'
-  /** Lines in each file, and the milliseconds that writing took. */
+  /** Number of lines per file, and the duration of writing in milliseconds. */
   readonly written: readonly number[]
   readonly ms: number
 }
@@ -64,7 +64,7 @@ class PodLog {
     if (this.#bytes >= rotateBytes) this.#rotate()
   }
 
-  /** Many lines at once. */
+  /** Writes many lines at once. */
   fill(line: (number: number) => AppLine, count: number): void {
     let texts: Buffer[] = []
     for (let index = 0; index < count; index++) {
@@ -78,7 +78,7 @@ class PodLog {
     }
   }
 
-  /** The newest file that was renamed stays, for agents that still read it. */
+  /** Keeps the last renamed file for agents that still read it. */
   #rotate(): void {
     closeSync(this.#file)
     renameSync(this.#path, this.#rotated(this.#rotations))
@@ -101,7 +101,7 @@ async function main(): Promise<void> {
   const lines = appLines(kind, preparedLines, seed)
   const stamp = new Stamp(seed)
   const logs = files.map((path, index) => new PodLog(path, index, stamp))
-  // Shapes come in rotation over all files together.
+  // Shapes rotate across all files.
   let rotation = 0
   const next =
     kind === 'shapes'

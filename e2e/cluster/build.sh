@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds every program of the cluster into $CLUSTER_BIN, once: what is there
-# already is kept while the sources of this folder and Go stay the same.
+# Builds all programs of the cluster into $CLUSTER_BIN. Existing programs are
+# kept until the sources of this folder or Go change.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bin=$(realpath -m "${CLUSTER_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/penstock/cluster-bin}")

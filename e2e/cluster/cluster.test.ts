@@ -1,4 +1,4 @@
-// The cluster recipe itself: its nodes share no files, and `down` removes what `up` made, and nothing else.
+// The cluster scripts: nodes share no files, and `down` removes exactly what `up` created.
 
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -14,7 +14,7 @@ import { missingForCluster, startCluster } from './cluster.ts'
 const missing = missingForCluster(2)
 
 describe.skipIf(missing !== undefined)(`two nodes${missing === undefined ? '' : ` (${missing})`}`, () => {
-  test("files that pods of a node write to its disk are neither the other node's nor this machine's", async () => {
+  test("files that pods write to a node's disk do not appear on the other node or on this machine", async () => {
     const name = `written-${randomUUID()}`
     const folders = ['/var/lib/penstock', '/var/lib/elsewhere', '/var/log/penstock']
     const cluster = await startCluster({ nodes: 2 })
@@ -26,7 +26,7 @@ describe.skipIf(missing !== undefined)(`two nodes${missing === undefined ? '' : 
         const inside = (...args: string[]) => command('nsenter', ['--target', first, '--mount', ...args])
         for (const place of folders) {
           await inside('mkdir', '-p', place)
-          // Fails where the other node's file is.
+          // Fails if the other node's file exists.
           await inside('sh', '-c', `set -C; echo ${number} >${place}/${name}`)
           expect(await readFile(join(folder, number, place, name), 'utf8')).toBe(`${number}\n`)
           expect(existsSync(join(place, name))).toBe(false)
@@ -40,13 +40,13 @@ describe.skipIf(missing !== undefined)(`two nodes${missing === undefined ? '' : 
 })
 
 describe.skipIf(missingForCluster(0) !== undefined)('up', () => {
-  test('ends when its starter ends while it waits for another cluster', async () => {
+  test('ends with its parent process while it waits for another cluster', async () => {
     const state = await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'state-'))
     const lock = join(state, 'lock')
     const up = join(import.meta.dirname, 'up.sh')
     const other = spawn('flock', [lock, 'sh', '-c', 'echo held; read -r line'], { stdio: ['pipe', 'pipe', 'inherit'] })
     await once(other.stdout, 'data')
-    // The shell prints the number of the process that it starts, and ends when it can read a line.
+    // The shell prints the id of the process that it starts, and ends when it reads a line.
     const bin = process.env['CLUSTER_BIN'] ?? process.env['KUBEBUILDER_ASSETS'] ?? ''
     const starter = spawn('sh', ['-c', `${up} & echo $!; read -r line`], {
       stdio: ['pipe', 'pipe', 'pipe'],
@@ -62,13 +62,13 @@ describe.skipIf(missingForCluster(0) !== undefined)('up', () => {
     const pid = Number(String(printed))
     const running = () => existsSync(`/proc/${pid}`)
     try {
-      await once(starter.stderr, 'data') // it says that it waits
+      await once(starter.stderr, 'data') // the message that it waits
       expect(running()).toBe(true)
       starter.stdin.end('\n')
       await until('it to end', 30_000, async () => !running())
       expect(existsSync(join(state, 'cluster/run/etcd.pid'))).toBe(false)
     } finally {
-      if (running()) process.kill(pid, 'SIGKILL') // before the lock is free, lest it starts a cluster
+      if (running()) process.kill(pid, 'SIGKILL') // before the lock is free, so that it starts no cluster
       other.stdin.end('\n')
       await once(other, 'close')
       await rm(state, { recursive: true, force: true })
@@ -83,7 +83,7 @@ describe('down', () => {
   }
 
   test.each([
-    { kubeconfig: 'pki/admin.kubeconfig', left: false, whose: 'of the cluster that it ends' },
+    { kubeconfig: 'pki/admin.kubeconfig', left: false, whose: 'of the cluster that it stops' },
     { kubeconfig: 'pki/another.kubeconfig', left: true, whose: 'of another cluster' },
   ])('with KUBECONFIG $whose, leaves state: $left', async ({ kubeconfig, left }) => {
     const state = await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'state-'))

@@ -1,12 +1,12 @@
-// A real local Kubernetes from the scripts of this folder: a control plane on loopback, or with nodes (kubelet, containerd)
-// where the machine allows it. Programs and images are kept in the user's cache, state in a temporary folder.
+// A real local Kubernetes cluster from the scripts of this folder: a control plane on loopback, with nodes (kubelet, containerd) if the
+// machine allows them. Programs and images are kept in the user's cache, and state in a temporary folder.
 //
 //   npm run cluster -- up [--nodes N]   prints the path of a kubeconfig file
-//   npm run cluster -- down             ends it and removes its state
+//   npm run cluster -- down             stops it and removes its state
 //
-// With KUBECONFIG set to another cluster: `up` prints it and starts nothing, `down` leaves it alone. The file that `up`
-// printed is not another cluster.
-// KUBEBUILDER_ASSETS names a folder with etcd, kube-apiserver and kubectl to use instead of building them.
+// If KUBECONFIG points to another cluster, `up` only prints it and `down` does nothing. The file that `up` printed does not count as
+// another cluster.
+// KUBEBUILDER_ASSETS can name a folder with etcd, kube-apiserver and kubectl, which are then not built.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -20,10 +20,10 @@ import type { CommandOptions } from '../command.ts'
 import { command, node } from '../command.ts'
 import { ensureGo } from '../go.ts'
 
-/** The address of this machine as pods see it, when there are nodes. */
+/** The address of this machine for pods, if there are nodes. */
 export const hostAddress = '10.77.0.1'
 
-/** Commands of the scripts, and the Debian package of each. */
+/** Commands that the scripts need, with their Debian packages. */
 export const clusterPackages: Readonly<Record<string, string>> = {
   openssl: 'openssl',
   curl: 'curl',
@@ -45,7 +45,7 @@ export const nodePackages: Readonly<Record<string, string>> = {
   flock: 'util-linux',
 }
 
-/** Whether a command, or a file, is there. */
+/** Whether a command or a file exists. */
 export function present(name: string): boolean {
   if (name.startsWith('/')) return existsSync(name)
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin']
@@ -61,7 +61,7 @@ const scriptEnvironment = () => ({
   PATH: `${process.env['PATH']}:/usr/sbin:/sbin`,
 })
 
-/** Why there can be no cluster here, or undefined. */
+/** The reason why this machine cannot run a cluster; undefined if it can. */
 export function missingForCluster(nodes: number): string | undefined {
   if (process.platform !== 'linux') return `a local cluster needs Linux, and this is ${process.platform}`
   const absent = Object.entries(nodes > 0 ? nodePackages : clusterPackages).filter(([name]) => !present(name))
@@ -92,18 +92,18 @@ export async function prepareCluster(nodes: number, options: CommandOptions = {}
 
 export interface Cluster extends AsyncDisposable {
   readonly kubeconfig: string
-  /** The program itself, for what runs longer than a command. */
+  /** The path of the program, for long-running commands. */
   readonly kubectlPath: string
-  /** State and logs; a node's files are below `node-1` and so on. */
+  /** Folder for state and logs. Files of nodes are in `node-1` and so on. */
   readonly folder: string
   kubectl(args: readonly string[], options?: CommandOptions): Promise<string>
-  /** Creates or changes objects. */
+  /** Creates or updates objects. */
   apply(...objects: readonly object[]): Promise<void>
-  /** Loads an image archive into the nodes. With a name, such as `docker.io/library/nginx:1`, pods find it by that, too. */
+  /** Loads an image archive into the nodes. With a name, such as `docker.io/library/nginx:1`, pods can also refer to it by this name. */
   load(archive: string, name?: string): Promise<void>
-  /** Ends a node with all that runs on it, as a power cut does: `node-2`. */
+  /** Stops a node (such as `node-2`) and everything on it, as a power failure does. */
   stopNode(name: string): Promise<void>
-  /** Starts it again, with what was on its disk. */
+  /** Starts it again with its disk. */
   startNode(name: string): Promise<void>
 }
 
@@ -114,11 +114,11 @@ export interface ClusterOptions {
   readonly logMaxFiles?: number
 }
 
-/** Starts its own cluster for a test; it ends with its holder. One with nodes waits until it is the only one. */
+/** Starts a cluster for a test, which stops when the returned object is disposed. A cluster with nodes waits until it is the only one. */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const nodes = options.nodes ?? 0
   await prepareCluster(nodes)
-  // The runner of the tests ends whatever is left below its own folder.
+  // The test runner stops everything that is left in its own folder.
   const folder = await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'cluster-'))
   const env = {
     ...scriptEnvironment(),
@@ -132,12 +132,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     await command(script('down.sh'), ['--purge'], { env })
     await rm(folder, { recursive: true, force: true })
   }
-  // A test runner that exits in the middle must not leave a cluster behind.
+  // A test runner that exits early must not leave a cluster behind.
   const last = () => spawnSync(script('down.sh'), ['--purge'], { env: { ...process.env, ...env } })
   process.once('exit', last)
   try {
     const kubeconfig = (await command(script('up.sh'), [], { env, timeoutMs: 2_400_000 })).trim()
-    // It ends before its garbage matters: collecting it would be a third of its processor time.
+    // It ends before its garbage matters, and collection would take a third of its CPU time.
     const kubectlEnv = { KUBECONFIG: kubeconfig, GOGC: 'off', GOMEMLIMIT: '512MiB' }
     const kubectl = (args: readonly string[], more: CommandOptions = {}) =>
       command(join(binFolder(), 'kubectl'), args, { timeoutMs: 120_000, ...more, env: kubectlEnv })
@@ -165,14 +165,14 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     }
   } catch (error) {
     process.off('exit', last)
-    await end().catch(() => {}) // the reason why it did not start is what counts
+    await end().catch(() => {}) // report why it did not start instead
     throw error
   }
 }
 
 const numberOf = (node: string) => node.slice('node-'.length)
 
-/** Ends every cluster that was started below a run folder and is still up. */
+/** Stops all clusters that were started in a run folder and still run. */
 export async function stopClusters(run: string): Promise<void> {
   for (const name of await readdir(run)) {
     if (!name.startsWith('cluster-')) continue
@@ -180,11 +180,11 @@ export async function stopClusters(run: string): Promise<void> {
   }
 }
 
-/** The state of the cluster that `up` starts, as lib.sh places it. */
+/** The state folder of the cluster that `up` starts, as defined in lib.sh. */
 const stateFolder = () =>
   resolve(process.env['CLUSTER_DIR'] ?? join(tmpdir(), `penstock-cluster.${process.getuid?.() ?? ''}`))
 
-/** KUBECONFIG, unless it names the file that `up` itself wrote. */
+/** KUBECONFIG, unless it is the file that `up` itself wrote. */
 function externalCluster(): string | undefined {
   const named = process.env['KUBECONFIG']
   return named === undefined || resolve(named) === join(stateFolder(), 'pki/admin.kubeconfig') ? undefined : named
@@ -193,7 +193,7 @@ function externalCluster(): string | undefined {
 async function main(action: string, nodes: number): Promise<number> {
   const external = externalCluster()
   if (action === 'down') {
-    if (external !== undefined) console.error(`KUBECONFIG is set: ${external} is left alone.`)
+    if (external !== undefined) console.error(`KUBECONFIG is set to ${external}, which is not changed.`)
     else await command(script('down.sh'), ['--purge'], { env: scriptEnvironment(), show: true })
     return 0
   }
@@ -203,7 +203,7 @@ async function main(action: string, nodes: number): Promise<number> {
   }
   const missing = missingForCluster(nodes)
   if (missing !== undefined) {
-    console.error(`No cluster can be started here: ${missing}.`)
+    console.error(`This machine cannot run a cluster: ${missing}.`)
     return 1
   }
   await prepareCluster(nodes, { show: true })
@@ -219,18 +219,18 @@ if (import.meta.main) {
   await runScript({
     call: 'npm run cluster -- up|down',
     about:
-      'A Kubernetes of this machine: `up` prints the path of a kubeconfig file, `down` ends it and removes its state.',
+      'A local Kubernetes cluster: `up` prints the path of a kubeconfig file, `down` stops the cluster and removes its state.',
     flags: {
       nodes: {
         type: 'string',
         oneOf: ['0', '1', '2', '3'],
         value: 'N',
-        help: 'Of `up`: how many nodes, 1 to 3; 0, a control plane alone, if not given.',
+        help: 'For `up`: number of nodes, 1 to 3; by default 0, which starts only a control plane.',
       },
     },
     words: true,
     run({ flags: { nodes }, words: [action = '', ...more] }) {
-      if (!['up', 'down'].includes(action) || more.length > 0) throw misuse('Say what to do: `up` or `down`.')
+      if (!['up', 'down'].includes(action) || more.length > 0) throw misuse('Pass an action: `up` or `down`.')
       if (action === 'down' && nodes !== undefined) throw misuse('--nodes belongs to `up`.')
       return main(action, Number(nodes ?? 0))
     },

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Packs a folder as a container image, without a container engine:
+# Packs a folder into a container image without a container engine:
 #   image.sh NAME[:TAG] ROOTFS OUT.tar [COMMAND [ARG...]]
-# OUT.tar is an OCI layout that `ctr images import` and skopeo read.
+# OUT.tar is an OCI layout for `ctr images import` and skopeo.
 set -euo pipefail
 name=$1 rootfs=$2 out=$3
 shift 3
@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 blobs=$work/blobs/sha256
 mkdir -p "$blobs"
 
-# add FILE: files it under its digest, prints its descriptor's last two fields
+# add FILE: stores it under its digest, and prints the last two fields of its descriptor
 add() {
   local digest
   digest=$(sha256sum "$1" | cut -d' ' -f1)

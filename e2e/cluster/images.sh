@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the images that pods need, from this machine's own programs, into
+# Builds the images that pods need from this machine's own programs, into
 # $CLUSTER_IMAGES: pause, busybox and node ($NODE's binary, or the node here).
 # Needs the Debian packages gcc, libc6-dev and busybox-static.
 set -euo pipefail
@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 node=${NODE:-$(node -p process.execPath)}
-# All are made anew when Node or these scripts have changed.
+# Rebuilds all images when Node or these scripts have changed.
 stamp="$("$node" --version) $(cat "$here"/{images,image,rootfs}.sh "$here/pause.c" | sha256sum | cut -d' ' -f1)"
 if [[ $(cat "$images/.stamp" 2>/dev/null) != "$stamp" ]]; then
   rm -rf "$images"/{pause,busybox,node}.tar "$images/base"
@@ -31,15 +31,15 @@ make pause:1 /pause "$work/pause.bin=/pause"
 make busybox:1 busybox /usr/bin/busybox /usr/bin/busybox=/bin/sh
 make node:26 node "$node=/usr/local/bin/node" /bin/sh /usr/bin/busybox
 
-# A base to build the project's own images from where no registry can be asked: Node with npm, a shell, certificates and
-# time zones. It is no image that pods run, so it lies in a folder of its own.
+# A base for the project's own images without a registry: Node with npm, a shell, certificates and time zones. Pods do not run
+# it, so it is in a separate folder.
 base=$images/base
 if [[ ! -f $base/node.tar ]]; then
   mkdir -p "$base"
-  # The build of the agent needs librt too; it is part of every libc.
+  # The build of the agent also needs librt, which is part of any libc.
   librt=$(ldconfig -p | sed -n 's,.*librt\.so\.1 .*=> ,,p' | head -n 1)
   "$here/rootfs.sh" "$work/base" "$node=/usr/local/bin/node" /usr/bin/busybox "$librt"
-  # As in a distribution, a library is a link to the file of its version.
+  # As in a distribution, a library is a link to its versioned file.
   find "$work/base" -name '*.so.*' -type f -exec sh -c 'mv "$1" "$1.real" && ln -s "${1##*/}.real" "$1"' - {} ';'
   npm=$(dirname "$(dirname "$(realpath "$(command -v npm)")")")
   mkdir -p "$work/base"/{bin,usr/bin,usr/local/bin,usr/local/lib/node_modules,usr/share,etc/ssl/certs}

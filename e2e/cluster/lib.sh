@@ -8,15 +8,15 @@ port=${CLUSTER_PORT:-6443}                                                    # 
 nodes=${CLUSTER_NODES:-0}                                                     # real nodes: 0 to 3
 lock=${CLUSTER_LOCK:-/run/lock/penstock-cluster}                              # one cluster with nodes a machine
 services=10.96.0.0/16                                                         # ClusterIPs
-# Nodes reach kube-apiserver over a bridge; without nodes, loopback does.
+# Nodes reach kube-apiserver over a bridge; without nodes, loopback is enough.
 address=127.0.0.1
 ((nodes == 0)) || address=10.77.0.1
 authority=$dir/pki/$address/apiserver.crt # kube-apiserver makes it, with its own certificate
 node_address() { echo "10.77.0.1$1"; }
 node_pods() { echo "10.244.$1.0/24"; }
 
-# spawn NAME COMMAND...: runs it in the background, its output to a file. The
-# lock of the node layer (descriptor 9) stays with etcd, which ends last.
+# spawn NAME COMMAND...: runs it in the background, with its output in a file.
+# etcd keeps the lock of the node layer (descriptor 9), because it ends last.
 spawn() {
   local name=$1
   shift
@@ -28,7 +28,7 @@ spawn() {
   echo $! >"$dir/run/$name.pid"
 }
 
-# stop NAME: ends what spawn started, at once, and waits until it is gone
+# stop NAME: kills a process started by spawn, and waits for its end
 stop() {
   local pid file=$dir/run/$1.pid
   [[ -f $file ]] || return 0
@@ -41,7 +41,7 @@ stop() {
 orphaned() { [[ $(awk '/^PPid:/ {print $2}' "/proc/$$/status") != "$PPID" ]]; }
 gone() { ! grep -qs "^State:.[^XZ]" "/proc/$1/status"; } # or is only waiting to be reaped
 
-# until_true SECONDS WHAT COMMAND...: tries the command until it succeeds
+# until_true SECONDS WHAT COMMAND...: repeats the command until it succeeds
 until_true() {
   local end=$((SECONDS + $1)) what=$2
   shift 2

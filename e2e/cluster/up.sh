@@ -1,34 +1,34 @@
 #!/usr/bin/env bash
 # Starts etcd, kube-apiserver, kube-controller-manager and kube-scheduler, and
-# with $CLUSTER_NODES over 0 also CoreDNS and that many nodes (node.sh). Returns
-# when all are ready, and prints the path of an administrator's kubeconfig file.
+# if $CLUSTER_NODES is above 0, also CoreDNS and that many nodes (node.sh).
+# Returns when all are ready, and prints the path of an admin kubeconfig file.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$here/lib.sh"
 [[ -x $bin/kube-apiserver ]] || { echo "no binaries in $bin: run build.sh, or set CLUSTER_BIN" >&2; exit 1; }
-[[ ! -f $dir/run/etcd.pid ]] || { echo "$dir is up already, or was not ended by down.sh" >&2; exit 1; }
+[[ ! -f $dir/run/etcd.pid ]] || { echo "$dir is already running, or was not stopped by down.sh" >&2; exit 1; }
 mkdir -p "$dir"/{log,run,pki,etcd}
 
 if ((nodes > 0)); then # links, addresses and mounts of the nodes exist once a machine
   mkdir -p "${lock%/*}"
   exec 9>>"$lock"
   if ! flock --nonblock 9; then
-    echo "waiting for the cluster with nodes that is up already: $(tail -n 1 "$lock")" >&2
+    echo "waiting for the running cluster with nodes: $(tail -n 1 "$lock")" >&2
     end=$((SECONDS + ${CLUSTER_LOCK_TIMEOUT:-1800}))
     until flock --timeout 1 9; do
-      # Nobody would end a cluster whose starter has ended, and every other one would wait for it.
+      # If the starter has ended, nothing would stop the cluster, and all others would wait for it.
       ! orphaned || { echo "the process that started this has ended" >&2; exit 1; }
-      ((SECONDS < end)) || { echo "it was not ended in time: see $lock" >&2; exit 1; }
+      ((SECONDS < end)) || { echo "it was not stopped in time: see $lock" >&2; exit 1; }
     done
   fi
   echo "$dir" >"$lock"
-  # Remains of a killed cluster: its lock is ours now, so nothing uses them.
+  # Remains of a killed cluster. We have its lock now, so nothing uses them.
   for name in $(ip -o link show type veth 2>/dev/null | sed -n 's/^[0-9]*: \(penstock-[0-9]\)@.*/\1/p'); do ip link del "$name" 2>/dev/null || true; done
   for name in $(ip netns list 2>/dev/null | sed -n 's/^\(penstock-[0-9]\)\b.*/\1/p'); do ip netns del "$name" 2>/dev/null || true; done
   ip link del penstock0 2>/dev/null || true
 fi
 
-# Users by fixed tokens: no client certificates to make.
+# Users with fixed tokens, which need no client certificates.
 if [[ ! -f $dir/pki/tokens.csv ]]; then
   id=0
   while IFS=, read -r user group; do
@@ -43,7 +43,7 @@ system:node:node-2,system:nodes
 system:node:node-3,system:nodes
 END
   openssl genrsa -out "$dir/pki/sa.key" 2048 2>/dev/null
-  # kube-apiserver's identity towards kubelets (logs, exec, port-forward)
+  # kube-apiserver's identity for kubelets (logs, exec, port-forward)
   openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /O=system:masters/CN=kube-apiserver \
     -keyout "$dir/pki/kubelet-client.key" -out "$dir/pki/kubelet-client.crt" 2>/dev/null
 fi
@@ -61,7 +61,7 @@ if ((nodes > 0)); then
   ip link set penstock0 up
 fi
 
-# They collect their garbage less often: a third more memory for a fifth less CPU time.
+# Less frequent garbage collection: a third more memory for a fifth less CPU time.
 export GOGC=${GOGC:-400}
 spawn etcd "$bin/etcd" --data-dir "$dir/etcd" --unsafe-no-fsync --log-level warn \
   --listen-client-urls "unix://$dir/run/etcd.sock" \
@@ -81,8 +81,8 @@ spawn kube-apiserver "$bin/kube-apiserver" \
   --enable-aggregator-routing --allow-privileged --profiling=false
 until_true 120 kube-apiserver curl -fsS --cacert "$authority" "https://$address:$port/readyz"
 
-# The binaries of envtest (KUBEBUILDER_ASSETS) hold neither of the next two. A start of the first is some hundred requests: at
-# the 20 a second that it allows itself, four seconds.
+# The binaries of envtest (KUBEBUILDER_ASSETS) do not include the next two. The first sends some hundred requests at its start, which
+# would take several seconds with its default limit of 20 per second.
 [[ ! -x $bin/kube-controller-manager ]] || spawn kube-controller-manager "$bin/kube-controller-manager" \
   --kubeconfig "$dir/pki/kube-controller-manager.kubeconfig" \
   --leader-elect=false --secure-port 0 --use-service-account-credentials --profiling=false \
@@ -107,7 +107,7 @@ END
   for ((n = 1; n <= nodes; n++)); do "$here/node.sh" "$n" 9>&-; done
 fi
 
-# Asked often, so not by kubectl, which takes a fifth of a second of processor time each time.
+# This check is frequent, so it does not use kubectl, which needs 0.2 s of CPU time per call.
 [[ ! -x $bin/kube-controller-manager ]] || until_true 60 "the default service account" \
   curl -fsS --cacert "$authority" --oauth2-bearer "$(awk -F, '$2 == "admin" {print $1}' "$dir/pki/tokens.csv")" \
   "https://$address:$port/api/v1/namespaces/default/serviceaccounts/default"
@@ -116,7 +116,7 @@ for ((n = 1; n <= nodes; n++)); do
   until_true 60 "node-$n" "$bin/kubectl" wait node "node-$n" --for condition=Ready --timeout 5s
 done
 if orphaned; then
-  echo "the process that started this has ended: so does the cluster" >&2
+  echo "the process that started this has ended, so the cluster stops" >&2
   exec "$here/down.sh" --purge
 fi
 echo "$KUBECONFIG"

@@ -1,5 +1,5 @@
-// The amqp source against a real RabbitMQ, through the agent's command. After a kill, the broker still holds the
-// unacknowledged messages: these and the delivered ones must be all messages.
+// The amqp source with a real RabbitMQ, through the agent's command. After a kill, the broker still has the unacknowledged messages. Together
+// with the delivered ones, they must be all messages.
 
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -31,11 +31,11 @@ describe.skipIf(broker.missing !== undefined)(`amqp and RabbitMQ${why}`, () => {
 
   async function connect(): Promise<ChannelModel> {
     const made = await amqp.connect(server.url)
-    made.on('error', () => {}) // the broker is restarted below it
+    made.on('error', () => {}) // a test restarts the broker
     return made
   }
 
-  /** A queue of the test's own with so many numbered messages, all of them confirmed. */
+  /** Creates a queue with this many numbered messages, all of which are confirmed. */
   async function filledQueue(count: number): Promise<string> {
     const queue = await emptyQueue()
     const channel = await connection.createConfirmChannel()
@@ -57,7 +57,7 @@ describe.skipIf(broker.missing !== undefined)(`amqp and RabbitMQ${why}`, () => {
     return queue
   }
 
-  /** Messages that no consumer has; resolves when nobody consumes any more. */
+  /** Number of messages left in the queue, after all consumers have gone. */
   async function left(queue: string): Promise<number> {
     const channel = await connection.createChannel()
     const count = await until('the broker to notice that the agent is gone', 30_000, async () => {
@@ -86,7 +86,7 @@ describe.skipIf(broker.missing !== undefined)(`amqp and RabbitMQ${why}`, () => {
       await refusedAgain(arrivals, agent)
       await agent.stop('SIGKILL')
     }
-    expect(await left(queue)).toBe(count) // nothing delivered, nothing acknowledged
+    expect(await left(queue)).toBe(count) // nothing was delivered, so nothing was acknowledged
 
     arrivals.failing = false
     {
@@ -102,11 +102,11 @@ describe.skipIf(broker.missing !== undefined)(`amqp and RabbitMQ${why}`, () => {
     expect(arrivals.distinct).toBeLessThan(count)
 
     await using agent = await startAgent(config)
-    await arrivals.reached(count, 120_000).catch(() => {}) // what is missing is shown below
+    await arrivals.reached(count, 120_000).catch(() => {}) // the assertions below show missing messages
     expect(arrivals.missing(), agent.output()).toEqual([])
     expect(await agent.stop(), agent.output()).toBe(0)
     expect(await left(queue)).toBe(0)
-    // Duplicates are events that were delivered but not yet acknowledged at the second kill: at most those that the broker had given
+    // Duplicates are events that were delivered but not acknowledged at the second kill, at most the number that the broker had sent
     // out.
     console.log(`amqp: ${arrivals.doubled} of ${count} messages were delivered twice`)
     expect(arrivals.doubled).toBeLessThanOrEqual(prefetch)
@@ -127,13 +127,13 @@ describe.skipIf(broker.missing !== undefined)(`amqp and RabbitMQ${why}`, () => {
     line.open()
     await arrivals.reached(Math.min(arrivals.distinct + 3000, count - 1), 60_000)
     const restarting = restartService('rabbitmq', server)
-    await arrivals.reached(count, 120_000).catch(() => {}) // what is missing is shown below
+    await arrivals.reached(count, 120_000).catch(() => {}) // the assertions below show missing messages
     await restarting
     connection = await connect()
 
     expect(arrivals.missing(), agent.output()).toEqual([])
     expect(await agent.stop(), agent.output()).toBe(0)
-    // Messages whose acknowledgment the last cut took away are given out again, and may not have been taken when the agent stops.
+    // Messages whose acknowledgement got lost in the last cut are sent again, and may be unprocessed when the agent stops.
     expect(await left(queue)).toBeLessThanOrEqual(prefetch)
     expect(agent.output()).toContain('reconnecting after a pause')
     console.log(`amqp: ${arrivals.doubled} of ${count} messages were delivered twice`)
@@ -163,7 +163,7 @@ describe.skipIf(broker.missing !== undefined)(`amqp and RabbitMQ${why}`, () => {
     expect(await left(queue)).toBe(0)
   })
 
-  test('amqps: the client shows its certificate, and trusts only its authority', async (context) => {
+  test('amqps: the client presents its certificate, and trusts only its authority', async (context) => {
     const { PENSTOCK_TEST_AMQPS_URL: url, PENSTOCK_TEST_AMQP_TLS: folder } = server.variables
     if (url === undefined || folder === undefined) context.skip('the server from the environment has no certificates')
     const at = (name: string) => join(folder as string, name)
@@ -213,7 +213,7 @@ describe.skipIf(broker.missing !== undefined)(`amqp and RabbitMQ${why}`, () => {
     expect(result.stdout + result.stderr).not.toContain('s3cret')
   })
 
-  /** The first events of a queue as the console shows them. */
+  /** The first events of a queue, as printed by the console sink. */
   async function consumed(queue: string, source: object, count: number): Promise<unknown[]> {
     await using agent = await startAgent({
       sources: { in: { type: 'amqp', connection_string: server.url, queue, ...source } },

@@ -1,6 +1,6 @@
-// The cloud_queue source against a real queue server, through the agent's command. After a kill, the queue still holds the
-// messages that were not deleted: these and the delivered ones must be all messages. Roles and instance credentials come from a
-// real token service and metadata service.
+// The cloud_queue source with a real queue server, through the agent's command. After a kill, the queue still has the messages that were not
+// deleted. Together with the delivered ones, they must be all messages. Roles and instance credentials come from a real token service and
+// metadata service.
 
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -33,7 +33,7 @@ async function queueOf(client: SQSClient): Promise<string> {
   return QueueUrl
 }
 
-/** Numbered messages, sent without the vendor's client, which would take longer than all else in the test. */
+/** Sends numbered messages without the vendor's client, which would take longer than the rest of the test. */
 async function fill(endpoint: string, QueueUrl: string, count: number): Promise<void> {
   const { hostname, port } = new URL(endpoint)
   const agent = new Agent({ keepAlive: true })
@@ -67,7 +67,7 @@ async function fill(endpoint: string, QueueUrl: string, count: number): Promise<
   agent.destroy()
 }
 
-/** Messages of the queue, those that a consumer has included. */
+/** Number of messages in the queue, including those that a consumer has received. */
 async function left(client: SQSClient, QueueUrl: string): Promise<number> {
   const { Attributes } = await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }))
   return (
@@ -96,7 +96,7 @@ describe.skipIf(sqs.missing !== undefined)(`cloud_queue and a queue server${why}
     const queue = await queueOf(client)
     await fill(server.url, queue, count)
     expect(await left(client, queue)).toBe(count)
-    // Messages that a killed agent had received are hidden for this long.
+    // The queue hides messages received by a killed agent for this long.
     const source = { queue_url: queue, region, auth, client_concurrency: 8, poll_secs: 2, visibility_timeout_secs: 6 }
     const config = {
       sources: { in: { type: 'cloud_queue', ...source } },
@@ -109,7 +109,7 @@ describe.skipIf(sqs.missing !== undefined)(`cloud_queue and a queue server${why}
       await refusedAgain(arrivals, agent)
       await agent.stop('SIGKILL')
     }
-    expect(await left(client, queue)).toBe(count) // nothing delivered, nothing deleted
+    expect(await left(client, queue)).toBe(count) // nothing was delivered, so nothing was deleted
 
     arrivals.failing = false
     {
@@ -125,12 +125,12 @@ describe.skipIf(sqs.missing !== undefined)(`cloud_queue and a queue server${why}
     expect(arrivals.distinct).toBeLessThan(count)
 
     await using agent = await startAgent(config)
-    await arrivals.reached(count, 180_000).catch(() => {}) // what is missing is shown below
+    await arrivals.reached(count, 180_000).catch(() => {}) // the assertions below show missing messages
     expect(arrivals.missing(), agent.output()).toEqual([])
     await until('the last deletions', 30_000, async () => (await left(client, queue)) === 0)
     expect(await agent.stop(), agent.output()).toBe(0)
-    // Duplicates are events that were delivered but not deleted yet at the kill, and those that the agent kept longer than the queue
-    // hides them while the sink failed: at most the content of the pipeline's buffers.
+    // Duplicates are events that were delivered but not deleted at the kill, and events that the agent kept longer than the queue hides them
+    // while the sink failed. They are at most the content of the pipeline's buffers.
     console.log(`cloud_queue: ${arrivals.doubled} of ${count} messages were delivered twice`)
     expect(arrivals.doubled).toBeLessThan(5000)
     await client.send(new DeleteQueueCommand({ QueueUrl: queue }))
@@ -152,10 +152,10 @@ describe.skipIf(sqs.missing !== undefined)(`cloud_queue and a queue server${why}
     expect(await left(client, queue)).toBe(0)
   })
 
-  test('credentials of the instance that end in mid-run are replaced, by their time or when they are refused', async () => {
+  test('instance credentials that expire during a run are replaced, at their expiry or when they are rejected', async () => {
     const queue = await queueOf(client)
     await using instance = await instanceMetadata()
-    // Each key is good for a few requests; those that are said to end soon are not used so often.
+    // Each key is valid for a few requests; keys with an early expiry are used less often.
     await using line = await recorder(server.url, (used) => used <= 6)
     const source = { queue_url: queue, endpoint: line.url, region, poll_secs: 1, client_concurrency: 1 }
     await using agent = await startAgent(
@@ -175,7 +175,7 @@ describe.skipIf(sqs.missing !== undefined)(`cloud_queue and a queue server${why}
         throw new Error(agent.output(), { cause: error })
       })
     }
-    // Keys that were said to hold for an hour were refused, and replaced; those that were said to end were before.
+    // Keys with an expiry of an hour were rejected, and then replaced; keys with an early expiry were replaced before.
     expect(refused(), agent.output()).toBe(2)
     expect([...line.refused].every((key) => instance.long.has(key))).toBe(true)
     expect(line.keys.some((key) => !instance.long.has(key))).toBe(true)
@@ -255,7 +255,7 @@ function awsWhy(): string {
   return aws.missing === undefined ? '' : ` (${aws.missing})`
 }
 
-/** The first event of a queue as the console shows it. */
+/** The first event of a queue, as printed by the console sink. */
 async function consumed(source: object, env: NodeJS.ProcessEnv): Promise<unknown[]> {
   await using agent = await startAgent(
     {
@@ -278,7 +278,7 @@ async function consumed(source: object, env: NodeJS.ProcessEnv): Promise<unknown
   return lines().map((line) => JSON.parse(line) as unknown)
 }
 
-/** Instance metadata (version 2): a new key for each look-up, one for an hour, then three for a second, and so on. */
+/** Instance metadata (version 2) with a new key for each look-up: one that expires after an hour, then three after a second, and so on. */
 async function instanceMetadata(): Promise<AsyncDisposable & { readonly url: string; readonly long: Set<string> }> {
   const long = new Set<string>()
   let keys = 0
@@ -304,7 +304,7 @@ interface Recorder extends AsyncDisposable {
 }
 
 /**
- * Hands requests on to a server and notes whose keys signed them.
+ * Forwards requests to a server, and records the keys that signed them.
  * @param accepts whether a key that has signed this many requests is still valid
  */
 async function recorder(target: string, accepts: (used: number) => boolean = () => true): Promise<Recorder> {

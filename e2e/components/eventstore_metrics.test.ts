@@ -1,5 +1,5 @@
-// The eventstore_metrics source through the agent's command. No package of an event store exists, so a server on
-// loopback answers with the document that the vendor documents, in the form that a node returns, and changes it from one request to the next.
+// The eventstore_metrics source through the agent's command. There is no package of an event store, so a server on loopback returns the
+// document from the vendor's documentation, and changes it with each request.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { shownMetrics, startAgent } from '../agent.ts'
 import { until } from '../command.ts'
 
-/** `/stats` of a node, shortened in `es`, of which nothing is read. */
+/** `/stats` of a node, shortened in `es`, which the source does not read. */
 const stats = (reads: number) => ({
   proc: {
     startTime: '2026-01-05T08:27:31.5186060Z',
@@ -44,7 +44,7 @@ const stats = (reads: number) => ({
   },
 })
 
-test('the statistics of a node, over a time in which it falters', async () => {
+test('reads the statistics of a node with temporary failures', async () => {
   let asked = 0
   const server = createServer((request, answer) => {
     asked++

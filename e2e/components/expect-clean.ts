@@ -1,4 +1,4 @@
-// The expectations of component tests for a run of the agent without complaints.
+// Assertions for component tests that expect a run of the agent without errors.
 
 import { expect } from 'vitest'
 import type { CommandResult } from '../command.ts'
@@ -9,7 +9,7 @@ export function expectClean(result: CommandResult): void {
   expect(result.stdout + result.stderr).not.toContain('ERROR')
 }
 
-/** No warnings either, such as that of a repeated request. A warning that the process stood still on a busy machine is ignored. */
+/** Also no warnings, such as for a retried request. Ignores the warning about a blocked event loop, which occurs on busy machines. */
 export function expectNoWarning(result: CommandResult): void {
   expectClean(result)
   const said = (result.stdout + result.stderr)

@@ -1,5 +1,5 @@
-// The log_aggregator sink against a real Loki, through the agent's command: the store's answer is compared in full. Each test has its
-// own tenant, and names it in a label too, for a Loki without tenants.
+// The log_aggregator sink with a real Loki, through the agent's command. Tests compare the store's complete response. Each test has its own
+// tenant, and also names it in a label, for a Loki without tenants.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -18,14 +18,14 @@ const standIn = loki.missing === undefined ? undefined : service('victorialogs')
 const why = loki.missing === undefined ? '' : ` (${loki.missing})`
 
 const second = Math.floor(Date.now() / 1000) - 3600
-/** An instant as events carry it, and as the store returns it. */
+/** An instant in the form of events, and in the form of the store. */
 const instant = (offset: number, fraction = '') => ({
   text: `${new Date((second + offset) * 1000).toISOString().slice(0, 19)}${fraction === '' ? '' : `.${fraction}`}Z`,
   ns: `${second + offset}${fraction.padEnd(9, '0')}`,
 })
 const lines = (events: readonly object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join('')
 
-/** Events come in on standard input as JSON. The test turns `timestamp` into an instant and removes the source's fields. */
+/** Reads events from standard input as JSON, converts `timestamp` to an instant, and removes the source's fields. */
 function pipeline(sink: { tenant_id?: string; labels: Record<string, string>; [option: string]: unknown }) {
   const labels = sink.tenant_id === undefined ? sink.labels : { ...sink.labels, run: sink.tenant_id }
   return {
@@ -62,7 +62,7 @@ describe.skipIf(loki.missing !== undefined)(`log_aggregator and Loki${why}`, () 
       return entries.length >= count && entries
     })
 
-  test('every field comes back: nested values, 64-bit integers, floats, text of every kind', async () => {
+  test('all fields are returned: nested values, 64-bit integers, floats, all kinds of text', async () => {
     const tenant = randomUUID()
     const at = instant(0, '123456789')
     const event = {
@@ -76,7 +76,7 @@ describe.skipIf(loki.missing !== undefined)(`log_aggregator and Loki${why}`, () 
       nested: { deep: { er: 'value' } },
       empty: '',
     }
-    // An integer beyond 2^53 stands bare in the line; in this program it is text, as a number would be rounded.
+    // The line contains an integer above 2^53 without quotes. This test compares it as text, because a number would be rounded.
     const input = `${JSON.stringify({ ...event, timestamp: at.text }).replace(`"${event.big}"`, event.big)}\n`
     const config = pipeline({ endpoint: server.url, tenant_id: tenant, labels: { app: '{{ app }}', env: 'test' } })
 
@@ -114,7 +114,7 @@ describe.skipIf(loki.missing !== undefined)(`log_aggregator and Loki${why}`, () 
     expect(await readBack(tenant, 1)).toEqual([{ labels: { app: 'web' }, at: at.ns, line }])
   })
 
-  test.each(['none', 'gzip'])('a body with compression %s is read by the store', async (compression) => {
+  test.each(['none', 'gzip'])('the store reads a body with compression %s', async (compression) => {
     const tenant = randomUUID()
     const events = Array.from({ length: 1000 }, (_, n) => ({
       app: 'web',
@@ -136,7 +136,7 @@ describe.skipIf(loki.missing !== undefined)(`log_aggregator and Loki${why}`, () 
     expect(entries.map((entry) => entry.line)).toEqual(events.map((event) => event.message))
   })
 
-  test('labels: fields are expanded by `*`, removed from the line on request, and choose the stream', async () => {
+  test('labels: `*` expands fields, labels can be removed from the line, and determine the stream', async () => {
     const tenant = randomUUID()
     const at = instant(3)
     const config = pipeline({
@@ -180,7 +180,7 @@ describe.skipIf(loki.missing !== undefined)(`log_aggregator and Loki${why}`, () 
     expect(entries.map((entry) => JSON.parse(entry.line))).toEqual([{ app: 'web', timestamp: at.text }])
   })
 
-  test('events of different tenants reach their own tenant only', async () => {
+  test('events of different tenants reach only their own tenant', async () => {
     const tenants = [randomUUID(), randomUUID()]
     const config = pipeline({
       endpoint: server.url,
@@ -198,14 +198,14 @@ describe.skipIf(loki.missing !== undefined)(`log_aggregator and Loki${why}`, () 
     }
   })
 
-  test('events that the store refuses as too old are rejected alone; it has the others once', async () => {
+  test('only events that the store rejects as too old are discarded; it has the others once', async () => {
     const tenant = randomUUID()
     const config = pipeline({
       endpoint: server.url,
       tenant_id: tenant,
       labels: { app: '{{ app }}' },
       encoding: { codec: 'text' },
-      out_of_order_action: 'accept', // so that it is the store that refuses
+      out_of_order_action: 'accept', // so that the store rejects them
     })
     const count = 100
     const good = Array.from({ length: count }, (_, index) => ({
@@ -240,7 +240,7 @@ describe.skipIf(loki.missing !== undefined)(`log_aggregator and Loki${why}`, () 
     expect(guarded.seen.filter((request) => request.status === 401)).toEqual([])
   })
 
-  test('TLS: the store is reached with its authority, and not with another', async () => {
+  test('TLS: the connection works with the correct authority, and not with another', async () => {
     await using certificates = await makeCertificates()
     await using secure = await relay(server.url, { tls: certificates.server })
     const tenant = randomUUID()
@@ -264,29 +264,32 @@ describe.skipIf(loki.missing !== undefined)(`log_aggregator and Loki${why}`, () 
   })
 })
 
-// Only where there is no Loki.
+// Only if there is no Loki.
 if (standIn !== undefined) {
-  describe.skipIf(standIn.missing !== undefined)(`log_aggregator and VictoriaLogs, in the stead of Loki${why}`, () => {
+  describe.skipIf(standIn.missing !== undefined)(`log_aggregator and VictoriaLogs, instead of Loki${why}`, () => {
     let server: RunningService
     beforeAll(async () => {
       server = await standIn.start()
     })
     afterAll(() => server?.[Symbol.asyncDispose]())
 
-    test.each(['none', 'gzip'])('lines, labels and times come back with compression %s', async (compression) => {
-      const app = randomUUID()
-      const at = instant(10, '123456789')
-      const endpoint = `${server.url}/insert`
-      const config = pipeline({ endpoint, labels: { app: '{{ app }}' }, encoding: { codec: 'text' }, compression })
+    test.each(['none', 'gzip'])(
+      'the store returns lines, labels and times with compression %s',
+      async (compression) => {
+        const app = randomUUID()
+        const at = instant(10, '123456789')
+        const endpoint = `${server.url}/insert`
+        const config = pipeline({ endpoint, labels: { app: '{{ app }}' }, encoding: { codec: 'text' }, compression })
 
-      const result = await runAgent(config, lines([{ app, message: 'hello', timestamp: at.text }]))
+        const result = await runAgent(config, lines([{ app, message: 'hello', timestamp: at.text }]))
 
-      expectClean(result)
-      const entries = await until('the entry', 15_000, async () => {
-        const found = await queryVictoriaLogs(server.url, 'app', app)
-        return found.length > 0 && found
-      })
-      expect(entries).toEqual([{ labels: { app }, at: at.ns, line: 'hello' }])
-    })
+        expectClean(result)
+        const entries = await until('the entry', 15_000, async () => {
+          const found = await queryVictoriaLogs(server.url, 'app', app)
+          return found.length > 0 && found
+        })
+        expect(entries).toEqual([{ labels: { app }, at: at.ns, line: 'hello' }])
+      },
+    )
   })
 }

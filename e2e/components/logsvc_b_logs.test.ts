@@ -1,5 +1,5 @@
-// The sink of log service B against a real decoder of its protocol: the event collector of the OpenTelemetry Collector. Tests
-// compare everything that it has decoded.
+// The sink of log service B with a real decoder of its protocol, the event collector of the OpenTelemetry Collector. Tests compare all
+// decoded events.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -26,7 +26,7 @@ describe.skipIf(collector.missing !== undefined)(`log service B and an event col
   })
   afterAll(() => server?.[Symbol.asyncDispose]())
 
-  /** Sends events of a run through the agent, and returns what the collector has made of them. */
+  /** Sends events through the agent, and returns the events decoded by the collector. */
   const send = async (sink: object): Promise<readonly CollectedLog[]> => {
     const run = randomUUID()
     const config = {
@@ -95,7 +95,7 @@ describe.skipIf(collector.missing !== undefined)(`log service B and an event col
     expect(await send({ encoding: { codec: 'text' } })).toEqual(expected(text))
   })
 
-  test('events that the collector refuses are discarded, logged, and not sent again', async () => {
+  test('events that the collector rejects are discarded and logged, but not retried', async () => {
     await using between = await gate(server.url, 'Splunk t')
     const config = {
       sources: { in: { type: 'stdin', decoding: { codec: 'json' } } },

@@ -1,5 +1,5 @@
-// The message_broker sink against a real Pulsar, through the agent's command. The broker's client reads the published messages back.
-// Each test has its own topics.
+// The message_broker sink with a real Pulsar, through the agent's command. The broker's own client reads the published messages. Each test
+// has its own topics.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -13,7 +13,7 @@ import { restartService, service } from '../services/service.ts'
 import { expectNoWarning } from './expect-clean.ts'
 
 const pulsar = service('pulsar')
-// An address in the environment says nothing of tokens, and brings no client to read with.
+// A server from the environment has no known tokens, and no client to read messages.
 const from =
   process.env['PENSTOCK_TEST_PULSAR_URL'] === undefined ? pulsar.missing : 'the tests need the one of e2e/services'
 const why = from === undefined ? '' : ` (${from})`
@@ -45,13 +45,13 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
       .filter((message) => message.topic === `persistent://public/default/${topic}`)
       .map(({ value }) => value.toString('utf8'))
 
-  /** A separate namespace; one from an earlier run will do. */
+  /** Creates a separate namespace, unless it exists from an earlier run. */
   const newNamespace = (name: string) =>
     administer(server, 'PUT', `/namespaces/public/${name}`).catch((error: Error) => {
       if (!error.message.includes('409')) throw error
     })
 
-  test('every codec and every compression, in batches and alone, is read back by the broker’s own client', async () => {
+  test('the broker’s own client reads all codecs and compression methods, with and without batches', async () => {
     const schema = JSON.stringify({
       type: 'record',
       name: 'entry',
@@ -124,7 +124,7 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
     }
   })
 
-  test('keys choose the partition as the broker’s own client does; properties and times come along', async () => {
+  test('keys select the same partition as the broker’s own client; properties and times are transferred', async () => {
     const topic = newTopic('keyed')
     await administer(server, 'PUT', `/persistent/public/default/${topic}/partitions`, 5)
     const events = Array.from({ length: 200 }, (_, index) => ({
@@ -164,7 +164,7 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
     ).toEqual(
       events.map(({ message, key }) => ({ message, key, eventTime: 1_767_225_602_500, producer: `me-${topic}` })),
     )
-    // Within a partition the order is that of the events.
+    // Within a partition, the order of events is kept.
     const order = new Map<string, number>()
     for (const { topic: partition, properties } of found) {
       expect(Number(properties['index'])).toBeGreaterThan(order.get(partition) ?? -1)
@@ -215,7 +215,7 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
   test.each([
     { what: 'an expired token', role: 'expired', tls: false, text: 'authentication' },
     { what: 'an unknown authority', role: 'app', tls: true, text: 'certificate' },
-  ] as const)('$what is logged, and nothing of the token', async ({ role, tls, text }) => {
+  ] as const)('$what is logged without the token', async ({ role, tls, text }) => {
     const secret = await tokenOf(server, role)
     const options = {
       topic: newTopic('refused'),
@@ -230,7 +230,7 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
     expect(result.stdout + result.stderr).not.toContain(secret)
   })
 
-  test('a topic that the role may not write to discards its events, and says so', async () => {
+  test('events for a topic that the role may not write to are discarded, with a log message', async () => {
     await newNamespace('closed')
     const options = { topic: 'persistent://public/closed/t' }
     const result = await runAgent({ sources: { in: input }, sinks: { out: sink(options) } }, lines([{ message: 'a' }]))
@@ -239,7 +239,7 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
     expect(result.stdout + result.stderr).toContain('Events dropped.')
   })
 
-  test('an event larger than the broker takes is discarded alone', async () => {
+  test('only an event above the size limit of the broker is discarded', async () => {
     const topic = newTopic('large')
     const large = randomBytes(4_500_000).toString('base64')
     const events = [{ message: 'a' }, { message: large }, { message: 'b' }]
@@ -256,8 +256,8 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
     expect(stats.msgInCounter).toBe(2)
   })
 
-  test('a broker that is killed while 20,000 messages flow loses none, doubles none, and keeps their order', async () => {
-    // The broker removes what comes twice under one number: so it shows whether what is sent again keeps its numbers.
+  test('killing the broker while 20,000 messages flow loses none, duplicates none, and keeps their order', async () => {
+    // The broker removes messages with duplicate numbers, which shows whether retried messages keep their numbers.
     await newNamespace('once')
     await administer(server, 'POST', '/namespaces/public/once/deduplication', true)
     await administer(server, 'POST', '/namespaces/public/once/permissions/app', ['produce', 'consume'])
@@ -273,7 +273,7 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
           producer_name: topic,
           partition_key_field: 'key',
           compression: 'lz4',
-          // About 10 s without the kill.
+          // It takes about 10 s without the kill.
           batch: { max_events: 50 },
           request: { rate_limit_num: 40 },
           connection_retry_options: { max_backoff_secs: 1 },

@@ -1,5 +1,5 @@
-// The remote_write_metrics sink against a real Prometheus, through the agent's command: the store's answer is compared in full. Each
-// test has its own namespace.
+// The remote_write_metrics sink with a real Prometheus, through the agent's command. Tests compare the store's complete response. Each test
+// has its own namespace.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -38,7 +38,7 @@ describe.skipIf(prometheus.missing !== undefined)(`remote_write_metrics and Prom
       return found.length >= count && found.map((line) => line.slice(namespace.length + 1))
     })
 
-  test('metrics of every type come back, increments as totals', async () => {
+  test('metrics of all types are returned, increments as totals', async () => {
     const namespace = newNamespace()
     const base = { namespace, timestamp: instant(0), tags: { code: '200', zone: 'ü "q" \\' } }
     const labels = 'code="200",zone="ü "q" \\"'
@@ -86,7 +86,7 @@ describe.skipIf(prometheus.missing !== undefined)(`remote_write_metrics and Prom
     expect((await readBack(namespace, expected.length)).sort()).toEqual(expected.sort())
   })
 
-  test('all samples of a series come back in order, over many requests', async () => {
+  test('all samples of a series from many requests are returned in order', async () => {
     const namespace = newNamespace()
     const metrics = Array.from({ length: 50 }, (_, n) => ({
       namespace,
@@ -103,7 +103,7 @@ describe.skipIf(prometheus.missing !== undefined)(`remote_write_metrics and Prom
     expect(await readBack(namespace, 1)).toEqual([`c{} ${samples.join(' ')}`])
   })
 
-  test('a sample that is refused as out of order is rejected; the agent continues and ends well', async () => {
+  test('an out-of-order sample is rejected; the agent continues and ends normally', async () => {
     const namespace = newNamespace()
     const gauge = (offset: number, value: number) => ({
       namespace,

@@ -1,5 +1,5 @@
-// The search_engine sink against real OpenSearch and Elasticsearch, through the agent's command: documents are queried back
-// and compared whole. Each test has its own index.
+// The search_engine sink with real OpenSearch and Elasticsearch, through the agent's command. Tests query the documents and compare them
+// completely. Each test has its own index.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -19,7 +19,7 @@ const because = (missing: string | undefined) => (missing === undefined ? '' : `
 const lines = (events: readonly object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join('')
 const at = '2026-01-02T03:04:05.678901234Z'
 
-/** Events come in on standard input as JSON. The test turns `timestamp` into an instant and removes the source's fields. */
+/** Reads events from standard input as JSON, converts `timestamp` to an instant, and removes the source's fields. */
 function pipeline(sink: object, program = '') {
   return {
     sources: { in: { type: 'stdin', decoding: { codec: 'json' } } },
@@ -57,7 +57,7 @@ describe.skipIf(opensearch.missing !== undefined)(`search_engine and OpenSearch$
   })
   afterAll(() => server?.[Symbol.asyncDispose]())
 
-  test('every field comes back, from an index named by a template and the time of the event', async () => {
+  test('all fields are returned, from an index named by a template with the time of the event', async () => {
     const name = `t-${randomUUID()}`
     const config = pipeline({ endpoints: [server.url], bulk: { index: `${name}-{{ app }}-%Y.%m.%d` } })
 
@@ -68,22 +68,19 @@ describe.skipIf(opensearch.missing !== undefined)(`search_engine and OpenSearch$
     expect(hits.map((hit) => hit._source)).toEqual([{ ...everyKind, app: 'web', timestamp: at }])
   })
 
-  // Not snappy: this engine reads the framed form only, and the sink sends the block form.
-  test.each(['none', 'gzip', 'zlib', 'zstd'])(
-    'a body with compression %s is read by the engine',
-    async (compression) => {
-      const name = `t-${randomUUID()}`
-      const events = Array.from({ length: 500 }, (_, n) => ({ message: `line ${n}`, n, timestamp: at }))
-      const config = pipeline({ endpoints: [server.url], bulk: { index: name }, compression })
+  // Without snappy, because this engine reads only the framed format, and the sink sends the block format.
+  test.each(['none', 'gzip', 'zlib', 'zstd'])('the engine reads a body with compression %s', async (compression) => {
+    const name = `t-${randomUUID()}`
+    const events = Array.from({ length: 500 }, (_, n) => ({ message: `line ${n}`, n, timestamp: at }))
+    const config = pipeline({ endpoints: [server.url], bulk: { index: name }, compression })
 
-      const result = await runAgent(config, lines(events))
+    const result = await runAgent(config, lines(events))
 
-      expectClean(result)
-      expect((await searchAll(server.url, name, 'n')).map((hit) => hit._source)).toEqual(events)
-    },
-  )
+    expectClean(result)
+    expect((await searchAll(server.url, name, 'n')).map((hit) => hit._source)).toEqual(events)
+  })
 
-  test('`id_key` becomes the id, and the pipeline of the engine is named', async () => {
+  test('`id_key` becomes the id, and the request names the ingest pipeline', async () => {
     const name = `t-${randomUUID()}`
     await searchApi(server.url, 'PUT', `/_ingest/pipeline/${name}`, {
       processors: [{ set: { field: 'via', value: 'pipeline' } }],
@@ -105,7 +102,7 @@ describe.skipIf(opensearch.missing !== undefined)(`search_engine and OpenSearch$
     ])
   })
 
-  test('data streams: documents are created in the stream that the event names, with its fields in step', async () => {
+  test('data streams: documents are created in the stream that the event names, with matching fields', async () => {
     const dataset = `d${randomUUID().replaceAll('-', '')}`
     await searchApi(server.url, 'PUT', `/_index_template/${dataset}`, {
       index_patterns: [`*-${dataset}*`],
@@ -144,7 +141,7 @@ describe.skipIf(opensearch.missing !== undefined)(`search_engine and OpenSearch$
     )
   })
 
-  test('a partial failure: the engine keeps the good documents, the agent logs the reason and continues', async () => {
+  test('a partial failure: the engine keeps valid documents, the agent logs the reason and continues', async () => {
     const name = `t-${randomUUID()}`
     await searchApi(server.url, 'PUT', `/${name}`, { mappings: { properties: { n: { type: 'integer' } } } })
     const config = pipeline({ endpoints: [server.url], bulk: { index: name }, batch: { max_events: 3 } })
@@ -164,7 +161,7 @@ describe.skipIf(opensearch.missing !== undefined)(`search_engine and OpenSearch$
     expect(result.stdout + result.stderr).toMatch(/mapper_parsing_exception|document_parsing_exception/)
   })
 
-  test('a partial failure with `request_retry_partial`: what cannot succeed is not sent forever, nor anything twice', async () => {
+  test('a partial failure with `request_retry_partial`: invalid documents are not retried forever, and none is sent twice', async () => {
     const name = `t-${randomUUID()}`
     await searchApi(server.url, 'PUT', `/${name}`, { mappings: { properties: { n: { type: 'integer' } } } })
     const config = pipeline({ endpoints: [server.url], bulk: { index: name }, request_retry_partial: true })
@@ -200,7 +197,7 @@ describe.skipIf(opensearch.missing !== undefined)(`search_engine and OpenSearch$
     expect(guarded.seen.filter((request) => request.status === 401)).toEqual([])
   })
 
-  test('TLS: the engine is reached with its authority, and not with another', async () => {
+  test('TLS: the connection works with the correct authority, and not with another', async () => {
     await using certificates = await makeCertificates()
     await using secure = await relay(server.url, { tls: certificates.server })
     const name = `t-${randomUUID()}`
@@ -228,8 +225,8 @@ describe.skipIf(elasticsearch.missing !== undefined)(
     })
     afterAll(() => server?.[Symbol.asyncDispose]())
 
-    // This distribution answers no `GET /`: with `auto` the version stays unknown, and the newest is taken.
-    test.each(['auto', 'v8'])('every field comes back with `api_version: %s`', async (api_version) => {
+    // This distribution does not respond to `GET /`, so with `auto` the version is unknown, and the sink assumes the newest.
+    test.each(['auto', 'v8'])('all fields are returned with `api_version: %s`', async (api_version) => {
       const name = `t-${randomUUID()}`
       const config = pipeline({ endpoints: [server.url], bulk: { index: name, action: 'create' }, api_version })
 

@@ -1,6 +1,6 @@
-// Events of standard input as tests of sinks want them: JSON with an instant as timestamp, and without what the source adds.
+// Input for tests of sinks: JSON events from standard input, with an instant as timestamp, and without fields of the source.
 
-/** The source, and the transform `shape` that sinks read. */
+/** The source, and the transform `shape`, which sinks read. */
 export const shapedInput = {
   sources: { in: { type: 'stdin', decoding: { codec: 'json' }, host_key: '' } },
   transforms: {

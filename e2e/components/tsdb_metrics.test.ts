@@ -1,5 +1,5 @@
-// The tsdb_metrics sink against a real InfluxDB of the first generation, through the agent's command: the store's answer is compared in
-// full. Each test has its own database.
+// The tsdb_metrics sink with a real first-generation InfluxDB, through the agent's command. Tests compare the store's complete response. Each
+// test has its own database.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -38,7 +38,7 @@ describe.skipIf(influxdb.missing !== undefined)(`tsdb_metrics and InfluxDB${why}
       return Object.keys(found).length >= measurements && found
     })
 
-  test('metrics of every type come back, with tags of every kind', async () => {
+  test('metrics of all types are returned, with all kinds of tags', async () => {
     const database = await newDatabase()
     const base = { namespace: 'ns', timestamp, tags: { 'a key': 'v,1=2 x', back: 'C:\\dir', uni: 'é"q"' } }
     const samples = [1, 2, 4].map((value) => ({ value, rate: 1 }))
@@ -70,7 +70,7 @@ describe.skipIf(influxdb.missing !== undefined)(`tsdb_metrics and InfluxDB${why}
 
     expect(result.code, result.stderr).toBe(0)
     expect(result.stdout + result.stderr).not.toContain('ERROR')
-    // A backslash is escaped, and this server keeps the escape too.
+    // The sink escapes a backslash, and this server keeps the escape.
     const back = 'C:\\\\dir'
     const row = (type: string, fields: object) => [
       { time, metric_type: type, env: 'test', 'a key': 'v,1=2 x', back, uni: 'é"q"', ...fields },
@@ -87,7 +87,7 @@ describe.skipIf(influxdb.missing !== undefined)(`tsdb_metrics and InfluxDB${why}
     })
   })
 
-  test('a database that is not there rejects the events; the agent ends well', async () => {
+  test('a missing database rejects events; the agent ends normally', async () => {
     const metric = { name: 'c', kind: 'incremental', timestamp, counter: { value: 1 } }
 
     const result = await runAgent(pipeline('not-there', { username: 'u', password: 's3cret' }), lines([metric]))
@@ -97,7 +97,7 @@ describe.skipIf(influxdb.missing !== undefined)(`tsdb_metrics and InfluxDB${why}
     expect(result.stdout + result.stderr).not.toContain('s3cret')
   })
 
-  test('a field of another type than before rejects its metric only', async () => {
+  test('a field whose type has changed affects only its metric', async () => {
     const database = await newDatabase()
     const summary = { quantiles: [{ quantile: 0.5, value: 1 }], count: 1, sum: 1 }
     const input = lines([

@@ -1,5 +1,5 @@
-// The sinks of logs against VictoriaLogs, which decodes pushes of log aggregation systems, the bulk API of search engines and the
-// log intake of monitoring service A. Tests compare everything that the store has decoded. Each test has its own field.
+// Log sinks with VictoriaLogs, which decodes pushes of log aggregation systems, the bulk API of search engines and the log intake of
+// monitoring service A. Tests compare all decoded entries. Each test has its own field.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -26,7 +26,7 @@ describe.skipIf(victoria.missing !== undefined)(`logs and VictoriaLogs${why}`, (
   })
   afterAll(() => server?.[Symbol.asyncDispose]())
 
-  /** Sends events of a run through the agent. The store has no addresses for health checks. */
+  /** Sends events through the agent. The store has no endpoints for health checks. */
   const send = async (sink: object, fields: Record<string, string>) => {
     const run = randomUUID()
     const config = {
@@ -59,7 +59,7 @@ describe.skipIf(victoria.missing !== undefined)(`logs and VictoriaLogs${why}`, (
           endpoint: `${server.url}/insert/datadog/api/v2/logs`,
           default_api_key: 'k',
           compression,
-          // This decoder takes times in milliseconds only.
+          // This decoder accepts times only in milliseconds.
           encoding: { timestamp_format: 'unix_ms' },
         },
         { service: 'shop', ddsource: 'src', ddtags: 'env:prod,v:1' },
@@ -102,7 +102,7 @@ describe.skipIf(victoria.missing !== undefined)(`logs and VictoriaLogs${why}`, (
       },
       { app: 'web' },
     )
-    // The sink's address has no parameters, so the store takes the fields as they are, and the time of arrival.
+    // The sink's address has no parameters, so the store keeps the fields unchanged, and uses the time of arrival.
     const entries = found.map(({ at: _, ...entry }) => entry as Record<string, string>)
     const documents = entries.map(({ '@timestamp': time = '', _msg, ...fields }) => ({
       at: Date.parse(time),

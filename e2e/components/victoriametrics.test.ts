@@ -1,6 +1,6 @@
-// The metric sinks against VictoriaMetrics, which decodes remote write, lines of both generations of time-series databases, events of
-// observability platform D, and the metric intake of monitoring service A. Metrics of every type go through the agent's command, and
-// the store's content is compared in full. Each test has its own label.
+// Metric sinks with VictoriaMetrics, which decodes remote write, lines of both generations of time-series databases, events of observability
+// platform D, and the metric intake of monitoring service A. Metrics of all types pass through the agent's command, and tests compare the
+// complete content of the store. Each test has its own label.
 
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -24,7 +24,7 @@ const timestamp = new Date(time).toISOString()
 const lines = (metrics: readonly object[]) => metrics.map((metric) => `${JSON.stringify({ metric })}\n`).join('')
 const samples = [1, 2, 3].map((value) => ({ value, rate: 1 }))
 
-/** One metric of every type; of counters two, which become one. */
+/** One metric of each type, but two counters, which become one. */
 const everyType = (run: string) => {
   const base = { timestamp, tags: { run, code: '200', zone: 'a b' } }
   return [
@@ -67,14 +67,14 @@ describe.skipIf(victoria.missing !== undefined)(`metrics and VictoriaMetrics${wh
     sources: { in: { type: 'stdin', decoding: { codec: 'native_json' } } },
     sinks: { out: { inputs: ['in'], ...sink } },
   })
-  /** The series of a run, without the labels that all of them have. */
+  /** The series of a run without common labels. */
   const readBack = (run: string, count: number) =>
     until(`${count} series in VictoriaMetrics`, 15_000, async () => {
       const series = await exportVictoriaMetrics(server.url, 'run', run, ['run', 'code', 'zone'])
       return series.length >= count && series
     })
 
-  test('remote write: metrics of every type come back, increments as totals', async () => {
+  test('remote write: metrics of all types are returned, increments as totals', async () => {
     const run = randomUUID()
     const sink = { type: 'remote_write_metrics', endpoint: `${server.url}/api/v1/write`, default_namespace: 'rw' }
     expectClean(await runAgent(pipeline({ ...sink, buckets: [1, 2.5], quantiles: [0.5] }), lines(everyType(run))))
@@ -110,7 +110,7 @@ describe.skipIf(victoria.missing !== undefined)(`metrics and VictoriaMetrics${wh
     )
   })
 
-  test('lines of the second generation: every type, with the token, the organization and the bucket', async () => {
+  test('lines of the second generation: all types, with token, organization and bucket', async () => {
     const run = randomUUID()
     await using guarded = await gate(server.url, 'Token s3cret')
     const sink = { type: 'tsdb_metrics', endpoint: guarded.url, org: 'o 1', bucket: 'b', token: 's3cret' }
@@ -179,7 +179,7 @@ describe.skipIf(victoria.missing !== undefined)(`metrics and VictoriaMetrics${wh
     const result = await runAgent(config, events.map((event) => `${JSON.stringify(event)}\n`).join(''))
     expectClean(result)
     expect(result.stdout + result.stderr).not.toContain('s3cret')
-    expect(envelope.keys).toEqual(['s3cret', 's3cret']) // the health check is the first
+    expect(envelope.keys).toEqual(['s3cret', 's3cret']) // the first one is from the health check
 
     const own = 'app.name="shop",eventType="PenstockSink",text="ü "q""'
     expect(await readBack(run, 4)).toEqual(
@@ -192,7 +192,7 @@ describe.skipIf(victoria.missing !== undefined)(`metrics and VictoriaMetrics${wh
     )
   })
 
-  test.each(['v1', 'v2'])('monitoring service A, series %s, and sketches: every type', async (version) => {
+  test.each(['v1', 'v2'])('monitoring service A, series %s, and sketches: all types', async (version) => {
     const run = randomUUID()
     const sink = {
       type: 'monitor_a_metrics',
@@ -218,7 +218,7 @@ describe.skipIf(victoria.missing !== undefined)(`metrics and VictoriaMetrics${wh
         `a.on{device="d0",host="h1"} 1@${time}`,
       ].sort(),
     )
-    // The store writes what it reads from a sketch once for each of its five quantiles.
+    // The store writes a sketch once for each of its five quantiles.
     const five = (value: number) => Array.from({ length: 5 }, () => `${value}@${time}`).join(' ')
     const part = (name: string) =>
       found.filter((line) => line.startsWith(`a.${name}{`) || line.startsWith(`a.${name}.`))
@@ -231,7 +231,7 @@ describe.skipIf(victoria.missing !== undefined)(`metrics and VictoriaMetrics${wh
           `a.${name}.sum{} ${five(6)}`,
         ]),
       )
-      // A sketch is right to one part in 128.
+      // A sketch has a relative error of at most 1/128.
       const median = part(name).find((line) => line.includes('quantile="0.5"'))
       const value = Number(/ (\S+)@\d+$/.exec(median ?? '')?.[1])
       expect(Math.abs(value - 2)).toBeLessThan(2 / 128)
@@ -242,13 +242,13 @@ describe.skipIf(victoria.missing !== undefined)(`metrics and VictoriaMetrics${wh
 
 interface Envelope extends AsyncDisposable {
   readonly url: string
-  /** The keys of requests. */
+  /** The API keys of requests. */
   readonly keys: string[]
 }
 
 /**
- * The store decodes events of platform D as the agents of that platform send them: inside an envelope. This adds the envelope around
- * the bytes of a sink without changing them: parts that were compressed separately decompress to one text.
+ * The store expects events of platform D in the envelope of that platform's own agents. This adds the envelope around the unchanged bytes of
+ * a sink, which works because separately compressed parts decompress to one text.
  */
 async function inEnvelope(target: string): Promise<Envelope> {
   const keys: string[] = []

@@ -1,4 +1,4 @@
-// The webserver_metrics source against a real Apache httpd, through the agent's command.
+// The webserver_metrics source with a real Apache httpd, through the agent's command.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,9 +17,9 @@ describe.skipIf(apache.missing !== undefined)(`webserver_metrics and Apache http
   })
   afterAll(() => server?.[Symbol.asyncDispose]())
 
-  test('every metric of the status page, from several servers, of which one is silent and one is down', async () => {
+  test('reads all metrics of the status page, from several servers, one of which does not respond and one is down', async () => {
     const address = new URL(server.url)
-    // The page shows no load before the server has used a hundredth of a second.
+    // The page shows no load before the server has used 10 ms of CPU time.
     await until('the server to have used some time', 60_000, async () => {
       for (let n = 0; n < 100; n++) await (await fetch(new URL('/', address))).text()
       return (await (await fetch(server.url)).text()).includes('CPULoad')
@@ -30,7 +30,7 @@ describe.skipIf(apache.missing !== undefined)(`webserver_metrics and Apache http
     await using agent = await startAgent({
       sources: {
         in: {
-          type: 'apache_metrics', // the name that users know from elsewhere
+          type: 'apache_metrics', // the alias that users know from another agent
           endpoints: [silent.url, server.url, down, absent],
           scrape_interval_secs: 1,
         },
@@ -80,7 +80,7 @@ describe.skipIf(apache.missing !== undefined)(`webserver_metrics and Apache http
   })
 })
 
-/** Takes requests and never answers. */
+/** Accepts requests and never responds. */
 async function silentServer(): Promise<AsyncDisposable & { readonly url: string; requests(): number }> {
   let requests = 0
   const server = createServer(() => {

@@ -1,4 +1,4 @@
-// The blocks of the documents that install the command from the files of a release: archives.test.ts runs them.
+// Blocks of documents that install the command from release files. archives.test.ts runs them.
 
 import type { Step } from '../documents.ts'
 

@@ -1,5 +1,5 @@
-// The commands of the documents that need a cluster, as they are printed, on a node of a real one. The programs are real, except
-// `kind` and `docker`: the cluster is there, and images come from the project's Dockerfiles under the names that the chart has.
+// Runs the commands of the documents that need a cluster, exactly as printed, on a node of a real one. The programs are real except `kind` and
+// `docker`, because the cluster already exists, and images are built from the project's Dockerfiles with the names in the chart.
 
 import { join } from 'node:path'
 import { version } from '@penstock/agent/program'
@@ -15,16 +15,16 @@ import { type ClusterStep, type Hand, onCluster } from './on-cluster.ts'
 const missing = missingForCluster(1) ?? missingForHelm()
 const blocks = await shellBlocks()
 
-/** Where pods find an image that has no registry in its name. */
+/** The registry for image names without one. */
 const published = (name: string) => `docker.io/${name}`
 const shop = 'nginx:1'
-/** The shop's server logs a request a second. */
+/** The shop's server logs one request per second. */
 const serving = `while :; do echo '10.244.1.1 - - "GET / HTTP/1.1" 200 615'; sleep 1; done`
 
 const cells = (line: string) => line.trim().split(/\s+/)
 const lastCommand = (text: string) => text.trimEnd().split('\n').at(-1) ?? ''
 
-/** Whether a table has the rows that a page shows. Ages differ. */
+/** Whether a table has the rows in the page, apart from ages. */
 function isTable(printed: string, shown: string): boolean {
   const [wanted, found] = [shown, printed].map((table) => table.trimEnd().split('\n').map(cells))
   const age = wanted?.[0]?.indexOf('AGE') ?? -1

@@ -1,5 +1,5 @@
-// The blocks of the documents that need a cluster, in the order in which a reader gets to them: with kubectl and without, for some
-// namespaces, the quick start and what the guide does with it, removed and installed again. Each says what its page assumes before it.
+// Blocks of documents that need a cluster, in the order of a reader: installation with and without kubectl and for some namespaces, the quick
+// start and the parts of the guide that use it, removal and reinstallation. Steps set up what their pages assume.
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,27 +8,27 @@ import { type Reader, type Step, textOf, yamlOf } from '../documents.ts'
 import { system } from '../installed.ts'
 import type { Registry } from '../registry.ts'
 
-/** The tools of a step for its work beside the commands of the page. */
+/** Tools for a step, in addition to the commands of the page. */
 export interface Hand {
   readonly reader: Reader
-  /** It has the chart, as that of a release has it. */
+  /** The registry, which contains the chart as released. */
   readonly registry: Registry
   kubectl(...args: string[]): Promise<string>
   apply(...objects: readonly object[]): Promise<void>
-  /** Applies what a page shows. */
+  /** Applies a resource on a page. */
   applyText(text: string): Promise<void>
   waitFor<T>(what: string, timeoutMs: number, attempt: () => Promise<T | false | undefined>): Promise<T>
   isReady(kind: string, namespace: string, name: string): Promise<unknown>
 }
 
 export interface ClusterStep extends Step {
-  /** Brings about what the page assumes. */
+  /** Sets up the state that the page assumes. */
   readonly before?: (hand: Hand) => Promise<unknown>
-  /** Words that the reader writes in place of those of the block. */
+  /** Replacements that the reader makes in the block. */
   readonly words?: (hand: Hand) => Promise<Readonly<Record<string, string>>>
-  /** The folder that the reader is in. */
+  /** The current folder of the reader. */
   readonly cwd?: string
-  /** Parts of what the block prints. */
+  /** Parts of the expected output. */
   readonly prints?: readonly (string | RegExp)[]
   /** Checks the effect of the block. */
   readonly after?: (hand: Hand) => Promise<unknown>
@@ -40,7 +40,7 @@ const removed: ClusterStep = { page: guide('install'), block: 'helm uninstall pe
 
 const namespace = (name: string) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
 
-/** A pod that writes lines of JSON, as the pages call it, and a search engine that takes everything. */
+/** The pod of the pages, which writes JSON lines, and a search engine that accepts everything. */
 const shop = [
   {
     apiVersion: 'v1',
@@ -116,7 +116,7 @@ const agentOf = (name: string, spec: object) => ({
   spec,
 })
 
-/** The Agent of the chart, with changes that reach it at once: a reader waits a minute or two for each of those below. */
+/** The Agent of the chart with immediate rollouts. A reader would wait a minute or two for each change below. */
 const quickAgent = agentOf('node', {
   mode: 'Node',
   pipelines: { namespaceSelector: {}, clusterPipelines: { selector: {} } },
@@ -189,7 +189,7 @@ const used: readonly ClusterStep[] = [
     page: guide('pipeline'),
     block: 'create secret generic es-creds',
     files: { 'ca.pem': 'a certificate\n' },
-    // Their agents and destinations are looked at below: meanwhile they are rolled out.
+    // Later steps check their agents and destinations, so that the rollout can proceed meanwhile.
     after: async ({ apply, applyText }) => {
       await applyText(firstPipeline)
       await apply(...withSink)
@@ -233,7 +233,7 @@ const used: readonly ClusterStep[] = [
     },
     prints: ['shop/audit', 'archive'],
   },
-  // The older revision is not ready for a while, so this comes after the steps that look at readiness.
+  // The older revision is not ready for a while, so this step comes after those that check readiness.
   {
     page: guide('cli'),
     block: 'rollout resume node',
@@ -265,7 +265,7 @@ const used: readonly ClusterStep[] = [
   {
     page: guide('sidecar'),
     block: 'create rolebinding penstock-operator',
-    // Another page has it, too.
+    // Another page has the same block.
     before: async ({ kubectl }) => {
       await kubectl('-n', 'shop', 'delete', 'rolebinding', 'penstock-operator')
     },
@@ -297,7 +297,7 @@ spec:
   },
 ]
 
-/** A reader who has the kinds and Pipelines of before. */
+/** A reader whose cluster still has the CRDs and Pipelines. */
 const again: readonly ClusterStep[] = [
   removed,
   { page: guide('install'), block: 'helm test penstock', prints: ['Phase:          Succeeded'] },
@@ -327,7 +327,7 @@ const again: readonly ClusterStep[] = [
     page: guide('install'),
     block: 'webhook.clientCertificate.secret',
     before: async ({ reader, registry }) => reader.write('ca.crt', await readFile(registry.authority, 'utf8')),
-    // The reader has chosen these at the installation.
+    // Values that the reader chose at installation.
     words: async () => ({ '…': `charts/penstock --namespace ${system}` }),
     after: operatorIsReady,
   },

@@ -1,4 +1,4 @@
-// Runs a command that goes on until Ctrl-C, as a reader does: looks at its first results, and then presses Ctrl-C.
+// Runs a command that does not end by itself, as a reader would: waits for its first results, and then presses Ctrl-C.
 //   node until-seen.ts COMMAND [ARGUMENTS]
 
 import { spawn } from 'node:child_process'
@@ -14,12 +14,12 @@ const isSeen = new Promise<void>((resolve) => {
   ] as const)
     from.on('data', (chunk: Buffer) => {
       to.write(chunk)
-      // Messages before them are on standard error.
+      // Earlier messages are on standard error.
       if (to === process.stdout) resolve()
     })
 })
 await Promise.race([isSeen, isOver])
-// A look at what follows.
+// Wait for some further output.
 await Promise.race([setTimeout(500, undefined, { ref: false }), isOver])
 child.kill('SIGINT')
 process.exitCode = await isOver

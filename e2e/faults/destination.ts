@@ -1,5 +1,5 @@
-// The far side of the fault tests: an HTTP server that counts numbered lines, and that fails, hangs, is slow or lies on
-// command. Lines that it answered with 200, and did not lie about, have arrived.
+// The destination of the fault tests: an HTTP server that counts numbered lines, and that fails, hangs, is slow or lies on demand. Lines count
+// as arrived if it responded with 200 and did not lie.
 
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,13 +9,13 @@ export type Mood = 'well' | 'failing' | 'hanging' | 'slow' | 'lying'
 
 export class Destination implements AsyncDisposable {
   mood: Mood = 'well'
-  /** How often each line came, by path and number. */
+  /** Number of arrivals of each line, by path and number. */
   readonly arrivals = new Map<string, Uint8Array>()
-  /** Lines that were answered with 200 and thrown away. */
+  /** Lines that it confirmed with 200 but dropped. */
   readonly lies = new Map<string, Set<number>>()
   readonly #server = createServer((request, response) => {
     const chunks: Buffer[] = []
-    request.on('error', () => {}) // the agent was killed: nothing of it counts
+    request.on('error', () => {}) // the agent was killed, so the request does not count
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       this.#answer(request.url ?? '/', Buffer.concat(chunks), response).catch(() => response.destroy())
@@ -24,7 +24,7 @@ export class Destination implements AsyncDisposable {
   readonly #hanging = new Set<ServerResponse>()
   readonly #arrived: ((path: string, body: Buffer) => void) | undefined
 
-  /** @param arrived takes each body that was answered with 200 and not lied about */
+  /** @param arrived receives all bodies that were confirmed with 200 and not dropped */
   constructor(arrived?: (path: string, body: Buffer) => void) {
     this.#arrived = arrived
   }
@@ -71,7 +71,7 @@ export class Destination implements AsyncDisposable {
     this.arrivals.set(path, seen)
   }
 
-  /** Lets go of the requests that hang. */
+  /** Releases hanging requests. */
   release(): void {
     for (const response of this.#hanging) response.destroy()
   }
@@ -83,7 +83,7 @@ export class Destination implements AsyncDisposable {
     return lines
   }
 
-  /** How often a line came. */
+  /** Number of arrivals of a line. */
   times(path: string, line: number): number {
     return this.arrivals.get(path)?.[line] ?? 0
   }

@@ -1,5 +1,5 @@
-// Faults of everything around the agent: what went in is compared with what came out. Random moments follow a seed, which is
-// printed with a failure; `npx node --conditions=source e2e/faults/kills.ts` kills as often as you like.
+// Faults in the environment of the agent: tests compare input and output. Random moments depend on a seed, which is printed with a failure.
+// `npx node --conditions=source e2e/faults/kills.ts` runs any number of kills.
 
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ const padding = 'x'.repeat(240)
 
 const fileSource = (path: string) => ({ type: 'file', include: [path], glob_minimum_cooldown_ms: 200 })
 
-/** One file through one sink, `out`, at `/out`. */
+/** One file through one sink, `out`, to `/out`. */
 function fileTo(path: string, url: string, buffer: object) {
   return { sources: { in: fileSource(path) }, sinks: { out: impatientSink('in', `${url}/out`, buffer) } }
 }
@@ -33,13 +33,13 @@ function append(path: string, from: number, count: number): void {
 const arrived = (destination: Destination, lines: number) =>
   eventually('every line has arrived', 60_000, () => destination.missing('/out', lines).length === 0)
 
-test('random kills and power cuts lose nothing that was synced', async () => {
+test('random kills and power failures lose nothing that was synced', async () => {
   const report = await killAgain(12, seed, 800)
   expect(report.problems, JSON.stringify(report)).toEqual([])
   expect(report.written['stdin']).toBeGreaterThan(10_000)
 })
 
-test('a power cut costs what was not synced, and the next start counts it exactly', async () => {
+test('a power failure loses only unsynced events, and the next start counts them exactly', async () => {
   await using destination = await new Destination().start()
   await using victim = new Victim()
   destination.mood = 'hanging'
@@ -59,7 +59,7 @@ test('a power cut costs what was not synced, and the next start counts it exactl
   await victim.signal('SIGKILL')
   destination.release()
   const synced = syncedId(victim.buffer('out'))
-  // The sync may have happened in between; then nothing can be lost.
+  // A sync may have happened in between, in which case nothing can be lost.
   execFileSync('truncate', [
     '-s',
     String(syncedOffset(victim.buffer('out'))),
@@ -70,14 +70,14 @@ test('a power cut costs what was not synced, and the next start counts it exactl
   expect(await victim.metric('buffer_events')).toBe(synced)
   expect(await victim.metric('buffer_discarded_events_total', 'intentional="false"')).toBe(8000 - synced)
   destination.mood = 'well'
-  await eventually('what was synced is delivered', 30_000, () => destination.arrived('/out') === synced)
+  await eventually('synced events are delivered', 30_000, () => destination.arrived('/out') === synced)
   expect(destination.missing('/out', 8000)).toHaveLength(8000 - synced)
 })
 
 test.each([
   { name: 'disk', buffer: onDisk() },
   { name: 'memory', buffer: { max_events: 1000 } },
-])('a network that is cut and slow loses nothing: $name', async ({ buffer }) => {
+])('a slow and interrupted network loses nothing: $name', async ({ buffer }) => {
   const chance = new Random(seed)
   await using destination = await new Destination().start()
   await using network = await relay(destination.url)
@@ -107,7 +107,7 @@ test.each([
   expect(await victim.signal('SIGTERM')).toBe(0)
 })
 
-test('a destination that lies: what it threw away is all that is missing', async () => {
+test('a destination that lies: only the lines that it dropped are missing', async () => {
   await using destination = await new Destination().start()
   await using victim = new Victim()
   const log = victim.path('in.log')
@@ -130,10 +130,10 @@ test('a destination that lies: what it threw away is all that is missing', async
 })
 
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0
-const rootSkip = isRoot ? '' : ' (skipped: to mount a small disk takes root on Linux)'
+const rootSkip = isRoot ? '' : ' (skipped: mounting a small disk requires root on Linux)'
 
 test.skipIf(!isRoot)(
-  `a full disk holds the source, does not stop a destination that is well, and loses nothing${rootSkip}`,
+  `a full disk blocks the source, does not affect a healthy destination, and loses nothing${rootSkip}`,
   async () => {
     await using destination = await new Destination().start()
     await using disk = mounted(280)
@@ -143,7 +143,7 @@ test.skipIf(!isRoot)(
     writeFileSync(log, '')
     destination.mood = 'hanging'
     await victim.start(fileTo(log, destination.url, onDisk()))
-    // Some of it is on the disk already, and more than what waits in memory.
+    // Some lines are already on the disk, more than wait in memory.
     append(log, 0, 15_000)
     await eventually('the first lines are in', 20_000, async () => (await victim.metric('buffer_events')) === 15_000)
     fill(ballast, disk)
@@ -156,7 +156,7 @@ test.skipIf(!isRoot)(
     expect(await victim.health()).toBe(200)
     const taken = await victim.metric('buffer_events')
     expect(taken).toBeLessThan(40_000)
-    // The destination recovers first: events pass, through memory.
+    // The destination recovers first, so events pass through memory.
     destination.mood = 'well'
     destination.release()
     await eventually('events pass while the disk is full', 30_000, () => destination.arrived('/out') > taken)
@@ -168,7 +168,7 @@ test.skipIf(!isRoot)(
   },
 )
 
-test.skipIf(!isRoot)(`a read-only disk keeps the agent from starting, with the reason${rootSkip}`, async () => {
+test.skipIf(!isRoot)(`with a read-only disk, the agent does not start and reports the reason${rootSkip}`, async () => {
   await using destination = await new Destination().start()
   await using disk = mounted(280)
   await using victim = new Victim(disk.folder)
@@ -192,7 +192,7 @@ function mounted(megabytes: number) {
   }
 }
 
-/** Fills the disk but for two megabytes. */
+/** Fills the disk except for two megabytes. */
 function fill(path: string, { folder }: { folder: string }): void {
   const free = Number(execFileSync('df', ['--output=avail', '-k', folder]).toString().trim().split('\n').at(-1))
   execFileSync('fallocate', ['-l', `${free - 2048}k`, path])
@@ -228,7 +228,7 @@ test.skipIf(shimSkip !== undefined).each([
   await arrived(destination, 23_000)
   await eventually('the buffer is empty', 20_000, async () => (await victim.metric('buffer_events')) === 0)
   expect(await victim.metric('buffer_discarded_events_total')).toBe(0)
-  // The buffer is whole: another run finds nothing wrong.
+  // The buffer is intact: another run reports no problems.
   expect(await victim.signal('SIGTERM')).toBe(0)
   await victim.start(fileTo(log, destination.url, onDisk()))
   expect(await victim.metric('buffer_errors_total')).toBe(0)
@@ -236,7 +236,7 @@ test.skipIf(shimSkip !== undefined).each([
 })
 
 test.skipIf(shimSkip !== undefined)(
-  `what a disk does not give back is counted, and the rest goes on${shimNote}`,
+  `events that cannot be read from disk are counted, and the rest is delivered${shimNote}`,
   async () => {
     await using destination = await new Destination().start()
     await using victim = new Victim()
@@ -252,7 +252,7 @@ test.skipIf(shimSkip !== undefined)(
     await victim.signal('SIGKILL')
     destination.release()
     destination.mood = 'well'
-    // The checks at the start read too: the disk fails a moment later.
+    // The checks at the start also read, so the disk fails a moment later.
     const starting = victim.start(config)
     await eventually('the agent has the buffer', 20_000, () => victim.log.includes('contains events of an earlier run'))
     orders('read')
@@ -268,7 +268,7 @@ test.skipIf(shimSkip !== undefined)(
   },
 )
 
-test.skipIf(shimSkip !== undefined)(`a wall clock that jumps by hours disturbs nothing${shimNote}`, async () => {
+test.skipIf(shimSkip !== undefined)(`a wall clock that jumps by hours has no effect${shimNote}`, async () => {
   await using destination = await new Destination().start()
   await using victim = new Victim()
   const orders = preload(victim, library)
@@ -290,7 +290,7 @@ test.skipIf(shimSkip !== undefined)(`a wall clock that jumps by hours disturbs n
   expect(await victim.metric('buffer_discarded_events_total')).toBe(0)
 })
 
-test('memory stays bounded under a destination that stands still, whatever the buffer', async () => {
+test('memory stays bounded with a blocked destination, for all kinds of buffers', async () => {
   await using destination = await new Destination().start()
   await using victim = new Victim()
   const log = victim.path('in.log')

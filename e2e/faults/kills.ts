@@ -1,13 +1,12 @@
-// `npx node --conditions=source e2e/faults/kills.ts [--kills N] [--seed N]`: kills an agent under load at random moments. Every other
-// kill comes with a power cut: a random part of the bytes that were not synced is then missing, torn or overwritten. Three ways through
-// one agent:
+// `npx node --conditions=source e2e/faults/kills.ts [--kills N] [--seed N]`: kills an agent under load at random moments. Every other kill
+// includes a power failure: a random part of the unsynced bytes is missing, torn or overwritten. Three paths through one agent:
 //
 // - `file`: a file through a disk buffer. Nothing may be lost.
-// - `memory`: a file through a memory buffer, whose positions follow delivery. Nothing may be lost.
-// - `stdin`: standard input, which cannot send again, through a disk buffer. Lost lines must have been written in
+// - `memory`: a file through a memory buffer, with checkpoints that follow delivery. Nothing may be lost.
+// - `stdin`: standard input, which cannot be read again, through a disk buffer. Lost lines must have been written in
 //   the 500 ms before a kill.
 //
-// The destination in turn fails, hangs and is slow. At the end the agent delivers the rest, and the lines are compared.
+// The destination fails, hangs and is slow in turn. At the end, the agent delivers the rest, and the lines are compared.
 
 import {
   appendFileSync,
@@ -31,10 +30,10 @@ import { eventually, impatientSink, onDisk, Victim } from './victim.ts'
 
 const linesPerSecond = 4000
 const padding = 'x'.repeat(240)
-/** The promised time, and the time that a machine adds while others use its disk and processor. */
+/** The promised time, and the additional time of a machine whose disk and CPU are busy. */
 const windowMs = 500
 const slackMs = 4000
-/** How late an agent may be to read what was written to it, on such a machine. */
+/** The tolerated delay until an agent reads its input, on such a machine. */
 const stallMs = 2000
 
 export interface KillReport {
@@ -44,16 +43,16 @@ export interface KillReport {
   readonly written: Record<string, number>
   readonly missing: Record<string, number>
   readonly doubled: Record<string, number>
-  /** Lines of `stdin` that were certain to be on the disk when the agent was killed. */
+  /** Number of `stdin` lines that were certainly on disk at the kill. */
   readonly synced: number
-  /** Lines of `stdin` that were done when the agent was killed, and how many of them came again. */
+  /** Number of `stdin` lines that were done at the kill, and of those that arrived again. */
   readonly settled: number
   readonly settledAgain: number
-  /** Of the lines missing from `stdin`: how old they were at most when the agent was killed. */
+  /** The maximum age at the kill of lines missing from `stdin`. */
   readonly oldestLossMs: number
-  /** Of those that the agent had taken in: how long before the last one that it took in. */
+  /** For missing lines that the agent had read: the maximum time before the last line that it read. */
   readonly maxLossMs: number
-  /** Losses that the agent itself counted after its starts. */
+  /** Losses that the agent itself counted at its starts. */
   readonly countedByAgent: number
   readonly problems: readonly string[]
 }
@@ -61,7 +60,7 @@ export interface KillReport {
 /** Appends numbered lines at a steady rate, to a file or to the agent's standard input. */
 class Feed {
   written = 0
-  /** When each line was written; of standard input only. */
+  /** The time of writing of each line; for standard input only. */
   readonly times: number[] = []
   readonly #put: (text: string) => boolean
   #since = 0
@@ -91,22 +90,22 @@ class Feed {
       if (keepTimes) this.times[this.written] = now
       text += lineOf(this.written++, padding)
     }
-    // A full pipe: what waits in this process would be lost without ever having been written.
+    // The pipe is full. Lines that wait in this process would be lost without having been written.
     if (text !== '' && !this.#put(text)) this.#running = false
   }
 }
 
-/** Facts about the kills, for the judgement. */
+/** Data about the kills for the evaluation. */
 interface KillRecord {
   readonly killedAt: number[]
-  /** For each kill: the line behind the last that was in the buffer. */
+  /** For each kill, the line after the last one in the buffer. */
   readonly takenUntil: number[]
-  /** Lines of stdin that were certain to be on the disk. */
+  /** Lines of stdin that were certainly on disk. */
   readonly synced: Set<number>
-  /** Lines of stdin that were done, with how often each had come by then. */
+  /** Lines of stdin that were done, with their number of arrivals by then. */
   readonly settled: Map<number, number>
   powerCuts: number
-  /** Events that the agent itself found missing. */
+  /** Number of events that the agent itself reported missing. */
   counted: number
 }
 
@@ -182,7 +181,7 @@ export async function killAgain(kills: number, seed: number, maxMs = 2000): Prom
   return { seed, kills, ...judged(record, destination, written, toStdin.times) }
 }
 
-/** Notes what the buffer of stdin held when its agent was killed. */
+/** Records the content of the stdin buffer at the kill. */
 function remember(
   record: KillRecord,
   buffer: string,
@@ -192,16 +191,16 @@ function remember(
 ): void {
   record.killedAt.push(performance.now())
   record.takenUntil.push(firstLine + nextId(buffer) - firstId)
-  // Every event of this run is a line of it, in order: so many of them were certain to be on the disk.
+  // All events of this run are its lines in order, so this many of them were certainly on disk.
   const certain = syncedId(buffer) - firstId
   for (let line = firstLine; line < firstLine + certain; line++) record.synced.add(line)
-  // So many were done: they must not come again.
+  // This many were done, and must not arrive again.
   const done = doneId(buffer) - firstId
   for (let line = firstLine; line < firstLine + done; line++)
     record.settled.set(line, destination.times('/stdin', line))
 }
 
-/** Waits for all lines of these paths, as long as something arrives; lines still missing then are reported later. */
+/** Waits for all lines of these paths while lines arrive. Lines that are still missing are reported later. */
 async function arrivals(destination: Destination, written: Readonly<Record<string, number>>): Promise<void> {
   const paths = Object.entries(written)
   const complete = () => paths.every(([path, lines]) => destination.missing(path, lines).length === 0)
@@ -212,7 +211,7 @@ async function arrivals(destination: Destination, written: Readonly<Record<strin
   }
 }
 
-/** @param times when each line of stdin was written, in milliseconds of `performance.now()` */
+/** @param times the time at which each line of stdin was written, in milliseconds of `performance.now()` */
 function judged(
   { killedAt, takenUntil, synced, settled, powerCuts, counted }: KillRecord,
   destination: Destination,
@@ -223,12 +222,11 @@ function judged(
   const problems: string[] = []
   for (const path of ['file', 'memory'] as const) {
     const [first] = missing(path)
-    if (first !== undefined) problems.push(`${missing(path).length} lines of ${path} are lost, the first is ${first}.`)
+    if (first !== undefined) problems.push(`${missing(path).length} lines of ${path} are lost; the first is ${first}.`)
   }
   const lost = missing('stdin')
   const broken = lost.filter((line) => synced.has(line))
-  if (broken.length > 0)
-    problems.push(`${broken.length} lines of stdin are lost that were synced, the first is ${broken[0]}.`)
+  if (broken.length > 0) problems.push(`${broken.length} synced lines of stdin are lost; the first is ${broken[0]}.`)
   let oldest = 0
   let longest = 0
   for (const line of lost) {
@@ -240,14 +238,16 @@ function judged(
     if (line < taken) longest = Math.max(longest, (times[taken - 1] as number) - at)
   }
   if (oldest > windowMs + slackMs)
-    problems.push(`A line of stdin is lost that was written ${Math.round(oldest)} ms before the kill.`)
+    problems.push(`A line of stdin that was written ${Math.round(oldest)} ms before the kill is lost.`)
   if (longest > windowMs + stallMs)
-    problems.push(`Lines of stdin are lost of ${Math.round(longest)} ms: more than the buffer takes in unsynced.`)
-  // A request that was answered too late is sent again: that, too, is at-least-once, and rare.
+    problems.push(
+      `Lines of stdin from a period of ${Math.round(longest)} ms are lost, which is more than the buffer may keep unsynced.`,
+    )
+  // A request with a late response is retried. This is rare, and allowed by at-least-once delivery.
   let again = 0
   for (const [line, before] of settled) if (destination.times('/stdin', line) > before) again++
   if (again > settled.size / 50)
-    problems.push(`${again} of ${settled.size} lines of stdin came again after they were done.`)
+    problems.push(`${again} of ${settled.size} lines of stdin arrived again after they were done.`)
   const doubled = (name: string) => destination.doubled(`/${name}`)
   return {
     powerCuts,
@@ -264,12 +264,12 @@ function judged(
   }
 }
 
-/** Events that the agent found missing from its buffers when it started. */
+/** Number of events that the agent reported missing from its buffers when it started. */
 function lossesOf(victim: Victim): Promise<number> {
   return victim.metric('buffer_discarded_events_total', 'intentional="false"')
 }
 
-/** Does to a buffer what a loss of power may do: whatever was not synced is there, gone, torn or something else. */
+/** Changes a buffer as a power failure may do: unsynced data exists, is missing, torn or overwritten. */
 export function cutPower(folder: string, chance: Random): void {
   if (!existsSync(join(folder, 'buffer.db'))) return
   const [segment, offset] = [syncedSegment(folder), syncedOffset(folder)]
@@ -308,7 +308,7 @@ function overwrite(path: string, offset: number, bytes: Buffer): void {
   closeSync(file)
 }
 
-/** The slot of a ledger that counts: that with the higher number. agent/src/buffers/disk/FORMAT.md describes the layout. */
+/** The valid slot of a ledger, which is the one with the higher number. agent/src/buffers/disk/FORMAT.md describes the layout. */
 function slotOf(folder: string): Buffer {
   const ledger = readFileSync(join(folder, 'buffer.db'))
   const second = ledger.length >= 128 && ledger.readUInt32LE(64 + 12) > ledger.readUInt32LE(12)
@@ -325,10 +325,10 @@ if (import.meta.main) {
   await runScript({
     call: 'npx node --conditions=source e2e/faults/kills.ts',
     about:
-      'Kills an agent under load, with power cuts, and compares what went in with what came out. Exit code 1 if lines are missing.',
+      'Kills an agent under load, with power failures, and compares input and output. The exit code is 1 if lines are missing.',
     flags: {
-      kills: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'How many (200).' },
-      seed: { type: 'string', number: 'whole', value: 'N', help: 'Seed of the faults; a random one by default.' },
+      kills: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'Number of kills (200).' },
+      seed: { type: 'string', number: 'whole', value: 'N', help: 'Seed of the faults; random by default.' },
     },
     async run({ flags: { kills = 200, seed = Date.now() % 1_000_000 } }) {
       console.log(`seed ${seed}`)

@@ -1,6 +1,6 @@
-// `npx node --conditions=source e2e/faults/lane-kills.ts [--kills N] [--seed N]`: kills an agent that reads pod logs as bytes, at random
-// moments and every other time with a power cut. Disk buffers hold lines of every kind: as they were read, merged, and with computed
-// fields. At the end an agent without the byte lane reads the same logs: each line must have arrived, and with the same contents.
+// `npx node --conditions=source e2e/faults/lane-kills.ts [--kills N] [--seed N]`: kills an agent that reads pod logs as bytes at random
+// moments, every other time with a power failure. Disk buffers contain all kinds of lines: unchanged, merged, and with computed fields. At the
+// end, an agent without the byte lane reads the same logs. All lines must have arrived with the same content.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { Random } from '@penstock/agent/testing/random'
@@ -14,14 +14,14 @@ export interface LaneKillReport {
   readonly seed: number
   readonly kills: number
   readonly lines: number
-  /** Events of programs that stayed bytes in the last run of the agent, and those that did not. */
+  /** Number of events that stayed bytes in the last run of the agent, and of those that did not. */
   readonly asBytes: number
   readonly asObjects: number
   readonly doubled: number
   readonly problems: readonly string[]
 }
 
-/** Programs by the sink that they go to. */
+/** Programs by sink. */
 const programs: Readonly<Record<string, string>> = {
   merged: '. = merge(., object(parse_json(.message) ?? {}) ?? {})\n.env = "prod"\ndel(.a)',
   computed:
@@ -31,7 +31,7 @@ const programs: Readonly<Record<string, string>> = {
 }
 const paths = ['stored', ...Object.keys(programs)]
 
-/** An `http` sink that writes events as JSON, one a line. */
+/** An `http` sink that writes one JSON event per line. */
 export function jsonSink(input: string, uri: string, buffer: object): Record<string, unknown> {
   return { ...impatientSink(input, uri, buffer), encoding: { codec: 'json' } }
 }
@@ -50,7 +50,7 @@ function configOf(lines: PodLines, url: string, isBytes: boolean): Record<string
   }
 }
 
-/** The output of an agent that makes objects of all lines and is left alone. */
+/** The output of an agent that converts all lines to objects and is not killed. */
 export async function objectsOf(
   config: (url: string) => Record<string, unknown>,
   allPaths: readonly string[],
@@ -65,7 +65,7 @@ export async function objectsOf(
   return contents
 }
 
-/** Waits until all lines have come, as long as some do. */
+/** Waits until all lines have arrived, while lines arrive. */
 async function arrived(contents: Contents, allPaths: readonly string[], lines: number): Promise<void> {
   const seen = () => allPaths.reduce((sum, path) => sum + contents.count(`/${path}`), 0)
   for (let [before, since] = [seen(), performance.now()]; seen() < lines * allPaths.length; await wait(200)) {
@@ -122,10 +122,10 @@ if (import.meta.main) {
   await runScript({
     call: 'npx node --conditions=source e2e/faults/lane-kills.ts',
     about:
-      'Kills an agent that reads pod logs as bytes, and compares what it has delivered with the object lane. Exit code 1 if they differ.',
+      'Kills an agent that reads pod logs as bytes, and compares its deliveries with the object lane. The exit code is 1 if they differ.',
     flags: {
-      kills: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'How many (50).' },
-      seed: { type: 'string', number: 'whole', value: 'N', help: 'Of what happens; another each time if not given.' },
+      kills: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'Number of kills (50).' },
+      seed: { type: 'string', number: 'whole', value: 'N', help: 'Seed of the faults; random by default.' },
     },
     async run({ flags: { kills = 50, seed = Date.now() % 1_000_000 } }) {
       console.log(`seed ${seed}`)

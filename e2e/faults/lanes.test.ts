@@ -1,4 +1,4 @@
-// The byte lane under kills and reloads: what arrives of pod logs is what the object lane makes of the same lines.
+// The byte lane with kills and reloads: its deliveries must equal those of the object lane for the same lines.
 
 import { expect, test } from 'vitest'
 import { Destination } from './destination.ts'
@@ -8,7 +8,7 @@ import { eventually, onDisk, Victim } from './victim.ts'
 
 const seed = (Math.random() * 1_000_000) >>> 0
 
-test(`lines that outlast kills in disk buffers are what the object lane delivers, from seed ${seed}`, async () => {
+test(`lines that survive kills in disk buffers equal those of the object lane, from seed ${seed}`, async () => {
   const { problems, ...report } = await killLanes(6, seed, 800)
   expect(problems.slice(0, 5), JSON.stringify(report)).toEqual([])
   expect(report.asBytes).toBeGreaterThan(report.asObjects / 4)
@@ -16,7 +16,7 @@ test(`lines that outlast kills in disk buffers are what the object lane delivers
 
 const merge = '. = merge(., object(parse_json(.message) ?? {}) ?? {})'
 
-/** Each reload changes a program; every other adds a sink or takes it away; and one has a consumer that needs objects. */
+/** Each reload changes a program, every other one adds or removes a sink, and one has a consumer that needs objects. */
 function configOf(round: number, lines: PodLines, url: string, isBytes: boolean): Record<string, unknown> {
   const hasExtra = round % 2 === 1
   const needsObjects = round % 4 === 2

@@ -1,5 +1,5 @@
-// Logs of a few pods with hostile lines, each with its number, and what an agent delivers of them. Two runs over the same logs, one of them
-// on the object lane, must have delivered the same event for each line.
+// Logs of a few pods with numbered hostile lines, and the events that an agent delivers. Two runs with the same logs, one of them on the object
+// lane, must deliver the same event for each line.
 
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -50,7 +50,7 @@ export class PodLines implements AsyncDisposable {
     return new PodLines(await KubeApi.start(), seed)
   }
 
-  /** The source that reads them. */
+  /** The source for them. */
   get source(): Record<string, unknown> {
     return {
       type: 'orchestrator_logs',
@@ -61,7 +61,7 @@ export class PodLines implements AsyncDisposable {
     }
   }
 
-  /** Adds lines to each of the logs. */
+  /** Appends lines to all logs. */
   append(count: number): void {
     for (const file of this.#files) {
       const lines = Array.from({ length: count }, () => this.#line())
@@ -69,7 +69,7 @@ export class PodLines implements AsyncDisposable {
     }
   }
 
-  /** A whole line of the runtime, or one in two parts. */
+  /** A complete line of the runtime, or one in two parts. */
   #line(): Buffer {
     const random = this.#random
     const number = `<${String(this.written++).padStart(9, '0')}>`
@@ -111,12 +111,12 @@ export class PodLines implements AsyncDisposable {
   }
 }
 
-/** The events that have arrived, by path and by the number of their line. A revision that a program has written does not count. */
+/** The delivered events by path and line number, without the revision that a program has added. */
 export class Contents {
   readonly #events = new Map<string, Map<number, string>>()
-  /** Lines that came again. */
+  /** Number of repeated lines. */
   doubled = 0
-  /** Lines that came with other contents than before. */
+  /** Number of lines that arrived again with different content. */
   readonly differing: string[] = []
 
   readonly take = (path: string, body: Buffer): void => {
@@ -137,14 +137,14 @@ export class Contents {
     return this.#events.get(path)?.size ?? 0
   }
 
-  /** Where this differs from what the other lane has delivered; of lines that must all have come, also those that are missing. */
+  /** The differences from the deliveries of the other lane, including missing lines if all must have arrived. */
   problems(expected: Contents, path: string, isWhole: boolean): string[] {
     const found = this.#events.get(path) ?? new Map<number, string>()
     const right = expected.#events.get(path) ?? new Map<number, string>()
     const problems: string[] = []
     for (const [number, event] of found) {
       const other = right.get(number)
-      if (other !== event) problems.push(`${path}: ${event} in place of ${other ?? 'nothing'}`)
+      if (other !== event) problems.push(`${path}: ${event} instead of ${other ?? 'nothing'}`)
     }
     if (isWhole)
       for (const number of right.keys()) if (!found.has(number)) problems.push(`${path}: ${number} is missing`)

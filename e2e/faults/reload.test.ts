@@ -1,4 +1,4 @@
-// Reloads while lines are on their way: what a sink still has to deliver is neither lost nor read again.
+// Reloads while lines are in flight: events that a sink still has to deliver are neither lost nor read again.
 
 import { appendFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { startAgent } from '../agent.ts'
 import { arrivalSink, numbered, refusedAgain, startArrivals } from '../arrivals.ts'
 import { until } from '../command.ts'
 
-test('five reloads of a tailing source in front of a failing sink double nothing and lose nothing', async () => {
+test('five reloads of a tailing source with a failing sink lose and duplicate nothing', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'penstock-reload-'))
   const path = join(folder, 'app.log')
   const perRound = 5000
@@ -41,7 +41,7 @@ test('five reloads of a tailing source in front of a failing sink double nothing
       arrivals.failing = false
       await arrivals.reached(written - perRound, 60_000)
     }
-    await arrivals.reached(count, 60_000).catch(() => {}) // what is missing is shown below
+    await arrivals.reached(count, 60_000).catch(() => {}) // the assertions below show missing messages
     expect(arrivals.missing(), agent.output()).toEqual([])
     expect(await agent.stop(), agent.output()).toBe(0)
     expect(arrivals.doubled).toBe(0)

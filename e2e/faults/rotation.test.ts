@@ -1,6 +1,5 @@
-// Pod logs that grow at 5 MB/s and are rotated as the kubelet does it: renamed, the one before compressed, the oldest removed.
-// Tests count every line that the agent writes: nothing is lost and nothing doubled; after SIGKILL only lines delivered
-// since the last checkpoint arrive twice.
+// Pod logs that grow at 5 MB/s and are rotated like the kubelet does: renamed, the previous one compressed, the oldest removed. Tests count all
+// lines that the agent writes: none is lost or duplicated; after SIGKILL, only lines delivered since the last checkpoint arrive twice.
 
 import {
   appendFileSync,
@@ -37,7 +36,7 @@ class Writer {
   readonly firstLines: number[] = [0]
   written = 0
   rotations = 0
-  /** Off at first: what is compressed before the agent has started is not to be read. */
+  /** Initially off, because files compressed before the agent starts are not read. */
   rotating = false
   readonly running: Promise<void>
 
@@ -74,7 +73,7 @@ class Writer {
     }
   }
 
-  // The kubelet leaves the last rotated file unchanged and compresses the one before.
+  // The kubelet keeps the last rotated file and compresses the one before.
   #rotate(): void {
     const name = `${this.#path}.20260101-${String(this.rotations++).padStart(6, '0')}`
     renameSync(this.#path, name)
@@ -104,13 +103,13 @@ class Writer {
   }
 }
 
-/** How often each line arrived. */
+/** Number of arrivals of each line. */
 async function arrivals(path: string, count: number): Promise<Uint8Array> {
   const seen = new Uint8Array(count)
   let rest = ''
   for await (const chunk of createReadStream(path, { encoding: 'latin1', highWaterMark: 1_048_576 })) {
     const text = rest + chunk
-    // Lines may be torn by a kill: numbers count, wherever they stand.
+    // A kill may tear lines, so count numbers anywhere.
     for (let at = text.indexOf('<'); at >= 0; at = text.indexOf('<', at + 1)) {
       if (text[at + 10] !== '>') continue
       const line = Number(text.slice(at + 1, at + 10))
@@ -172,12 +171,12 @@ async function setup() {
   }
 }
 
-/** Waits for all lines, as long as more come. */
+/** Waits for all lines while lines arrive. */
 async function untilComplete(output: string, count: number): Promise<Uint8Array> {
   let seen: Uint8Array = new Uint8Array(count)
   let size = -1
   let looked = false
-  // All of the output is read for a look: only when nothing has come for a moment.
+  // A check reads all of the output, so check only when it has not grown for a moment.
   for (let quietSince = Date.now(); Date.now() < quietSince + 60_000; await wait(500)) {
     const now = sizeOf(output)
     if (now !== size) {
@@ -190,10 +189,10 @@ async function untilComplete(output: string, count: number): Promise<Uint8Array>
       if (missing(seen).length === 0) break
     }
   }
-  return seen // what is missing is shown by the assertion
+  return seen // the assertion shows missing lines
 }
 
-test('fifty rotations lose nothing and double nothing', async () => {
+test('fifty rotations lose and duplicate nothing', async () => {
   await using run = await setup()
   await using agent = await startAgent(run.config)
   await using writer = new Writer(run.log, 400, 1)
@@ -207,7 +206,7 @@ test('fifty rotations lose nothing and double nothing', async () => {
   expect(doubled(await arrivals(run.output, writer.written))).toBe(0)
 })
 
-test('after twenty kills nothing is lost, and only what came since the last checkpoint is doubled', async () => {
+test('twenty kills lose nothing, and duplicate only lines delivered since the last checkpoint', async () => {
   await using run = await setup()
   await using writer = new Writer(run.log, 6000, Number.POSITIVE_INFINITY)
   const kills = 20
@@ -226,7 +225,7 @@ test('after twenty kills nothing is lost, and only what came since the last chec
   const seen = await untilComplete(run.output, writer.written)
   expect(await agent.stop(), agent.output()).toBe(0)
   expect(missing(seen), `${agent.output()}\nfiles began at ${writer.firstLines}`).toEqual([])
-  // A checkpoint is written half a second after a change, and a backlog is delivered faster than it was written.
+  // A checkpoint is written half a second after a change, and a backlog is delivered faster than it is written.
   const linesPerSecond = bytesPerSecond / (padding.length + 52)
   expect(doubled(seen)).toBeLessThan(kills * linesPerSecond * 2)
 })

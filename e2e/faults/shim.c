@@ -1,6 +1,6 @@
-// Preloaded into the agent by the fault tests: lets system calls on chosen files fail as a broken disk would, and moves the
-// wall clock. It reads its orders from the file named by PENSTOCK_SHIM at every call, so a test can change them while the agent
-// runs: lines `write`, `read`, `sync` (EIO for files whose path contains PENSTOCK_SHIM_FILES) and `clock SECONDS`.
+// The fault tests preload this library into the agent. It lets system calls on selected files fail like a broken disk, and shifts the
+// wall clock. It reads its commands from the file PENSTOCK_SHIM at each call, so a test can change them while the agent runs: lines
+// `write`, `read`, `sync` (EIO for files whose path contains PENSTOCK_SHIM_FILES) and `clock SECONDS`.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ static int orders(char *text, size_t size) {
   return length > 0;
 }
 
-/** Whether this call on this file is to fail. */
+/** Whether this call on this file must fail. */
 static int fails(const char *what, int file) {
   char text[256], link[64], name[4096];
   const char *files = getenv("PENSTOCK_SHIM_FILES");
@@ -64,7 +64,7 @@ ssize_t preadv64(int file, const struct iovec *parts, int count, off_t at) { NEX
 int fdatasync(int file) { NEXT(fdatasync); FAIL_IF("sync", file); return next(file); }
 int fsync(int file) { NEXT(fsync); FAIL_IF("sync", file); return next(file); }
 
-/** Seconds by which the wall clock is wrong. */
+/** Offset of the wall clock in seconds. */
 static long shift(void) {
   char text[256];
   int before = errno;

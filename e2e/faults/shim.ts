@@ -1,4 +1,4 @@
-// The preloaded library of shim.c, compiled once, and the file through which a test gives it orders.
+// Compiles the library of shim.c once, and controls it through a file.
 
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import type { Victim } from './victim.ts'
 
 const source = join(import.meta.dirname, 'shim.c')
 
-/** Path of the library, or why there is none. */
+/** The path of the library, or the reason why there is none. */
 export async function compiledShim(): Promise<{ readonly path: string } | { readonly missing: string }> {
   if (process.platform !== 'linux') return { missing: 'system calls can be made to fail on Linux only' }
   const path = join(cacheFolder, 'faults', `shim-${process.arch}.so`)
@@ -24,7 +24,7 @@ export async function compiledShim(): Promise<{ readonly path: string } | { read
   }
 }
 
-/** Preloads the library into the runs to come; the returned function sets the calls that fail (`write`, `read`, `sync`, `clock 60`). */
+/** Preloads the library into later runs. The returned function selects the calls that fail (`write`, `read`, `sync`, `clock 60`). */
 export function preload(victim: Victim, library: string, files = 'buffer-data'): (orders: string) => void {
   const path = victim.path('orders')
   writeFileSync(path, '')

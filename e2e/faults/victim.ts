@@ -1,5 +1,5 @@
-// The agent that the fault tests are hard on: one data folder for many runs, numbered lines through a file and standard input,
-// and metrics over its observation server.
+// The agent under test in the fault tests: one data folder for many runs, numbered lines through a file and standard input, and metrics from
+// its observation server.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ export class Victim implements AsyncDisposable {
   #port = 0
   /** The log of the current or the last run. */
   log = ''
-  /** Environment of the runs to come. */
+  /** Environment of later runs. */
   env: NodeJS.ProcessEnv = {}
 
   constructor(dataDir?: string) {
@@ -29,12 +29,12 @@ export class Victim implements AsyncDisposable {
     return join(this.folder, name)
   }
 
-  /** Folder of a sink's disk buffer. */
+  /** The folder of a sink's disk buffer. */
   buffer(sink: string): string {
     return join(this.dataDir, 'buffer/v2', sink)
   }
 
-  /** Starts a run and waits until it is under way. */
+  /** Starts a run, and waits until the agent has started. */
   async start(config: Record<string, unknown>): Promise<void> {
     this.#port ||= await freePort()
     this.#write(config)
@@ -46,7 +46,7 @@ export class Victim implements AsyncDisposable {
     })
     this.#child = child
     this.log = ''
-    child.stdin?.on('error', () => {}) // it was killed while it was written to
+    child.stdin?.on('error', () => {}) // it was killed during a write
     child.stderr?.on('data', (part: Buffer) => {
       if (this.log.length < 4_000_000) this.log += part.toString()
       if (this.log.includes('Penstock has started.')) started.resolve()
@@ -65,7 +65,7 @@ export class Victim implements AsyncDisposable {
     writeFileSync(this.#config, JSON.stringify({ data_dir: this.dataDir, api, ...config }))
   }
 
-  /** Puts another configuration in force, and waits until it is. */
+  /** Replaces the configuration, and waits until it is active. */
   async reload(config: Record<string, unknown>): Promise<void> {
     const reloads = () => this.log.split('The new configuration is active.').length
     const before = reloads()
@@ -80,7 +80,7 @@ export class Victim implements AsyncDisposable {
     return this.#child?.pid ?? 0
   }
 
-  /** Writes to standard input; false while it is full. */
+  /** Writes to standard input. Returns false while it is full. */
   write(text: string): boolean {
     return this.#child?.stdin?.write(text) ?? false
   }
@@ -98,7 +98,7 @@ export class Victim implements AsyncDisposable {
     return this.#exited
   }
 
-  /** Sum of a metric over the series that carry these labels. */
+  /** The sum of a metric over all series with these labels. */
   async metric(name: string, ...labels: string[]): Promise<number> {
     const page = await (await fetch(`http://127.0.0.1:${this.#port}/metrics`)).text()
     let sum = 0
@@ -119,7 +119,7 @@ export class Victim implements AsyncDisposable {
   }
 }
 
-/** An `http` sink that does not wait long before it tries again. */
+/** An `http` sink with short retry delays. */
 export function impatientSink(input: string, uri: string, buffer: object): Record<string, unknown> {
   return {
     type: 'http',
@@ -137,7 +137,7 @@ export function impatientSink(input: string, uri: string, buffer: object): Recor
 
 export const onDisk = (more: object = {}) => ({ type: 'disk', max_size: 268_435_488, ...more })
 
-/** Waits until a condition holds; the failure shows the last value. */
+/** Waits until a condition is true. The error contains the last value. */
 export async function eventually(
   what: string,
   timeoutMs: number,

@@ -1,5 +1,5 @@
-// Workloads of Agents, above all the volumes of an aggregator, on a real API server with its StatefulSet and Job controllers. There is
-// no kubelet, so the test sets the status of pods. agent/src/bundle/drain.process.test.ts tests that an agent empties its buffers.
+// Workloads of Agents, in particular the volumes of an aggregator, with a real API server and its StatefulSet and Job controllers. There is no
+// kubelet, so the test sets the status of pods. agent/src/bundle/drain.process.test.ts tests that an agent drains its buffers.
 
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -13,7 +13,7 @@ import { Api } from './fleet.ts'
 import { type ConditionLike, CutWire, eventually, OperatorProcess, prepare, signIn, system } from './process.ts'
 import { Replica } from './replica.ts'
 
-/** The rights of the operator and aggregators by the manifest of the installation: a request beyond them fails. */
+/** The permissions of the operator and aggregators from the installation manifest. Other requests fail. */
 const rights = parseAllDocuments(readFileSync(join(root, 'operator/install.yaml'), 'utf8'))
   .map((one) => one.toJS() as Live)
   .filter(({ kind }) => /^(ServiceAccount|(Cluster)?Role(Binding)?)$/.test(kind))
@@ -35,7 +35,7 @@ interface Live {
   readonly status?: { readonly conditions?: readonly ConditionLike[]; readonly unsupportedNodes?: number }
 }
 
-/** The observed objects, by their paths. */
+/** The objects under test, by path. */
 const groups = {
   agents: 'apis/penstock.dev/v1alpha1',
   deployments: 'apis/apps/v1',
@@ -50,7 +50,7 @@ const groups = {
 } as const
 type Kind = keyof typeof groups
 
-/** The status page of a web server, which counts how often it is asked for. */
+/** A web server's status page that counts its requests. */
 class StatusPage implements AsyncDisposable {
   asked = 0
   readonly #server: Server
@@ -101,13 +101,13 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       spec: {
         mode: 'Aggregator',
         pipelines: { namespaceSelector: {} },
-        // Written otherwise than the API server writes it.
+        // In another notation than that of the API server.
         resources: { requests: { cpu: '1000m', memory: '1024Mi' } },
         aggregator: { ...size, ...(storage === undefined ? {} : { storage }) },
       },
     })
   const accepted = async () => (await get('agents', 'hub')).status?.conditions?.find(({ type }) => type === 'Accepted')
-  /** Ends the pod of a Job as a kubelet would. */
+  /** Completes the pod of a Job like a kubelet. */
   const end = async (job: string, code: number) => {
     const pod = await eventually(async () => {
       const [first] = await list('pods', `job-name=${job}`)
@@ -148,7 +148,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
   })
   afterAll(() => resources.disposeAsync())
 
-  test('nodes of another system are counted where agents run on nodes', async () => {
+  test('nodes with another operating system are counted for node agents', async () => {
     const counted = async () => (await get('agents', 'node')).status?.unsupportedNodes
     const nodeOf = (name: string, os: string) => ({
       apiVersion: 'v1',
@@ -162,8 +162,8 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     await kubectl('delete', 'plagent', 'node')
   })
 
-  test('a foreign change is taken back, and amounts that the API server writes otherwise are none', async () => {
-    // Each turn changes the set, so that the operator compares it with the desired state.
+  test('a foreign change is reverted, and another notation of quantities is not a change', async () => {
+    // Each round changes the set, so that the operator compares it with the desired state.
     for (let turn = 0; turn < 8; turn++) await kubectl('annotate', 'sts', set, '--overwrite', `turn=${turn}`)
     const policy = async () => (await get('statefulsets', set)).spec.persistentVolumeClaimRetentionPolicy.whenDeleted
     const foreign = { spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' } } }
@@ -175,7 +175,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     expect((await get('statefulsets', set)).metadata.annotations).toMatchObject({ turn: '7' })
   })
 
-  test('scaled down, each volume is emptied by a Job and then removed', async () => {
+  test('after scaling down, a Job drains each volume, which is then removed', async () => {
     expect((await get('statefulsets', set)).spec.persistentVolumeClaimRetentionPolicy.whenScaled).toBe('Retain')
     await kubectl('scale', 'plagent/hub', '--replicas=1')
     await eventually(async () => expect(await names('jobs')).toEqual([`${set}-drain-1`, `${set}-drain-2`]))
@@ -191,7 +191,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     })
   })
 
-  test('a volume that cannot be emptied is reported and kept', async () => {
+  test('a volume that cannot be drained is reported and kept', async () => {
     await end(`${set}-drain-1`, 69)
     await eventually(async () => {
       const events = await kubectl(
@@ -206,7 +206,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     expect(await names('persistentvolumeclaims')).toEqual([`data-${set}-0`, `data-${set}-1`])
   })
 
-  test('scaled up again, the volume goes back to its pod', async () => {
+  test('after scaling up again, the pod gets its volume back', async () => {
     await kubectl('scale', 'plagent/hub', '--replicas=2')
     await eventually(async () => {
       expect(await names('jobs')).toEqual([])
@@ -215,7 +215,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     expect(await names('persistentvolumeclaims')).toEqual([`data-${set}-0`, `data-${set}-1`])
   })
 
-  test('another workload, or other claims, are made only when the annotation allows it', async () => {
+  test('another workload type or other claims are created only if the annotation allows it', async () => {
     const uid = (await get('statefulsets', set)).metadata.uid
     const pods = async () => (await list('pods')).map(({ metadata }) => `${metadata.name} ${metadata.uid}`).sort()
     const before = await pods()
@@ -237,7 +237,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       expect(now.spec.volumeClaimTemplates[0].spec.resources.requests.storage).toBe('2Gi')
       expect(await accepted()).toMatchObject({ status: 'True' })
     })
-    // The new set has taken the pods over, and made the third.
+    // The new set has adopted the pods, and created the third.
     await eventually(async () => expect((await pods()).filter((pod) => before.includes(pod))).toEqual(before))
 
     await apply(undefined)
@@ -253,10 +253,10 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     expect(await names('persistentvolumeclaims')).toEqual([0, 1, 2].map((ordinal) => `data-${set}-${ordinal}`))
   })
 
-  test('with autoscaling the scaler alone says how many pods there are, from the first moment on', async () => {
+  test('with autoscaling, only the autoscaler determines the number of pods, from the beginning', async () => {
     const replicas = async () => (await get('deployments', set)).spec.replicas
     expect(await replicas()).toBe(3)
-    // A change that the operator takes back shows that it has written the whole workload.
+    // A reverted change shows that the operator has written the whole workload.
     const takenBack = async () => {
       const component = 'app.kubernetes.io/component'
       await kubectl('label', 'deployment', set, '--overwrite', `${component}=x`)
@@ -266,14 +266,14 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     }
     const seen = new Set<number>()
     let watching = true
-    // One look after another: on a slow machine they would pile up.
+    // Checks run one after another, because they would pile up on a slow machine.
     const watched = (async () => {
       while (watching) {
         seen.add(await replicas())
         await new Promise((tick) => setTimeout(tick, 50))
       }
     })()
-    watched.catch(() => {}) // its failure is reported where it is awaited
+    watched.catch(() => {}) // a later await reports its failure
     try {
       await apply(undefined, {}, { autoscaling: { minReplicas: 2, maxReplicas: 9 } })
       await eventually(async () => expect(await names('horizontalpodautoscalers')).toEqual([set]))
@@ -291,9 +291,9 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     expect([...seen].sort()).toEqual([3, 5])
   })
 
-  test('one replica at a time scrapes and collects events: the next when it is gone or gives up, and nothing else starts again', async () => {
+  test('one replica at a time scrapes and collects events; another takes over when it ends, and nothing else restarts', async () => {
     await using page = await StatusPage.start()
-    // The mounted files of a pod: the account of the agent.
+    // The mounted files of a pod with the account of the agent.
     const account = join(cluster.folder, 'events-kubeconfig')
     await cluster.apply({
       apiVersion: 'penstock.dev/v1alpha1',
@@ -317,7 +317,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
         sinks: [{ name: 'none', type: 'blackhole' }],
       },
     })
-    // The first revision must contain it: the rollout of a later one would need reports of the agents.
+    // The first revision must contain it, because the rollout of a later one would need reports of agents.
     await eventually(async () => {
       expect(await kubectl('get', 'cpl', 'figures', '-o', 'jsonpath={.status.conditions[*].type}')).toContain(
         'Accepted',
@@ -340,7 +340,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       expect(await leases()).toMatchObject([{ metadata: { ownerReferences: [{ kind: 'Agent', name: 'edge' }] } }])
     })
     await signIn(cluster, 'penstock-edge', account)
-    /** Something happens in a namespace that is not the agent's. */
+    /** Creates an event in a namespace other than the agent's. */
     const happens = (name: string, reason = 'Tried') =>
       cluster.apply({
         apiVersion: 'events.k8s.io/v1',
@@ -387,7 +387,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     await eventually(async () => expect(await collected(first)).toBe(1))
     for (const replica of replicas) if (replica !== first) expect(await collected(replica)).toBe(0)
 
-    // Without the API server it stops before another can begin, and continues with the rest; then it is gone without a word.
+    // Without the API server, it stops before another replica can begin, and continues with other work. Then it is killed.
     wires.get(first)?.cut()
     await eventually(async () => expect(await leads(first)).toBe(0))
     const last = await scraped(first)
@@ -399,18 +399,18 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     replicas.delete(first)
     await happens('two')
 
-    // Another agent takes over, and also continues its other work.
+    // Another agent takes over, and continues its other work.
     const before = new Map(await Promise.all([...replicas].map(async (one) => [one, await talked(one)] as const)))
     const second = await eventually(leader)
     await eventually(async () => expect(await scraped(second)).toBeGreaterThan(0))
     expect(second.log).toContain('"previous":"silent"')
-    // Events from the time without a leader, and those that the first may not have passed on.
+    // Events from the time without a leader, and those that the first agent may not have passed on.
     await eventually(async () => expect(await collected(second)).toBe(2))
     expect(await holder()).toBe(second.pod)
     expect(await talked(second)).toBeGreaterThan(before.get(second) as number)
     expect(await second.metric('config_reloads_total')).toBe(1)
 
-    // Asked to end, it gives up before it is gone: nobody waits for the claim to end.
+    // On a graceful stop, it releases the Lease, so that another agent need not wait for its expiry.
     replicas.delete(second)
     const [third] = [...replicas] as [Replica]
     expect(await scraped(third)).toBe(0)
@@ -422,7 +422,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     expect(await third.metric('config_reloads_total')).toBe(1)
   })
 
-  test('operator and agents may write the Leases that are theirs, and no other one of any namespace', async () => {
+  test('operator and agents may write only their own Leases, in all namespaces', async () => {
     const rbac = { apiGroup: 'rbac.authorization.k8s.io' }
     const bindingOf = (name: string, namespace: string, role: string) => ({
       apiVersion: `${rbac.apiGroup}/v1`,
@@ -431,7 +431,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       roleRef: { ...rbac, kind: 'ClusterRole', name: role },
       subjects: [{ kind: 'ServiceAccount', name: 'penstock-operator', namespace: system }],
     })
-    // A namespace of tenants into which the platform lets the operator.
+    // A tenant namespace in which the platform allows the operator.
     await cluster.apply(
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } },
       bindingOf('penstock-operator-agents', 'shop', 'penstock-operator-namespace'),
@@ -451,9 +451,9 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       expect((await leases()).map(nameOf)).toEqual((await bindings()).map(nameOf))
     })
     const written = nameOf((await bindings())[0])
-    // The other one, of the platform, has its own.
+    // The other namespace, of the platform, has its own role.
     await eventually(async () => expect(await list('rolebindings', 'penstock.dev/agent=hub')).toHaveLength(1))
-    // Taken away by somebody, it is there again.
+    // The operator restores a deleted role.
     await cluster.kubectl(['delete', 'rolebinding', written, '-n', 'shop'])
     await eventually(async () => expect(await bindings()).toHaveLength(1))
 
@@ -467,7 +467,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${name}`
       return cluster.kubectl([...as(account, home), 'replace', '--raw', path, '-f', '-'], lease(name, namespace))
     }
-    // Of one that is not there both make it, by a request that names it.
+    // Both can create a missing Lease with a request that names it.
     await apply(lease('penstock-aggregator-0', 'shop'))
     await put('penstock-hub', system, 'penstock-aggregator-63')
     await put('penstock-hub', 'shop', 'penstock-aggregator-63')
@@ -481,8 +481,8 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       await expect(put('penstock-hub', system, name, 'shop')).rejects.toThrow('orbidden')
     }
 
-    // Nor can the operator let anybody in elsewhere, or in by another name, or to more.
-    // Of a long refusal the end is shown: the rights that it has not.
+    // The operator cannot bind roles in other namespaces, under other names, or with more permissions.
+    // For a long message, show the end with the missing permissions.
     const refused = /orbidden|APIGroups/
     const binds = (name: string, namespace: string, role: string) =>
       apply({ input: JSON.stringify(bindingOf(name, namespace, role)) })
@@ -505,7 +505,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     await eventually(async () => expect(await bindings()).toEqual([]))
   })
 
-  test('the accounts of Agents of the platform have rights in the cluster, by bindings of three names, and tenants have none', async () => {
+  test('platform Agents have cluster-wide permissions through three named bindings, and tenant Agents have none', async () => {
     const agent = (name: string, namespace: string) => ({
       apiVersion: 'penstock.dev/v1alpha1',
       kind: 'Agent',
@@ -528,7 +528,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     for (const name of ['penstock-agent-aggregator', 'penstock-agent-events'])
       expect((await subjects(name)).filter(({ namespace }) => namespace === 'shop')).toEqual([])
 
-    // The operator can write these bindings and no other.
+    // The operator can write only these bindings.
     const as = ['--as', `system:serviceaccount:${system}:penstock-operator`]
     await cluster.kubectl(['create', 'clusterrolebinding', 'penstock-agent-x-y', '--clusterrole=view', '--user=nobody'])
     await expect(cluster.kubectl([...as, 'delete', kind, 'penstock-agent-x-y'])).rejects.toThrow(/orbidden/)

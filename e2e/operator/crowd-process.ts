@@ -1,4 +1,4 @@
-// The crowd of agents as a process of its own, so that its work is no work of the process that measures.
+// Runs the crowd of agents in a separate process, so that its work does not count for the measuring process.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +12,7 @@ interface Order {
 }
 
 export interface CrowdFacts {
-  /** Statuses of answers, and how many of each. */
+  /** Number of responses by status. */
   readonly answers: readonly (readonly [number, number])[]
   readonly longestMs: number
   readonly unheard: number
@@ -27,7 +27,7 @@ export class CrowdProcess implements AsyncDisposable {
     this.#child = child
   }
 
-  /** Starts the agents; resolves when each has its pod and its token. */
+  /** Starts the agents. Resolves when all have a pod and a token. */
   static async start(cluster: Order['cluster'], options: CrowdOptions): Promise<CrowdProcess> {
     const file = fileURLToPath(import.meta.url)
     const child = fork(file, [], { execArgv: ['--conditions=source'], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
@@ -57,7 +57,7 @@ export class CrowdProcess implements AsyncDisposable {
     await ended
   }
 
-  /** One question at a time. */
+  /** Allows one request at a time. */
   #ask(wish: Wish | Order): Promise<CrowdFacts> {
     return new Promise((resolve, reject) => {
       const end = () => reject(new Error('The process of the agents has ended.'))
@@ -71,7 +71,7 @@ export class CrowdProcess implements AsyncDisposable {
   }
 }
 
-/** The work of the process itself. */
+/** The main function of the process. */
 async function serve(): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const { promise: ended, resolve: end, reject } = Promise.withResolvers<void>()
@@ -87,7 +87,7 @@ async function serve(): Promise<void> {
     if (process.send !== undefined) process.send({ answers: [...answers], longestMs, unheard } satisfies CrowdFacts)
   }
   process.on('message', (wish: Wish | Order) => void answer(wish).catch(reject))
-  // The one that measures is gone.
+  // The measuring process has ended.
   process.once('disconnect', end)
   await ended
 }

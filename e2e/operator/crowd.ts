@@ -1,6 +1,6 @@
-// Many agents that only report: a pod and a token for each, and heartbeats that say what the manifest for their node says, as an agent that
-// loads at once would. By default they see a manifest at once; kubelets need their time for that. A report that is not taken is
-// sent again as agents do: after a second, then after twice as long each time.
+// Many simulated agents that only report: they have pods, tokens and heartbeats that report the manifest of their node, like agents that load
+// immediately. By default, they see a new manifest immediately, whereas kubelets need some time. Rejected reports are retried like real agents
+// do: after a second, with exponential backoff.
 
 import { Agent, request } from 'node:http'
 import { type BundleManifest, bucketOf } from '@penstock/agent/bundle'
@@ -14,28 +14,28 @@ interface Reporter {
   readonly pod: string
   readonly token: string
   revision: string | undefined
-  /** Of its last report that was taken. */
+  /** The time of the last accepted report. */
   reported: string | undefined
-  /** When its node looks at the Secrets again. */
+  /** The next time at which its node reads the Secrets. */
   looksAt: number
   dueAt: number
-  /** Attempts in a row that failed, and when the first of them began. */
+  /** Consecutive failed attempts, and the start of the first one. */
   failed: number
   unheardSince: number
 }
 
 const retryMs = 1000
-/** A report with the first figures follows the one about a load. */
+/** A report with the first figures follows the report of a load. */
 const firstFiguresMs = 5000
 
 export interface CrowdOptions {
   readonly agent: string
   readonly nodes: number
   readonly operatorUrl: string
-  /** Where a replica is that takes reports when nobody listens at the first address, as behind a Service. */
+  /** The address of a replica that accepts reports if the first address is unreachable, as behind a Service. */
   readonly otherUrl?: string | undefined
   readonly everyMs: number
-  /** How often a node looks at its mounted Secrets, each at a time of its own; 0: all see a change at once. */
+  /** The interval at which a node reads its mounted Secrets, with a different phase per node; 0 means immediately. */
   readonly lookMs?: number
 }
 
@@ -44,9 +44,9 @@ export class Crowd implements AsyncDisposable {
   readonly #options: CrowdOptions
   readonly #connections = new Agent({ keepAlive: true, maxSockets: 50 })
   readonly reporters: Reporter[] = []
-  /** Statuses of answers, and how many of each. */
+  /** Number of responses by status. */
   readonly answers = new Map<number, number>()
-  /** The longest time from a report that was not taken until that agent was heard. */
+  /** The longest time from a rejected report until the agent was accepted. */
   longestMs = 0
   readonly #ending = new AbortController()
   readonly #tasks: Promise<void>[] = []
@@ -60,7 +60,7 @@ export class Crowd implements AsyncDisposable {
   static async start(api: Api, options: CrowdOptions): Promise<Crowd> {
     const { nodes } = options
     const crowd = new Crowd(api, options)
-    // Not for Linux, so that the DaemonSet leaves these nodes alone: its pods would wait for the scheduler one by one.
+    // Not Linux, so that the DaemonSet ignores these nodes; its pods would wait for the scheduler one by one.
     await makeNodes(api, nodes, 'windows')
     await renewLeases(api, nodes)
     crowd.#beat = setInterval(() => void renewLeases(api, nodes).catch(() => {}), 20_000)
@@ -70,12 +70,12 @@ export class Crowd implements AsyncDisposable {
     return crowd
   }
 
-  /** Agents whose last report was not taken yet. */
+  /** Agents whose last report has not been accepted yet. */
   get unheard(): number {
     return this.reporters.filter(({ failed }) => failed > 0).length
   }
 
-  /** Replaces the pod of an agent, as a restart of a node does: another uid, another token, and nothing loaded yet. */
+  /** Replaces the pod of an agent, like a restart of a node: new uid, new token, and nothing loaded. */
   async restart(index: number): Promise<void> {
     const path = `/api/v1/namespaces/${namespace}/pods/crowd-${index}`
     await this.#api.request('DELETE', path, { gracePeriodSeconds: 0 })
@@ -109,7 +109,7 @@ export class Crowd implements AsyncDisposable {
     )
     const token = await podToken(this.#api, `penstock-${this.#options.agent}`, name, uid)
     const node = pod.spec?.nodeName ?? ''
-    // As many agents in each second of the period.
+    // Distribute agents evenly over the period.
     const { everyMs, lookMs = 0 } = this.#options
     const dueAt = performance.now() + Math.random() * everyMs
     const looksAt = performance.now() + Math.random() * lookMs
@@ -144,7 +144,7 @@ export class Crowd implements AsyncDisposable {
     }
   }
 
-  /** Loads what the manifest has for a node, if that looks at it now; whether it is another revision. */
+  /** Loads the revision for a node if the node reads its Secrets now. Returns whether the revision has changed. */
   #load(reporter: Reporter, { candidate, stable }: BundleManifest, now: number): boolean {
     if (reporter.looksAt > now) return false
     reporter.looksAt = now + (this.#options.lookMs ?? 0)
@@ -162,7 +162,7 @@ export class Crowd implements AsyncDisposable {
     const begun = performance.now()
     const body = JSON.stringify({
       schema: 1,
-      // A liar's claim: the operator must not believe it.
+      // A false claim, which the operator must not believe.
       node: 'somewhere-else',
       pod: 'somebody-else',
       namespace: 'kube-system',
@@ -191,7 +191,7 @@ export class Crowd implements AsyncDisposable {
     }
   }
 
-  /** The status of the answer; 0 if there is none. */
+  /** The status of the response; 0 if there is none. */
   #send(url: string, token: string, body: string): Promise<number> {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const { promise, resolve } = Promise.withResolvers<number>()

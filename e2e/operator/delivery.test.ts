@@ -1,5 +1,5 @@
-// From `kubectl apply` to delivered events: a real control plane, the operator as a process, and real agents for the pods of the
-// DaemonSet, with volumes as a kubelet mounts them.
+// From `kubectl apply` to delivered events: a real control plane, the operator as a process, and real agents for the pods of the DaemonSet,
+// with volumes like those of a kubelet.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -41,7 +41,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       nodes: 3,
       operatorUrl: heartbeatUrl(port),
       kubeconfig: cluster.kubeconfig,
-      // Ten minutes otherwise.
+      // The default is ten minutes.
       args: ['--leftover-seconds', '1'],
     })
     await eventually(() => {
@@ -108,7 +108,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       }
     }, 90_000)
 
-  /** A pod on a node, with a log that can be written to. */
+  /** Creates a pod on a node, and returns a function that writes to its log. */
   async function pod(namespace: string, name: string, labels: Record<string, string> = {}, node = 0) {
     const member = fleet.members[node]
     if (member === undefined) throw new Error(`There is no node ${node}.`)
@@ -160,7 +160,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
 
   const pids = () => fleet.members.map((member) => member.process?.pid)
 
-  test('two namespaces and names that would be equal when joined stay apart', async () => {
+  test('namespaces and names that would be equal when joined stay distinct', async () => {
     const says = [await pod('team', 'one'), await pod('team-a', 'two')]
     await cluster.apply(pipeline('team', 'a-x'), pipeline('team-a', 'x'))
     await programmed('team/a-x', 'team-a/x')
@@ -176,7 +176,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await eventually(() => expect(receiver.at('/team-a/x')).toEqual(['of team-a', 'still']))
   })
 
-  test('a secret reaches agents, rotates without a restart, and stands nowhere but in Secrets', async () => {
+  test('a secret reaches agents, rotates without a restart, and is stored only in Secrets', async () => {
     const say = await pod('shop', 'web')
     const first = 'p"a\\s s-"one"'
     await cluster.apply(
@@ -229,7 +229,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     expect(everything).not.toContain(encoded)
   })
 
-  test('a bundle of more than a Secret holds gets a second one, and no pod is replaced', async () => {
+  test('a bundle that exceeds the size of a Secret gets a second one, and no pod is replaced', async () => {
     const before = pids()
     const pods = (await cluster.kubectl(['get', 'pods', '-n', 'penstock-system', '-o', 'name'])).split('\n').sort()
     const programs = Array.from({ length: 9 }, (_, index) => ({
@@ -259,7 +259,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await cluster.kubectl(['delete', 'pipelines', '-n', 'shop', ...programs.map((each) => each.metadata.name)])
   })
 
-  test('an operator that is killed while it writes leaves agents whole, and its successor ends where it would have', async () => {
+  test('killing the operator during writes does not affect agents, and its successor reaches the same state', async () => {
     const seed = 20_261_121
     console.log(`seed ${seed}`)
     const random = (step: number) => createHash('sha256').update(`${seed} ${step}`).digest().readUInt32BE(0) / 2 ** 32
@@ -276,7 +276,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
         }),
       )
       await cluster.apply(...churn)
-      await new Promise((done) => setTimeout(done, 500 + random(step) * 2500)) // killed at a random moment: that is the test
+      await new Promise((done) => setTimeout(done, 500 + random(step) * 2500)) // a random moment for the kill
       await operator.kill()
       operator = start()
     }
@@ -289,7 +289,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await cluster.kubectl(['delete', 'pipelines', '-n', 'shop', ...[0, 1, 2, 3].map((index) => `churn-${index}`)])
   })
 
-  test('a change of one Pipeline is written to it alone, and what no agent needs goes at once', async () => {
+  test('a change of one Pipeline updates only its status, and content that no agent needs is removed immediately', async () => {
     const versions = async () => {
       const pipelines = await api.list('/apis/penstock.dev/v1alpha1/pipelines')
       return pipelines.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`)
@@ -321,8 +321,8 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     })
   })
 
-  test('nothing at all is written after a restart when nothing has changed', async () => {
-    // A resource of the installation, as the chart has its Agent.
+  test('after a restart without changes, the operator writes nothing', async () => {
+    // A resource of the installation, like the Agent of the chart.
     const shared = (more: object) => ({
       ...{ apiVersion: 'penstock.dev/v1alpha1', kind: 'Sink' },
       metadata: { name: 'default', namespace: 'penstock-system', labels: { part: 'defaults' } },
@@ -344,12 +344,12 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       await operator.idle()
       expect(await operator.stop()).toBe(0)
       operator = await start().leading()
-      // Every agent has said what it runs, and that has been summed up.
+      // All agents have reported, and the figures have been written.
       await eventually(async () => expect(await operator.heard()).toBeGreaterThan(3 * fleet.members.length), 120_000)
       await operator.idle()
       expect(operator.changes()).toEqual([])
     }
-    // Changes of the meantime are applied, a member that is gone too.
+    // Changes during the downtime are applied, including removed members.
     expect(await operator.stop()).toBe(0)
     await cluster.apply(installation({}))
     operator = await start().leading()
@@ -358,14 +358,14 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       '-n',
       'penstock-system',
       'delete',
-      // The operator may be first: a member of a ConfigMap that is gone goes, too.
+      // A removed member of a ConfigMap is also removed if the operator notices it first.
       '--ignore-not-found',
       'configmap/penstock-defaults',
       'sink.penstock.dev/default',
     ])
   })
 
-  test('8: a sink that is down holds up its own Pipeline alone, is seen, and nothing is lost', async () => {
+  test('8: a failing sink blocks only its own Pipeline, is reported, and nothing is lost', async () => {
     const say = await pod('team', 'busy', {}, 1)
     const retrying = {
       sinks: [
@@ -385,7 +385,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await programmed('team/slow', 'team/quick')
     receiver.down.add('/team/slow')
     let written = 0
-    // Another pod of the namespace has been read, too.
+    // Another pod of the namespace has also been read.
     const lines = (path: string) => new Set(receiver.at(path).filter((text) => text.startsWith('line '))).size
     const write = () => {
       for (let line = 0; line < 50; line++) say(`line ${written++}`)
@@ -400,7 +400,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await eventually(() => expect(lines('/team/quick')).toBe(written))
     expect(await condition('pipelines', 'team/quick', 'Flowing')).not.toMatchObject({ reason: 'NoEventsDelivered' })
     expect(await condition('pipelines', 'team/slow', 'Ready')).toMatchObject({ status: 'True' })
-    // It takes some again, and fewer than there are.
+    // It accepts some lines again, but not all.
     receiver.slow.set('/team/slow', 500)
     receiver.down.delete('/team/slow')
     await eventually(async () => {
@@ -418,7 +418,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     }, 120_000)
   })
 
-  test('each `kubectl wait` of the guide ends when what it waits for is there', async () => {
+  test('each `kubectl wait` in the guide ends when its condition is met', async () => {
     const guide = readFileSync(join(root, 'operator/guide/gitops.md'), 'utf8')
     const commands = [...guide.matchAll(/^kubectl (wait [^#\n]+)/gm)].map(([, words = '']) => words.trim().split(/\s+/))
     expect(commands).toHaveLength(4)
@@ -435,7 +435,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     const writing = setInterval(() => say('a line'), 500)
     try {
       for (const words of commands) {
-        // The machine may be many times slower than those of readers.
+        // The machine may be many times slower than that of a reader.
         const patient = words.map((word) => (word.startsWith('--timeout=') ? '--timeout=9m' : word))
         const said = await cluster.kubectl(patient, { timeoutMs: 560_000 })
         expect(said.trim(), words.join(' ')).toMatch(/^\S+\/\S+ condition met$/m)
@@ -443,14 +443,14 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     } finally {
       clearInterval(writing)
     }
-    // It fails where the condition does not come.
+    // It fails if the condition is never met.
     await expect(
       cluster.kubectl(['wait', '--for=condition=Stalled', 'pipeline/checkout', '-n', 'shop', '--timeout=1s']),
     ).rejects.toThrow('timed out')
     await cluster.kubectl(['delete', '-n', 'shop', 'pipeline/checkout', 'sink/search'])
   })
 
-  test('reading that is behind is reported with its node and seconds, also when a limit of the Pipeline is the cause', async () => {
+  test('lag is reported with node and seconds, also if it is caused by a limit of the Pipeline', async () => {
     const say = await pod('shop', 'late', { app: 'late' }, 2)
     const spec = {
       sources: [{ name: 'app', type: 'orchestrator_logs', selector: { pods: { matchLabels: { app: 'late' } } } }],
@@ -458,7 +458,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     const limits = { perContainer: { linesPerSecond: 1, onLimit: 'Lag' } }
     await cluster.apply(pipeline('shop', 'behind', { ...spec, limits }))
     await programmed('shop/behind')
-    // More than one read takes, written ten minutes ago: the rest waits as long as the limit says.
+    // More lines than one read returns, written ten minutes ago. The rest waits because of the limit.
     const then = new Date(Date.now() - 600_000)
     const lines = Array.from({ length: 500 }, (_, index) => `line ${index} ${'x'.repeat(200)}`)
     say(lines, then)
@@ -483,7 +483,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await cluster.kubectl(['delete', 'pipeline', '-n', 'shop', 'behind'])
   })
 
-  test('what a deleted Pipeline has left on a node goes when the operator says so, and nothing of one that is there', async () => {
+  test('files of a deleted Pipeline on a node are removed at the request of the operator, and no others', async () => {
     const say = await pod('shop', 'leaver')
     const keys = ['shop/deleted', 'shop/suspended']
     await cluster.apply(...keys.map((key) => pipeline('shop', key.slice('shop/'.length))))
@@ -507,8 +507,8 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await cluster.kubectl(['-n', 'shop', 'delete', 'pl', 'suspended'])
   })
 
-  describe('asked for by the agents', () => {
-    /** The content that an agent keeps for a restart: the ids of its pipelines. */
+  describe('with streamed bundles', () => {
+    /** The pipeline ids in the content that an agent keeps for a restart. */
     const given = (index: number): string[] => {
       const file = join(fleet.members[index]?.folder ?? '', 'data/bundle/last.json')
       return Object.keys((JSON.parse(readFileSync(file, 'utf8')) as { bundle: Bundle }).bundle.pipelines)
@@ -518,7 +518,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     const streamed = () => eventually(async () => expect(await nodes()).toMatchObject({ current: 3, streamed: 3 }))
     let lines = 0
     const writers = new Map<number, (text: string) => void>()
-    /** Each pod says something new, and all of it arrives, and nothing twice. */
+    /** All pods write a new line, and each line arrives exactly once. */
     const arrive = async (path: string) => {
       const before = receiver.at(path).length
       const said = [...writers.values()].map((say) => {
@@ -534,15 +534,15 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       expect(new Set(all).size, `${path}: ${all}`).toBe(all.length)
     }
 
-    test('a bundle comes from the operator when the Agent says so, for the pods of the node alone', async () => {
+    test('if the Agent is configured for it, the operator serves the bundle, only for the pods of the node', async () => {
       const before = pids()
-      // Only in its own namespace, with pods on the first node alone.
+      // Only in its own namespace, with pods only on the first node.
       await cluster.kubectl(['create', 'namespace', 'streamed'])
       writers.set(0, await pod('streamed', 'on-0', { app: 'web' }, 0))
       await cluster.apply(agent({ configDelivery: 'Stream' }))
       await streamed()
       expect(pids()).toEqual(before)
-      // From here on the mounted files stay unchanged.
+      // From here on, the mounted files do not change.
       fleet.frozen = true
       await cluster.apply(
         { ...secret, stringData: { password: 'streamed-one' } },
@@ -563,7 +563,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       expect(given(1)).not.toContain('streamed/web')
     })
 
-    test('a secret that rotates reaches the agents that need it, and the log of none', async () => {
+    test('a rotated secret reaches the agents that need it, and appears in no log', async () => {
       await cluster.apply({ ...secret, stringData: { password: 'streamed-two' } })
       await eventually(async () => {
         await arrive('/streamed/web')
@@ -575,7 +575,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
         expect(logs).not.toContain(text)
     })
 
-    test('only a pod of the Agent itself is given its bundle', async () => {
+    test('only pods of the Agent can get its bundle', async () => {
       const ask = async (token: string) => {
         const answer = await fetch(`${heartbeatUrl(port)}/v1/bundle`, {
           method: 'POST',
@@ -603,13 +603,13 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       }
       expect(await impostor('without-label', {})).toBe(401)
       expect(await impostor('with-label', { 'penstock.dev/agent': 'node', other: 'true' })).toBe(403)
-      // The agent of the second node names the first: it is given what its own node needs.
+      // The agent of the second node asks for the first node, but gets the content for its own.
       const own = await ask(readFileSync(join(fleet.members[1]?.folder ?? '', 'token'), 'utf8'))
       expect(own.status).toBe(200)
       expect(gunzipSync(own.file).toString()).not.toContain('streamed/web')
     })
 
-    test('what runs continues while the operator is away; who starts meanwhile runs what is mounted', async () => {
+    test('while the operator is down, agents continue; a starting agent runs the mounted files', async () => {
       fleet.frozen = false
       await operator.stop()
       await arrive('/streamed/web')
@@ -622,7 +622,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       await eventually(() => expect(first.output.slice(length)).toContain('delivery=Mounted'))
       await arrive('/streamed/web')
       operator = start()
-      // Its predecessor's status of the Agent remains until the agents have reported.
+      // The Agent keeps its previous status until the agents have reported.
       await eventually(
         async () => expect(await operator.get('/metrics')).toMatch(/^penstock_streams_waiting 3$/m),
         120_000,
@@ -632,7 +632,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       expect(given(0)).toContain('streamed/web')
     })
 
-    // No program of a tenant may name a file of the agent, be it by a secret: only agents can find that out.
+    // No tenant program may refer to a file of the agent, even through a secret. Only agents can detect this.
     const wrongFile = {
       ...secret,
       metadata: { ...secret.metadata, name: 'wrong' },
@@ -660,7 +660,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
         return said?.message
       }, 90_000)
 
-    test('a candidate that agents cannot run is taken back from the nodes that it was tried on', async () => {
+    test('a candidate that agents cannot run is rolled back on the canary nodes', async () => {
       writers.set(1, await pod('streamed', 'on-1', { app: 'web' }, 1))
       await arrive('/streamed/web')
       fleet.frozen = true
@@ -691,7 +691,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       await arrive('/streamed/web')
     })
 
-    test('a new Pipeline that agents cannot run is taken out with its cause, and the others continue', async () => {
+    test('a new Pipeline that agents cannot run is removed with the reason, and others continue', async () => {
       const before = pids()
       await cluster.apply(withWrongFile('newcomer'))
       expect(await rolledBack('newcomer')).toMatch(/agents? failed: the agent on \S+ could not activate it: .*ca_file/s)
@@ -704,7 +704,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     })
   })
 
-  test('hundreds of agents report, each as who it is', async () => {
+  test('hundreds of agents report, each with its own identity', async () => {
     const { name } = { name: 'crowd' }
     await cluster.apply({
       ...agent({ node: { nodeSelector: { nobody: 'has-this' } }, rollout: { canary: { percent: 100, bake: '1s' } } }),

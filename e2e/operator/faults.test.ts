@@ -1,5 +1,5 @@
-// Faults while everything changes: the operator is killed again and again, two of them run at once, the API server is killed, etcd
-// forgets its past while the operator is cut off. In the end the state is that of a calm run.
+// Faults during constant changes: the operator is killed repeatedly, two of them run at once, the API server is killed, etcd is compacted while
+// the operator is disconnected. The final state must equal that of a run without faults.
 
 import { Random } from '@penstock/agent/testing/random'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -21,7 +21,7 @@ import {
 const missing = missingForCluster(0)
 const seed = 20261121
 
-/** Specs that Pipelines change between, each with its expected status. */
+/** Specs between which Pipelines change, with the expected status. */
 const specs = [
   { source: '.a = 1', says: 'True Valid' },
   { source: '.a = 2', says: 'True Valid' },
@@ -44,7 +44,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
   const resources = new AsyncDisposableStack()
   let cluster: Cluster
   let api: Api
-  /** The version of each Pipeline's spec that was applied last; undefined: deleted. */
+  /** The last applied spec of each Pipeline; undefined if deleted. */
   const applied = new Map<string, number>()
 
   beforeAll(async () => {
@@ -61,7 +61,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
   async function pipelines(namespace = 'shop'): Promise<readonly PipelineLike[]> {
     return (await api.get<{ items: readonly PipelineLike[] }>(path(namespace))).items
   }
-  /** In turn, as they would be from a file. */
+  /** Applies resources one after another, as from a file. */
   async function apply(...objects: readonly ReturnType<typeof pipeline>[]): Promise<void> {
     for (const object of objects) {
       const { name, namespace } = object.metadata
@@ -70,7 +70,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     }
   }
 
-  /** Changes some Pipelines: new ones, others' programs, deletions. */
+  /** Changes some Pipelines: creates some, changes programs, and deletes some. */
   async function churn(random: Random, count: number): Promise<void> {
     const changed = new Map<string, number>()
     const deleted = new Set<string>()
@@ -92,21 +92,21 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     for (const [name, version] of changed) applied.set(name, version)
   }
 
-  /** Waits until each Pipeline has the status of its spec. */
+  /** Waits until all Pipelines have the expected status. */
   async function settled(): Promise<void> {
-    await until('every Pipeline to say what its spec deserves', 90_000, async () => {
+    await until('the expected status of all Pipelines', 90_000, async () => {
       const found = await pipelines()
       const wrong = found.filter(
         (each) => saysOf(each, 'Accepted') !== specs[applied.get(each.metadata.name) ?? -1]?.says,
       )
-      if (found.length !== applied.size) throw new Error(`${found.length} Pipelines, and not ${applied.size}`)
+      if (found.length !== applied.size) throw new Error(`${found.length} Pipelines instead of ${applied.size}`)
       if (wrong.length > 0)
         throw new Error(wrong.map((each) => `${each.metadata.name}: ${saysOf(each, 'Accepted')}`).join(', '))
       return true
     })
   }
 
-  /** The status of the Pipelines, without parts that differ between runs. */
+  /** The status of the Pipelines without parts that vary between runs. */
   async function state(namespace: string) {
     const found = await pipelines(namespace)
     return found
@@ -123,7 +123,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
       const operator = start()
       const moment = 100 + random.next() * 2_400
       const changes = churn(random, 3)
-      // From the first instruction to the middle of a status write: the moment is what is tried here.
+      // A random moment, from the first instruction to the middle of a status write.
       await Promise.all([changes, new Promise((done) => setTimeout(done, moment))])
       expect(operator.running, operator.log).toBe(true)
       await operator.kill()
@@ -132,17 +132,17 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await settled()
     await operator.idle()
 
-    // The same resources, applied at once to an operator to which nothing happens.
+    // The same resources, applied at once to an operator without faults.
     await apply(...[...applied].map(([name, version]) => pipeline(name, version, 'calm')))
     await until('the calm run to be done', 60_000, async () =>
       (await state('calm')).every(([, [accepted]]) => accepted !== undefined && accepted !== 'Unknown Pending'),
     )
-    // An accepted version continues to run beside a newer rejected one; a status does not include that.
+    // If a newer version is rejected, the accepted one continues to run. The compared status does not include this.
     expect(await state('shop')).toEqual(await state('calm'))
     await operator.stop()
   })
 
-  test('of two operators one writes; when it is killed the other takes over', async () => {
+  test('only one of two operators writes; when it is killed, the other takes over', async () => {
     const one = start([])
     await one.leading()
     const other = start([])
@@ -157,7 +157,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await other.leading()
     await settled()
 
-    // An operator that ends on request gives up its Lease, so the next need not wait until it expires.
+    // An operator releases its Lease on a graceful stop, so the next one need not wait for its expiry.
     const third = start([])
     await third.logged('Another process leads.')
     expect(await other.stop()).toBe(0)
@@ -167,7 +167,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await third.stop()
   })
 
-  test('a leader that slept does not write on its old claim', async () => {
+  test('a leader that was suspended does not write after its Lease has expired', async () => {
     const sleeper = await start([]).leading()
     const other = start([])
     await other.logged('Another process leads.')
@@ -182,7 +182,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await other.stop()
   })
 
-  test('the API server is killed in the middle of changes, and comes back', async () => {
+  test('the operator recovers when the API server is killed and restarted during changes', async () => {
     const operator = await start().leading()
     await churn(new Random(seed + 4), 10)
     await restartApiServer(cluster)
@@ -192,7 +192,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await operator.stop()
   })
 
-  test('12: cut off while etcd forgets: it lists again, notices what was deleted, and writes nothing else', async () => {
+  test('12: after a disconnection with an etcd compaction, it lists again, notices deletions, and writes nothing else', async () => {
     const wire = resources.use(await CutWire.start(cluster))
     const operator = await start(['--leader-election=false', '--log-level', 'debug'], wire.kubeconfig).leading()
     await apply(pipeline('stays', 0), pipeline('goes', 0), pipeline('turns', 0))
@@ -212,7 +212,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await apply(pipeline('turns', 2))
     applied.set('turns', 2)
     await compact(cluster)
-    // The API server's memory of the past is gone with it: only a new list helps.
+    // The API server has lost its watch history, so a new list is required.
     await restartApiServer(cluster)
     wire.restore()
 
@@ -220,7 +220,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await operator.idle()
     expect(operator.log).toContain('The watched version has expired; listing again.')
     expect(said(await pipelines())).toEqual(said(before))
-    // A Pipeline with the deleted one's name is new: nothing of the old one remains.
+    // A Pipeline with the name of the deleted one is new, without state of the old one.
     await apply(pipeline('goes', 3))
     applied.set('goes', 3)
     await settled()

@@ -1,6 +1,6 @@
-// Agents on nodes that are not there: Node objects, the pods that the real DaemonSet controller makes for them, and for each pod a
-// real agent process. This module replaces the kubelet: it mounts the Secrets of the pod's volumes by exchanging a link, requests
-// a token for the pod, restarts its process when it ends, updates the pod's status, and ends a deleted pod.
+// Agents on simulated nodes: Node objects, the pods that the real DaemonSet controller creates for them, and a real agent process per pod. This
+// module replaces the kubelet: it mounts Secrets by exchanging a link, requests a token for the pod, restarts an ended process, updates the
+// pod's status, and stops a deleted pod.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ export interface ObjectLike {
   readonly data?: Readonly<Record<string, string>>
 }
 
-/** The API server by plain HTTP: `kubectl proxy` does the rest. */
+/** The API server over plain HTTP, through `kubectl proxy`. */
 export class Api implements AsyncDisposable {
   readonly #proxy: ChildProcess
   readonly url: string
@@ -93,7 +93,7 @@ export class Api implements AsyncDisposable {
     return (await this.get<{ items: readonly ObjectLike[] }>(path)).items
   }
 
-  /** Names and versions of what a list would hold, which is much less. */
+  /** Names and versions of the objects of a list, which is much less data. */
   async metadata(path: string): Promise<readonly Pick<ObjectLike, 'metadata'>[]> {
     const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
     const list = await this.request<{ items: readonly ObjectLike[] | null }>('GET', path, undefined, undefined, accept)
@@ -121,13 +121,13 @@ const namespace = 'penstock-system'
 const slots = { cfg: 8, sec: 4 }
 
 export interface FleetOptions {
-  /** Name of the Agent in penstock-system. */
+  /** The name of the Agent in penstock-system. */
   readonly agent: string
   readonly nodes: number
-  /** Where agents report. */
+  /** The address for reports. */
   readonly operatorUrl: string
   readonly kubeconfig: string
-  /** Further environment of each agent. */
+  /** Additional environment variables of agents. */
   readonly env?: NodeJS.ProcessEnv
   /** Further arguments. */
   readonly args?: readonly string[]
@@ -143,7 +143,7 @@ interface Member {
   shown: string
 }
 
-/** Real agents, one on each node that is not there. */
+/** Real agents, one per simulated node. */
 export class Fleet implements AsyncDisposable {
   readonly #api: Api
   readonly #options: FleetOptions
@@ -153,7 +153,7 @@ export class Fleet implements AsyncDisposable {
   #work: Promise<void> | undefined
   #secrets: { readonly list: readonly ObjectLike[]; readonly mark: string } = { list: [], mark: '' }
   #beat: NodeJS.Timeout | undefined
-  /** While true the volumes are shown as they are. */
+  /** While true, volumes are not updated. */
   frozen = false
 
   private constructor(api: Api, options: FleetOptions) {
@@ -227,18 +227,18 @@ export class Fleet implements AsyncDisposable {
     for (const pod of pods) if (isEnding(pod) && !running.has(pod.metadata.uid)) await this.#remove(pod)
   }
 
-  /** The last thing that a kubelet does for a pod: before it is gone, a DaemonSet does not put another in its place. */
+  /** Deletes a pod after its end, as the kubelet does. A DaemonSet creates the next one only afterwards. */
   async #remove({ metadata: { name, uid }, spec }: ObjectLike): Promise<void> {
     if (!this.members.some(({ node }) => node === spec?.nodeName)) return
     const path = `/api/v1/namespaces/${namespace}/pods/${name}`
     await this.#api
       .request('DELETE', path, { gracePeriodSeconds: 0, preconditions: { uid } })
       .catch((error: unknown) => {
-        if (!/: 40[49] /.test(String(error))) throw error // it is gone, or another one
+        if (!/: 40[49] /.test(String(error))) throw error // it is already deleted or replaced
       })
   }
 
-  /** Reads the Secrets when one of them has changed: there are many looks, and megabytes in them. */
+  /** Reads the Secrets only if one of them has changed, because checks are frequent and Secrets contain megabytes. */
   async #look(path: string): Promise<void> {
     const markOf = (list: readonly Pick<ObjectLike, 'metadata'>[]) =>
       list.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`).join()
@@ -247,7 +247,7 @@ export class Fleet implements AsyncDisposable {
     this.#secrets = { list, mark: markOf(list) }
   }
 
-  /** Shows the volumes as they are now, each in one step. */
+  /** Updates the volumes, each atomically. */
   #show(member: Member): void {
     const { list: secrets, mark } = this.#secrets
     if (mark === member.shown) return
@@ -312,12 +312,12 @@ export class Fleet implements AsyncDisposable {
     })
     child.once('exit', () => {
       if (member.process !== child) return
-      // As a kubelet does: once more, a little later, and it is counted.
+      // As a kubelet does, restart it after a short delay, and count the restart.
       member.restarts++
       setTimeout(() => {
         if (member.process === child) member.process = undefined
       }, 1000)
-      void this.#say(member).catch(() => {}) // the pod may be gone
+      void this.#say(member).catch(() => {}) // the pod may already be deleted
     })
   }
 
@@ -368,7 +368,7 @@ export class Fleet implements AsyncDisposable {
 
 const isEnding = ({ metadata }: ObjectLike) => 'deletionTimestamp' in metadata
 
-/** The workload's statement about an agent's rights. */
+/** The security settings of a workload. */
 function namespacesOf(pod: ObjectLike | undefined): string[] {
   const { containers = [] } = (pod?.spec ?? {}) as { readonly containers?: { readonly args?: string[] }[] }
   const args = containers[0]?.args ?? []
@@ -378,7 +378,7 @@ function namespacesOf(pod: ObjectLike | undefined): string[] {
 
 export const nodeName = (index: number) => `node-${String(index).padStart(4, '0')}`
 
-/** Nodes on which the scheduler puts pods. */
+/** Creates nodes on which the scheduler can place pods. */
 export async function makeNodes(api: Api, count: number, os = 'linux'): Promise<void> {
   const capacity = { cpu: '64', memory: '256Gi', pods: '1000' }
   for (let start = 0; start < count; start += 20) {
@@ -408,7 +408,7 @@ export async function makeNodes(api: Api, count: number, os = 'linux'): Promise<
   }
 }
 
-/** Keeps the nodes alive; otherwise their pods count as lost after a minute. */
+/** Renews the Leases of nodes; otherwise their pods count as lost after a minute. */
 export async function renewLeases(api: Api, count: number): Promise<void> {
   for (let start = 0; start < count; start += 20) {
     await Promise.all(
@@ -434,7 +434,7 @@ export async function renewLeases(api: Api, count: number): Promise<void> {
   }
 }
 
-/** A token as the kubelet gets it for a pod. */
+/** Requests a token for a pod, as the kubelet does. */
 export async function podToken(api: Api, account: string, pod: string, uid: string | undefined): Promise<string> {
   const answer = await api.request<{ status: { token: string } }>(
     'POST',

@@ -1,4 +1,4 @@
-// The CPU and memory of processes, and how long authors wait: the instruments of the measurement of scale.
+// Instruments for the scale measurement: CPU and memory of processes, and the waiting time of authors.
 
 import { readFileSync } from 'node:fs'
 import { processCpu } from '../process-cpu.ts'
@@ -12,13 +12,13 @@ interface Change {
   readonly generation: number
 }
 
-/** Watches Pipelines, and takes the time from a change until the operator has accepted its generation. */
+/** Watches Pipelines, and measures the time from a change until the operator has accepted its generation. */
 export class Stopwatch {
   readonly #open = new Map<string, Change>()
   readonly #seen = new Map<string, number>()
-  /** How often all were listed: nothing is seen meanwhile. */
+  /** Number of lists of all objects, during which no change is noticed. */
   lists = 0
-  /** How long the API server took to answer the author, in milliseconds. */
+  /** The response times of the API server for authors in milliseconds. */
   readonly answered: number[] = []
   readonly times: { readonly at: number; readonly tookMs: number }[] = []
 
@@ -35,14 +35,14 @@ export class Stopwatch {
     this.times.push({ at, tookMs: performance.now() - at })
   }
 
-  /** A list of thousands takes seconds in which nothing is seen, so a watch that has ended is continued where it was. */
+  /** A list of thousands of objects takes seconds, in which no change is noticed. So an ended watch is resumed at its version. */
   async follow(api: Api, signal: AbortSignal): Promise<void> {
     let version: string | undefined
     while (!signal.aborted) {
       try {
         version = await this.#watch(api, version ?? (await this.#list(api)), signal)
       } catch {
-        // A server with too much to do, or the end of the test: the next list shows what was missed.
+        // The server is overloaded, or the test ends. The next list shows missed changes.
         version = undefined
         await new Promise((done) => setTimeout(done, 500))
       }
@@ -56,7 +56,7 @@ export class Stopwatch {
     return list.metadata.resourceVersion
   }
 
-  /** Returns the version to continue from; undefined if the server does not know it any more. */
+  /** Returns the version to resume from; undefined if it has expired. */
   async #watch(api: Api, from: string, signal: AbortSignal): Promise<string | undefined> {
     let version = from
     const query = `?watch=1&allowWatchBookmarks=true&resourceVersion=${version}`
@@ -92,12 +92,12 @@ export class Stopwatch {
 const stage =
   /^(workqueue_queue_duration|controller_runtime_reconcile_time)_seconds_(sum|count)(\{[^}]*controller="(?:pipeline|status)"[^}]*\}) ([\d.e+-]+)/gm
 
-/** The use of resources by a process of the operator. */
+/** The resource use of an operator process. */
 export class OperatorMeter {
   readonly #operator: OperatorProcess
-  /** Of the last look, as a process that was killed answers no more. */
+  /** The last values, because a killed process does not respond. */
   requests = new Map<string, number>()
-  /** Sums and counts of the times in queues and in reconciles, by name. */
+  /** Sums and counts of queue and reconcile times by name. */
   stages = new Map<string, number>()
   peakMiB = 0
 
@@ -105,7 +105,7 @@ export class OperatorMeter {
     this.#operator = operator
   }
 
-  /** The kernel's figures of its memory; requests and queues only where asked for, as those cost the operator time. */
+  /** Reads memory figures from the kernel. Reads requests and queues only on demand, because they cost the operator time. */
   async look(isThorough = false): Promise<void> {
     if (!this.#operator.running) return
     this.peakMiB = peakOf(treeOf(this.#operator.pid))
@@ -125,21 +125,21 @@ export class OperatorMeter {
     )
   }
 
-  /** Processor time in seconds, with the processes that compile; 0 for a process that has ended. */
+  /** CPU time in seconds, including compiler processes; 0 for an ended process. */
   cpu(): number {
     return this.#operator.running ? treeOf(this.#operator.pid).reduce((sum, pid) => sum + processCpu(pid), 0) : 0
   }
 }
 
-/** A process and those that it has started. */
+/** A process and its child processes. */
 export function treeOf(pid: number): readonly number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
   return [pid, ...children]
 }
 
 /**
- * The highest memory of processes in MiB, as the cgroup of a pod counts it: what each has for itself, and the pages of files once.
- * All of them run the same program, whose pages they share.
+ * The peak memory of processes in MiB, as the cgroup of a pod counts it: their own pages, and file pages once, because all of them run the
+ * same program and share its pages.
  */
 function peakOf(pids: readonly number[]): number {
   const figures = pids.map((pid) => {
@@ -151,7 +151,7 @@ function peakOf(pids: readonly number[]): number {
   return figures.reduce((sum, { own }) => sum + own, 0) + Math.max(...figures.map(({ files }) => files))
 }
 
-/** The part of a core that a busy thread gets, measured in many short turns. */
+/** The share of a core that a busy thread gets, measured in many short periods. */
 export class Share {
   #cpuMs = 0
   #wallMs = 0

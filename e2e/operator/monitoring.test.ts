@@ -1,5 +1,5 @@
-// The alerts and dashboards of the chart on a real Prometheus that scrapes a real operator and agent: each expression is taken by the
-// server, and finds series where this scenario makes them.
+// The alerts and dashboards of the chart with a real Prometheus that scrapes a real operator and agent: the server accepts all expressions, and
+// they find the series of this scenario.
 
 import { appendFileSync, mkdirSync, readFileSync, renameSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,9 +18,9 @@ import { Receiver } from './receiver.ts'
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
 
 const prometheus = service('prometheus')
-// One that is already somewhere would have to scrape what only this machine reaches.
+// An existing Prometheus cannot scrape targets that only this machine can reach.
 const foreign = process.env['PENSTOCK_TEST_PROMETHEUS_URL']
-  ? 'prometheus: the settings of the given one stay'
+  ? 'prometheus: the configuration of an existing server cannot be changed'
   : undefined
 const missing = missingForCluster(0) ?? prometheus.missing ?? foreign
 
@@ -46,7 +46,7 @@ const dashboards: readonly Dashboard[] = ['agents', 'operator'].map((name) =>
 )
 const rules: readonly Rule[] = readJson('alerts.json').groups[0].rules
 
-/** As Grafana does where all are chosen. */
+/** Replaces variables as Grafana does if all values are selected. */
 const withAll = (expr: string) => expr.replaceAll(/\$\w+/g, '.*')
 
 const panels = dashboards.flatMap(({ title, panels: all }) =>
@@ -60,13 +60,13 @@ const variables = dashboards.flatMap(({ title, templating }) =>
   }),
 )
 
-/** Alerts whose expression holds in the scenario; all others must find nothing here. */
+/** Alerts whose expressions match in the scenario. All others must not match. */
 const holding = [
   'PenstockEventsLost',
   'PenstockLagging',
   'PenstockLogsLost',
   'PenstockSinkErrors',
-  // This machine's own disk is that of the node.
+  // The disk of this machine is also that of the node.
   ...(isDiskFillingUp() ? ['PenstockDiskFillingUp'] : []),
 ]
 
@@ -128,11 +128,11 @@ describe.skipIf(missing !== undefined)(`alerts and dashboards${missing === undef
     return (data as { result: readonly unknown[] }).result
   }
 
-  test.each(panels)('%s shows something', async (_, expr) => {
+  test.each(panels)('%s shows data', async (_, expr) => {
     await eventually(async () => expect(await resultOf(expr), expr).not.toEqual([]), 90_000)
   })
 
-  test.each(variables)('$name has choices', async ({ selector, label, regex }) => {
+  test.each(variables)('$name has values', async ({ selector, label, regex }) => {
     await eventually(async () => {
       const { data } = await ask(`label/${label}/values`, { 'match[]': selector })
       const [, source = ''] = /^\/(.*)\/$/.exec(regex) ?? []
@@ -150,13 +150,13 @@ describe.skipIf(missing !== undefined)(`alerts and dashboards${missing === undef
     })
   })
 
-  test.each(rules)('the expression of $alert holds in the scenario that is meant, and in no other', async (rule) => {
+  test.each(rules)('the expression of $alert matches exactly if the scenario expects it', async (rule) => {
     if (holding.includes(rule.alert))
       await eventually(async () => expect(await resultOf(rule.expr)).not.toEqual([]), 90_000)
     else expect(await resultOf(rule.expr)).toEqual([])
   })
 
-  test('with a prefix, the same metrics have other names, and alerts do not see them', async () => {
+  test('with a prefix, metrics have other names, which alerts do not match', async () => {
     const job = 'job="elsewhere/agent"'
     const sent = await eventually(async () => {
       const found = await queryPrometheus(server.url, `penstock_component_sent_events_total{${job}}`)
@@ -173,10 +173,10 @@ function isDiskFillingUp(): boolean {
   return bavail / blocks < 0.15
 }
 
-/** Has Prometheus scrape targets on loopback, each under the name of its job, and evaluate the alerts. */
+/** Configures Prometheus to scrape targets on loopback by job name, and to evaluate the alerts. */
 async function scrape(server: RunningService, jobs: Readonly<Record<string, number>>): Promise<void> {
   const config = server.variables['PENSTOCK_TEST_PROMETHEUS_CONFIG']
-  if (config === undefined) throw new Error('The recipe of Prometheus does not say where its settings are.')
+  if (config === undefined) throw new Error('The Prometheus recipe does not contain the path of its configuration.')
   writeFileSync(
     config,
     JSON.stringify({
@@ -189,10 +189,10 @@ async function scrape(server: RunningService, jobs: Readonly<Record<string, numb
     }),
   )
   const answer = await fetch(`${server.url}/-/reload`, { method: 'POST' })
-  if (!answer.ok) throw new Error(`Prometheus does not take its settings: ${await answer.text()}`)
+  if (!answer.ok) throw new Error(`Prometheus rejects its configuration: ${await answer.text()}`)
 }
 
-/** One Pipeline that delivers and filters, one whose destination fails, one that drops by a limit, a slow and a broken one. */
+/** Pipelines that deliver and filter, fail at the destination, drop because of a limit, are slow, and are invalid. */
 async function applyPipelines(cluster: Cluster, receiver: Receiver): Promise<void> {
   const pipeline = (name: string, spec: object) => ({
     apiVersion,
@@ -226,7 +226,7 @@ async function applyPipelines(cluster: Cluster, receiver: Receiver): Promise<voi
     pipeline('failing', {}),
     pipeline('limited', { limits: { perContainer: { linesPerSecond: 1, onLimit: 'Drop' } } }),
     pipeline('slow', {
-      // A limit lets a whole read pass before it waits.
+      // A limit applies only after a whole read.
       sources: [{ ...source('slow'), config: { max_read_bytes: 1024 } }],
       limits: { perContainer: { linesPerSecond: 1, onLimit: 'Lag' } },
     }),
@@ -234,7 +234,7 @@ async function applyPipelines(cluster: Cluster, receiver: Receiver): Promise<voi
   )
 }
 
-/** Pods with lines for each Pipeline; the files of the slow one are rotated before they are read. */
+/** Pods with lines for each Pipeline. The files of the slow one are rotated before they are read. */
 async function fillLogs(api: Api, fleet: Fleet): Promise<void> {
   const [member] = fleet.members
   if (member === undefined) throw new Error('There is no node.')
@@ -257,11 +257,11 @@ async function fillLogs(api: Api, fleet: Fleet): Promise<void> {
     mkdirSync(folder, { recursive: true })
     files[name] = join(folder, '0.log')
   }
-  // Of twenty minutes ago: the sources are far behind.
+  // From twenty minutes ago, so that the sources lag far behind.
   const at = new Date(Date.now() - 1_200_000).toISOString()
   const write = (name: string, texts: readonly string[]) =>
     appendFileSync(files[name] ?? '', texts.map((text) => `${at} stdout F ${text}\n`).join(''))
-  // The agent recognises a file by their first line.
+  // The agent identifies a file by its first line.
   const linesOf = (file: number) => Array.from({ length: 500 }, (_, line) => `${file}.${line}`)
   write('slow', linesOf(0))
   await eventually(async () => {
@@ -285,7 +285,7 @@ async function fillLogs(api: Api, fleet: Fleet): Promise<void> {
   }
 }
 
-/** A rollout that waits: a new version of a Pipeline that no agent may have yet. */
+/** A waiting rollout: a new version of a Pipeline that no agent may run yet. */
 async function pauseRollout(cluster: Cluster): Promise<void> {
   const patch = (args: readonly string[], spec: object) =>
     cluster.kubectl(['patch', ...args, '--type=merge', '-p', JSON.stringify({ spec })])

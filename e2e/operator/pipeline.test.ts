@@ -1,5 +1,5 @@
-// Pipelines on a real API server, with the real operator: their status, its readers, and the objects that the operator never changes.
-// The numbers are those of the acceptance tests in the operator's design.
+// Pipelines with a real API server and the real operator: their status, its readers, and objects that the operator never changes. The numbers
+// refer to the acceptance tests in the operator's design.
 
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -30,7 +30,7 @@ import { outerAddress, Receiver } from './receiver.ts'
 const missing = missingForCluster(0)
 
 interface InstalledOptions extends OperatorOptions {
-  /** A namespace that does not let the operator in. */
+  /** A namespace in which the operator has no permissions. */
   readonly without: string
 }
 
@@ -89,7 +89,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       apply(pipeline(name, program(name === broken ? '.a = 1\n.b = parse_json(.message)' : '.a = 1'), 'many')),
     )
     const wanted = (name: string) => (name === broken ? 'False CompileFailed' : 'True Valid')
-    const all = await until('a word about every Pipeline', 120_000, async () => {
+    const all = await until('the status of all Pipelines', 120_000, async () => {
       const { items } = await api.get<{ items: PipelineLike[] }>(path('many'))
       return items.every((each) => saysOf(each, 'Accepted') === wanted(each.metadata.name)) && items
     })
@@ -100,7 +100,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     expect(saysOf(found, 'Ready')).toBe('False CompileFailed')
     expect(saysOf(found, 'Stalled')).toBe('True CompileFailed')
     await operator.idle()
-    // More than a page of a list: what lists them all sees each once.
+    // More objects than a page of a list; the list must contain each one once.
     await apply(pipeline('one-more'))
     const status = await penstock(['status', '-A', '--kubeconfig', cluster.kubeconfig])
     const listed = status.stdout.split('\n').filter((line) => line.startsWith('Pipeline '))
@@ -117,7 +117,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     expect(generations(after.items)).toEqual(generations(before.items))
   })
 
-  test('3: conditions follow a Secret that is missing, made, changed and emptied, and its value is nowhere else', async () => {
+  test('3: conditions follow a Secret that is missing, created, changed and emptied, and its value appears nowhere else', async () => {
     const value = `quite-"secret"-\\-${Date.now()}`
     const secret = (data: object) =>
       cluster.apply({
@@ -161,7 +161,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     ])
     expect(everything).not.toContain('quite-')
     expect(operator.log).not.toContain('quite-')
-    // The last accepted version is kept over a restart of the operator, and holds only the name of the key.
+    // The last accepted version survives a restart of the operator, and contains only the name of the key.
     const kept = await cluster.kubectl([
       '-n',
       'penstock-system',
@@ -177,7 +177,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     ).toEqual([expect.objectContaining({ 'penstock.dev/pipeline': 'shop/secretive' })])
   })
 
-  test('4: certificates of many lines and passwords of any characters are fine as secrets', async () => {
+  test('4: secrets can be certificates with many lines and passwords with any characters', async () => {
     await using made = await makeCertificates()
     const authority = await readFile(made.authority, 'utf8')
     await cluster.apply({
@@ -201,7 +201,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await says('odd', 'ResolvedRefs', 'True Resolved')
   })
 
-  test('9: a foreign change of the status is undone, a foreign label stays', async () => {
+  test('9: a foreign change of the status is reverted, a foreign label stays', async () => {
     await apply(pipeline('touched'))
     await says('touched', 'Accepted', 'True Valid')
     await cluster.kubectl(['-n', 'shop', 'label', 'pl', 'touched', 'theirs=yes'])
@@ -219,7 +219,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     expect(found.metadata.generation).toBe(1)
   })
 
-  test('9: a foreign change of a workload is undone; who makes it again and again is named', async () => {
+  test('9: a foreign change of a workload is reverted; a manager that repeats it is named', async () => {
     const workload = `/apis/apps/v1/namespaces/${system}/daemonsets/penstock-node`
     const priorityOf = async () => {
       const { spec } = await api.get<{ spec: { template: { spec: { priorityClassName?: string } } } }>(workload)
@@ -231,7 +231,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       await api.request('PATCH', `${workload}?fieldManager=meddler`, { spec }, 'application/merge-patch+json')
       await until('the change to be undone', 30_000, async () => (await priorityOf()) === ours)
     }
-    const contended = await until('a word about it', 30_000, async () =>
+    const contended = await until('the condition about it', 30_000, async () =>
       conditionOf(await get('node', system, 'agents'), 'Contended'),
     )
     expect(contended).toMatchObject({ status: 'True', reason: 'ForeignManager' })
@@ -255,14 +255,14 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       'T3',
       { sources: [{ name: 'app', type: 'orchestrator_logs', config: { extra_namespace_label_selector: 'a=b' } }] },
     ],
-  ])('13: an attempt against %s is ForbiddenOption: %j', async (rule, spec) => {
+  ])('13: a violation of %s is a ForbiddenOption: %j', async (rule, spec) => {
     await apply(pipeline('attempt', spec))
     const found = await says('attempt', 'Accepted', 'False ForbiddenOption')
     expect(conditionOf(found, 'Accepted')?.message).toContain(`(${rule})`)
     await cluster.kubectl(['-n', 'shop', 'delete', 'pl', 'attempt'])
   })
 
-  test('a TenantPolicy holds where it is the most specific: types, quota by age, and back', async () => {
+  test('the most specific TenantPolicy applies: types, quota by age, and its removal', async () => {
     const small = (spec: object) => ({
       ...{ apiVersion, kind: 'TenantPolicy', metadata: { name: 'small' } },
       spec: { namespaceSelector: { matchLabels: { tier: 'small' } }, quota: { pipelines: 1 }, ...spec },
@@ -272,7 +272,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       { apiVersion, kind: 'TenantPolicy', metadata: { name: 'all' }, spec: { namespaceSelector: {} } },
       small({ allowedSinks: ['blackhole'] }),
     )
-    // A Pipeline that cannot run takes nothing of the quota, and its place by age once it can.
+    // A Pipeline that cannot run does not use the quota. When it can run, its age determines its place.
     const http = sink('http', { uri: 'https://x', encoding: { codec: 'json' } })
     await apply(pipeline('broken', http, 'small'))
     await says('broken', 'Accepted', 'False ForbiddenOption', 'small')
@@ -291,13 +291,13 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await says('first', 'Accepted', 'True Valid', 'small')
     await cluster.kubectl(['-n', 'small', 'delete', 'pl', 'first'])
     await says('second', 'Accepted', 'True Valid', 'small')
-    // A running Pipeline continues for a while after the policy forbids it, and then stops.
+    // A running Pipeline continues for a grace period after the policy forbids it, and then stops.
     await cluster.apply(small({ allowedSinks: ['console'], gracePeriod: '3s' }))
     const forbidden = await says('second', 'Accepted', 'False ForbiddenOption', 'small')
     expect(conditionOf(forbidden, 'Accepted')?.message).toMatch(
       /The running version was accepted under earlier rules of the TenantPolicy and stops at \S+Z\.$/,
     )
-    const stopped = await until('the end of what is forbidden', 30_000, async () => {
+    const stopped = await until('the end of the forbidden Pipeline', 30_000, async () => {
       const found = JSON.parse(await cluster.kubectl(['-n', 'small', 'get', 'events', '-o', 'json']))
       return found.items.find((each: { reason: string }) => each.reason === 'Stopped')
     })
@@ -316,7 +316,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     expect(policy.status.namespaces).toEqual({ matching: 1, effective: 1 })
   })
 
-  test('shared Sinks say who uses them, and a ClusterSink is closed unless its owner opens it', async () => {
+  test('shared Sinks list their users, and a ClusterSink is not usable until its owner allows it', async () => {
     const shared = (spec: object) =>
       cluster.apply({
         apiVersion,
@@ -337,7 +337,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     })
   })
 
-  test('where the values of secrets do not fit, the youngest Pipelines give way and report it (T14)', async () => {
+  test('if the values of secrets exceed the limit, the youngest Pipelines are excluded and report it (T14)', async () => {
     const names = Array.from({ length: 8 }, (_, index) => `heavy-${index}`)
     const token = `-----BEGIN -----${'x'.repeat(250_000)}`
     const items = names.map((name) => ({
@@ -349,7 +349,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await cluster.kubectl(['apply', '--server-side', '-f', '-'], {
       input: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
     })
-    // Of the same age, the last by name is the youngest.
+    // Among Pipelines of the same age, the last by name counts as the youngest.
     for (const name of names) {
       const auth = { strategy: 'bearer', token: { valueFrom: { secretKeyRef: { name, key: 'token' } } } }
       await apply(pipeline(name, sink('http', { uri: 'https://store.example', encoding: { codec: 'json' }, auth })))
@@ -363,7 +363,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await cluster.kubectl(['-n', 'shop', 'delete', 'pl', ...names.slice(1)])
   })
 
-  test('what befalls an object without namespace is among its Events, too', async () => {
+  test('cluster-scoped objects also have Events', async () => {
     await cluster.apply({ ...pipeline('wide', program('. =')), kind: 'ClusterPipeline', metadata: { name: 'wide' } })
     await until('its Event', 60_000, async () =>
       /Warning +Rejected .*transforms\[parse\] line 1/.test(await cluster.kubectl(['describe', 'cpl', 'wide'])),
@@ -371,7 +371,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await cluster.kubectl(['delete', 'cpl', 'wide'])
   })
 
-  test('it ends in order, starts again, and answers probes and metrics', async () => {
+  test('it stops gracefully, restarts, and responds to probes and metrics requests', async () => {
     const metadata = { name: 'goes', namespace: system }
     await cluster.apply({ apiVersion, kind: 'Agent', metadata, spec: { mode: 'Node' } })
     const isBound = async () => {
@@ -381,7 +381,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     }
     await until('its account in the binding', 30_000, isBound)
     expect(await operator.stop()).toBe(0)
-    // No operator sees the deletion: an operator that starts finds objects without an owner.
+    // No operator observes the deletion, so a starting operator finds objects without an owner.
     await cluster.kubectl(['-n', system, 'delete', 'plagent', 'goes'])
     operator = resources.use(OperatorProcess.start({ kubeconfig: cluster.kubeconfig }))
     await operator.leading()
@@ -396,7 +396,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     )
   })
 
-  describe.skipIf(missingForHelm() !== undefined)('with just the rights that the chart gives it', () => {
+  describe.skipIf(missingForHelm() !== undefined)('with exactly the permissions of the chart', () => {
     const rights = ['ServiceAccount', 'Secret', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding']
     const secret = (namespace: string, mode: string, labels: object = {}) => ({
       apiVersion: 'v1',
@@ -418,17 +418,17 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       }
     }, 1_800_000)
 
-    /** How the last one was started. */
+    /** The arguments of the last operator. */
     let started: OperatorOptions | undefined
 
-    /** A way to the cluster for an account. */
+    /** A kubeconfig for an account. */
     async function kubeconfigOf(account: string): Promise<string> {
       const file = join(cluster.folder, `${account}.kubeconfig`)
       await signIn(cluster, account, file)
       return file
     }
 
-    /** The operator under its own account, as the chart with these values installs it. */
+    /** Starts the operator with its own account, as the chart with these values installs it. */
     async function installed(values: object, options: Partial<InstalledOptions> = {}): Promise<OperatorProcess> {
       await operator.stop()
       const ours = ['-l', 'app.kubernetes.io/part-of=penstock', '--ignore-not-found']
@@ -453,7 +453,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       return operator.leading()
     }
 
-    /** The values that agents get. */
+    /** The secret values that agents receive. */
     async function delivered(mode: string): Promise<string[]> {
       const secrets = await api.list(`/api/v1/namespaces/${system}/secrets?labelSelector=penstock.dev/agent=node`)
       const values = secrets
@@ -467,16 +467,16 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     test.each([
       { watch: { namespaces: ['seen'] }, cluster: false },
       { watch: { selector: 'tier=seen' }, cluster: true },
-    ])('it sees what it is to watch, and nothing else: $watch', async ({ watch, cluster: seesCluster }) => {
+    ])('it watches exactly the configured resources: $watch', async ({ watch, cluster: seesCluster }) => {
       const one = `one-${seesCluster}`
-      await operator.stop() // the one before sees more
+      await operator.stop() // the previous one has more permissions
       await apply(pipeline(one, {}, 'unseen'))
       await apply(pipeline(one, {}, 'seen'))
       await cluster.apply({ ...pipeline(one), kind: 'ClusterPipeline', metadata: { name: one } })
       await installed({ watch })
       await says(one, 'Accepted', 'True Valid', 'seen')
       if (seesCluster) {
-        await until('a word about the ClusterPipeline', 30_000, async () => {
+        await until('the status of the ClusterPipeline', 30_000, async () => {
           const found = JSON.parse(await cluster.kubectl(['get', 'cpl', one, '-o', 'json'])) as PipelineLike
           return saysOf(found, 'Accepted') === 'True Valid'
         })
@@ -489,7 +489,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       expect(operator.log).not.toContain('forbidden')
     })
 
-    test('in mode Label it takes a Secret that its owner has labelled, and no other', async () => {
+    test('in mode Label, it uses only Secrets that their owner has labelled', async () => {
       await cluster.apply(secret('seen', 'label'), secret('unseen', 'label', { 'penstock.dev/allow': 'true' }))
       await installed({ secrets: { mode: 'Label' } })
       await apply(pipeline('label', withSecret, 'seen'))
@@ -506,7 +506,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       await cluster.kubectl(['delete', 'pl', 'label', '-n', 'unseen'])
     })
 
-    test('an Agent where it may not write says so with what grants it, and so does the Pipeline; then both run', async () => {
+    test('an Agent in a namespace without permissions shows the command that grants them, as does the Pipeline; then both run', async () => {
       if (started === undefined) await installed({})
       const beside = { apiVersion, kind: 'Agent', metadata: { name: 'beside', namespace: 'seen' } }
       await cluster.apply({ ...beside, spec: { mode: 'Sidecar' } })
@@ -525,7 +525,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       await cluster.kubectl(['delete', 'pl/files', 'plagent/beside', 'rolebinding/penstock-operator', '-n', 'seen'])
     })
 
-    test('in mode Namespaced it reads Secrets where the platform lets it, and says nothing more elsewhere', async () => {
+    test('in mode Namespaced, it reads Secrets where the platform allows it, and reports no details elsewhere', async () => {
       await cluster.apply(secret('seen', 'named'), secret('unseen', 'named'))
       await installed({ secrets: { mode: 'Namespaced' } })
       const role = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'penstock-operator-secrets' }
@@ -545,7 +545,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       expect(await operator.get('/readyz')).toBe('200 ok\n')
     })
 
-    test('where its own namespace is not one of Agents, it keeps there what is its own', async () => {
+    test('if Agents are not allowed in its own namespace, it still keeps its own objects there', async () => {
       const certificates = ['penstock-operator-ca', 'penstock-operator-tls']
       const kept = async (kind: string) =>
         (await api.list(`/api/v1/namespaces/${system}/${kind}`)).map(({ metadata }) => metadata.name)
@@ -553,8 +553,8 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       await cluster.kubectl(['delete', 'secret', ...certificates, '-n', system, '--ignore-not-found'])
       const { spec } = await api.get(path(system, 'node', 'agents'))
       await cluster.apply({ apiVersion, kind: 'Agent', metadata: { name: 'here', namespace: 'seen' }, spec })
-      // Besides other Secrets that it may read, these are its own. The operator applies the resources of the installation itself, and
-      // has the right where authors are checked.
+      // These are its own Secrets. The operator applies the resources of the installation itself, and has the required permission where authors
+      // are checked.
       const ours = { ...pipeline('ours'), kind: 'ClusterPipeline', metadata: { name: 'ours' } }
       const defaults = { name: 'penstock-defaults', namespace: system }
       await cluster.apply({
@@ -567,7 +567,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
         ...{ authorizeClusterPipelines: true, clusterPipelines },
       }
       await installed(values, { args: ['--webhook-address', '0.0.0.0:0', '--authorize-cluster-pipelines'] })
-      await until('a word about the ClusterPipeline', 60_000, async () => {
+      await until('the status of the ClusterPipeline', 60_000, async () => {
         const found = JSON.parse(await cluster.kubectl(['get', 'cpl', 'ours', '-o', 'json'])) as PipelineLike
         const by = (found.status as { authorizedBy?: string } | undefined)?.authorizedBy
         return by === `system:serviceaccount:${system}:penstock-operator` && saysOf(found, 'Accepted') === 'True Valid'
@@ -584,7 +584,11 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       await says('stays', 'Accepted', 'True Valid', 'seen')
       await apply(pipeline('stays', program('. ='), 'seen'))
       await says('stays', 'Accepted', 'False CompileFailed', 'seen')
-      await until('what was good', 60_000, async () => (await lastGood()).length === before.length + 1)
+      await until(
+        'the record of the accepted version',
+        60_000,
+        async () => (await lastGood()).length === before.length + 1,
+      )
       await cluster.kubectl(['delete', 'pl', 'stays', '-n', 'seen'])
       await until('its end', 60_000, async () => (await lastGood()).length === before.length)
       expect(operator.log).not.toContain('forbidden')
@@ -605,7 +609,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       await cluster.kubectl(['delete', 'plagent', 'here', '-n', 'seen'])
     })
 
-    test('with Roles alone, operator and agents do without anything that belongs to the cluster', async () => {
+    test('with Roles only, operator and agents work without cluster-scoped objects', async () => {
       const soon = <T>(look: () => Promise<T> | T) => eventually(look, 180_000)
       const receiver = resources.use(await Receiver.start())
       const port = await freePort()
@@ -617,7 +621,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       }
       const kinds = objectsOf(await helmTemplate(values)).map(({ kind }) => kind)
       expect(kinds.filter((kind) => /^Cluster|Webhook|Definition$|^Namespace$/.test(kind))).toEqual([])
-      // An installation that may do more is there, and an agent of it.
+      // There is an installation with more permissions, with an agent.
       await soon(() => cluster.kubectl(['get', 'ds', 'penstock-node', '-n', system]))
       const kubeconfig = await kubeconfigOf('penstock-node')
       await using fleet = await Fleet.start(api, {
@@ -642,7 +646,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
         const roles = { ...program(`.message = encode_json(${fields})`), ...sink('http', config) }
         await apply(pipeline('roles', roles, namespace))
       }
-      // One namespace does not admit it yet: the operator reports the missing rights and how to grant them, and works in the other.
+      // One namespace has no binding yet. The operator reports the missing permissions and how to grant them, and works in the other namespace.
       const flags = ['--http-address', '0.0.0.0:0', '--metrics-token-secret', 'penstock-metrics']
       await installed(values, { without: 'unseen', heartbeats: port, args: flags })
       const [complaint] = operator.log.split('\n').filter((line) => line.includes('Rights are missing'))
@@ -652,7 +656,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       await says('roles', 'Accepted', 'True Valid', 'seen')
       expect((await get('roles', 'unseen')).status).toBeUndefined()
 
-      // Its pod gives way to one that asks for less.
+      // A pod with fewer permissions replaces its pod.
       await soon(() => expect([undefined, former]).not.toContain(member?.pod?.metadata.uid))
       const before = member?.output.length
       const made = await api.request<{ metadata: { uid: string } }>('POST', '/api/v1/namespaces/seen/pods', {
@@ -675,7 +679,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       const came = () => receiver.at('/seen').map((text) => JSON.parse(text))
       write('one')
       await soon(() => expect(came()).toContainEqual({ line: 'one', app: 'web', team: 'blue' }))
-      // Labels of a namespace are followed by a right to that namespace alone.
+      // Permission for a single Namespace is enough to follow its labels.
       await cluster.kubectl(['label', 'ns', 'seen', 'team=green', '--overwrite'])
       await soon(async () => {
         write('two')
@@ -684,7 +688,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       const connections = connectionsOf(member?.process?.pid ?? 0, cluster.kubeconfig)
       expect([1, 2]).toContain(connections)
 
-      // The callers that may report, and those that may read metrics.
+      // Callers that may report, and callers that may read metrics.
       const post = async (path: string, token: string, body: object) => {
         const headers = { authorization: `Bearer ${token}` }
         const answer = await fetch(heartbeatUrl(port) + path, { method: 'POST', headers, body: JSON.stringify(body) })
@@ -719,12 +723,12 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       expect([await metrics(reader), await metrics(stranger), await metrics(await token('default', 'seen'))]).toEqual([
         200, 403, 403,
       ])
-      // An Aggregator may write its Leases, and no other ones.
+      // An Aggregator may write only its own Leases.
       const hub = { mode: 'Aggregator', pipelines: { namespaceSelector: {} } }
       await cluster.apply({ apiVersion, kind: 'Agent', metadata: { name: 'hub', namespace: system }, spec: hub })
       const mayWrite = async (lease: string, where: string) => {
         const asked = ['auth', 'can-i', 'update', `leases.coordination.k8s.io/${lease}`, '-n', where]
-        // The exit code says it, too.
+        // The exit code also shows this.
         const said = await cluster
           .kubectl([...asked, '--as', `system:serviceaccount:${system}:penstock-hub`])
           .catch(String)
@@ -738,12 +742,12 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       expect(operator.log).not.toMatch(/forbidden/)
       expect(member?.output.slice(before)).not.toMatch(/forbidden|answered 403/)
 
-      // A pod goes, and its tokens with it.
+      // Deleting a pod revokes its tokens.
       const unused = await podToken(api, 'penstock-node', name, uid)
       await cluster.kubectl(['delete', 'pod', name, '-n', system, '--force', '--grace-period=0'])
       expect(await post('/v1/heartbeat', unused, { schema: 1 })).toMatch(/^401 /)
 
-      // Its message is enough to let it in.
+      // The command in its message is sufficient to grant access.
       await Promise.all((grant as string[]).map((command) => cluster.kubectl(command.split(' ').slice(1))))
       expect(await operator.stop()).toBe(0)
       operator = await resources.use(OperatorProcess.start(started as OperatorOptions)).leading()
@@ -752,7 +756,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     }, 600_000)
   })
 
-  test('a namespace goes away with everything in it', async () => {
+  test('a namespace can be deleted with everything in it', async () => {
     await cluster.kubectl(['delete', 'ns', 'many', '--wait=false'])
     await until(
       'the end of the namespace',
@@ -771,7 +775,7 @@ function connectionsOf(pid: number, kubeconfig: string): number {
     try {
       sockets.add(/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? '')
     } catch {
-      // it was closed meanwhile
+      // it has been closed meanwhile
     }
   }
   const lines = readFileSync(`/proc/${pid}/net/tcp`, 'utf8').split('\n').slice(1, -1)

@@ -1,5 +1,5 @@
-// `penstock operator` as its own process, and the faults that happen to it: it is killed, its way to the API server is cut, the
-// API server is killed and started again, etcd forgets its past.
+// Runs `penstock operator` as a process, and causes faults: kills it, cuts its connection to the API server, kills and restarts the API server,
+// compacts etcd.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { openSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,25 +15,25 @@ export const apiVersion = 'penstock.dev/v1alpha1'
 
 export interface OperatorOptions {
   readonly kubeconfig: string
-  /** Port for heartbeats; none is opened without it. Agents know it, so a successor takes the same. */
+  /** Port for heartbeats; by default, it does not listen. Agents know it, so a successor must use the same port. */
   readonly heartbeats?: number
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** How often agents report and figures are written: often enough that no test waits for half minutes. */
+/** The interval of reports and figures, short enough for tests. */
 const periods = ['--heartbeat-period', '5s', '--status-period', '5s']
 
-/** In a pod that is limited to 512 MiB, V8 takes half of that for its heap. */
+/** In a pod with a limit of 512 MiB, V8 uses half of it for its heap. */
 const heap = '--max-old-space-size=256'
 
-/** Further flags of Node, such as for profiles. */
+/** Additional flags for Node, such as for profiling. */
 const nodeFlags = (process.env['PENSTOCK_TEST_NODE_FLAGS'] ?? '').split(' ').filter((flag) => flag !== '')
 
 export class OperatorProcess implements AsyncDisposable {
   readonly #child: ChildProcess
   readonly #ended: Promise<number | null>
-  /** Everything that it logged. */
+  /** Its log so far. */
   log = ''
 
   private constructor(child: ChildProcess) {
@@ -44,7 +44,7 @@ export class OperatorProcess implements AsyncDisposable {
     this.#ended = new Promise((done) => child.once('close', (code) => done(code)))
   }
 
-  /** Starts it; it may not be ready yet. Several may run beside each other. */
+  /** Starts it without waiting until it is ready. Several operators can run in parallel. */
   static start({ kubeconfig, heartbeats, args = [], env = {} }: OperatorOptions): OperatorProcess {
     const flags = ['--kubeconfig', kubeconfig, '--namespace', system, '--http-address', '127.0.0.1:0']
     const fast = ['--kube-qps', '500', '--kube-burst', '1000', ...periods]
@@ -69,7 +69,7 @@ export class OperatorProcess implements AsyncDisposable {
     return this.#child.exitCode === null && this.#child.signalCode === null
   }
 
-  /** Waits until all its caches are synced and it leads. */
+  /** Waits until all of its caches are synced and it is the leader. */
   async leading(): Promise<this> {
     await this.logged('All controllers run.')
     return this
@@ -83,7 +83,7 @@ export class OperatorProcess implements AsyncDisposable {
     })
   }
 
-  /** Answer of one of its HTTP endpoints. */
+  /** The response of one of its HTTP endpoints. */
   async get(path: string): Promise<string> {
     const port = /"port":(\d+)/.exec(this.log)?.[1]
     if (port === undefined) throw new Error('The operator has no port yet.')
@@ -91,7 +91,7 @@ export class OperatorProcess implements AsyncDisposable {
     return `${answer.status} ${await answer.text()}`
   }
 
-  /** Requests that have changed something at the API server, as its own metrics count them. */
+  /** Number of its write requests to the API server, from its own metrics. */
   async writes(): Promise<number> {
     const text = await this.get('/metrics')
     let sum = 0
@@ -102,8 +102,7 @@ export class OperatorProcess implements AsyncDisposable {
   }
 
   /**
-   * Its change requests to the API server, from its log at level debug. Renewals of the Lease and reviews, which are created to
-   * ask a question, are no changes.
+   * Its write requests to the API server, from its debug log, without Lease renewals and reviews.
    */
   changes(): readonly string[] {
     return this.log
@@ -114,7 +113,7 @@ export class OperatorProcess implements AsyncDisposable {
       .filter((change) => !/\/(leases|tokenreviews|subjectaccessreviews)\b/.test(change))
   }
 
-  /** Heartbeats that it has taken. */
+  /** Number of heartbeats that it has accepted. */
   async heard(): Promise<number> {
     const text = await this.get('/metrics')
     return Number(/^penstock_heartbeats_total\{result="taken"\} (\d+)/m.exec(text)?.[1] ?? 0)
@@ -123,17 +122,17 @@ export class OperatorProcess implements AsyncDisposable {
   /** Waits until its queues have been empty for some seconds. */
   async idle(): Promise<void> {
     let quiet = 0
-    await until('the operator to have nothing to do', 180_000, async () => {
+    await until('the operator to be idle', 180_000, async () => {
       const text = await this.get('/metrics')
       const busy = [...text.matchAll(/^(?:workqueue_depth|controller_runtime_active_workers)\{[^}]*\} (\d+)/gm)]
-      // A status that waits for more changes is still to be written.
+      // A delayed status update is still to be written.
       busy.push(...text.matchAll(/^workqueue_delayed\{[^}]*controller="status"[^}]*\} (\d+)/gm))
       quiet = busy.length > 0 && busy.every(([, value]) => value === '0') ? quiet + 1 : 0
       return quiet >= 15
     })
   }
 
-  /** Resident memory in MiB, now and at most. */
+  /** Current and peak resident memory in MiB. */
   memory(): { readonly now: number; readonly peak: number } {
     const status = readFileSync(`/proc/${this.pid}/status`, 'utf8')
     const mebibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024
@@ -149,7 +148,7 @@ export class OperatorProcess implements AsyncDisposable {
     this.#child.kill(name)
   }
 
-  /** Ends it as Kubernetes does; returns the exit code. */
+  /** Stops it as Kubernetes does, and returns the exit code. */
   async stop(): Promise<number | null> {
     this.#child.kill('SIGTERM')
     return this.ended()
@@ -166,7 +165,7 @@ export class OperatorProcess implements AsyncDisposable {
 
 export const heartbeatUrl = (port: number) => `http://127.0.0.1:${port}`
 
-/** Waits until something holds, and fails with what it said last. */
+/** Waits until a check passes; otherwise fails with its last error. */
 export async function eventually<T>(look: () => Promise<T> | T, limitMs = 60_000): Promise<T> {
   const end = Date.now() + limitMs
   for (;;) {
@@ -180,7 +179,7 @@ export async function eventually<T>(look: () => Promise<T> | T, limitMs = 60_000
   }
 }
 
-/** The kinds, the namespaces and an Agent that runs everything: what every test of the operator begins with. */
+/** Creates the setup of all operator tests: CRDs, namespaces and an Agent that runs everything. */
 export async function prepare(cluster: Cluster, ...namespaces: readonly string[]): Promise<void> {
   await cluster.kubectl(['apply', '-k', join(root, 'crds')])
   await cluster.kubectl(['wait', '--for', 'condition=Established', 'crd', '-l', '!none', '--timeout', '60s'])
@@ -195,7 +194,7 @@ export async function prepare(cluster: Cluster, ...namespaces: readonly string[]
   })
 }
 
-/** Writes a kubeconfig by which a ServiceAccount, of the operator's namespace if none is given, reaches the cluster. */
+/** Writes a kubeconfig for a ServiceAccount, by default in the operator's namespace. */
 export async function signIn(cluster: Cluster, account: string, file: string, namespace = system): Promise<void> {
   const token = (await cluster.kubectl(['create', 'token', account, '-n', namespace])).trim()
   const config = JSON.parse(await cluster.kubectl(['config', 'view', '--raw', '--minify', '--flatten', '-o', 'json']))
@@ -203,7 +202,7 @@ export async function signIn(cluster: Cluster, account: string, file: string, na
   writeFileSync(file, JSON.stringify(config))
 }
 
-/** Kills the API server and starts it again with the same arguments; what happens in between is the caller's. */
+/** Kills the API server, calls the given function, and restarts the API server with the same arguments. */
 export async function restartApiServer(cluster: Cluster, between: () => Promise<void> = async () => {}): Promise<void> {
   const file = join(cluster.folder, 'run/kube-apiserver.pid')
   const pid = Number(readFileSync(file, 'utf8'))
@@ -219,14 +218,14 @@ export async function restartApiServer(cluster: Cluster, between: () => Promise<
   let child: ChildProcess | undefined
   await until('the API server to be ready', 100_000, async () => {
     if (child?.exitCode !== null) {
-      // In production it is restarted when it ends, and here too: it gives up by itself when etcd is slow.
+      // As in production, restart it when it ends, because it gives up when etcd is slow.
       child = spawn(name, args, { detached: true, stdio: ['ignore', log, log] })
       child.unref()
       writeFileSync(file, String(child.pid))
     }
     return (await cluster.kubectl(['get', '--raw', '/readyz'])) === 'ok'
   }).catch((error) => {
-    throw new Error(`The API server does not come back: ${readFileSync(logFile, 'utf8').slice(-3000)}`, {
+    throw new Error(`The API server does not recover: ${readFileSync(logFile, 'utf8').slice(-3000)}`, {
       cause: error,
     })
   })
@@ -236,11 +235,11 @@ async function readState(pid: number): Promise<string | undefined> {
   try {
     return /^State:\s+(\S)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   } catch {
-    return undefined // it is gone
+    return undefined // it has ended
   }
 }
 
-/** Makes etcd forget every version but the newest, as it does by itself every five minutes. */
+/** Compacts etcd to the newest version, which also happens every five minutes. */
 export async function compact(cluster: Cluster): Promise<void> {
   const etcd = (path: string, body: object) =>
     new Promise<{ header: { revision: string } }>((done, failed) => {
@@ -258,7 +257,7 @@ export async function compact(cluster: Cluster): Promise<void> {
   await etcd('/v3/kv/compaction', { revision: header.revision, physical: true })
 }
 
-/** A way to the API server that can be cut: a kubeconfig that leads over it. */
+/** A proxy to the API server that can be interrupted, with a kubeconfig for it. */
 export class CutWire implements AsyncDisposable {
   readonly kubeconfig: string
   readonly #server: Server
@@ -310,7 +309,7 @@ export class CutWire implements AsyncDisposable {
       [far, socket],
     ] as const) {
       this.#sockets.add(one)
-      one.on('error', () => other.destroy()) // the other end sees a lost connection, which is what this is for
+      one.on('error', () => other.destroy()) // the other end must see a lost connection
       one.on('close', () => {
         this.#sockets.delete(one)
         other.destroy()
@@ -342,7 +341,7 @@ export interface PipelineLike {
   >
 }
 
-/** A condition of the newest generation; undefined while it is about an older one. */
+/** A condition for the newest generation; undefined while it is for an older one. */
 export function conditionOf(object: PipelineLike | undefined, type: string): ConditionLike | undefined {
   if (object?.status?.observedGeneration !== object?.metadata.generation) return undefined
   return object?.status?.conditions?.find((condition) => condition.type === type)

@@ -1,5 +1,5 @@
-// A destination that keeps what it is sent, by path. It listens on an address of this machine that is not loopback, where
-// namespaced Pipelines may connect to. It can go away, and come back at the same address.
+// A destination that records messages by path. It listens on an address of this machine other than loopback, because namespaced Pipelines may not
+// connect to loopback. It can be stopped and restarted at the same address.
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,18 +10,18 @@ export class Receiver implements AsyncDisposable {
   readonly #server: Server
   readonly #host: string
   #port = 0
-  /** Texts of the `message` fields, by path. */
+  /** The `message` fields by path. */
   readonly messages = new Map<string, string[]>()
   readonly authorizations = new Map<string, Set<string>>()
-  /** Paths that are answered with an error. */
+  /** Paths with an error response. */
   readonly down = new Set<string>()
-  /** Paths that are answered after this many milliseconds. */
+  /** Delays of responses in milliseconds by path. */
   readonly slow = new Map<string, number>()
-  /** Passwords, as they come with basic authentication, without which a path answers 401. */
+  /** Passwords for basic authentication by path. Other requests get 401. */
   readonly guarded = new Map<string, string>()
-  /** Requests that were answered with 401, by path. */
+  /** Number of 401 responses by path. */
   readonly unauthorized = new Map<string, number>()
-  /** When the first message of a path came, by `performance.now()`. */
+  /** Arrival time of the first message by path, from `performance.now()`. */
   readonly firstAt = new Map<string, number>()
 
   private constructor(host: string) {
@@ -55,7 +55,7 @@ export class Receiver implements AsyncDisposable {
     })
   }
 
-  /** @param host the address of this machine that its URL has */
+  /** @param host the address of this machine for its URL */
   static async start(host = outerAddress()): Promise<Receiver> {
     const receiver = new Receiver(host)
     await receiver.back()
@@ -67,7 +67,7 @@ export class Receiver implements AsyncDisposable {
     return `http://${this.#host}:${this.#port}`
   }
 
-  /** Ends every connection, and refuses new ones. */
+  /** Closes all connections, and refuses new ones. */
   async away(): Promise<void> {
     const closed = new Promise((done) => this.#server.close(done))
     this.#server.closeAllConnections()
@@ -90,7 +90,7 @@ export class Receiver implements AsyncDisposable {
   }
 }
 
-/** The password of a header for basic authentication. */
+/** The password in a basic authentication header. */
 function passwordOf(header = ''): string | undefined {
   const [, encoded] = header.split(' ')
   return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString().split(':').slice(1).join(':')
@@ -103,5 +103,5 @@ export function outerAddress(): string {
       if (family === 'IPv4' && !internal && !address.startsWith('169.254.')) return address
     }
   }
-  throw new Error('This machine has no address but loopback.')
+  throw new Error('This machine has only loopback addresses.')
 }

@@ -1,5 +1,4 @@
-// A replica of an aggregator as a process: started with the arguments of its pod, under the account of its pod, with the bundle that the
-// operator has written, from its own folders.
+// Runs a replica of an aggregator as a process, with the arguments and the account of its pod, and with the operator's bundle in separate folders.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,9 +20,9 @@ export interface ReplicaOptions {
   /** The Agent, in the namespace of the operator. */
   readonly agent: string
   readonly pod: string
-  /** Id of a Pipeline that the bundle must have. */
+  /** The id of a Pipeline that the bundle must contain. */
   readonly pipeline: string
-  /** Leads to the API server, by whatever way. */
+  /** A kubeconfig for the API server, possibly through a proxy. */
   readonly kubeconfig: string
 }
 
@@ -32,7 +31,7 @@ export class Replica implements AsyncDisposable {
   readonly #child: ChildProcess
   readonly #folder: string
   readonly #port: number
-  /** Everything that it logged. */
+  /** Its log so far. */
   log = ''
 
   private constructor(pod: string, child: ChildProcess, folder: string, port: number) {
@@ -49,7 +48,7 @@ export class Replica implements AsyncDisposable {
     const kubectl = (...args: string[]) => cluster.kubectl(['-n', system, ...args])
     const folder = join(cluster.folder, `replica-${pod}`)
     for (const name of ['bundle', 'secrets', 'data']) await mkdir(join(folder, name), { recursive: true })
-    // As the kubelet mounts them.
+    // Like the mounts of the kubelet.
     const owned = `penstock.dev/agent=${agent}`
     const read = async () => {
       const secrets = JSON.parse(await kubectl('get', 'secrets', '-l', owned, '-o', 'json')).items as SecretLike[]
@@ -82,7 +81,7 @@ export class Replica implements AsyncDisposable {
       '--bundle': join(folder, 'bundle'),
       '--secrets': join(folder, 'secrets'),
       '--data-dir': join(folder, 'data'),
-      // Nobody listens to reports in these tests.
+      // No operator receives reports in these tests.
       '--operator': '',
     }
     const own = args.map((value, index) => given[args[index - 1] ?? ''] ?? value)
@@ -95,7 +94,7 @@ export class Replica implements AsyncDisposable {
     return new Replica(pod, child, folder, port)
   }
 
-  /** Sum of the series of a metric that have all of these texts among their labels. */
+  /** The sum of a metric over all series whose labels contain these texts. */
   async metric(name: string, ...labels: readonly string[]): Promise<number> {
     const text = await (await fetch(`http://127.0.0.1:${this.#port}/metrics`)).text()
     let sum = 0

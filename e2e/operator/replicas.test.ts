@@ -1,5 +1,5 @@
-// Two replicas of the operator: agents may report to either. Only the leader keeps reports. When it is gone, the other continues from
-// the state of the cluster.
+// Two replicas of the operator. Agents can report to either, but only the leader keeps reports. When it ends, the other continues from the state
+// of the cluster.
 
 import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -32,7 +32,7 @@ describe.skipIf(missing !== undefined)(`replicas${missing === undefined ? '' : `
     await cluster?.[Symbol.asyncDispose]()
   })
 
-  test('a report to the one that does not lead is passed on, and a new leader hears of all agents', async () => {
+  test('a report to a non-leader is forwarded, and a new leader receives reports of all agents', async () => {
     const start = (heartbeats: number) => OperatorProcess.start({ kubeconfig: cluster.kubeconfig, heartbeats })
     await using leader = start(await freePort())
     await leader.leading()

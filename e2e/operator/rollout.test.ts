@@ -1,4 +1,4 @@
-// Revisions that go wrong on real agents: tried on few, taken back, and tried again only when something has changed.
+// Failing revisions on real agents: they run on a few canaries, are rolled back, and are retried only after a change.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
@@ -42,7 +42,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     operator = OperatorProcess.start({
       kubeconfig: cluster.kubeconfig,
       heartbeats: port,
-      // Agents report the result of a step well before it ends.
+      // Long enough for agents to report the result of a step.
       args: ['--leader-election', 'false', '--heartbeat-period', '2s'],
     })
     fleet = await Fleet.start(api, {
@@ -93,7 +93,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
       return stable?.rev as string
     }, 120_000)
 
-  test('a good revision goes from a canary to all agents, without a restart of any', async () => {
+  test('a healthy revision rolls out from a canary to all agents, without restarts', async () => {
     const before = await rolledOut()
     const pids = fleet.members.map((member) => member.process?.pid)
     await cluster.apply(pipeline('tried', '.version = 2'))
@@ -108,14 +108,14 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     await programmed('tried')
     expect(await rolledOut()).not.toBe(before)
     expect(fleet.members.map((member) => member.process?.pid)).toEqual(pids)
-    // An Agent's figures are written every few seconds at most.
+    // The status of an Agent is updated at most every few seconds.
     await eventually(async () => {
       const agent = await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')
       expect(agent.status?.['nodes']).toMatchObject({ desired: 4, current: 4, failed: 0 })
     })
   })
 
-  test('a new Pipeline runs on all agents, and others change, while the canary of one is not over', async () => {
+  test('during the canary phase of one change, a new Pipeline can roll out and others can change', async () => {
     const baking = (bake: string) =>
       cluster.kubectl([
         ...['patch', 'agent.penstock.dev', 'node', '-n', 'penstock-system', '--type=merge'],
@@ -128,13 +128,13 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
       await eventually(async () => expect((await manifest()).candidate).toBeDefined())
       await cluster.apply(pipeline('fresh', '.fresh = 1'))
       await programmed('fresh')
-      // All run the new one; the change of another is where it was.
+      // All agents run the new Pipeline; the other change is still in its canary phase.
       expect((await manifest()).candidate).toBeDefined()
       expect(await conditionOf('fresh', 'Programmed')).toMatchObject({ message: '4 of 4 agents run it.' })
       expect(await conditionOf('tried', 'Programmed')).toMatchObject({ status: 'False', reason: 'RollingOut' })
       expect(await conditionOf('tried', 'Ready')).toMatchObject({ status: 'False', observedGeneration: 3 })
       expect(await conditionOf('steady', 'Ready')).toMatchObject({ status: 'True' })
-      // A change of a third one is tried beside it, and does not wait for its end.
+      // A change of a third Pipeline is tried in parallel, without waiting.
       await cluster.apply(pipeline('steady', '.steady = 21'))
       await eventually(async () => {
         const found = await conditionOf('steady', 'Programmed')
@@ -149,7 +149,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     await rolledOut()
   })
 
-  test('a Pipeline that is suspended is said to run nowhere, when that is so', async () => {
+  test('a suspended Pipeline is reported as not running only when no agent runs it', async () => {
     const spec = (suspend: boolean) => {
       const object = pipeline('paused', '.paused = 1')
       return { ...object, spec: { ...object.spec, suspend } }
@@ -170,11 +170,11 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     await cluster.kubectl(['delete', 'clusterpipeline', 'paused'])
   })
 
-  test('what a new version takes away on purpose is no harm; what it loses is', async () => {
+  test('events that a new version drops on purpose are not a failure; events that it loses are', async () => {
     const busy = (source: string) => pipeline('busy', source, {}, 0.005)
     await cluster.apply(busy('.version = 1'))
     await programmed('busy')
-    // To be compared, an agent must have reported of both.
+    // For a comparison, an agent must have reported figures of both versions.
     const flowing = { status: 'True', reason: 'Flowing' }
     await eventually(async () => expect(await conditionOf('busy', 'Flowing')).toMatchObject(flowing), 60_000)
     const half = 'mod(length(encode_json(.)), 2) == 0'
@@ -198,7 +198,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     await eventually(async () => expect(await rolledOut()).not.toBe(before), 60_000)
   })
 
-  test('a candidate that ends the agents of its canaries is taken back, and the others never see it', async () => {
+  test('a candidate that crashes the agents of its canaries is rolled back, and others never run it', async () => {
     const stable = await rolledOut()
     await cluster.apply(pipeline('tried', '.version = 3'))
     const candidate = await eventually(async () => {
@@ -210,7 +210,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     const chosen = fleet.members.filter(({ node }) => takesCandidate(candidate, node))
     const others = fleet.members.filter(({ node }) => !takesCandidate(candidate, node))
     const pids = others.map((member) => member.process?.pid)
-    // As a lack of memory or a fault would: agents that run the candidate are killed repeatedly.
+    // Kills agents that run the candidate repeatedly, as a lack of memory or a bug would.
     const killing = setInterval(() => {
       for (const member of chosen) {
         if (member.output.includes(`revision=${candidate.rev}`)) {
@@ -237,9 +237,9 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     expect(events).toContain('RolledBack')
   })
 
-  test('the same content is tried again only when the annotation for it changes', async () => {
+  test('the same content is retried only when its annotation changes', async () => {
     const { stable } = await manifest()
-    // Another Pipeline rolls out meanwhile; the one that was taken back stays out of it.
+    // Another Pipeline rolls out meanwhile, without the one that was rolled back.
     await cluster.apply(pipeline('steady', '.steady = 2'))
     await eventually(async () => expect((await manifest()).stable?.rev).not.toBe(stable?.rev), 120_000)
     expect(await conditionOf('tried', 'Programmed')).toMatchObject({ reason: 'RolledBack' })
@@ -248,7 +248,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     expect(await conditionOf('tried', 'Stalled')).toBeUndefined()
   })
 
-  test('an agent that is lost does not hold up the others', async () => {
+  test('a lost agent does not block the others', async () => {
     const before = await rolledOut()
     const [lost] = fleet.members
     if (lost === undefined) throw new Error('There are no agents.')
@@ -269,7 +269,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     await programmed('steady')
   })
 
-  test('a change that ends agents takes back no other one that is tried with it, and holds up none where it stays', async () => {
+  test('a crashing change does not roll back other changes tried with it, and does not block changes elsewhere', async () => {
     const rollingBack = (autoRollback: boolean) =>
       cluster.kubectl([
         ...['patch', 'agent.penstock.dev', 'node', '-n', 'penstock-system', '--type=merge'],
@@ -284,7 +284,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     const generationOf = async (name: string) =>
       (await api.get(`/apis/penstock.dev/v1alpha1/clusterpipelines/${name}`)).metadata.generation ?? 0
     await rolledOut()
-    // Agents that run a revision with this text are killed, as by a lack of memory.
+    // Kill agents that run a revision with this text, as a lack of memory would.
     const ending = new AbortController()
     const killing = killWith('.version = 666', ending.signal)
     try {
@@ -319,7 +319,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     await rolledOut()
   })
 
-  /** Kills agents that report to run a revision with a text in it, until the signal. */
+  /** Kills agents that report a revision containing a text, until the signal. */
   async function killWith(text: string, signal: AbortSignal): Promise<void> {
     const known = new Map<string, boolean>()
     const look = async () => {

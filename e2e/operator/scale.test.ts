@@ -1,6 +1,5 @@
-// How the operator does with many Pipelines and agents: how long an author waits for an answer, and how much memory it takes.
-// PENSTOCK_TEST_PIPELINES and PENSTOCK_TEST_AGENTS set the numbers; the goals are for 2000 Pipelines (answer), and for 5000
-// Pipelines and 1000 agents (memory).
+// The operator with many Pipelines and agents: the response time for authors, and its memory. PENSTOCK_TEST_PIPELINES and PENSTOCK_TEST_AGENTS
+// set the numbers. The goals are for 2000 Pipelines (response time), and for 5000 Pipelines and 1000 agents (memory).
 
 import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,9 +12,9 @@ import { apiVersion, heartbeatUrl, OperatorProcess, type PipelineLike, prepare, 
 const missing = missingForCluster(0)
 const count = Number(process.env['PENSTOCK_TEST_PIPELINES'] ?? 300)
 const agents = Number(process.env['PENSTOCK_TEST_AGENTS'] ?? 20)
-/** Seconds between reports, as they are where there are many agents. */
+/** Seconds between reports, as with many agents. */
 const period = agents > 100 ? 30 : 5
-/** As a pod's memory is limited: it must do with this. */
+/** The memory limit of the pod, which must be sufficient. */
 const memoryMiB = 512
 const path = (name = '') => `/apis/penstock.dev/v1alpha1/namespaces/shop/pipelines${name === '' ? '' : `/${name}`}`
 
@@ -81,7 +80,7 @@ describe.skipIf(missing !== undefined)(
         'application/apply-patch+yaml',
       )
 
-    test('each is answered', { timeout: 1_800_000 }, async () => {
+    test('accepts all Pipelines', { timeout: 1_800_000 }, async () => {
       const names = Array.from({ length: count }, (_, index) => `p-${index}`)
       await inGroups([...names.entries()], 20, ([index, name]) => apply(name, index))
       await until('every Pipeline to be accepted', 1_500_000, async () => {
@@ -92,7 +91,7 @@ describe.skipIf(missing !== undefined)(
       expect(operator.memory().peak).toBeLessThan(memoryMiB)
     })
 
-    test('an author is answered soon', { timeout: 600_000 }, async () => {
+    test('responds quickly to an author', { timeout: 600_000 }, async () => {
       const times: number[] = []
       for (let change = 0; change < 50; change++) {
         const name = `p-${(change * 37) % count}`
@@ -109,12 +108,12 @@ describe.skipIf(missing !== undefined)(
       times.sort((left, right) => left - right)
       const at = (part: number) =>
         (times[Math.min(times.length - 1, Math.floor(times.length * part))] as number).toFixed(0)
-      // Times are printed but not asserted, because they depend on the load of the machine.
-      console.log(`apply to Accepted beside ${count} Pipelines: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`)
+      // Print times without an assertion, because they depend on the load of the machine.
+      console.log(`apply to Accepted with ${count} Pipelines: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`)
       printMemory('after these changes')
     })
 
-    test('it fits into its memory when it starts again beside all of them', { timeout: 1_800_000 }, async () => {
+    test('stays within its memory limit when it restarts with all Pipelines', { timeout: 1_800_000 }, async () => {
       await operator.stop()
       operator = await start().leading()
       await until('every agent to be heard', 600_000, async () => (await operator.heard()) > 2 * agents)

@@ -1,10 +1,9 @@
 // `npm run scale`: all figures of the operator at one size.
 //
-// A real API server; two replicas of the operator as their image runs them; agents that report by the real protocol, each with a pod, a
-// node and a token of its own. A watch shows when the operator has accepted a change, so the times are those of a user who waits for the
-// condition. The agents are a process of their own, and see mounted Secrets as late as kubelets do. On a machine with other work, times
-// are longer by what a busy thread has to wait for a core: that share is measured and printed, with what the measurement itself takes;
-// processor time does not depend on it.
+// It uses a real API server, two replicas of the operator as in their image, and agents that report with the real protocol, each with its own pod,
+// node and token. A watch shows when the operator has accepted a change, so times are those of a user who waits for the condition. The agents
+// are a separate process, and see mounted Secrets with the delay of kubelets. On a busy machine, times are longer because threads wait for a
+// core: this share is measured and printed, together with the cost of the measurement itself. CPU time does not depend on it.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
@@ -23,21 +22,21 @@ interface Size {
   readonly pipelines: number
   readonly namespaces: number
   readonly agents: number
-  /** Changes a second, and for how many seconds. */
+  /** Changes per second, and duration in seconds. */
   readonly churn: number
   readonly seconds: number
-  /** Seconds in which the node of each agent looks at its Secrets once. */
+  /** Interval in seconds at which nodes read their Secrets. */
   readonly lookSeconds: number
-  /** Whether what is killed comes back, as a container does, or is gone with its node, so that the Lease must run out. */
+  /** Whether a killed process restarts, like a container, or is lost with its node, so that its Lease must expire. */
   readonly isProcess: boolean
 }
 
-/** How long a kubelet needs to start a container that has ended. */
+/** The time that a kubelet needs to restart a container. */
 const restartMs = 1000
-/** As users have it: tests that are not about this allow themselves more. */
+/** The default of users; other tests use a higher limit. */
 const limits = ['--kube-qps', '50', '--kube-burst', '100']
 const goal = { acceptedMs: 2000, memoryMiB: 512, cores: 1, agentWrites: 100, operatorWrites: 0 }
-/** Seconds between reports of an agent, as they are where there are many. */
+/** Seconds between reports of an agent, as with many agents. */
 const periodOf = ({ agents }: Size) => (agents > 100 ? 30 : 5)
 
 const spaceOf = (index: number, { namespaces }: Size) => `team-${index % namespaces}`
@@ -74,7 +73,7 @@ function percentiles(times: readonly number[]): string {
   return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms (${times.length} changes)`
 }
 
-/** Everything that takes part. */
+/** All participants. */
 interface Scene {
   readonly size: Size
   readonly cluster: Cluster
@@ -84,7 +83,7 @@ interface Scene {
   readonly meters: OperatorMeter[]
   readonly crowd: CrowdProcess
   readonly stopwatch: Stopwatch
-  /** Starts the replica of a number. */
+  /** Starts a replica by number. */
   start(index: 0 | 1, ...more: string[]): OperatorProcess
 }
 
@@ -157,7 +156,7 @@ async function fill(scene: Scene): Promise<void> {
   scene.stopwatch.answered.length = 0
 }
 
-/** Processor time in seconds of what is not the operator. */
+/** CPU time in seconds of everything other than the operator. */
 function bench({ cluster, api, crowd }: Scene) {
   const { user, system: kernel } = process.cpuUsage()
   const run = join(cluster.folder, 'run')
@@ -180,12 +179,12 @@ interface Churned {
   readonly share: number
   readonly cpu: number
   readonly bench: ReturnType<typeof bench>
-  /** By method. */
+  /** Requests by method. */
   readonly requests: ReadonlyMap<string, number>
   readonly stages: ReadonlyMap<string, number>
 }
 
-/** Changes Pipelines at the rate that was asked for, and kills the leader halfway. */
+/** Changes Pipelines at the requested rate, and kills the leader halfway. */
 async function churned(scene: Scene): Promise<Churned> {
   const { meters, stopwatch, size } = scene
   const { pipelines, churn, seconds } = size
@@ -256,7 +255,7 @@ async function churned(scene: Scene): Promise<Churned> {
   }
 }
 
-/** Kills the leader, and waits until another process leads, which is the first of the replicas then. */
+/** Kills the leader, and waits until another process leads, which becomes the first of the replicas. */
 async function replaced({ replicas, meters, start, size: { isProcess } }: Scene): Promise<void> {
   const [leader, second] = replicas.splice(0)
   await leader?.kill()
@@ -280,7 +279,7 @@ async function measure(size: Size): Promise<void> {
   const result = await churned(scene)
   say('the changes are over')
   const goals = printChurned(scene, result)
-  // Each step of the two rollouts that may be left waits until the nodes have looked at their Secrets.
+  // Up to two rollouts may be left, and each of their steps waits until nodes have read their Secrets.
   await until('the rollout to be over', 3_600_000, async () => {
     const agent = await scene.api.get<PipelineLike>(`/apis/penstock.dev/v1alpha1/namespaces/${system}/agents/node`)
     const { revision, stableRevision } = agent.status ?? {}
@@ -293,14 +292,14 @@ async function measure(size: Size): Promise<void> {
 }
 
 type Rows = readonly (readonly [string, string])[]
-/** The goals, and whether each is reached. */
+/** The goals, and whether they are met. */
 type Goals = readonly (readonly [string, boolean])[]
 
 function show(rows: Rows): void {
   for (const [name, text] of rows) console.log(`${name.padEnd(34)}${text}`)
 }
 
-/** Prints at once what is known by then: what follows takes long. */
+/** Prints the results so far immediately, because the rest takes long. */
 function printChurned({ stopwatch, meters, size }: Scene, churned: Churned): Goals {
   const { pipelines, namespaces, agents, churn, seconds } = size
   const { took, failures, killed, again, share, cpu, bench: beside, requests, stages } = churned
@@ -319,7 +318,7 @@ function printChurned({ stopwatch, meters, size }: Scene, churned: Churned): Goa
       'machine',
       `${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)}; a busy thread got ${share.toFixed(0)}% of a core`,
     ],
-    ['cores beside the operator', rate(Object.entries(beside), 2)],
+    ['cores in addition to the operator', rate(Object.entries(beside), 2)],
     ['apply to Accepted', `${percentiles(all)}`],
     ['without the time of no leader', percentiles(besides)],
     ['of it: the request of the author', percentiles(stopwatch.answered)],
@@ -377,9 +376,9 @@ function printRest(
   ])
 }
 
-/** PATCH requests of the leader until nothing is left to do, after the pod of one agent was replaced. */
+/** PATCH requests of the leader until it is idle, after the pod of one agent is replaced. */
 async function writesOfAgentRestart({ replicas: [leader], crowd, size }: Scene): Promise<number> {
-  if (leader === undefined) throw new Error('Nobody leads.')
+  if (leader === undefined) throw new Error('There is no leader.')
   await leader.idle()
   const patches = async () =>
     [...(await leader.get('/metrics')).matchAll(/^rest_client_requests_total\{[^}]*method="PATCH"[^}]*\} (\d+)/gm)]
@@ -387,13 +386,13 @@ async function writesOfAgentRestart({ replicas: [leader], crowd, size }: Scene):
       .reduce((sum, count) => sum + count, 0)
   const before = await patches()
   await crowd.restart()
-  // As long as agents may take to report, and figures to be written.
+  // The maximum time for reports of agents and updates of figures.
   await pause((2 * periodOf(size) + size.lookSeconds) * 1000)
   await leader.idle()
   return (await patches()) - before
 }
 
-/** Requests by which an operator changes something after a start beside what another one has left. */
+/** Write requests of an operator after a start with the existing state. */
 async function writesOfRestart({ replicas, start, size: { agents } }: Scene): Promise<readonly string[]> {
   for (const replica of replicas.toReversed()) await replica.stop()
   const next = await start(0, '--log-level', 'debug').leading()
@@ -406,35 +405,35 @@ const whole = { type: 'string', number: 'whole', minimum: 1, value: 'N' } as con
 
 await runScript({
   call: 'npm run scale --',
-  about: `Measures two replicas of the operator beside a real API server: Pipelines are applied, then some change every second; halfway the
+  about: `Measures two replicas of the operator with a real API server: Pipelines are applied, then some change every second; halfway the
 leader is killed. At last one agent restarts, then the operator, and the writes that follow are counted. The last line is the
 verdict: which goals are met. The goals are for:
 
   npm run scale -- --pipelines 5000 --namespaces 500 --agents 1000 --churn 10 --for 600`,
   flags: {
-    pipelines: { ...whole, help: 'How many Pipelines there are (300).' },
-    namespaces: { ...whole, help: 'How many namespaces they are in (30).' },
-    agents: { ...whole, help: 'How many agents report (20).' },
-    churn: { ...whole, help: 'How many Pipelines change each second (10).' },
-    for: { ...whole, value: 'SECONDS', help: 'How long they change (60).' },
+    pipelines: { ...whole, help: 'Number of Pipelines (300).' },
+    namespaces: { ...whole, help: 'Number of their namespaces (30).' },
+    agents: { ...whole, help: 'Number of reporting agents (20).' },
+    churn: { ...whole, help: 'Number of Pipelines that change per second (10).' },
+    for: { ...whole, value: 'SECONDS', help: 'Duration of the changes (60).' },
     look: {
       ...whole,
       minimum: 0,
       value: 'SECONDS',
-      help: 'How long all nodes need to see a new Secret, one after another (60); 0: they see it at once.',
+      help: 'Time until all nodes have seen a new Secret, one after another (60); 0 means immediately.',
     },
     kill: {
       type: 'string',
       oneOf: ['process', 'node'],
       default: 'process',
       value: 'WHAT',
-      help: 'Whether the leader comes back after a second (process), or is gone until its Lease runs out (node).',
+      help: 'Whether the killed leader restarts after a second (process), or stays away until its Lease expires (node).',
     },
   },
   async run({ flags }) {
     const missing = missingForCluster(0)
     if (missing !== undefined) {
-      console.error(`This machine cannot run it: ${missing}.`)
+      console.error(`This machine cannot run the measurement: ${missing}.`)
       return 1
     }
     const { pipelines = 300, namespaces = 30, agents = 20, churn = 10, kill } = flags

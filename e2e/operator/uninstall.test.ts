@@ -1,5 +1,5 @@
-// `helm uninstall` where no image can be pulled, and where the operator is gone: it ends at once, and Kubernetes removes the rest.
-// There are no nodes, so no pod ever starts; the operator that created the objects runs beside the cluster.
+// `helm uninstall` without pullable images and without an operator: it ends immediately, and Kubernetes removes the rest. There are no nodes, so
+// no pod ever starts; the operator that created the objects runs outside of the cluster.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
@@ -13,7 +13,7 @@ describe.skipIf(missing !== undefined)(`uninstalling${missing === undefined ? ''
   let cluster: Cluster
 
   const helmHere = (...args: string[]) => helm(args, { env: { KUBECONFIG: cluster.kubeconfig }, timeoutMs: 120_000 })
-  /** Names of objects of Penstock, by kind. */
+  /** Names of Penstock's objects by kind. */
   const left = async () => {
     const kinds = 'plagent,daemonset,serviceaccount,clusterrole,clusterrolebinding,deployment,job,pod'
     const names = await cluster.kubectl(['get', kinds, '-A', '-o', 'name', '--ignore-not-found'])
@@ -26,7 +26,7 @@ describe.skipIf(missing !== undefined)(`uninstalling${missing === undefined ? ''
   }, 300_000)
   afterAll(() => resources.disposeAsync())
 
-  test('ends in seconds, and leaves nothing of Agents and their rights', { timeout: 300_000 }, async () => {
+  test('ends in seconds, and leaves no objects and permissions of Agents', { timeout: 300_000 }, async () => {
     await helmHere('install', 'penstock', chart(), '-n', system, '--create-namespace', '--timeout', '60s')
     const operator = resources.use(OperatorProcess.start({ kubeconfig: cluster.kubeconfig }))
     await operator.leading()

@@ -1,5 +1,5 @@
-// Two served versions of the kinds on a real API server: one object in both, the operator that reads it, `penstock migrate` when the
-// stored version changes, and the way back to a release that has one version.
+// Two served versions of the CRDs with a real API server: one object in both versions, the operator that reads it, `penstock migrate` after a
+// change of the stored version, and the downgrade to a release with one version.
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ describe.skipIf(missing !== undefined)(`versions of the kinds${missing === undef
   const crd = async () => JSON.parse(await cluster.kubectl(['get', 'crd', definition, '-o', 'json']))
   const migrate = (...flags: string[]) =>
     runPenstock(['migrate', ...flags], { env: { KUBECONFIG: cluster.kubeconfig } })
-  /** Writes the CRD with one of its versions as the stored one, or without the others. */
+  /** Writes the CRD with one version as the stored version, or as the only one. */
   const define = async (storage: string, names: readonly string[]) => {
     const content = parse(await readFile(join(root, `crds/${definition}.yaml`), 'utf8'))
     const versions = content.spec.versions
@@ -53,7 +53,7 @@ describe.skipIf(missing !== undefined)(`versions of the kinds${missing === undef
   const revisions = async () =>
     Promise.all(['alpha', 'beta'].map(async (name) => (await read('pl', name)).metadata.resourceVersion as string))
 
-  test('an object of either version can be read in both, and the operator accepts it', {
+  test('an object of either version can be read in both versions, and the operator accepts it', {
     timeout: 300_000,
   }, async () => {
     const operator = resources.use(OperatorProcess.start({ kubeconfig: cluster.kubeconfig }))
@@ -69,7 +69,7 @@ describe.skipIf(missing !== undefined)(`versions of the kinds${missing === undef
         expect(object).toMatchObject({ ...pipeline(version, name), status: { observedGeneration: 1 } })
       }
     }
-    // The same content in the other version is no change.
+    // The same content in the other version is not a change.
     await cluster.apply(pipeline('v1beta1', 'alpha'), pipeline('v1alpha1', 'beta'))
     expect((await read('pl', 'alpha')).metadata.generation).toBe(1)
     expect((await read('pl', 'beta')).metadata.generation).toBe(1)
@@ -81,7 +81,7 @@ describe.skipIf(missing !== undefined)(`versions of the kinds${missing === undef
     })
   })
 
-  test('migrate rewrites every object in the stored version, and a version that holds none can go', {
+  test('migrate rewrites all objects in the stored version, and a version without objects can be removed', {
     timeout: 300_000,
   }, async () => {
     await define('v1beta1', ['v1alpha1', 'v1beta1'])
@@ -105,7 +105,7 @@ describe.skipIf(missing !== undefined)(`versions of the kinds${missing === undef
     )
   })
 
-  test('the way back to a release with v1alpha1 alone is open after a migration to it', {
+  test('after a migration to v1alpha1, a downgrade to a release with only this version is possible', {
     timeout: 300_000,
   }, async () => {
     await define('v1alpha1', ['v1alpha1', 'v1beta1'])

@@ -1,8 +1,9 @@
-// The walk of an adopter over a real cluster, in order: installed, first Pipeline, every fault that a cluster has, upgraded, a node lost,
-// removed, installed again. Pods write numbered lines all the while: none is missing in the end, and none comes twice except after
-// a kill. Each step checks what users see, and prints times, which no assertion judges.
+// The life of an installation on a real cluster, in order: installation, first Pipeline, common faults of a cluster, upgrade, loss of a node,
+// removal, reinstallation. Pods constantly write numbered lines: none may be missing at the end, and none may arrive twice except after a kill.
+// Steps check the results that users see, and print times without asserting them.
 //
-// `npm run walk` starts it, in ten minutes; `npm test` does not. PENSTOCK_TEST_WALK=long takes the defaults of the chart and longer faults.
+// `npm run walk` runs it in about ten minutes; `npm test` does not include it. PENSTOCK_TEST_WALK=long uses the defaults of the chart and longer
+// faults.
 
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -46,7 +47,7 @@ const agentSpec = (more: AgentSpec = {}): AgentSpec => {
     ...more,
   }
 }
-/** The long walk has the defaults of the chart for reports and rollouts. */
+/** The long run uses the defaults of the chart for reports and rollouts. */
 const values = (more: AgentSpec = {}) => {
   const { heartbeatPeriod, tenantAgents: _, ...rest } = quickValues
   return { ...rest, ...(isLong ? {} : { heartbeatPeriod }), agents: [{ name: 'node', spec: agentSpec(more) }] }
@@ -78,7 +79,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
   beforeEach(async () => {
     if (!api.running) api = resources.use(await Api.start(cluster))
   })
-  /** Each step begins with the one Pipeline that runs all the while. */
+  /** Removes all Pipelines except the one that always runs, before each step. */
   afterEach(async () => {
     for (const kind of ['namespaces/shop/pipelines', 'tenantpolicies']) {
       for (const { metadata } of await api.metadata(`/apis/${apiVersion}/${kind}`)) {
@@ -93,7 +94,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     readonly name: string
     readonly app?: string
     readonly program?: string
-    /** Of the sink, besides what all have. */
+    /** Additional options of the sink. */
     readonly config?: object
     readonly uri?: string
   }
@@ -141,7 +142,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     },
   })
 
-  // --- Answers that users get ---
+  // --- Output for users ---
 
   const path = (name: string) => `/apis/${apiVersion}/namespaces/shop/pipelines/${name}`
   const get = (name: string) => api.get<PipelineLike & Watched>(path(name))
@@ -175,7 +176,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
   // --- The numbered lines ---
 
   let doubles = 0
-  /** Waits until the destination has every line that pods of an app have written by now. */
+  /** Waits until the destination has received all lines that pods of an app have written so far. */
   const arrived = async (app: string, name = app, timeoutMs = 180_000): Promise<Counted> => {
     const written = await writtenLines(cluster, app)
     return waitFor(`every line of ${app}`, timeoutMs, async () => {
@@ -186,8 +187,8 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     })
   }
   /**
-   * Nothing of what the pods wrote is missing, and nothing came again since the last look.
-   * @param killed what was killed since: the guide promises each line at least once then
+   * Checks that no line of the pods is missing, and that none has arrived again since the last check.
+   * @param killed the process killed since, after which the guide promises only at-least-once delivery
    */
   const noGap = async (killed?: string): Promise<void> => {
     const now = doublesIn(await arrived('web'))
@@ -206,7 +207,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     })
   }
 
-  /** Applies Pipelines one after the other, without a pause, and measures until each has delivered its first line. */
+  /** Applies Pipelines one after another without a pause, and measures the time until each delivers its first line. */
   const measureNew = async (mark: string, count: number): Promise<void> => {
     const names = Array.from({ length: count }, (_, n) => `${mark}-${n}`)
     const started = new Map<string, number>()
@@ -226,7 +227,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     times.add(`the last of them applied → all Ready on all nodes (${mark})`, performance.now() - applied)
   }
 
-  test('helm brings up operators and an agent on each node', async () => {
+  test('helm starts operators, and an agent on each node', async () => {
     await times.measure('helm install --wait', () => release('install', chart(), ['--create-namespace'], values()))
     await times.measure('then until the Agent is Ready on both nodes', () => isReady('plagent', system, 'node'))
     expect((await agentPods()).map(({ node, restarts }) => ({ node, restarts }))).toEqual(
@@ -234,7 +235,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     )
   })
 
-  test('the first Pipeline delivers, and every command says so at once', async () => {
+  test('the first Pipeline delivers, and all commands show it immediately', async () => {
     await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'blue' } } })
     await cluster.apply(secret('store', { password: 'x' }))
     await until('the default service account', 30_000, () => kubectl('-n', 'shop', 'get', 'serviceaccount', 'default'))
@@ -254,7 +255,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     times.add('first Pipeline: apply → Accepted', performance.now() - startedAt)
     await waitFor('the first line', 120_000, async () => receiver.firstAt.has('/web'))
     times.add('apply → first line', (receiver.firstAt.get('/web') ?? 0) - startedAt)
-    // `why` knows what its node reads, whatever other nodes do.
+    // `why` shows the state of the pod's node, independent of other nodes.
     for (const { name, node } of await podsOf('web')) {
       await waitFor(`lines of ${node}`, 60_000, async () =>
         [...countLines(receiver.at('/web')).keys()].some((writer) => writer.startsWith(`${node}/`)),
@@ -278,12 +279,12 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await noGap()
   })
 
-  test('ten new Pipelines start at once, by mounted Secrets', async () => {
+  test('ten new Pipelines start at once, through mounted Secrets', async () => {
     await measureNew('mounted', 10)
     await noGap()
   })
 
-  test('a missing Secret and a missing key are named, and the password arrives byte for byte', async () => {
+  test('a missing Secret and a missing key are named, and the password arrives unchanged', async () => {
     const password = `a "b" \\ \${HOME}\nc`
     receiver.guarded.set('/secret', password)
     await cluster.apply(pipeline({ name: 'secret', config: withPassword('later') }))
@@ -299,7 +300,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     expect(receiver.unauthorized.get('/secret') ?? 0).toBe(0)
   })
 
-  test('people with the roles view and edit get answers, and only theirs', async () => {
+  test('users with the roles view and edit get output, limited to their permissions', async () => {
     for (const role of ['view', 'edit']) {
       await kubectl('-n', 'shop', 'create', 'serviceaccount', role)
       await kubectl(
@@ -322,7 +323,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     expect(before.code).toBe(0)
     const binding = ['-n', system, 'create', 'rolebinding', 'shop-cli', '--role=penstock-cli']
     await kubectl(...binding, '--group=system:serviceaccounts:shop')
-    // The API server learns of the binding in a moment.
+    // The API server applies the binding after a moment.
     await waitFor('positions, and figures of the namespace', 60_000, async () => {
       const why = await viewer('why', web?.name ?? '', '-n', 'shop')
       return / of \d+ bytes read/.test(why.stdout)
@@ -341,7 +342,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     expect((await user(editing)('tap', 'x', '-n', system, '--for', '2s')).code).toBe(69)
   })
 
-  test('diff finds nothing to do after an apply, and apply nothing to change', async () => {
+  test('after an apply, diff and apply find no changes', async () => {
     const text = JSON.stringify(pipeline({ name: 'web' }))
     const input = { input: text }
     const same = await runPenstock(['diff', '-f', '-'], { ...input, env: { KUBECONFIG: cluster.kubeconfig } })
@@ -354,9 +355,9 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     expect(await versions()).toBe(before)
   })
 
-  test('admission refuses what reaches beyond the namespace, with the rule', async () => {
+  test('admission rejects resources that reach beyond the namespace, and names the rule', async () => {
     const refusal = (wanted: Wanted) =>
-      // The API server takes what the webhook has not answered about within five seconds.
+      // The API server accepts a resource if the webhook does not respond within five seconds.
       waitFor('a refusal', 90_000, () =>
         cluster.kubectl(['apply', '--dry-run=server', '-f', '-'], { input: JSON.stringify(pipeline(wanted)) }).then(
           () => undefined,
@@ -366,7 +367,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     const name = 'evil'
     const key = '00000000000000000000000000000000'
     expect(await refusal({ name, config: { request: { headers: { $secret: key, 'X-A': 'b' } } } })).toContain('$secret')
-    // The address of the API server itself, behind its Service; addresses at which clouds hand out credentials.
+    // The address of the API server behind its Service, and metadata addresses of clouds.
     for (const uri of [
       'https://10.77.0.1:6443/',
       'http://169.254.169.254/',
@@ -377,7 +378,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     expect(await refusal({ name, program: '.a = 1\n.b = parse_json(.message)\n.c = ' })).toContain('CompileFailed')
   })
 
-  test('a change is tried on one node, and why is right on both meanwhile', async () => {
+  test('a change is tried on one node, and why is correct on both nodes meanwhile', async () => {
     const marked = { name: 'web', program: '.message = string!(.message) + " two"' }
     await cluster.apply(pipeline(marked))
     await waitFor('the first lines of the changed Pipeline', 120_000, async () =>
@@ -392,7 +393,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await noGap()
   })
 
-  test('a version that agents cannot load is taken back, and the status says which node and why', async () => {
+  test('a version that agents cannot load is rolled back, and the status shows the node and the reason', async () => {
     await cluster.apply(pipeline({ name: 'broken' }))
     await isReady('pl', 'shop', 'broken')
     const ca = { valueFrom: { secretKeyRef: { name: 'ca', key: 'ca.pem' } } }
@@ -407,14 +408,14 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     expect(back?.message).toMatch(/ca_file|certificate/)
     expect(await eventsOf('broken')).toContain('RolledBack')
     expect((await penstock('status', 'broken', '-n', 'shop')).stdout).toMatch(/RolledBack: .*node-[12]/)
-    // The version of before goes on.
+    // The previous version continues.
     const count = receiver.at('/broken').length
     await waitFor('lines of the version of before', 60_000, async () => receiver.at('/broken').length > count + 10)
     expect(saysOf(await get('web'), 'Ready')).toBe('True Ready')
     await noGap()
   })
 
-  test('a destination that refuses is named with its reason, and takes every line when it does so no more', async () => {
+  test('a rejecting destination is named with the reason, and receives all lines after it recovers', async () => {
     await cluster.apply(pipeline({ name: 'guarded', config: withPassword('store') }))
     await waitsFor('guarded', 'Reachable', 'True Reachable')
     receiver.guarded.set('/guarded', 'changed')
@@ -429,7 +430,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     )
     expect((await penstock('status', 'guarded', '-n', 'shop')).stdout).toContain('401')
     expect(await kubectl('-n', 'shop', 'describe', 'pl', 'guarded')).toContain('SinkUnreachable')
-    // As a password is exchanged: the requests that wait take the new one.
+    // As in a password rotation, waiting requests use the new one.
     await cluster.apply(secret('store', { password: 'changed' }))
     const changedAt = performance.now()
     await waitsFor('guarded', 'Reachable', 'True Reachable', 300_000)
@@ -443,7 +444,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     expect(nobody?.message).toContain(`${destination}:1`)
   })
 
-  test('the destination is away for a while', async () => {
+  test('the destination is unavailable for a while', async () => {
     await receiver.away()
     await wait(sizes.awayMs)
     const backAt = performance.now()
@@ -452,7 +453,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     times.add('destination back → every line there', performance.now() - backAt)
   })
 
-  test('the API server is killed, and lines flow on', async () => {
+  test('lines still flow while the API server is killed', async () => {
     await restartApiServer(cluster, async () => {
       const count = receiver.at('/web').length
       await wait(sizes.serverAwayMs)
@@ -464,13 +465,13 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await noGap()
   })
 
-  /** The pod of the operator that leads. */
+  /** The pod of the leading operator. */
   const leader = async () => {
     const lease = await api.get(`/apis/coordination.k8s.io/v1/namespaces/${system}/leases/penstock-operator`)
     return String(lease.spec?.['holderIdentity']).split('@')[0] ?? ''
   }
 
-  test('the leader is killed in the middle of many applies, and all are accepted', async () => {
+  test('all resources are accepted although the leader is killed while they are applied', async () => {
     await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'load' } })
     const objects = Array.from({ length: sizes.many }, (_, n) => {
       const one = pipeline({ name: `p-${n}`, app: 'nobody' })
@@ -498,7 +499,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await noGap()
   })
 
-  test('an agent that restarts changes no status of a Pipeline', async () => {
+  test('a restart of an agent does not change the status of Pipelines', async () => {
     await waitFor('all to run', 240_000, async () => {
       const all = (await api.list(`/apis/${apiVersion}/namespaces/load/pipelines`)) as unknown as PipelineLike[]
       return all.every((each) => saysOf(each, 'Ready') === 'True Ready')
@@ -522,7 +523,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     const written = [...after].filter(([name, version]) => before.get(name) !== version)
     times.note('Pipelines whose status was written for it', `${written.length} of ${after.size}`)
     expect(written).toEqual([])
-    await noGap() // it has handed over its positions
+    await noGap() // its successor has its checkpoints
     const [, second] = await agentPods()
     await kubectl('-n', system, 'delete', 'pod', second?.name ?? '', '--force', '--grace-period=0')
     await waitFor('its successor', 120_000, async () => {
@@ -536,7 +537,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     )
   })
 
-  test('pods that come, crash, are relabelled and are killed lose no line', async () => {
+  test('no line is lost of pods that are created, crash, are relabelled and are killed', async () => {
     const crash = 'setTimeout(() => process.exit(1), 1000)'
     await cluster.apply(
       pipeline({ name: 'quick', app: 'quick' }),
@@ -548,7 +549,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await cluster.apply(
       pod('quick', numberedLines(10, undefined, 10)),
       pod('crash', `${numberedLines(100)}\n${crash}`),
-      // Its label comes later.
+      // It gets its label later.
       pod('late', numberedLines(100), { app: 'none' }),
       pod('burst', numberedLines(20, (linesASecond * sizes.burstMs) / 1000, linesASecond / 50)),
     )
@@ -578,14 +579,14 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
       return writer?.numbers.size === (linesASecond * sizes.burstMs) / 1000 && counted
     })
     expect([missingIn(burst, burst), doublesIn(burst)]).toEqual([undefined, 0])
-    // The lines that it wrote until it was killed: the last line that came, and all before.
+    // The lines that it wrote until the kill: the last delivered line, and all lines before it.
     const quick = countLines(receiver.at('/quick'))
     expect([missingIn(quick, quick), doublesIn(quick)]).toEqual([undefined, 0])
     await kubectl('-n', 'shop', 'delete', 'pod', 'burst')
     await noGap()
   })
 
-  test('what others change of a workload is put back, and what they add stays', async () => {
+  test('foreign changes of a workload are reverted, and foreign additions stay', async () => {
     const set = ['-n', system, 'daemonset', 'penstock-node']
     const limit = 'jsonpath={.spec.template.spec.containers[0].resources.limits.memory}'
     await kubectl('label', ...set, 'team=blue')
@@ -598,7 +599,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await noGap()
   })
 
-  test('a policy that comes to forbid what runs announces the end, and ends it', async () => {
+  test('a policy that forbids a running Pipeline announces its end, and stops it', async () => {
     await cluster.apply(pipeline({ name: 'banned' }))
     await isReady('pl', 'shop', 'banned')
     const policy = (spec: object) => ({ apiVersion, kind: 'TenantPolicy', metadata: { name: 'shop' }, spec })
@@ -610,7 +611,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await kubectl('-n', 'shop', 'delete', 'pl', 'third')
 
     const bannedAt = performance.now()
-    // By its option, so that `web` goes on.
+    // Forbid an option, so that `web` continues.
     await cluster.apply(pipeline({ name: 'banned', config: { compression: 'gzip' } }))
     await isReady('pl', 'shop', 'banned', 300_000)
     await cluster.apply(policy({ ...matches, denyOptions: ['sinks.*.compression'], gracePeriod: '10s' }))
@@ -626,7 +627,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await noGap()
   })
 
-  test('an upgrade replaces all agents, which then have their configuration from the operator', async () => {
+  test('an upgrade replaces all agents, which then get their configuration from the operator', async () => {
     const before = new Set((await agentPods()).map(({ uid }) => uid))
     const resources = { requests: { cpu: '25m', memory: '65Mi' }, limits: { memory: '512Mi' } }
     const given = values({ configDelivery: 'Stream', resources })
@@ -647,7 +648,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await noGap()
   })
 
-  test('an undone rollout is said to be, and resumed', async () => {
+  test('an undone rollout is shown, and can be resumed', async () => {
     await cluster.apply(pipeline({ name: 'web', program: '.message = string!(.message) + " three"' }))
     await isReady('pl', 'shop', 'web', 300_000)
     const isLastMark = (mark: string) => async () =>
@@ -669,7 +670,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await noGap()
   })
 
-  test('a converted configuration of another agent delivers', async () => {
+  test('a converted configuration of another agent works', async () => {
     const theirs = {
       sources: { pods: { type: 'kubernetes_logs', extra_label_selector: 'app=web' } },
       sinks: {
@@ -687,7 +688,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await cluster.kubectl(['delete', '-f', '-'], { input: converted.stdout })
   })
 
-  test('an Agent of a tenant names the command that allows it, and its sidecar delivers every line of a Job', async () => {
+  test('a tenant Agent shows the command that allows it, and its sidecar delivers all lines of a Job', async () => {
     const agent = { name: 'side', namespace: 'shop' }
     await cluster.apply({ apiVersion, kind: 'Agent', metadata: agent, spec: { mode: 'Sidecar' } })
     const message = await waitFor('the Agent not to be allowed', 120_000, async () => {
@@ -731,14 +732,14 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     })
     await kubectl('-n', 'shop', 'wait', 'job/import', '--for', 'condition=Complete', '--timeout', '300s')
     times.add('Job with a sidecar: apply → complete', performance.now() - startedAt)
-    // It is over only after its sidecar, so its lines are there.
+    // The Job completes only after its sidecar, so all lines have been delivered.
     const counted = countLines(receiver.at('/side'))
     expect([counted.get('job/import/1')?.numbers.size, doublesIn(counted)]).toEqual([400, 0])
     await kubectl('label', 'namespace', 'shop', 'penstock.dev/inject-')
     await kubectl('-n', 'shop', 'delete', 'job/import', 'plagent/side', 'rolebinding/penstock-operator')
   })
 
-  test('a node is lost, and comes back', async () => {
+  test('a node is lost and returns', async () => {
     const there = await nodeOf(await leader())
     const lost = nodes.find((node) => node !== there) ?? 'none'
     const others = nodes.filter((node) => node !== lost)
@@ -766,7 +767,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
   })
   const nodeOf = (operator: string) => kubectl('-n', system, 'get', 'pod', operator, '-o', 'jsonpath={.spec.nodeName}')
 
-  test('a rendered chart that is applied over the release takes nothing away', async () => {
+  test('applying the rendered chart over the release removes nothing', async () => {
     const rendered = await helmTemplate(values({ configDelivery: 'Stream' }), 'penstock', '--no-hooks')
     expect(rendered).not.toMatch(/^kind: Job$/m)
     const args = ['apply', '--server-side', '--force-conflicts', '-n', system, '-f', '-']
@@ -776,7 +777,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await noGap()
   })
 
-  test('helm uninstall ends in seconds, and leaves what the guide says', async () => {
+  test('helm uninstall ends in seconds, and leaves exactly what the guide describes', async () => {
     await times.measure('helm uninstall', () =>
       withScene(helmHere(['uninstall', 'penstock', '-n', system, '--wait', '--timeout', '150s'])),
     )
@@ -798,7 +799,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     for (const node of nodes) expect(existsSync(join(cluster.folder, node, 'var/lib/penstock'))).toBe(true)
   })
 
-  test('installed again, it goes on where it was', async () => {
+  test('after a reinstallation, it continues where it stopped', async () => {
     const count = receiver.at('/web').length
     const startedAt = performance.now()
     await release('install', chart(), [], values({ configDelivery: 'Stream' }))

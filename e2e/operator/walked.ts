@@ -1,4 +1,4 @@
-// The counts and measures of a walk over a cluster: numbered lines, from the files of the nodes to the destination, and times.
+// Counts and times for walk.test.ts: numbered lines, from the files of the nodes to the destination, and durations.
 
 import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
@@ -7,7 +7,7 @@ import { gunzipSync } from 'node:zlib'
 import type { Cluster } from '../cluster/cluster.ts'
 import { type Counted, countNumbers } from '../counted-lines.ts'
 
-/** A program that writes numbered lines: `node-1/web-x/KEY 42`, where KEY is another one after each start. */
+/** A program that writes numbered lines, such as `node-1/web-x/KEY 42`, with a different KEY after each start. */
 export const numberedLines = (everyMs: number, count = Number.MAX_SAFE_INTEGER, together = 1) => `
   const id = [process.env.NODE, require('node:os').hostname(), Date.now().toString(36)].join('/')
   let n = 0
@@ -20,12 +20,12 @@ export const numberedLines = (everyMs: number, count = Number.MAX_SAFE_INTEGER, 
   setInterval(() => {}, 60000)
 `
 
-/** The environment that the program needs. */
+/** The environment variables of the program. */
 export const writerEnv = [{ name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }]
 
 const line = /(\S+\/\S+\/\S+) (\d+)(?: \S+)?$/
 
-/** @param lines may have something before a writer's name, and a mark after the number */
+/** @param lines may have a prefix before the writer's name, and a mark after the number */
 export function countLines(lines: Iterable<string>): Counted {
   const numbered: [writer: string, n: number][] = []
   for (const text of lines) {
@@ -35,7 +35,7 @@ export function countLines(lines: Iterable<string>): Counted {
   return countNumbers(numbered)
 }
 
-/** The lines that pods of an app have written by now, by the log files of all nodes. */
+/** The lines that pods of an app have written so far, from the log files of all nodes. */
 export async function writtenLines(cluster: Cluster, app: string): Promise<Counted> {
   const found: string[] = []
   for (const node of (await readdir(cluster.folder)).filter((name) => name.startsWith('node-'))) {
@@ -44,9 +44,9 @@ export async function writtenLines(cluster: Cluster, app: string): Promise<Count
     for (const pod of (await readdir(pods)).filter((name) => name.startsWith(`shop_${app}`))) {
       for (const file of await readdir(join(pods, pod), { recursive: true })) {
         if (!/\.log[^/]*$/.test(file)) continue
-        const bytes = await readFile(join(pods, pod, file)).catch(() => Buffer.alloc(0)) // deleted meanwhile
+        const bytes = await readFile(join(pods, pod, file)).catch(() => Buffer.alloc(0)) // it has been deleted meanwhile
         const text = (file.endsWith('.gz') && bytes.length > 0 ? gunzipSync(bytes) : bytes).toString()
-        // The runtime writes the last one at this moment, perhaps.
+        // The runtime may still be writing the last line.
         for (const each of text.slice(0, text.lastIndexOf('\n') + 1).split('\n')) found.push(each)
       }
     }
@@ -54,7 +54,7 @@ export async function writtenLines(cluster: Cluster, app: string): Promise<Count
   return countLines(found)
 }
 
-/** Times in the order in which they were measured, to be printed in the end. */
+/** Durations in order of measurement, which are printed at the end. */
 export class Times {
   readonly #rows: (readonly [what: string, time: string])[] = []
 
@@ -62,7 +62,7 @@ export class Times {
     this.#rows.push([what, `${(ms / 1000).toFixed(1)} s`])
   }
 
-  /** Median and nearest rank of 95 percent. */
+  /** Median and 95th percentile (nearest rank). */
   addAll(what: string, all: readonly number[]): void {
     const sorted = [...all].sort((left, right) => left - right)
     const rank = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN

@@ -1,6 +1,6 @@
 # Shared helpers for service.sh and the files under d/.
-# $SVC_HOME/dist  downloads and builds: safe to keep and to share (default: the user's cache folder)
-# $SVC_RUN/NAME   data, logs, ports, pid: removed by "down". Two runs side by side differ in SVC_RUN only.
+# $SVC_HOME/dist  downloads and builds, which can be kept and shared (default: the user's cache folder)
+# $SVC_RUN/NAME   data, logs, ports, pid; removed by "down". Parallel runs differ only in SVC_RUN.
 SVC_HOME=${SVC_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/penstock/services}
 SVC_RUN=${SVC_RUN:-${TMPDIR:-/tmp}/penstock-services.$(id -u)}
 DIST=$SVC_HOME/dist
@@ -9,13 +9,13 @@ START_TIMEOUT=${SVC_START_TIMEOUT:-180}
 MVN_COPY=org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy
 
 die() { echo "$NAME: $*" >&2; exit 1; }
-# may_install: whether what is absent may be fetched, built or installed
-may_install() { [ "${PENSTOCK_TEST_INSTALL:-1}" != 0 ] || die "is not installed here (PENSTOCK_TEST_INSTALL=1 allows to do it)"; }
-# need COMMAND PACKAGE: for commands that fetch or build
+# may_install: whether missing requirements may be downloaded, built or installed
+may_install() { [ "${PENSTOCK_TEST_INSTALL:-1}" != 0 ] || die "is not installed here (PENSTOCK_TEST_INSTALL=1 allows the installation)"; }
+# need COMMAND PACKAGE: for commands that download or build
 need() { may_install; command -v "$1" >/dev/null || die "needs '$1' ($2)"; }
 
-# port_base N: the first of N neighbouring free loopback ports, below the range
-# the kernel hands to clients. Kept in $RUN/port for as long as the service is up.
+# port_base N: the first of N consecutive free loopback ports, below the kernel's
+# ephemeral range. Kept in $RUN/port while the service is up.
 port_base() {
   [ -f "$RUN/port" ] && { cat "$RUN/port"; return; }
   python3 - "$1" <<'P'
@@ -36,9 +36,8 @@ else:
 P
 }
 
-# apt_need COMMAND PACKAGE: install a Debian package when its command is absent.
-# policy-rc.d is respected; distribution daemons that started anyway are the
-# caller's to stop.
+# apt_need COMMAND PACKAGE: installs a Debian package if its command is missing.
+# It respects policy-rc.d; the caller must stop daemons that started anyway.
 apt_need() {
   command -v "$1" >/dev/null && return
   may_install
@@ -46,8 +45,8 @@ apt_need() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$2" >&2
 }
 
-# maven_copy GROUP:ARTIFACT:VERSION:TYPE[:CLASSIFIER]: fetch one artifact with
-# the ordinary client (so mirrors and credentials in settings.xml are honoured).
+# maven_copy GROUP:ARTIFACT:VERSION:TYPE[:CLASSIFIER]: downloads one artifact with
+# the normal client, which uses mirrors and credentials in settings.xml.
 maven_copy() {
   need mvn maven
   mkdir -p "$DIST/dl"
@@ -65,9 +64,9 @@ java_home() {
   die "needs a JDK $1 or newer"
 }
 
-# as_user: prefix that drops root for servers which refuse to run as root.
+# as_user: command prefix that drops root, for servers that refuse to run as root.
 as_user() { [ "$(id -u)" = 0 ] && echo "setpriv --reuid=nobody --regid=nogroup --clear-groups"; true; }
-# readable FOLDER: where the dropped user can read it; root's cache is closed to others, so links to its files are made in $RUN
+# readable FOLDER: a path that the unprivileged user can read. Root's cache is private, so this creates links to its files in $RUN
 readable() {
   if [ "$(id -u)" != 0 ] || $(as_user) test -r "$1"; then echo "$1"; return; fi
   [ -d "$RUN/dist" ] || cp -rl "$1" "$RUN/dist" 2>/dev/null || { rm -rf "$RUN/dist"; cp -r "$1" "$RUN/dist"; }
@@ -75,8 +74,8 @@ readable() {
 }
 own() { [ "$(id -u)" != 0 ] || chown -R nobody:nogroup "$@"; }
 
-# spawn COMMAND...: run in the background from $RUN, output to $RUN/out.log, pid
-# to $RUN/pid. Its own session, so that a terminal's Ctrl-C does not reach it.
+# spawn COMMAND...: runs it in the background in $RUN, with output in $RUN/out.log
+# and pid in $RUN/pid. It has its own session, so that Ctrl-C does not reach it.
 spawn() {
   (cd "$RUN" && exec setsid "$@" >>"$RUN/out.log" 2>&1 </dev/null & echo $! >"$RUN/pid")
 }
@@ -92,7 +91,7 @@ wait_ready() {
   done
 }
 
-# stop: TERM to the recorded pid, KILL only that pid's own session after 20 s.
+# stop: sends TERM to the recorded pid, and KILL only to its session after 20 s.
 stop_pid() {
   local p=$1 i
   kill "$p" 2>/dev/null || return 0
@@ -102,8 +101,8 @@ stop_pid() {
 
 # tree PID: the pid and all its descendants.
 tree() { local c; echo "$1"; for c in $(cat /proc/"$1"/task/*/children 2>/dev/null); do tree "$c"; done; }
-# usage PID: resident memory and processor time used so far, over the tree. The
-# processor time is what to compare between machines: wall time depends on load.
+# usage PID: resident memory and CPU time of the tree so far. Compare CPU times
+# between machines, because wall time depends on load.
 usage() {
   local p; for p in $(tree "$1"); do
     awk -v hz="$(getconf CLK_TCK)" 'FNR==NR{sub(/.*\) /,""); c=($12+$13+$14+$15)/hz; next} /^VmRSS/{r=$2/1024} END{print r, c}' \
@@ -113,7 +112,7 @@ usage() {
 
 # get URL [curl args]: loopback only, never through a proxy, fail on HTTP >= 400.
 get() { local u=$1; shift; curl -sS --noproxy '*' -m 60 --fail-with-body "$@" "$u"; }
-# expect PATTERN: pass stdin through, fail unless it holds the pattern.
+# expect PATTERN: passes stdin through, and fails unless it contains the pattern.
 expect() { local t; t=$(cat); grep -q -- "$1" <<<"$t" || { echo "$NAME: no '$1' in: ${t:0:600}" >&2; return 1; }; }
-# retry N COMMAND...: for reads that lag behind their write.
+# retry N COMMAND...: for reads that lag behind a write.
 retry() { local n=$1 i; shift; for i in $(seq "$n"); do "$@" 2>/dev/null && return 0; sleep 1; done; "$@"; }

@@ -1,9 +1,9 @@
-// The origin of the real servers of the tests. Tests do not depend on it: `service` answers by the first of
+// Provides the real servers for tests. Tests do not depend on their origin, which is the first available of
 //
 //   1. PENSTOCK_TEST_<NAME>_URL: an address in the environment; nothing is started;
 //   2. service.sh, if its requirements are met;
-//   3. a Docker container, if Docker answers;
-//   4. nothing: the test is skipped, and its name gives the reason. PENSTOCK_TEST_REQUIRE=loki,... makes that a failure.
+//   3. a Docker container, if Docker responds;
+//   4. nothing: the test is skipped with the reason in its name. PENSTOCK_TEST_REQUIRE=loki,... turns this into a failure.
 
 import { spawnSync } from 'node:child_process'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { command } from '../command.ts'
 const script = resolve(import.meta.dirname, 'service.sh')
 
 interface Recipe {
-  /** Variable with the address: read from the environment, and printed by `service.sh NAME up`. */
+  /** The variable with the address, which is read from the environment and printed by `service.sh NAME up`. */
   readonly variable: string
   readonly docker?: {
     readonly image: string
@@ -24,7 +24,7 @@ interface Recipe {
   }
   /** Variables for `service.sh`, such as a version. */
   readonly env?: Readonly<Record<string, string>>
-  /** Several test files use it: in a run of all tests it continues from one to the next. */
+  /** Several test files use it, so a run of all tests shares one server. */
   readonly shared?: true
 }
 
@@ -33,7 +33,7 @@ const recipes = {
   loki: {
     variable: 'PENSTOCK_TEST_LOKI_URL',
     shared: true,
-    env: { LOKI_AUTH: 'true' }, // tenants are kept apart
+    env: { LOKI_AUTH: 'true' }, // separates tenants
     docker: { image: 'grafana/loki:3.7.8', port: 3100, ready: '/ready' },
   },
   victorialogs: { variable: 'PENSTOCK_TEST_VICTORIALOGS_URL' },
@@ -69,7 +69,7 @@ const recipes = {
 
 export type ServiceName = keyof typeof recipes
 
-/** The servers that the tests use, in the order in which they are fetched or built before the tests. */
+/** The servers that the tests use, in the order of preparation. */
 export const usedServices: readonly ServiceName[] = [
   'prometheus',
   'influxdb',
@@ -86,7 +86,7 @@ export const usedServices: readonly ServiceName[] = [
   'loki',
 ]
 
-/** Commands of the scripts, and the Debian package of each. Java and Go are looked for by the scripts themselves. */
+/** Commands that the scripts need, with their Debian packages. The scripts look for Java and Go themselves. */
 export const servicePackages: Readonly<Record<string, string>> = {
   curl: 'curl',
   openssl: 'openssl',
@@ -102,18 +102,18 @@ export const servicePackages: Readonly<Record<string, string>> = {
 export interface RunningService extends AsyncDisposable {
   readonly url: string
   readonly from: 'environment' | 'here' | 'docker'
-  /** The further output of `service.sh` besides the address: more addresses, files with certificates. Only for servers from here. */
+  /** Other output of `service.sh`, such as further addresses and certificate files. Only for servers started here. */
   readonly variables: Readonly<Record<string, string>>
 }
 
 export interface Service {
   readonly name: ServiceName
-  /** Why it is not available, in words for the name of a skipped test; undefined if it is. */
+  /** The reason why it is unavailable, for the name of a skipped test; undefined if it is available. */
   readonly missing: string | undefined
   start(): Promise<RunningService>
 }
 
-/** Finds the origin of a server; starts nothing yet. */
+/** Determines the origin of a server without starting it. */
 export function service(name: ServiceName): Service {
   const recipe: Recipe = recipes[name]
   const address = process.env[recipe.variable]
@@ -139,18 +139,18 @@ export function service(name: ServiceName): Service {
   return { name, missing, start: () => Promise.reject(new Error(missing)) }
 }
 
-/** Restarts a server in place: its connections end, what it has stored stays. Only for servers from here. */
+/** Restarts a server: connections end, and stored data stays. Only for servers started here. */
 export async function restartService(name: ServiceName, running: RunningService): Promise<void> {
   await command(script, [name, 'restart'], { env: { SVC_RUN: running.variables['SVC_RUN'] ?? '' } })
 }
 
-/** Ends every server that was started below a run folder. */
+/** Stops all servers that were started in a run folder. */
 export async function stopServices(folder: string): Promise<void> {
   for (const name of Object.keys(recipes)) await command(script, [name, 'down'], { env: { SVC_RUN: folder } })
 }
 
-// The runner of the tests (PENSTOCK_TEST_RUN is its folder) ends those itself that test files share. The others end with their
-// file: the rest of the run needs the processor.
+// The test runner (PENSTOCK_TEST_RUN is its folder) stops shared servers itself. Other servers stop with their test file, because the rest of
+// the run needs the CPU.
 async function startHere(name: ServiceName, recipe: Recipe): Promise<RunningService> {
   const run = process.env['PENSTOCK_TEST_RUN']
   const folder = run === undefined ? await mkdtemp(join(tmpdir(), 'penstock-service-')) : join(run, 'services')
@@ -170,7 +170,7 @@ async function startHere(name: ServiceName, recipe: Recipe): Promise<RunningServ
     if (url === undefined) throw new Error(`service.sh ${name} up printed no ${recipe.variable}: ${printed}`)
     return { url, from: 'here', variables, [Symbol.asyncDispose]: end }
   } catch (error) {
-    await end().catch(() => {}) // the reason why it did not start is what counts
+    await end().catch(() => {}) // report why it did not start instead
     throw error
   }
 }
@@ -195,8 +195,8 @@ async function startInDocker(recipe: Recipe): Promise<RunningService> {
   }
 }
 
-// An optional dependency: where the Node that installs is too old for it, npm leaves it out. So it is loaded by a name that
-// the compiler does not look up, and what is used of it is described here.
+// An optional dependency, which npm skips if the installing Node is too old. So it is imported by a name that the compiler does not resolve, and
+// the types that are used are declared here.
 interface ContainerBuilder {
   withEnvironment(variables: Record<string, string>): ContainerBuilder
   withExposedPorts(port: number): ContainerBuilder

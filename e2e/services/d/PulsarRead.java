@@ -1,6 +1,6 @@
-// Reads topics with the broker's own client and prints a line of JSON for each message.
+// Reads topics with the broker's own client, and prints one line of JSON per message.
 // Arguments: address, CA file, token file, number of messages to wait for, topics; `avro:TOPIC` is decoded by its schema.
-// Ends when that many have come and no more follow for two seconds, or when none comes for half a minute.
+// Ends when that many have arrived and no more follow for two seconds, or when none arrives for half a minute.
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.file.*;
 import java.util.*;

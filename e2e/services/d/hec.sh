@@ -1,5 +1,5 @@
-# An HTTP event collector: the receiver of the OpenTelemetry Collector, built into a program that shows what it has decoded.
-# 0.96.0 is the newest version whose parts are all served as modules.
+# An HTTP event collector: the receiver of the OpenTelemetry Collector, in a program that exposes the decoded events.
+# 0.96.0 is the newest version whose parts are all available as modules.
 URL=http://127.0.0.1:$PORT
 READ=http://127.0.0.1:$((PORT + 1))
 BIN=$DIST/hec

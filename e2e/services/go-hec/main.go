@@ -1,5 +1,5 @@
-// An HTTP event collector: the receiver of the OpenTelemetry Collector, which decodes what sinks send, and the decoded logs to
-// be read back, a JSON document for each request.
+// An HTTP event collector: the receiver of the OpenTelemetry Collector decodes the requests of sinks, and the decoded logs can be read, one JSON
+// document per request.
 package main
 
 import (

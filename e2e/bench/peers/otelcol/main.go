@@ -1,4 +1,4 @@
-// The OpenTelemetry collector with the components that its chart uses to collect pod logs, and no others.
+// The OpenTelemetry collector with only the components that its chart uses to collect pod logs.
 package main
 
 import (
