@@ -27,7 +27,7 @@ const lists: Record<string, readonly object[]> = {
       apiVersion,
       kind: 'Agent',
       metadata: { name: 'node', namespace: 'penstock-system' },
-      spec: { mode: 'Node', pipelines: { namespaceSelector: {} } },
+      spec: { mode: 'Node', pipelines: { namespaceSelector: {}, clusterPipelines: { selector: {} } } },
     },
   ],
   pipelines: [
@@ -63,7 +63,7 @@ const answer = figures(
 )
 
 /** `penstock why web` at a cluster whose operator takes the question, and says what the test says. */
-async function asking() {
+async function asking(more: Record<string, readonly object[]> = {}) {
   const stack = new AsyncDisposableStack()
   const folder = stack.use(await mkdtempDisposable(join(tmpdir(), 'penstock-why-')))
   const { promise: asked, resolve: ask } = Promise.withResolvers<ServerResponse>()
@@ -71,7 +71,7 @@ async function asking() {
     const { pathname } = new URL(request.url ?? '/', 'http://cluster')
     if (pathname.endsWith('/v1/top')) return ask(response)
     const [resource = '', name = ''] = pathname.split('/').slice(-2)
-    const body = objects[`${resource}/${name}`] ?? { metadata: {}, items: lists[name] ?? [] }
+    const body = objects[`${resource}/${name}`] ?? { metadata: {}, items: { ...lists, ...more }[name] ?? [] }
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
@@ -124,6 +124,15 @@ test('an operator that says nothing is waited for half a minute', async () => {
   expect(await why.passes(29_999)).toBe(false)
   await why.passes(1)
   expect(await why.text()).toContain('the operator has not answered')
+})
+
+test('an operator that says nothing about Pipelines or ClusterPipelines is waited for once', async () => {
+  const [pipeline] = lists['pipelines'] as readonly [{ readonly spec: object }]
+  const all = { ...pipeline, kind: 'ClusterPipeline', metadata: { name: 'all', uid: 'u3' } }
+  await using why = await asking({ clusterpipelines: [all] })
+  expect(await why.passes(29_999)).toBe(false)
+  await why.passes(1)
+  expect((await why.text()).match(/the operator has not answered/g)).toHaveLength(2)
 })
 
 test('an operator that takes its time is not given up', async () => {

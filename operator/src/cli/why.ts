@@ -176,45 +176,41 @@ async function explain(
     if (!isWanted(its)) return { ...about, excluded: what, pipelines: [] }
   }
   const resources = [...sources.flatMap((found) => found ?? []), ...(space === undefined ? [] : [space])]
-  const answers = new Map<string, Promise<PodPosition>>()
-  const asked = (kind: string): Promise<PodPosition> => {
-    const answer = answers.get(kind) ?? stands(kind)
-    answers.set(kind, answer)
-    return answer
-  }
-  const pipelines: PipelineAnswer[] = []
-  for (const pipeline of [...own, ...(cluster ?? [])]) {
+  const selected = [...own, ...(cluster ?? [])].map((pipeline) => {
     const subscriptions = subscriptionsOf(pipeline, resources)
     const entries = pipeline.spec.sources.map((entry) => ({
       name: entry.name,
       ...sourceAnswer(pipeline, entry, subscriptions.get(entry.name), resources, pod, namespaceLabels),
     }))
+    const reads = entries.some((entry) => entry.reads)
+    const obstacles = reads ? obstaclesOf(pipeline, spaces === undefined ? undefined : agents, namespaceLabels) : []
+    return { pipeline, entries, reads, obstacles }
+  })
+  const asked = selected.filter(({ reads, obstacles }) => reads && obstacles.length === 0 && node !== undefined)
+  const kinds = [...new Set(asked.map(({ pipeline }) => pipeline.kind))]
+  // Together: a slow operator or agent delays the command only once.
+  const found = new Map(await Promise.all(kinds.map(async (kind) => [kind, await stands(kind)] as const)))
+  const pipelines = selected.map(({ pipeline, entries, reads, obstacles }): PipelineAnswer => {
     const answer = { kind: pipeline.kind, name: keyOf(pipeline), sources: entries }
-    if (!entries.some(({ reads }) => reads)) {
-      pipelines.push({ ...answer, reads: false, obstacles: [] })
-      continue
-    }
-    const obstacles = obstaclesOf(pipeline, spaces === undefined ? undefined : agents, namespaceLabels)
-    const found = obstacles.length > 0 || node === undefined ? undefined : await asked(pipeline.kind)
-    const files = found === undefined ? 'unknown' : filesIn(found, pipeline.metadata.name)
+    if (!reads) return { ...answer, reads, obstacles }
+    const position = obstacles.length > 0 ? undefined : found.get(pipeline.kind)
+    const files = position === undefined ? 'unknown' : filesIn(position, pipeline.metadata.name)
     const standing =
       obstacles.length > 0 ? undefined : standingOf(pipeline, node !== undefined, files, failureOn(pipeline, node))
-    if (standing?.obstacle !== undefined) obstacles.push(standing.obstacle)
+    const all = standing?.obstacle === undefined ? obstacles : [...obstacles, standing.obstacle]
     const { lagSeconds, dropped } = pipeline.status?.flow ?? {}
-    const reading = found === undefined ? undefined : readingOf(found, pipeline.metadata.name)
-    const events = conditionOf(pipeline.status?.conditions, 'Flowing')
-    pipelines.push({
+    return {
       ...answer,
-      reads: obstacles.length === 0,
-      obstacles,
+      reads: all.length === 0,
+      obstacles: all,
       rollout: standing?.rollout,
       isEarlier: standing?.isEarlier,
-      events,
+      events: conditionOf(pipeline.status?.conditions, 'Flowing'),
       lagSeconds,
       dropped,
-      reading,
-    })
-  }
+      reading: position === undefined ? undefined : readingOf(position, pipeline.metadata.name),
+    }
+  })
   return { ...about, pipelines }
 }
 
