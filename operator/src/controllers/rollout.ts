@@ -469,6 +469,12 @@ export class RolloutStatus implements AsyncDisposable {
     for (const { key, delivered, failing } of views) {
       const back = delivered.record.rolledBack[id]
       if (back !== undefined) return finding('False', 'RolledBack', `Rolled back on Agent ${key}: ${back.why}.`)
+      if (delivered.withheld?.has(id) === true)
+        return finding(
+          'False',
+          'RolledBack',
+          `Rolled back on Agent ${key}; so many Pipelines were rolled back since then that the reason is no longer stored.`,
+        )
       if (delivered.record.undone?.to !== undefined) {
         const runs = fragmentsIn(delivered, delivered.stable).get(id)?.hash === artifact.hash
         if (!runs) return finding('False', 'Undone', undoneText(key, delivered))
@@ -563,8 +569,8 @@ export class RolloutStatus implements AsyncDisposable {
  * Whether an Agent affects the status of a Pipeline: it no longer selects a Pipeline that was rolled back before it ran
  * anywhere.
  */
-function isConcerned({ selected, evicted, record }: Delivered, id: string): boolean {
-  return selected.has(id) || evicted.has(id) || record.rolledBack[id] !== undefined
+function isConcerned({ selected, evicted, withheld, record }: Delivered, id: string): boolean {
+  return selected.has(id) || evicted.has(id) || record.rolledBack[id] !== undefined || withheld?.has(id) === true
 }
 
 /** Removes undefined members. */

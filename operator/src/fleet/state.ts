@@ -43,6 +43,8 @@ export interface RolloutRecord {
   readonly rolledBack: Readonly<
     Record<string, { readonly hash: string; readonly retry?: string; readonly why: string }>
   >
+  /** Digests of older such content, whose reason is no longer kept. */
+  readonly withheld?: readonly string[]
   readonly history: readonly { readonly revision: string; readonly at: string; readonly result: string }[]
   /** The revision that a user returned to. */
   readonly undone?: Undone
@@ -65,6 +67,8 @@ export interface Delivered {
   selected: ReadonlyMap<string, Fragment>
   /** Pipelines omitted because of the size, with the reason. */
   evicted: ReadonlyMap<string, string>
+  /** Ids of Pipelines that were rolled back so long ago that the reason is no longer kept. */
+  withheld?: ReadonlySet<string>
   /** The maximum delay of an agent's first request to the API server. */
   startSpreadMs: number
   /** Why a candidate fails but is not rolled back, or waits. */

@@ -38,8 +38,12 @@ export class AgentContent {
   async render(agent: Agent, delivered: Delivered, memory: AgentMemory, signal: AbortSignal): Promise<DesiredContent> {
     const stable = fragmentsIn(delivered, delivered.stable)
     const artifacts = [...this.#context.artifacts.values()].filter((artifact) => this.#takes(agent, artifact))
-    const { entries, rolledBack } = selectFragments(artifacts, delivered.record.rolledBack, stable)
-    delivered.record = { ...delivered.record, rolledBack }
+    const { entries, rolledBack, withheld } = selectFragments(artifacts, delivered.record, stable)
+    const { withheld: before, ...record } = delivered.record
+    const still = new Set(withheld.values())
+    const digests = before?.filter((digest) => still.has(digest)) ?? []
+    delivered.record = { ...record, rolledBack, ...(digests.length === 0 ? {} : { withheld: digests }) }
+    delivered.withheld = new Set(withheld.keys())
     const { of: values, entries: kept, reasons } = await withValues(entries, stable, this.#reader(memory, signal))
     const key = kept.map(({ fragment: { id, hash, generation } }) => `${id} ${hash} ${generation}`).join('\n')
     const isNew = memory.rendered?.key !== key

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Artifact } from '../../compile/artifact.ts'
+import { digestOf } from '../../fleet/rolled-back.ts'
 import type { Delivered, KnownRevision } from '../../fleet/state.ts'
 import { renderBundle } from '../../render/bundle.ts'
 import type { Fragment } from '../../render/fragment.ts'
@@ -53,9 +54,21 @@ test.each([
     ...{ rolledBack: { 'shop/p': back('new', 'first') }, stable, runs: ['new'], still: [] },
   },
 ])('$sentence', ({ rolledBack, stable, runs, still }) => {
-  const selected = selectFragments([artifact('new')], rolledBack, stable)
+  const selected = selectFragments([artifact('new')], { rolledBack }, stable)
   expect(selected.entries.map((entry) => entry.fragment.hash)).toEqual(runs)
   expect(Object.keys(selected.rolledBack)).toEqual(still)
+})
+
+const digest = (hash: string, retry?: string) => digestOf({ id: 'shop/p', hash, retry })
+
+test.each([
+  { sentence: 'gives way to the stable one', given: digest('new'), runs: ['old'], is: ['shop/p'] },
+  { sentence: 'runs again once it has changed', given: digest('older'), runs: ['new'], is: [] },
+  { sentence: 'runs again once it is retried', given: digest('new', 'first'), runs: ['new'], is: [] },
+])('a version whose rollback has no reason any more $sentence', ({ given, runs, is }) => {
+  const selected = selectFragments([artifact('new')], { rolledBack: {}, withheld: [given] }, stable)
+  expect(selected.entries.map((entry) => entry.fragment.hash)).toEqual(runs)
+  expect([...selected.withheld.keys()]).toEqual(is)
 })
 
 const pem = '-----BEGIN CERTIFICATE-----'

@@ -6,6 +6,7 @@ import type { Finding } from '../../api/conditions.ts'
 import type { KubeObject } from '../../api/object.ts'
 import type { Artifact, SecretRef } from '../../compile/artifact.ts'
 import type { OperatorContext } from '../../context.ts'
+import { digestOf, type RolledBack, shortRetry } from '../../fleet/rolled-back.ts'
 import type { Delivered, RolloutRecord } from '../../fleet/state.ts'
 import { type BundledPipeline, older } from '../../render/bundle.ts'
 import { type Fragment, fragmentOf } from '../../render/fragment.ts'
@@ -17,28 +18,42 @@ const maxPemBytes = 256 * 1024
 /** Limit for the values of one revision; the other half is for those of the previous revision. */
 const maxValuesBytes = (secretSlots * slotBytes) / 2
 
-type RolledBack = RolloutRecord['rolledBack']
-
 /** The versions to run. A version that was rolled back is replaced by the stable one until it changes or is retried. */
 export function selectFragments(
   artifacts: Iterable<Artifact>,
-  rolledBack: Readonly<RolledBack>,
+  { rolledBack, withheld = [] }: Pick<RolloutRecord, 'rolledBack' | 'withheld'>,
   stable: ReadonlyMap<string, Fragment>,
-): { readonly entries: readonly BundledPipeline[]; readonly rolledBack: RolledBack } {
+): {
+  readonly entries: readonly BundledPipeline[]
+  readonly rolledBack: RolledBack
+  /** Of the withheld ones, those that still apply, by Pipeline. */
+  readonly withheld: ReadonlyMap<string, string>
+} {
   const entries: BundledPipeline[] = []
-  const still: Record<string, RolledBack[string]> = {}
+  const still = new Set<string>()
+  const known = new Set(withheld)
+  const stillWithheld = new Map<string, string>()
   for (const artifact of artifacts) {
+    const { id, hash } = artifact
     let fragment: Fragment | undefined = fragmentOf(artifact)
-    const back = rolledBack[artifact.id]
-    if (back !== undefined && back.hash === artifact.hash && back.retry === artifact.retry) {
-      still[artifact.id] = back
-      fragment = stable.get(artifact.id)
+    const retry = shortRetry(artifact.retry)
+    const back = rolledBack[id]
+    const isBack = back !== undefined && back.hash === hash && back.retry === retry
+    if (isBack) still.add(id)
+    const digest = isBack || known.size === 0 ? '' : digestOf({ id, hash, retry })
+    if (known.has(digest)) stillWithheld.set(id, digest)
+    if (isBack || stillWithheld.has(id)) {
+      fragment = stable.get(id)
       // All agents received it at once, because it was new: there is no earlier version.
-      if (fragment?.hash === back.hash) fragment = undefined
+      if (fragment?.hash === hash) fragment = undefined
     }
     if (fragment !== undefined) entries.push({ fragment, createdAt: artifact.createdAt })
   }
-  return { entries, rolledBack: still }
+  return {
+    entries,
+    rolledBack: Object.fromEntries(Object.entries(rolledBack).filter(([id]) => still.has(id))),
+    withheld: stillWithheld,
+  }
 }
 
 /**

@@ -135,6 +135,28 @@ test('few agents that load nothing hold up a later step for nobody else', async 
   expect(bench.count('b2')).toBeGreaterThan(0)
 })
 
+test('more versions that were rolled back than have a reason are not tried again either', async () => {
+  const many = (version: number) =>
+    Array.from(
+      { length: 150 },
+      (_, index) => `${String.fromCharCode(97 + (index % 26))}${'x'.repeat(index / 26)}${version}`,
+    )
+  const bench = await running(...many(1))
+  for (const content of many(2)) bench.harms.set(content, 'fails')
+  bench.want(...many(2))
+  await bench.pass(60)
+  expect([bench.rolledBack.length, bench.delivered.withheld?.size]).toEqual([100, 50])
+  const { writes } = bench
+  await bench.pass(600)
+  bench.restartOperator()
+  await bench.pass(600)
+  expect(bench.writes).toBe(writes)
+  expect([bench.count('a1'), bench.delivered.withheld?.size]).toEqual([size, 50])
+  bench.want(...many(3))
+  expect(await bench.until('a3', ownSeconds + 5)).toBeDefined()
+  expect(bench.delivered.record.withheld).toBeUndefined()
+})
+
 test('no more than a few hundred changes that join others have a bake of their own; of more all begin theirs again', async () => {
   const many = (version: number) =>
     Array.from(

@@ -3,6 +3,7 @@
 
 import type { Candidate, Revision } from '@penstock/agent/bundle'
 import { blockedAside, groupOf, halved, isBlocked, withoutAside } from '../../fleet/aside.ts'
+import { shortRetry, withRolledBack } from '../../fleet/rolled-back.ts'
 import type { Delivered, KnownRevision, RolloutRecord } from '../../fleet/state.ts'
 import { remembered, undoneOf } from '../../fleet/undo.ts'
 import type { Fragment } from '../../render/fragment.ts'
@@ -215,24 +216,18 @@ function takenBack(
   { tried, changed, bundle, now, retryOf }: Seen,
 ): Transition {
   const { candidate, record } = before
-  const rolledBack = { ...record.rolledBack }
-  for (const id of culprits) {
-    const fragment = tried.get(id)
-    const retry = retryOf(id)
-    if (fragment === undefined) continue
-    rolledBack[id] = {
-      hash: fragment.hash,
-      ...(retry === undefined ? {} : { retry }),
-      why: reasons?.get(id) ?? why,
-    }
-  }
+  const versions = [...culprits].flatMap((id) => {
+    const hash = tried.get(id)?.hash
+    return hash === undefined ? [] : [{ id, hash, retry: shortRetry(retryOf(id)), why: reasons?.get(id) ?? why }]
+  })
   const rev = candidate?.rev ?? bundle.rev
   const history = remember(record, 'RolledBack', rev, now)
   const goesOn = [...changed].some((id) => !culprits.has(id))
   const what = goesOn ? `A part of revision ${shortRevision(rev)}` : `Revision ${shortRevision(rev)}`
-  const kept = withoutAside(without(goesOn ? record : withoutStep(record), culprits), culprits)
+  const rest = withoutAside(without(goesOn ? record : withoutStep(record), culprits), culprits)
+  const kept = withRolledBack(rest, versions)
   return {
-    state: { ...before, candidate: goesOn ? candidate : undefined, record: { ...kept, rolledBack, history } },
+    state: { ...before, candidate: goesOn ? candidate : undefined, record: { ...kept, history } },
     events: [{ type: 'Warning', reason: 'RolledBack', message: `${what} is taken back: ${why}.` }],
     recheckMs: 0,
     // Restarts and failures of agents because of it do not count against the rest.
