@@ -63,7 +63,8 @@ export function positionOfByte(source: string, offset: number): { line: number; 
   return positionOf(source, Buffer.from(source).toString('utf8', 0, offset).length)
 }
 
-const syntaxError = 203
+/** The program has an unexpected token, or ends too early. */
+const syntaxErrors: readonly number[] = [203, 204]
 
 /** A diagnostic as callers of the compiler report it: its code as users see it, and its location. */
 export interface Summary {
@@ -78,9 +79,11 @@ export interface Summary {
 function summaryOf(source: string, { code, message, labels }: Diagnostic): Summary {
   const start = labels[0]?.span[0]
   const position = start === undefined ? {} : { position: positionOf(source, start) }
-  // For a syntax error, the label describes the unexpected token better.
-  const found = code === syntaxError ? labels[0]?.message : undefined
-  return { code: codeText(code), message: found === undefined ? message : `${message}: ${found}`, ...position }
+  // For a syntax error, the labels say what was found and what was expected.
+  const said = syntaxErrors.includes(code)
+    ? labels.map((label) => label.message).filter((text) => text !== message)
+    : []
+  return { code: codeText(code), message: said.length === 0 ? message : `${message}: ${said.join(', ')}`, ...position }
 }
 
 /** The first diagnostic as callers report it, together with the others. */

@@ -72,7 +72,7 @@ class Parser {
     while (!this.#atEnd()) {
       try {
         const expression = this.#expression()
-        if (!this.#isEnd() && !this.#atEnd()) this.#unexpected()
+        if (!this.#isEnd() && !this.#atEnd()) this.#unexpected('an operator', 'a new line')
         roots.push(expression)
       } catch (error) {
         if (!(error instanceof SyntaxFailure)) throw error
@@ -84,8 +84,10 @@ class Parser {
     return roots
   }
 
-  #unexpected(): never {
+  /** @param expected tokens or parts of the language that could stand here */
+  #unexpected(...expected: readonly string[]): never {
     const token = this.#token
+    const needed = `expected ${expected.join(' or ')}`
     if (token.type === 'end') {
       const span: Span = [this.#source.length, this.#source.length]
       throw new SyntaxFailure({
@@ -94,7 +96,7 @@ class Parser {
         span,
         labels: [
           { primary: true, span, message: 'unexpected end of program' },
-          { primary: false, span, message: 'the expression is not complete' },
+          { primary: false, span, message: needed },
         ],
       })
     }
@@ -106,7 +108,7 @@ class Parser {
       span,
       labels: [
         { primary: true, span, message: `unexpected ${found}` },
-        { primary: false, span, message: 'this cannot stand here' },
+        { primary: false, span, message: needed },
       ],
     })
   }
@@ -117,7 +119,7 @@ class Parser {
   }
 
   #take(text: string): Token {
-    if (!this.#is(text)) this.#unexpected()
+    if (!this.#is(text)) this.#unexpected(`"${text}"`)
     return this.#next()
   }
 
@@ -180,7 +182,7 @@ class Parser {
       this.#at++
       error = this.#target()
     }
-    if (!this.#is('=') && !this.#is('|=')) this.#unexpected()
+    if (!this.#is('=') && !this.#is('|=')) this.#unexpected('"="', '"|="')
     const operator = this.#next()
     this.#newlines()
     const value = this.#expression()
@@ -205,7 +207,7 @@ class Parser {
     const target = asTarget(this.#term())
     if (target !== undefined) return target
     this.#at = start
-    return this.#unexpected()
+    return this.#unexpected('a path', 'a variable')
   }
 
   #arithmetic(level = 0): Expression {
@@ -268,7 +270,7 @@ class Parser {
           const value: Value = token.text === 'null' ? null : token.text === 'true'
           return { node: 'literal', span, value }
         }
-        return this.#unexpected()
+        return this.#unexpected('an expression')
       case 'identifier':
         this.#at++
         return this.#query({ node: 'variable', span, name: token.text })
@@ -286,9 +288,9 @@ class Parser {
         if (token.text === '(') return this.#group()
         if (token.text === '[') return this.#query(this.#array())
         if (token.text === '{') return this.#query(this.#isObject() ? this.#object() : this.#block())
-        return this.#unexpected()
+        return this.#unexpected('an expression')
       default:
-        return this.#unexpected()
+        return this.#unexpected('an expression')
     }
   }
 
@@ -329,14 +331,14 @@ class Parser {
       if (this.#is('[')) {
         this.#at++
         const index = this.#token
-        if (index.type !== 'integer') this.#unexpected()
+        if (index.type !== 'integer') this.#unexpected('an integer')
         this.#at++
         const close = this.#take(']')
         segments.push({ value: Number(index.text.replaceAll('_', '')), span: [token.start, close.end] })
       } else if (this.#is('.') && (segments.length > 0 || typeof query.root !== 'string')) {
         this.#at++
         const field = this.#field()
-        if (field === undefined) return this.#unexpected()
+        if (field === undefined) return this.#unexpected('the name of a field')
         segments.push(field)
       } else break
     }
@@ -362,7 +364,7 @@ class Parser {
         continue
       }
       this.#newlines()
-      if (!this.#is(']')) this.#unexpected()
+      if (!this.#is(']')) this.#unexpected('","', '"]"')
     }
     const close = this.#take(']')
     return { node: 'array', span: [open.start, close.end], items }
@@ -383,7 +385,7 @@ class Parser {
     this.#newlines()
     while (!this.#is('}')) {
       const key = this.#token
-      if (key.type !== 'string') this.#unexpected()
+      if (key.type !== 'string') this.#unexpected('a quoted name', '"}"')
       this.#at++
       this.#take(':')
       const [part] = stringParts(key.text, key.start + 1, false) as [{ text: string }]
@@ -394,7 +396,7 @@ class Parser {
         continue
       }
       this.#newlines()
-      if (!this.#is('}')) this.#unexpected()
+      if (!this.#is('}')) this.#unexpected('","', '"}"')
     }
     const close = this.#take('}')
     return { node: 'object', span: [open.start, close.end], fields }
@@ -406,7 +408,7 @@ class Parser {
     const body = [this.#expression()]
     for (;;) {
       if (this.#isEnd()) this.#end()
-      else if (!this.#is('}')) this.#unexpected()
+      else if (!this.#is('}')) this.#unexpected('a new line', '"}"')
       if (this.#is('}')) break
       body.push(this.#expression())
     }
@@ -440,9 +442,9 @@ class Parser {
     while (!this.#is(')')) {
       body.push(this.#expression())
       if (this.#isEnd()) this.#end()
-      else if (!this.#is(')')) this.#unexpected()
+      else if (!this.#is(')')) this.#unexpected('a new line', '")"')
     }
-    if (body.length === 0) this.#unexpected()
+    if (body.length === 0) this.#unexpected('an expression')
     const close = this.#next()
     return { span: [open.start, close.end], body }
   }
@@ -468,7 +470,7 @@ class Parser {
       const token = this.#next()
       bang = [token.start, token.end]
     }
-    if (bang === undefined && this.#token.start !== name.end) this.#unexpected()
+    if (bang === undefined && this.#token.start !== name.end) this.#unexpected('"("')
     this.#take('(')
     this.#newlines()
     const args: Argument[] = []
@@ -478,7 +480,7 @@ class Parser {
       if (this.#is(',')) {
         this.#at++
         this.#newlines()
-      } else if (!this.#is(')')) this.#unexpected()
+      } else if (!this.#is(')')) this.#unexpected('","', '")"')
     }
     const close = this.#take(')')
     const closure = this.#is('->') ? this.#closure() : undefined
@@ -521,11 +523,11 @@ class Parser {
         if (token.type === 'reserved') {
           throw new LexicalError(205, `reserved keyword: ${token.text}`, [token.start, token.end], true)
         }
-        if (token.type !== 'identifier' && token.type !== 'underscore') this.#unexpected()
+        if (token.type !== 'identifier' && token.type !== 'underscore') this.#unexpected('a name')
         this.#at++
         parameters.push({ name: token.text, span: [token.start, token.end] })
         if (this.#is(',')) this.#at++
-        else if (!this.#is('|')) this.#unexpected()
+        else if (!this.#is('|')) this.#unexpected('","', '"|"')
       }
       const close = this.#next()
       const first = parameters[0]

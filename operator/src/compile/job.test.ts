@@ -25,8 +25,9 @@ test.each([
     '.a = nope(.b)\n.c = parse_json(.message)',
     'transforms[parse] line 1 col 6: E105 call to undefined function; line 2 col 6: E103 unhandled fallible assignment',
   ],
-  ['.a = = 1', 'transforms[parse] line 1 col 6: E203 syntax error: unexpected "="'],
-  ['.a =', 'transforms[parse] line 1 col 5: E204 unexpected end of program'],
+  ['.a = = 1', 'transforms[parse] line 1 col 6: E203 syntax error: unexpected "=", expected an expression'],
+  ['.a =', 'transforms[parse] line 1 col 5: E204 unexpected end of program: expected an expression'],
+  ['.a = upcase("x" "y")', 'transforms[parse] line 1 col 17: E203 syntax error: unexpected ""y"", expected "," or ")"'],
   [
     Array.from({ length: 7 }, (_, index) => `.a${index} = nope()`).join('\n'),
     expect.stringMatching(/(?:line \d col 7: E105 [^;]+; ){4}line 5 col 7: E105 [^;]+ \(and 2 more\)$/),
