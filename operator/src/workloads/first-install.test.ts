@@ -1,0 +1,42 @@
+// The texts that users read when they install it for the first time, from a checkout whose images nobody has published.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+
+const root = join(import.meta.dirname, '../../..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const installed = parseAllDocuments(read('operator/install.yaml')).map(
+  (document) => document.toJS() as { kind: string; metadata: { name: string } },
+)
+
+test.each(['README.md', 'operator/guide/getting-started.md', 'operator/guide/install.md', 'kind-config.yaml'])(
+  '%s says how the images are built before it installs the chart of this folder',
+  (path) => {
+    const text = read(path)
+    const at = text.indexOf('helm install penstock charts/penstock')
+    expect(at).toBeGreaterThan(0)
+    expect(text.slice(0, at)).toMatch(/docker build|CONTRIBUTING\.md#images/)
+  },
+)
+
+test('the notes of the chart name the command that shows whether it runs, and do not say that it does', () => {
+  const notes = read('charts/penstock/templates/NOTES.txt')
+  const [first = ''] = notes.split('\n')
+  expect(first).not.toMatch(/\bruns?\b(?!:)/)
+  expect(notes).toMatch(/kubectl rollout status deployment\/penstock-operator -n {{ \.Release\.Namespace }}/)
+})
+
+test.each(['charts/penstock/templates/NOTES.txt', 'operator/guide/troubleshooting.md'])(
+  'workloads of the operator that %s names exist',
+  (path) => {
+    const named = [...read(path).matchAll(/(deployment|statefulset|daemonset)\/(penstock-operator)/g)]
+    expect(named.length).toBeGreaterThan(0)
+    for (const [, kind, name] of named)
+      expect(
+        installed.some((each) => each.kind.toLowerCase() === kind && each.metadata.name === name),
+        `${kind}/${name}`,
+      ).toBe(true)
+  },
+)
