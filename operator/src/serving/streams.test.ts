@@ -58,7 +58,7 @@ const pod = (namespace: string, name: string, nodeName: string, version = '1'): 
     metadata: { name, namespace, uid: `uid-${name}`, resourceVersion: version, labels: { app: 'web' } },
   } as KubeObject)
 
-async function serving() {
+async function serving(namedPerSecond?: number) {
   const stack = new AsyncDisposableStack()
   const pods = new Store<KubeObject>(podType, [''], silentLogger)
   const namespaces = new Store<KubeObject>(namespaceType, [''], silentLogger)
@@ -72,7 +72,7 @@ async function serving() {
       synced: (signal: AbortSignal) => pods.whenSynced(signal),
     },
   })
-  const streams = new Streams(context, fleet)
+  const streams = new Streams(context, fleet, namedPerSecond)
   stack.defer(() => {
     streams[Symbol.dispose]()
     ending.abort()
@@ -289,4 +289,23 @@ test('each of many waiting agents gets an answer', async () => {
   await until(async () => (await rig.waiting()) === nodes.length)
   rig.fleet.offer('system/node', offer({ stable: revision('r2', fragment('shop')) }))
   expect(new Set((await Promise.all(answers)).map(({ head }) => head?.rev))).toEqual(new Set(['r2']))
+})
+
+test('an agent learns other names of the same content at intervals, and other content at once', async () => {
+  await using rig = await serving(0.01)
+  rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
+  const [shop, bank] = [fragment('shop', 'k-shop'), fragment('bank', 'k-bank')]
+  const next = (rev: string, ...fragments: readonly Fragment[]) =>
+    rig.fleet.offer('system/node', offer({ stable: revision(rev, ...fragments) }))
+  next('r1', shop)
+  const first = await rig.ask('a')
+  next('r2', shop, bank)
+  const second = await rig.ask('a', { have: first.have })
+  expect(second).toMatchObject({ status: 200, head: { rev: 'r2' } })
+  expect(second.pipelines).toBeUndefined()
+  next('r3', shop)
+  expect((await rig.ask('a', { have: second.have, waitMs: 300 })).status).toBe(204)
+  next('r4', { ...shop, hash: 'other', entry: '{"other":1}' })
+  const changed = await rig.ask('a', { have: second.have })
+  expect([changed.head?.rev, changed.pipelines]).toEqual(['r4', ['shop/p']])
 })

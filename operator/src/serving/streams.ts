@@ -41,6 +41,8 @@ const maxSending = 8
 const sendMs = 15_000
 /** Work on waiting requests is split into turns of this length. */
 const turnMs = 10
+/** Responses a second that only name another revision, which thousands of agents would otherwise cause at every change of one Pipeline. */
+const maxNamedPerSecond = 300
 /** Responses for many agents are built once. */
 const maxKeptBytes = 16 * 1024 * 1024
 
@@ -77,6 +79,12 @@ export class Streams implements Disposable {
   readonly #slots = new Slots(maxSending)
   /** Ids of the pipelines last sent to each pod, by uid of the pod. */
   readonly #given = new Map<string, ReadonlySet<string>>()
+  /** When the last response to a pod was one that only named another revision, by uid of the pod. */
+  readonly #namedAt = new Map<string, number>()
+  /** Requests for which there is only another name, which can wait. */
+  readonly #postponed = new Set<Held>()
+  #postponing: NodeJS.Timeout | undefined
+  readonly #namedPerSecond: number
   readonly #kept = new Map<string, Promise<Buffer>>()
   #keptBytes = 0
   readonly #wholeMarks = new WeakMap<OfferedRevision, string>()
@@ -86,9 +94,10 @@ export class Streams implements Disposable {
   readonly #answers: Counter
   readonly #bytes: Counter
 
-  constructor(context: OperatorContext, fleet: FleetState) {
+  constructor(context: OperatorContext, fleet: FleetState, namedPerSecond = maxNamedPerSecond) {
     this.#context = context
     this.#fleet = fleet
+    this.#namedPerSecond = namedPerSecond
     const registers = [context.metrics]
     this.#answers = new Counter({
       name: 'penstock_streams_total',
@@ -123,6 +132,7 @@ export class Streams implements Disposable {
 
   [Symbol.dispose](): void {
     clearImmediate(this.#turn)
+    clearTimeout(this.#postponing)
     for (const subscription of this.#subscriptions) subscription[Symbol.dispose]()
     for (const { wake } of [...this.#held.values()]) wake(undefined)
   }
@@ -154,6 +164,7 @@ export class Streams implements Disposable {
     this.#answers.inc({ given: isKnown ? 'revision' : 'bundle' })
     this.#bytes.inc(file.length)
     this.#noteGiven(asked.podUid, part.fragments)
+    if (isKnown) remember(this.#namedAt, asked.podUid, performance.now())
     await sent(response, file)
   }
 
@@ -162,7 +173,8 @@ export class Streams implements Disposable {
     // The agent connects again: its previous request was lost.
     this.#held.get(podUid)?.wake(undefined)
     const now = this.#partFor(request)
-    if (now !== undefined || gone.aborted || waitMs === 0 || this.#held.size >= maxHeld) return now
+    const mayHold = !gone.aborted && waitMs > 0 && this.#held.size < maxHeld
+    if (!mayHold || (now !== undefined && this.#isTimeFor(request, now))) return now
     return new Promise((resolve) => {
       const held: Held = {
         request,
@@ -170,6 +182,7 @@ export class Streams implements Disposable {
           clearTimeout(late)
           gone.removeEventListener('abort', end)
           this.#due.delete(held)
+          this.#postponed.delete(held)
           if (this.#held.get(podUid) === held) this.#held.delete(podUid)
           resolve(part)
         },
@@ -178,7 +191,28 @@ export class Streams implements Disposable {
       const late = setTimeout(end, waitMs)
       gone.addEventListener('abort', end)
       this.#held.set(podUid, held)
+      if (now !== undefined) this.#postpone(held)
     })
+  }
+
+  /** Whether an agent is to have a response now. Different content never waits. */
+  #isTimeFor({ asked, have }: Request, { mark }: Part): boolean {
+    const last = have?.mark === mark ? this.#namedAt.get(asked.podUid) : undefined
+    return last === undefined || performance.now() - last >= this.#spacingMs
+  }
+
+  get #spacingMs(): number {
+    return (Math.max(1, this.#held.size) * 1000) / this.#namedPerSecond
+  }
+
+  #postpone(held: Held): void {
+    this.#postponed.add(held)
+    this.#postponing ??= setTimeout(() => {
+      this.#postponing = undefined
+      for (const each of this.#postponed) this.#due.add(each)
+      this.#postponed.clear()
+      this.#turn ??= setImmediate(() => this.#work())
+    }, this.#spacingMs)
   }
 
   /** Content newer than the agent's; undefined if there is none, or it is not known yet. */
@@ -215,9 +249,7 @@ export class Streams implements Disposable {
   }
 
   #noteGiven(pod: string, fragments: readonly Fragment[]): void {
-    this.#given.delete(pod)
-    this.#given.set(pod, new Set(fragments.map(({ id }) => id)))
-    if (this.#given.size > maxGiven) this.#given.delete(this.#given.keys().next().value as string)
+    remember(this.#given, pod, new Set(fragments.map(({ id }) => id)))
   }
 
   /**
@@ -302,11 +334,20 @@ export class Streams implements Disposable {
     for (const held of this.#due) {
       this.#due.delete(held)
       const part = this.#partFor(held.request)
-      if (part !== undefined) held.wake(part)
+      if (part !== undefined) {
+        if (this.#isTimeFor(held.request, part)) held.wake(part)
+        else this.#postpone(held)
+      }
       if (performance.now() - started > turnMs) break
     }
     if (this.#due.size > 0) this.#turn = setImmediate(() => this.#work())
   }
+}
+
+function remember<T>(known: Map<string, T>, pod: string, value: T): void {
+  known.delete(pod)
+  known.set(pod, value)
+  if (known.size > maxGiven) known.delete(known.keys().next().value as string)
 }
 
 /** The known ids among these, as the revisions have them, because thousands of waiting agents name the same ones. */
