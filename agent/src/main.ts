@@ -8,7 +8,7 @@ import { keepCompiled } from './cli/compiled.ts'
 import { leaveMemoryOutOfDumps } from './cli/core-dump.ts'
 import { exitCodeOf, exitCodes } from './command-line/exit-codes.ts'
 import { helpText } from './command-line/help.ts'
-import { commandNamed, faultText, firstWords, isPathLike } from './command-line/program.ts'
+import { commandNamed, endWithReader, faultText, firstWords, isPathLike } from './command-line/program.ts'
 import { PenstockError } from './errors.ts'
 import { printable, printOnlyPrintable } from './printable.ts'
 import { readColor } from './terminal.ts'
@@ -56,7 +56,10 @@ async function main(argv: readonly string[]): Promise<number> {
   const isCommand = first !== undefined && !first.startsWith('-') && !isPathLike(first)
   const name = isCommand ? first : 'run'
   const command = commandNamed('penstock-agent', commands, name, '"')
-  if (name !== 'run') endWithReader()
+  if (name !== 'run') {
+    waitsForReader = true
+    endWithReader()
+  }
   if (!ownStreams.has(name)) printOnlyPrintable()
   else if (name !== 'run') printOnlyPrintable([process.stderr])
   const { run, flags, flagTable } = await command.load()
@@ -67,15 +70,6 @@ async function main(argv: readonly string[]): Promise<number> {
 
 /** An agent that ends does not wait for anybody who reads its log; its sinks have waited for their destinations. */
 let waitsForReader = false
-
-/** The command ends when its reader has taken all, or is gone: `penstock-agent list | head -1` is not an error. */
-function endWithReader(): void {
-  waitsForReader = true
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(exitCodes.ok)
-    throw error
-  })
-}
 
 /** An exit throws away what pipes have not taken. */
 async function outputTaken(): Promise<void> {

@@ -38,6 +38,25 @@ test.each(bins)('$name works by a link, from any folder', ({ name, file }) => {
   else expect(stdout).toContain('Usage: penstock')
 })
 
+test.each([
+  'penstock list',
+  'penstock completion bash',
+  'penstock explain --schema',
+  'penstock lint FILE',
+  'penstock-agent list',
+])('%s is silent where nobody reads what it prints', (words) => {
+  const [name = '', ...args] = words.split(' ')
+  const file = join(folder, 'first.yaml')
+  if (args.includes('FILE')) spawnSync(bins.find((bin) => bin.name === 'penstock')?.file ?? '', ['init', file])
+  const command = [bins.find((bin) => bin.name === name)?.file, ...args].join(' ').replace('FILE', file)
+  const path = `${dirname(process.execPath)}:/usr/bin:/bin`
+  const { stdout, stderr } = spawnSync('bash', ['-c', `${command} | true; echo "\${PIPESTATUS[0]}"`], {
+    encoding: 'utf8',
+    env: { PATH: path, HOME: folder },
+  })
+  expect([stdout, stderr]).toEqual(['0\n', ''])
+})
+
 test('the packages of the programs name the Node that these ask for', () => {
   const root = join(import.meta.dirname, '../..')
   const check = readFileSync(join(root, 'agent/bin/node-version.js'), 'utf8')

@@ -5,6 +5,7 @@ import { errorText, PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'
 import { colorChoices } from '../terminal.ts'
 import type { CompletionFlag } from './completion.ts'
+import { exitCodes } from './exit-codes.ts'
 import type { Flags } from './flags.ts'
 
 export interface FirstWords {
@@ -48,6 +49,14 @@ export function commandNamed<C>(
 
 /** Whether a word looks like a path instead of a command, because it contains a slash or a file extension. */
 export const isPathLike = (word: string): boolean => !word.startsWith('-') && /[\\/]|\.\w+$/.test(word)
+
+/** Ends a command whose reader is gone: `penstock list | head -1` is not an error. A command that handles this itself goes on. */
+export function endWithReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    if (process.stdout.listenerCount('error') === 1) process.exit(exitCodes.ok)
+  })
+}
 
 /** The report of an internal error. */
 export function faultText(error: unknown): string {
