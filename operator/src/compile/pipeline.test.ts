@@ -214,6 +214,21 @@ tests:
   ])
 })
 
+test('a test that names no transform is reported at its place', () => {
+  const { problems } = compile(
+    pipeline(`sources: [{ name: app, type: orchestrator_logs }]
+transforms: [{ name: parse, type: remap, config: { source: '.a = 1', reroute_dropped: true } }]
+sinks: [{ name: out, type: blackhole }]
+tests:
+  - { name: one, insertAt: prase, input: { raw: x }, expect: [{ at: parse, count: 1 }] }
+  - { name: two, insertAt: parse, input: { raw: x }, expect: [{ at: parse.dropped, count: 0 }, { at: out, count: 1 }] }`),
+  )
+  expect(problems).toEqual([
+    expect.stringMatching(/^9:\d+ No transform of this Pipeline is named "prase"$/),
+    expect.stringMatching(/^10:\d+ No transform of this Pipeline is named "out"$/),
+  ])
+})
+
 test('the problems of all stages are reported at once: of the shape, of the rules for namespaces, of the agent', () => {
   const { problems } = compile(
     pipeline(`shape: wrong

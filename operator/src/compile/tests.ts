@@ -1,5 +1,6 @@
 // The tests in a Pipeline, in the form of an agent's configuration.
 
+import { closest } from '@penstock/agent/errors'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from './compiled.ts'
 import type { CompileReport } from './report.ts'
@@ -23,8 +24,33 @@ export function testsOf(scope: Scope, spec: Table, report: CompileReport): Table
     if (names.has(test['name']))
       report.error(scope.pipeline, [...path, 'name'], `The name "${test['name']}" is used twice`)
     names.add(test['name'])
-    return testOf(scope, test, path, report)
+    const known = transformsOf(spec)
+    const unknown = unknownNames(test, known)
+    for (const { path: below, name } of unknown) {
+      const near = closest(name, known)
+      const meant = near === undefined ? '' : ` Did you mean \`${near}\`?`
+      const help = known.length === 0 ? 'A test needs a transform.' : `Transforms: ${known.join(', ')}.${meant}`
+      report.error(scope.pipeline, [...path, ...below], `No transform of this Pipeline is named "${name}"`, help)
+    }
+    return unknown.length > 0 ? [] : testOf(scope, test, path, report)
   })
+}
+
+function transformsOf(spec: Table): string[] {
+  const transforms = Array.isArray(spec['transforms']) ? spec['transforms'] : []
+  return transforms.flatMap((each) => (isTable(each) && typeof each['name'] === 'string' ? [each['name']] : []))
+}
+
+/** The places of a test that name no transform. `at` may also name a port, such as `parse.dropped`. */
+function unknownNames(test: Table, known: readonly string[]): { readonly path: PathKey[]; readonly name: string }[] {
+  const checks = Array.isArray(test['expect']) ? test['expect'] : []
+  const found = checks.flatMap((check, index) => {
+    const at = isTable(check) ? check['at'] : undefined
+    if (typeof at !== 'string' || known.includes(at.split('.')[0] ?? '')) return []
+    return [{ path: ['expect', index, 'at'], name: at }]
+  })
+  const insertAt = String(test['insertAt'])
+  return known.includes(insertAt) ? found : [{ path: ['insertAt'], name: insertAt }, ...found]
 }
 
 function testOf(scope: Scope, test: Table, path: PathKey[], report: CompileReport): Table[] {
