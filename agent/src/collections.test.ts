@@ -265,6 +265,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'tailing/registry.ts #byInode',
     'tailing/registry.ts #byPath',
     'tailing/registry.ts #doubles',
+    'tailing/registry.ts #folders',
     'tailing/registry.ts #waiting',
     'tailing/shared-discovery.ts #folders',
     'tailing/shared-reads.ts #files',

@@ -50,10 +50,12 @@ export class FileRegistry<State> {
   readonly #byPath = new Map<string, TailedFile<State>>()
   readonly #byDirectory = new Map<string, Set<TailedFile<State>>>()
   readonly #byFingerprint = new Map<Fingerprint, TailedFile<State>>()
-  /** Files that are too short for a fingerprint or cannot be opened, with the size at the last attempt. */
+  /** Files that are too short for a fingerprint or cannot be opened, with the size at the last attempt; the next to retry first. */
   readonly #waiting = new Map<string, { size: number; unwatched: boolean }>()
+  readonly #waitingIn = new FolderIndex()
   /** Duplicate files of a fingerprint, by inode, with size and time at detection. */
   readonly #doubles = new Map<string, { path: string; stamp: string; fingerprint: Fingerprint }>()
+  readonly #doublesIn = new FolderIndex()
   #started = false
   /** Files of the replaced tailer. */
   #inherited: ReadonlyMap<Fingerprint, FileProgress> | undefined
@@ -102,9 +104,15 @@ export class FileRegistry<State> {
     else if (this.#waiting.has(path)) this.#retry(path)
   }
 
-  /** Retries the files that were too short. */
+  /** Retries the files that were too short; if there are many, some of them at each call. */
   retryWaiting(): void {
-    for (const path of [...this.#waiting.keys()]) this.#retry(path)
+    for (const path of [...this.#waiting.keys().take(maxRetries)]) {
+      const waiting = this.#waiting.get(path)
+      if (waiting === undefined) continue
+      this.#waiting.delete(path)
+      this.#waiting.set(path, waiting)
+      this.#retry(path)
+    }
   }
 
   /** Whether a checkpoint is still needed. */
@@ -144,11 +152,9 @@ export class FileRegistry<State> {
       file.goneSince = now
       this.#hooks.news(file)
     }
-    for (const path of this.#waiting.keys()) {
-      if (!paths.has(path) && directoryOf(path) === directory) this.#forget(path)
-    }
-    for (const [inode, double] of this.#doubles) {
-      if (!paths.has(double.path) && directoryOf(double.path) === directory) this.#doubles.delete(inode)
+    for (const path of this.#waitingIn.keysIn(directory)) if (!paths.has(path)) this.#forget(path)
+    for (const inode of this.#doublesIn.keysIn(directory)) {
+      if (!paths.has(this.#doubles.get(inode)?.path ?? '')) this.#forgetDouble(inode)
     }
     // The oldest first, so a restart follows the order in which files were written.
     if (unknown.length > 1) unknown.sort((left, right) => this.#created(left.path) - this.#created(right.path))
@@ -243,9 +249,29 @@ export class FileRegistry<State> {
     else siblings.add(file)
   }
 
+  #wait(path: string, size: number, unwatched: boolean): void {
+    this.#waiting.set(path, { size, unwatched })
+    this.#waitingIn.add(directoryOf(path), path)
+  }
+
   #forget(path: string): void {
     this.#waiting.delete(path)
+    this.#waitingIn.delete(directoryOf(path), path)
     this.#reports.forget(path)
+  }
+
+  #isDouble(path: string, stats: Stats, fingerprint: Fingerprint, stamp: string): void {
+    const inode = inodeOf(stats)
+    this.#forgetDouble(inode)
+    this.#doubles.set(inode, { path, stamp, fingerprint })
+    this.#doublesIn.add(directoryOf(path), inode)
+  }
+
+  #forgetDouble(inode: string): void {
+    const double = this.#doubles.get(inode)
+    if (double === undefined) return
+    this.#doubles.delete(inode)
+    this.#doublesIn.delete(directoryOf(double.path), inode)
   }
 
   /** Retries a file that was too short. */
@@ -267,7 +293,7 @@ export class FileRegistry<State> {
       descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
-      this.#waiting.set(path, { size: -1, unwatched })
+      this.#wait(path, -1, unwatched)
       this.#reports.unreadable(path, error)
       return
     }
@@ -279,7 +305,7 @@ export class FileRegistry<State> {
       }
       kept = this.#admit(path, descriptor, unwatched)
     } catch (error) {
-      this.#waiting.set(path, { size: -1, unwatched })
+      this.#wait(path, -1, unwatched)
       this.#reports.unreadable(path, error)
     } finally {
       if (!kept) closeSync(descriptor)
@@ -295,7 +321,7 @@ export class FileRegistry<State> {
     if (this.#doubles.get(inodeOf(stats))?.stamp === stamp) return false
     const identity = this.#fingerprinter.identify(descriptor, options.stopAtEnd)
     if (identity === undefined) {
-      this.#waiting.set(path, { size: stats.size, unwatched })
+      this.#wait(path, stats.size, unwatched)
       this.#reports.tooShort(path)
       return false
     }
@@ -316,7 +342,7 @@ export class FileRegistry<State> {
       if (!gzip && other.goneSince === undefined) {
         this.#reports.double(path, other.path)
       }
-      this.#doubles.set(inodeOf(stats), { path, stamp, fingerprint })
+      this.#isDouble(path, stats, fingerprint, stamp)
       return false
     }
 
@@ -331,7 +357,7 @@ export class FileRegistry<State> {
       offset = stats.size
     else if (!this.#started && options.readFrom === 'end') offset = stats.size
     if (gzip && known === undefined && offset > 0) {
-      this.#doubles.set(inodeOf(stats), { path, stamp, fingerprint })
+      this.#isDouble(path, stats, fingerprint, stamp)
       return false
     }
     if (goesOn) inherited.passTo(this.#checkpoints, this.#progressState)
@@ -375,6 +401,31 @@ export class FileRegistry<State> {
     } catch {
       // A failed gzip reader has already closed it and holds nothing.
     }
+  }
+}
+
+/** Files that are retried at a time. A container may create more than the agent can look at every second. */
+const maxRetries = 1000
+
+/** Keys of files, by folder. */
+class FolderIndex {
+  readonly #folders = new Map<string, Set<string>>()
+
+  add(directory: string, key: string): void {
+    const keys = this.#folders.get(directory)
+    if (keys === undefined) this.#folders.set(directory, new Set([key]))
+    else keys.add(key)
+  }
+
+  delete(directory: string, key: string): void {
+    const keys = this.#folders.get(directory)
+    keys?.delete(key)
+    if (keys?.size === 0) this.#folders.delete(directory)
+  }
+
+  /** The keys of a folder, which may change meanwhile. */
+  keysIn(directory: string): readonly string[] {
+    return [...(this.#folders.get(directory) ?? [])]
   }
 }
 
