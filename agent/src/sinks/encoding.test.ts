@@ -32,14 +32,14 @@ test.each(sinks.map(({ type }) => type))('%s says the one sentence first, and wh
 })
 
 test.each(['log_aggregator', 'logsvc_b_logs', 'siem_unstructured'])(
-  '%s takes no codec whose bytes are not text',
+  '%s rejects binary codecs',
   (type) => {
     for (const codec of ['avro', 'native']) {
       const avro = codec === 'avro' ? { schema: '{"type":"record","name":"r","fields":[]}' } : undefined
       const [problem] = problemsWith(type, { codec, ...(avro === undefined ? {} : { avro }) })
       expect(problem?.severity).toBe('error')
       expect(problem?.message).toBe(generic)
-      expect(problem?.help).toContain(`codec \`${codec}\` writes bytes that are not text`)
+      expect(problem?.help).toContain(`codec \`${codec}\` writes binary data`)
     }
   },
 )
