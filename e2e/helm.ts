@@ -1,9 +1,9 @@
 // The real `helm`, built once from its Go module into the cache, and its rendered objects.
 
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments, stringify } from 'yaml'
 import { cacheFolder } from './cache.ts'
 import { present } from './cluster/cluster.ts'
 import { type CommandOptions, command, root } from './command.ts'
@@ -36,6 +36,26 @@ export async function prepareHelm(options: CommandOptions = {}): Promise<void> {
 }
 
 export const chart = (name: 'penstock' | 'penstock-crds' = 'penstock') => join(root, 'charts', name)
+
+/** Changes the content of a file that another program defines. */
+// biome-ignore lint/suspicious/noExplicitAny: files of another program's format
+type Change = (content: any) => void
+
+/** Copies a chart to a folder and changes files of the copy, which are YAML or JSON. */
+export async function changedChart(
+  folder: string,
+  name: 'penstock' | 'penstock-crds',
+  changes: Readonly<Record<string, Change>>,
+): Promise<string> {
+  const copy = join(folder, name)
+  await cp(chart(name), copy, { recursive: true })
+  for (const [path, change] of Object.entries(changes)) {
+    const content = parse(await readFile(join(copy, path), 'utf8'))
+    change(content)
+    await writeFile(join(copy, path), path.endsWith('.json') ? JSON.stringify(content) : stringify(content))
+  }
+  return copy
+}
 
 export function helm(args: readonly string[], options: CommandOptions = {}): Promise<string> {
   return command(helmCommand, args, options)

@@ -3,18 +3,17 @@
 // lose a node, upgrade, inspect with tools, remove.
 
 import { randomUUID } from 'node:crypto'
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parse, stringify } from 'yaml'
 import { type Cluster, missingForCluster } from './cluster/cluster.ts'
 import { until } from './command.ts'
 import { countNumbers, missingIn } from './counted-lines.ts'
 import { argoHealth, kstatus } from './gitops.ts'
-import { chart, missingForHelm, objectsOf, type RenderedObject } from './helm.ts'
+import { changedChart, chart, missingForHelm, objectsOf, type RenderedObject } from './helm.ts'
 import { contentOf, imageName } from './image.ts'
 import { destination, startInstallable, system, userOf, values } from './installed.ts'
 import { service } from './services/service.ts'
@@ -87,25 +86,18 @@ const nodes = ['node-1', 'node-2', 'node-3']
 
 /** The chart of a previous release: another version, and a kind without some fields. */
 async function olderChart(): Promise<string> {
-  const folder = join(await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'chart-')), 'penstock')
-  await cp(chart(), folder, { recursive: true })
-  // biome-ignore lint/suspicious/noExplicitAny: files of another program's format
-  const edit = async (path: string, change: (content: any) => void) => {
-    const content = parse(await readFile(join(folder, path), 'utf8'))
-    change(content)
-    await writeFile(join(folder, path), path.endsWith('.json') ? JSON.stringify(content) : stringify(content))
-  }
-  await edit('Chart.yaml', (file) => Object.assign(file, { version: '0.0.1', appVersion: '0.0.1' }))
-  await edit('files/crds/pipelines.penstock.dev.yaml', ({ spec }) => {
-    // It served one version of the kind.
-    spec.versions = spec.versions.filter(({ name }: { name: string }) => name === 'v1alpha1')
-    delete spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.suspend
+  return changedChart(await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'chart-')), 'penstock', {
+    'Chart.yaml': (file) => Object.assign(file, { version: '0.0.1', appVersion: '0.0.1' }),
+    'files/crds/pipelines.penstock.dev.yaml': ({ spec }) => {
+      // It served one version of the kind.
+      spec.versions = spec.versions.filter(({ name }: { name: string }) => name === 'v1alpha1')
+      delete spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.suspend
+    },
+    // Any aggregator could write the Leases of every other one.
+    'files/rules.json': ({ agents }) => {
+      agents['penstock-agent-aggregator'].push(...agents['penstock-agent-election'])
+    },
   })
-  // Any aggregator could write the Leases of every other one.
-  await edit('files/rules.json', ({ agents }) => {
-    agents['penstock-agent-aggregator'].push(...agents['penstock-agent-election'])
-  })
-  return folder
 }
 
 describe.skipIf(missing !== undefined)(`the installed chart${missing === undefined ? '' : ` (${missing})`}`, () => {
