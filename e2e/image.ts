@@ -11,8 +11,9 @@ import { fingerprint } from './fingerprint.ts'
 
 export type ImageName = 'agent' | 'operator'
 
+export const imageRepository = (name: ImageName) => `localhost/penstock/${name}`
 /** The image name in pods. */
-export const imageName = (name: ImageName) => `localhost/penstock/${name}:e2e`
+export const imageName = (name: ImageName) => `${imageRepository(name)}:e2e`
 
 /** The folders with its inputs. */
 export const inputs: Record<ImageName, readonly string[]> = {

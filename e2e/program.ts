@@ -35,22 +35,27 @@ export function programOf(name: ImageName): Program {
   const made =
     process.env['PENSTOCK_TEST_SOURCES'] === '1'
       ? { command: node, args: ['--conditions=source', resolve(root, name, 'src/main.ts')], env: {} }
-      : packedProgram(name)
+      : programIn(packed(name), name)
   programs.set(name, made)
   return made
 }
 
 /** Runs the command to its end, with any exit code. */
-export function penstock(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
-  const { command, args: main, env } = programOf('operator')
+export function penstock(
+  args: readonly string[],
+  options: CommandOptions = {},
+  program = programOf('operator'),
+): Promise<CommandResult> {
+  const { command, args: main, env } = program
   return execute(command, [...main, ...args], { ...options, env: { ...env, ...options.env } })
 }
 
-function packedProgram(name: ImageName): Program {
+/** Starts the packed files in a folder. */
+export function programIn(folder: string, name: ImageName): Program {
   const text = readFileSync(resolve(root, name, 'Dockerfile'), 'utf8')
   const entry = JSON.parse(/^ENTRYPOINT (\[.*\])$/m.exec(text)?.[1] ?? '[]') as readonly string[]
   const env = Object.fromEntries([...text.matchAll(/\b(MALLOC_\w+)=(\S+)/g)].map(([, key, value]) => [key, value]))
-  return { command: node, args: [...entry.slice(1, -1), join(packed(name), 'main.js')], env }
+  return { command: node, args: [...entry.slice(1, -1), join(folder, 'main.js')], env }
 }
 
 /** Age at which unused programs are deleted. Another run may still use an older one. */

@@ -29,8 +29,8 @@ const conformance = ['remap', 'wire'] as const
  * for the cluster in parallel with other tests, which takes longer.
  */
 const onNodes = ['e2e/install.test.ts', 'e2e/node-agent.test.ts', 'e2e/documents/on-cluster.test.ts'] as const
-/** Takes ten more minutes, which is too long for a run of all tests; `npm run walk` runs it. */
-const byItself = 'e2e/operator/walk.test.ts'
+/** They take a quarter of an hour, which is too long for a run of all tests; `npm run walk` and `npm run skew` run them. */
+const byItself = ['e2e/operator/walk.test.ts', 'e2e/operator/skew.test.ts'] as const
 /** Number of other tests in parallel, which spend nearly half of their time waiting. */
 const besideNodes = Math.min(4, 1 + availableParallelism())
 
@@ -84,7 +84,7 @@ async function main(wanted: readonly string[]): Promise<number> {
     const alone = async () => {
       if (run('fuzz')) add(total, 'fuzz', await runFuzz())
       if (run('processes')) add(total, 'processes', await runVitest(folder, 'processes', ['--project', 'processes']))
-      const without = ['e2e/components/**', ...onNodes, byItself].flatMap((path) => ['--exclude', path])
+      const without = ['e2e/components/**', ...onNodes, ...byItself].flatMap((path) => ['--exclude', path])
       const some = ['--fileParallelism', '--maxWorkers', String(besideNodes), ...without]
       if (run('e2e')) await vitest('e2e-others', some)
     }

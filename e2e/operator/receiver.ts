@@ -9,6 +9,7 @@ import { gunzipSync } from 'node:zlib'
 export class Receiver implements AsyncDisposable {
   readonly #server: Server
   readonly #host: string
+  readonly #maxLength: number
   #port = 0
   /** The `message` fields by path. */
   readonly messages = new Map<string, string[]>()
@@ -24,8 +25,9 @@ export class Receiver implements AsyncDisposable {
   /** Arrival time of the first message by path, from `performance.now()`. */
   readonly firstAt = new Map<string, number>()
 
-  private constructor(host: string) {
+  private constructor(host: string, maxLength: number) {
     this.#host = host
+    this.#maxLength = maxLength
     this.#server = createServer((request, response) => {
       const path = request.url ?? ''
       const parts: Buffer[] = []
@@ -49,15 +51,18 @@ export class Receiver implements AsyncDisposable {
         this.messages.set(path, lines)
         if (text !== '' && !this.firstAt.has(path)) this.firstAt.set(path, performance.now())
         for (const event of text === '' ? [] : (JSON.parse(text) as { message?: unknown }[]))
-          lines.push(String(event.message))
+          lines.push(shortened(String(event.message), this.#maxLength))
         setTimeout(() => response.writeHead(200).end(), this.slow.get(path) ?? 0)
       })
     })
   }
 
-  /** @param host the address of this machine for its URL */
-  static async start(host = outerAddress()): Promise<Receiver> {
-    const receiver = new Receiver(host)
+  /**
+   * @param host the address of this machine for its URL
+   * @param maxLength number of characters that it keeps of each message
+   */
+  static async start(host = outerAddress(), maxLength = Number.POSITIVE_INFINITY): Promise<Receiver> {
+    const receiver = new Receiver(host, maxLength)
     await receiver.back()
     receiver.#port = (receiver.#server.address() as AddressInfo).port
     return receiver
@@ -89,6 +94,10 @@ export class Receiver implements AsyncDisposable {
     await this.away()
   }
 }
+
+/** The start of a text, as a copy: a slice would keep the whole text in memory. */
+const shortened = (text: string, maxLength: number) =>
+  text.length <= maxLength ? text : Buffer.from(text.slice(0, maxLength)).toString()
 
 /** The password in a basic authentication header. */
 function passwordOf(header = ''): string | undefined {

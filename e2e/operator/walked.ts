@@ -7,13 +7,17 @@ import { gunzipSync } from 'node:zlib'
 import type { Cluster } from '../cluster/cluster.ts'
 import { type Counted, countNumbers } from '../counted-lines.ts'
 
-/** A program that writes numbered lines, such as `node-1/web-x/KEY 42`, with a different KEY after each start. */
-export const numberedLines = (everyMs: number, count = Number.MAX_SAFE_INTEGER, together = 1) => `
+/**
+ * A program that writes numbered lines, such as `node-1/web-x/KEY 42`, with a different KEY after each start.
+ * @param padding number of additional characters in each line
+ */
+export const numberedLines = (everyMs: number, count = Number.MAX_SAFE_INTEGER, together = 1, padding = 0) => `
   const id = [process.env.NODE, require('node:os').hostname(), Date.now().toString(36)].join('/')
+  const end = ${padding === 0 ? `'\\n'` : `' ' + 'x'.repeat(${padding - 1}) + '\\n'`}
   let n = 0
   const timer = setInterval(() => {
     let text = ''
-    for (let i = 0; i < ${together} && n < ${count}; i++) text += id + ' ' + n++ + '\\n'
+    for (let i = 0; i < ${together} && n < ${count}; i++) text += id + ' ' + n++ + end
     if (text === '') clearInterval(timer)
     else process.stdout.write(text)
   }, ${everyMs})
