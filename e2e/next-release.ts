@@ -38,7 +38,7 @@ export async function nextRelease(folder: string): Promise<NextRelease> {
   }
 }
 
-async function nextCharts(folder: string): Promise<NextRelease['charts']> {
+export async function nextCharts(folder: string): Promise<NextRelease['charts']> {
   const numbered = {
     'Chart.yaml': (file: object) => Object.assign(file, { version: nextVersion, appVersion: nextVersion }),
     'files/crds/pipelines.penstock.dev.yaml': ({ spec }: Definition) => {
@@ -72,7 +72,7 @@ async function packageJson(workspace: ImageName): Promise<string> {
 }
 
 /** Adds a layer with one file to the image of this release. */
-async function nextImage(name: ImageName, folder: string): Promise<string> {
+export async function nextImage(name: ImageName, folder: string): Promise<string> {
   const [image, file] = [join(folder, `${name}-image`), `app/${name}/package.json`]
   await mkdir(image)
   await command('tar', ['-xf', await buildImage(name), '-C', image])
