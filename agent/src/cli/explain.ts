@@ -15,8 +15,12 @@ export const flags = {
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
 
-/** @param lister the command that prints the components */
-export async function run(argv: readonly string[], lister = 'penstock-agent list'): Promise<number> {
+/** @param lister the command that prints the components @param others names that the caller explains itself */
+export async function run(
+  argv: readonly string[],
+  lister = 'penstock-agent list',
+  others: readonly string[] = [],
+): Promise<number> {
   const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
     process.stdout.write(
@@ -49,10 +53,7 @@ export async function run(argv: readonly string[], lister = 'penstock-agent list
       process.stdout.write(elsewhere)
       return exitCodes.ok
     }
-    const near = closest(
-      name,
-      pages.flatMap((page) => page.names),
-    )
+    const near = closest(name, [...pages.flatMap((page) => page.names), ...others])
     const hint = near === undefined ? `\`${lister}\` prints the components.` : `Did you mean "${near}"?`
     throw new PenstockError('PEN_USAGE', `Nothing is named "${name}". ${hint}`)
   }

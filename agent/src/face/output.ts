@@ -8,10 +8,13 @@ export { RowKeys, tableHelp } from '../command-line/row-keys.ts'
 export { prettyLog, type Screen, type Style, styled } from '../formats/pretty.ts'
 export { watchFiles } from '../topology/watch.ts'
 
-/** Prints the page of a component, function, metric or error. Imported on use, because it loads all components. */
-export async function explain(words: string[]): Promise<number> {
+/**
+ * Prints the page of a component, function, metric or error. Imported on use, because it loads all components.
+ * @param others names that the caller explains itself, for suggestions
+ */
+export async function explain(words: string[], others: readonly string[]): Promise<number> {
   const { run } = await import('../cli/explain.ts')
-  return run(words, 'penstock list')
+  return run(words, 'penstock list', others)
 }
 
 /** Prints the component types. Imported on use, because it loads all components. */

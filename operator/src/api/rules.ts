@@ -206,6 +206,11 @@ const conditionTexts: Readonly<Record<ConditionType, string>> = {
   Stalled: 'The resource cannot become ready without a change. Present only while this lasts.',
 }
 
+/** All rules, conditions and reasons. */
+export const ruleNames: readonly string[] = [tenantRules, conditionTexts, reasonTexts, quietReasons].flatMap((table) =>
+  Object.keys(table),
+)
+
 /** The text for a rule, a condition or a reason, ignoring case; undefined for other words. */
 export function ruleText(word: string): string | undefined {
   const said = (table: Readonly<Record<string, ExplainedRule | string | undefined>>, what: string) => {

@@ -489,6 +489,10 @@ test.each([
   },
   { args: 'explain parse_jsn', says: 'Did you mean "parse_json"?' },
   { args: 'explain nope', says: 'Nothing is named "nope". `penstock list` prints the components.' },
+  { args: 'explain Pipelin', says: 'Nothing is named "Pipelin". Did you mean "Pipeline"?' },
+  { args: 'explain NoMatchingAgnt', says: 'Did you mean "NoMatchingAgent"?' },
+  { args: 'init --name Bad_Name', says: '`--name` must be at most 63 lower-case letters, digits and `-`' },
+  { args: 'init -n a.b', says: '`--namespace` must be at most 63 lower-case letters' },
   { args: 'list kafka', says: 'penstock list' },
   // Said before anything is ended.
   { args: 'cleanup --timeout soon', says: 'A duration has the form `10s`' },
@@ -558,7 +562,7 @@ test.each([
   { args: `run -f ${folder}/a.yaml --input ${folder}`, reason: 'it is a folder' },
   { args: `convert -f ${folder}/a.yaml --prove ${folder}/a.yaml --against ${folder}`, reason: 'it is a folder' },
   { args: `init ${folder}/a.yaml`, reason: 'it exists already' },
-  { args: `init ${folder}/gone/a.yaml`, reason: 'no such file or directory' },
+  { args: `init ${folder}/gone/a.yaml`, reason: 'there is no folder' },
 ])('penstock $args names the path and says $reason, without words of the system', async ({ args, reason }) => {
   const { code, out, err } = await penstock(args)
   expect(code).not.toBe(0)

@@ -4,8 +4,9 @@
 import { closest, PenstockError } from '@penstock/agent/errors'
 import { explain } from '@penstock/agent/output'
 import type { Flags } from '@penstock/agent/program'
+import { kinds } from '../api/kinds.ts'
 import { fieldText, kindNamed, schemaText } from '../api/reference.ts'
-import { ruleText } from '../api/rules.ts'
+import { ruleNames, ruleText } from '../api/rules.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 
 export const options = {
@@ -38,7 +39,7 @@ export async function run(argv: string[]): Promise<number> {
   }
   const [word = '', ...path] = name.split('.')
   const kind = kindNamed(word)
-  if (kind === undefined) return explain([name])
+  if (kind === undefined) return explain([name], [...kinds.map((each) => each.kind), ...ruleNames])
   const found = fieldText(kind, path.join('.'))
   if (!found.ok) {
     const near = closest(path.at(-1) ?? '', found.known)

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileReason, PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
+import { namePattern, nameWords } from '../api/pipeline.ts'
 import { schemaText } from '../api/reference.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 import { npx } from './npx.ts'
@@ -36,6 +37,12 @@ export async function run(argv: string[]): Promise<number> {
   const { flags: values, words } = parseFlags(argv, options, 'words')
   const [file = 'pipeline.yaml', ...more] = words
   if (more.length > 0) throw new PenstockError('PEN_USAGE', 'Name one file or none: penstock init [FILE].')
+  if (!new RegExp(namePattern).test(values.name))
+    throw new PenstockError('PEN_USAGE', `\`--name\` must be ${nameWords}; found \`${values.name}\`.`)
+  if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(values.namespace)) {
+    const expected = 'at most 63 lower-case letters, digits and `-`, with a letter or digit first and last'
+    throw new PenstockError('PEN_USAGE', `\`--namespace\` must be ${expected}; found \`${values.namespace}\`.`)
+  }
   const header = values.schema ? `# yaml-language-server: $schema=${schemaFile}\n` : ''
   create(file, `${header}${firstPipeline(values.name, values.namespace)}`)
   // The schema belongs to this version of the command, so it replaces an older one.
@@ -57,7 +64,9 @@ function create(file: string, text: string, flag: 'w' | 'wx' = 'wx'): void {
   try {
     writeFileSync(file, text, { flag })
   } catch (error) {
-    throw new PenstockError('PEN_CANNOT_CREATE', `"${file}" cannot be created: ${fileReason(error)}.`, { cause: error })
+    const isFolderMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    const reason = isFolderMissing ? `there is no folder "${dirname(file)}"` : fileReason(error)
+    throw new PenstockError('PEN_CANNOT_CREATE', `"${file}" cannot be created: ${reason}.`, { cause: error })
   }
 }
 

@@ -96,7 +96,8 @@ test('init writes a Pipeline that lint and test accept, and no file over another
 
   const again = penstock(['init'])
   expect([again.code, again.out]).toEqual([73, ''])
-  expect(again.err).toContain('"pipeline.yaml" cannot be created')
+  expect(again.err).toContain('"pipeline.yaml" cannot be created: it exists already.')
+  expect(penstock(['init', 'new/one.yaml']).err).toBe('"new/one.yaml" cannot be created: there is no folder "new".\n')
   expect(readFileSync(join(folder, 'pipeline.yaml'), 'utf8')).toBe(text)
 })
 
