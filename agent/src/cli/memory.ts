@@ -6,22 +6,27 @@ import { runInNewContext } from 'node:vm'
 import type { Logger } from '../telemetry/logger.ts'
 
 /**
- * When the components run, the start has touched most pages of the program, and the heap begins to grow under the first lines. Pages
- * that go back between the two do not add to the peak of memory.
+ * When pages of the program go back, in milliseconds from when the components run. By then the start has touched most of them; if they go
+ * back before the heap grows under the first lines, they do not add to the peak of memory. Nor do those that the first lines have touched.
  */
-const startedMs = 1000
+const pagesAfterMs = [0, 2000] as const
 
-/** By then the objects of the cluster are listed and the first lines of all files are read, which leaves garbage too. */
-const settledMs = 10_000
+/**
+ * When garbage goes back too. After five seconds the first lines are read; after ten, the objects of a large cluster are listed, and the
+ * first lines of all files are read.
+ */
+const garbageAfterMs = [5000, 10_000] as const
 
-/** Gives memory back once the components run, and again when the start is over. The result ends the wait. */
+/** Gives memory back once the components run, and until the start is over. The result ends the wait. */
 export function giveBackAfterStart(logger: Logger): () => void {
   const timers = [
-    setTimeout(() => giveBackPages(logger), startedMs),
-    setTimeout(() => {
-      collectAll()
-      giveBackPages(logger)
-    }, settledMs),
+    ...pagesAfterMs.map((ms) => setTimeout(() => giveBackPages(logger), ms)),
+    ...garbageAfterMs.map((ms) =>
+      setTimeout(() => {
+        collectAll()
+        giveBackPages(logger)
+      }, ms),
+    ),
   ]
   for (const timer of timers) timer.unref()
   return () => {
