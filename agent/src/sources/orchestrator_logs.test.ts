@@ -21,7 +21,8 @@ import { OpenRequest } from '../delivery/request.ts'
 import type { Batch } from '../event/batch.ts'
 import { Body } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'
-import { Bytes, type Value } from '../event/value.ts'
+import { sharedObject } from '../event/shared-object.ts'
+import { Bytes, type Value, type ValueObject } from '../event/value.ts'
 import { writeJson, writeJsonTo } from '../formats/json.ts'
 import { at } from '../testing/events.ts'
 import { problemsOf, startSource, type TestSource, type TestSourceOptions } from '../testing/harness.ts'
@@ -397,6 +398,59 @@ test('a deleted pod is known for a while, and labels follow changes', async () =
     expect(last()['pod_name']).toBe('web-1')
   }, 4000)
 })
+
+test.each([
+  { lane: 'as bytes', takesBytes: true },
+  { lane: 'as objects', takesBytes: false },
+])(
+  'lines $lane share the metadata of their container, whose JSON is made once, and again after a change of its labels',
+  async ({ takesBytes }) => {
+    const versionOne = pod('web-1', { metadata: { labels: { version: '1' } } })
+    api.set('pods', versionOne)
+    write('shop_web-1_uid-web-1', cri('first'))
+    const origins = new Set<unknown>()
+    const look = (batch: Batch) => {
+      if (batch instanceof ByteBatch) origins.add(batch.lines.origin)
+      return batch.events
+    }
+    await using source = await start({}, { takesBytes, look })
+    await source.received(1)
+    await vi.waitFor(() => expect(api.watches).toBe(3))
+    const metadataOf = (event: LogEvent) => event.fields['orchestrator'] as ValueObject
+    const last = () => metadataOf(source.sent.at(-1) as LogEvent)
+    /** Writes lines one by one; returns the objects with their metadata. */
+    const metadata = async () => {
+      const before = source.sent.length
+      for (let line = 1; line <= 5; line++) {
+        write('shop_web-1_uid-web-1', cri('line'))
+        await source.received(before + line)
+      }
+      const events = source.sent.slice(before) as LogEvent[]
+      const jsonOf = (event: LogEvent) => {
+        writeJson(event.fields)
+        return sharedObject(metadataOf(event))?.json
+      }
+      const objects = new Set(events.map(metadataOf))
+      const texts = new Set(events.map(jsonOf))
+      expect([objects.size, texts.size]).toEqual([1, 1])
+      const [[object], [text]] = [[...objects], [...texts]] as [[ValueObject], [Uint8Array]]
+      expect(Buffer.from(text).toString()).toBe(JSON.stringify(JSON.parse(writeJson({ ...object }))))
+      return { object, text: Buffer.from(text).toString() }
+    }
+    const one = await metadata()
+    expect(one.text).toContain('"version":"1"')
+    expect(origins.size).toBe(takesBytes ? 1 : 0)
+    api.set('pods', pod('web-1', { metadata: { labels: { version: '2' } } }))
+    await vi.waitFor(() => {
+      write('shop_web-1_uid-web-1', cri('line'))
+      expect(last()).toMatchObject({ pod_labels: { version: '2' } })
+    }, 3000)
+    const two = await metadata()
+    expect(two.text).toBe(one.text.replace('"version":"1"', '"version":"2"'))
+    expect(two.object).not.toBe(one.object)
+    expect(origins.size).toBe(takesBytes ? 2 : 0)
+  },
+)
 
 test('the first lines of a container wait a moment for its id', async () => {
   await using source = await start()
