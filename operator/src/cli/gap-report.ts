@@ -5,8 +5,9 @@ import type { Gap } from '../migrate/draft.ts'
 
 export const reportFormats = ['text', 'json', 'markdown'] as const
 
-/** Rows in file order; empty text if there are none. */
-export function gapReport(gaps: readonly Gap[], format: (typeof reportFormats)[number]): string {
+/** Rows in file order, each once; empty text if there are none. */
+export function gapReport(all: readonly Gap[], format: (typeof reportFormats)[number]): string {
+  const gaps = [...new Map(all.map((gap) => [JSON.stringify(rowOf(gap)), gap])).values()]
   if (format === 'json') return JSON.stringify(gaps.map(rowOf), undefined, 2)
   if (gaps.length === 0) return ''
   if (format === 'markdown') {

@@ -8,7 +8,7 @@ import { treesOf } from '../loki/yaml.ts'
 import type { Described } from '../page.ts'
 import type { Entry, Section } from './sections.ts'
 
-const group = /^\s*apiVersion:\s*["']?(?:fluentbit\.fluent\.io|logging\.kubesphere\.io)\//m
+const group = /^\s*(?:- +)?apiVersion:\s*["']?(?:fluentbit\.fluent\.io|logging\.kubesphere\.io)\//m
 
 /** Whether a text contains resources of the fluent-operator. */
 export function holdsResources({ file, text }: NamedText): boolean {

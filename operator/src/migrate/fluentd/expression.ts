@@ -255,6 +255,12 @@ class Reader {
 const textOf = (token: string) =>
   token.startsWith("'") ? token.slice(1, -1).replace(/\\(['\\])/g, '$1') : (JSON.parse(token) as string)
 
+const rubyEscapes: Readonly<Record<string, string>> = { e: '\\x1b', h: '[0-9a-fA-F]', Z: '\\n?\\z' }
+
+/** A regular expression of Ruby in a literal. */
+export const rubyRegex = (text: string) =>
+  text.replace(/\\(.)/gs, (whole, letter: string) => rubyEscapes[letter] ?? whole).replaceAll("'", "\\'")
+
 /** The text of a literal. */
 const plainText = ({ text }: Node) => JSON.parse(text.replace(/\\u\{[^}]*\}|\\[{}]/g, '')) as string
 
@@ -279,7 +285,7 @@ function replaced(node: Node, [from, to]: readonly Node[], count: string): Node 
   // In Ruby, the ends of lines within a text count.
   const flags = `(?m${(regex[2] ?? '').replace('m', 's')})`
   const by = to.text.replaceAll('$', '$$$$').replace(/\\\\(\d)/g, '$${$1}')
-  return text(`replace(${asText(node)}, r'${flags}${(regex[1] ?? '').replaceAll("'", "\\'")}', ${by}${count})`)
+  return text(`replace(${asText(node)}, r'${flags}${rubyRegex(regex[1] ?? '')}', ${by}${count})`)
 }
 
 function anyOf(name: string, node: Node, words: readonly Node[]): Node | undefined {

@@ -1,12 +1,15 @@
 // The files of a Fluentd configuration: finds configurations within files, and reads all elements, including those of included files.
 
 import type { Gap, Included, NamedText } from '../draft.ts'
+import type { Place } from '../fluent-bit/sections.ts'
 import { type Inner, includedFrom, innerTexts } from '../inner.ts'
 import { holdsOperatorKinds } from './fluent-operator.ts'
 import { holdsResources } from './resources.ts'
-import { type Element, type Include, readFluentd } from './syntax.ts'
+import { type Element, type Include, innerInclude, readFluentd, readInner } from './syntax.ts'
 
 const maxFiles = 100
+/** Files that include others within an element, one in another. */
+const maxDepth = 10
 
 const isElement = (text: string) => /^\s*<(?:source|match|filter|system|label|worker)\b[^>]*>\s*$/m.test(text)
 
@@ -43,33 +46,72 @@ export function elementsIn(files: readonly NamedText[], besides: Included, gaps:
   const elements: Element[] = []
   const seen = new Set<string>()
   const read = ({ file, text }: NamedText): void => {
-    const key = `${file}\n${text}`
+    const key = keyOf({ file, text })
     if (seen.has(key) || seen.size >= maxFiles) return
     seen.add(key)
     const { parts, remarks } = readFluentd(text, file)
     gaps.push(...remarks)
     for (const part of parts) {
-      if (!isInclude(part)) {
-        elements.push(part)
-        continue
-      }
-      const next = included(part.path, file)
-      if (next.length === 0) {
-        const isPattern = part.path.includes('*')
-        gaps.push({
-          file,
-          line: part.line,
-          subject: `@include ${part.path}`,
-          reason: isPattern ? 'there is no such file next to the configuration' : 'the file cannot be read',
-          nearest: 'Put the file next to the configuration, and convert again.',
-          ...(isPattern ? { isReplaced: true } : {}),
-        })
-      }
-      for (const each of next) read(each)
+      if (!isInclude(part)) elements.push(whole(part, 0))
+      else for (const each of found(part.path, part)) read(each)
     }
   }
-  for (const main of mains) read(main)
+  const found = (path: string, { file, line }: Place): readonly NamedText[] => {
+    const next = included(path, file)
+    if (next.length === 0) {
+      const isPattern = path.includes('*')
+      gaps.push({
+        file,
+        line,
+        subject: `@include ${path}`,
+        reason: isPattern ? 'there is no such file next to the configuration' : 'the file cannot be read',
+        nearest: 'Put the file next to the configuration, and convert again.',
+        ...(isPattern ? { isReplaced: true } : {}),
+      })
+    }
+    return next
+  }
+  /** An element with the content of the files that it includes. */
+  const whole = (element: Element, depth: number): Element => {
+    const parameters = [...element.parameters]
+    const children: Element[] = []
+    for (const child of element.children) {
+      if (child.name !== innerInclude) {
+        children.push(whole(child, depth))
+        continue
+      }
+      for (const { file, text } of depth < maxDepth ? found(child.argument, child) : []) {
+        const { element: inner, remarks } = readInner(text, file)
+        gaps.push(...remarks)
+        const content = whole(inner, depth + 1)
+        parameters.push(...content.parameters)
+        children.push(...content.children)
+      }
+    }
+    return { ...element, parameters, children }
+  }
+  const within = new Set(mains.flatMap((main) => includedWithin(main, included)))
+  for (const main of mains) if (!within.has(keyOf(main))) read(main)
   return elements
+}
+
+const keyOf = ({ file, text }: NamedText) => `${file}\n${text}`
+
+/** The files that elements of a file include; their lines mean nothing outside of the elements. */
+function includedWithin({ file, text }: NamedText, included: Included): readonly string[] {
+  const keys = new Set<string>()
+  const visit = (element: Element): void => {
+    for (const child of element.children) {
+      for (const each of child.name === innerInclude ? included(child.argument, file) : []) {
+        if (keys.has(keyOf(each))) continue
+        keys.add(keyOf(each))
+        visit(readInner(each.text, each.file).element)
+      }
+      visit(child)
+    }
+  }
+  for (const part of readFluentd(text, file).parts) if (!isInclude(part)) visit(part)
+  return [...keys]
 }
 
 function isInclude(part: Element | Include): part is Include {

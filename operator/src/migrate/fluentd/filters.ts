@@ -8,7 +8,7 @@ import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import type { Refusal } from '../page.ts'
 import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
-import { floatIn } from './expression.ts'
+import { floatIn, rubyRegex } from './expression.ts'
 import { always, common } from './inputs.ts'
 import { parsedBy, parseItself, parseOptions } from './parsers.ts'
 import { expressed, recordPath, recordValue } from './ruby.ts'
@@ -178,7 +178,7 @@ function replacements(section: Plugged, context: Context): string[] {
     const at = fieldLiteral(path)
     const flags = regex[2] === '' ? '' : `(?${(regex[2] ?? '').replace('m', 's')})`
     const by = (parameter(child, 'replace') ?? '').replaceAll('$', '$$$$').replace(/\\(\d)/g, '$${$1}')
-    const call = `replace(string!(${at}), r'${flags}${(regex[1] ?? '').replaceAll("'", "\\'")}', ${textLiteral(by)})`
+    const call = `replace(string!(${at}), r'${flags}${rubyRegex(regex[1] ?? '')}', ${textLiteral(by)})`
     return [`if is_string(${at}) { ${at} = ${call} }`]
   })
 }

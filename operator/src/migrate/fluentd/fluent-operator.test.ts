@@ -202,6 +202,27 @@ test('a FluentdConfig takes the pods, filters and outputs of its namespace, and 
   expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject }) => subject)).toEqual(['Filter g'])
 })
 
+test('resources in a list, of both agents, are read as those in documents', () => {
+  const documents = [
+    ...['ClusterInput', 'ClusterOutput'].map((kind) => {
+      const spec =
+        kind === 'ClusterInput'
+          ? 'tail: { path: /var/log/containers/*.log, tag: kube.* }'
+          : 'match: kube.*\n  forward: { host: fluentd, port: 24224 }'
+      return `apiVersion: fluentbit.fluent.io/v1alpha2\nkind: ${kind}\nmetadata: { name: a }\nspec:\n  ${spec}\n`
+    }),
+    configuration('watchedNamespaces: [shop]'),
+    stdout(),
+  ]
+  const items = documents.map((text) => `- ${text.trimEnd().replaceAll('\n', '\n  ')}\n`)
+  const list = `apiVersion: v1\nkind: List\nitems:\n${items.join('')}`
+  const [one, other] = [list, documents.join('---\n')].map(
+    (text) => converted(convertFluentBit, [{ file: 'f.yaml', text }]).resource.spec,
+  )
+  expect(one.sinks).toMatchObject([{ type: 'console' }])
+  expect(one).toEqual(other)
+})
+
 test('plugins in the syntax of Fluentd stand in their places', async () => {
   const custom = (text: string) => `- customPlugin:\n    config: |\n${text.replace(/^(?=.)/gm, '      ')}`
   const {

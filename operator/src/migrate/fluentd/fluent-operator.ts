@@ -13,7 +13,7 @@ import { ElementMaker, element, parameter, plain, variableFor } from './element-
 import { selectionOf } from './selection.ts'
 import { type Element, type Parameter, readFluentd } from './syntax.ts'
 
-const group = /^\s*apiVersion:\s*["']?fluentd\.fluent\.io\//m
+const group = /^\s*(?:- +)?apiVersion:\s*["']?fluentd\.fluent\.io\//m
 
 /** Whether a text holds resources of the fluent-operator for Fluentd. */
 export function holdsOperatorKinds({ file, text }: NamedText): boolean {
@@ -75,7 +75,11 @@ const elements: Readonly<Record<string, string>> = Object.fromEntries([
 ])
 
 /** Plugins whose names differ by more than the letters. */
-const types: Readonly<Record<string, string>> = { kafka: 'kafka2', cloudWatch: 'cloudwatch_logs' }
+const types: Readonly<Record<string, string>> = {
+  kafka: 'kafka2',
+  cloudWatch: 'cloudwatch_logs',
+  nullPlugin: 'null',
+}
 
 /** Options whose names differ by more than the letters. */
 const keys: Readonly<Record<string, string>> = {

@@ -31,6 +31,13 @@ export interface FluentdPlugin<Result> extends Omit<Plugin<Result>, 'build'> {
   readonly build: (section: Plugged, context: Context, gaps: Gap[]) => Result
 }
 
+/** The options of a parser in the syntax before Fluentd 1.0. */
+const oldFormat = Object.fromEntries(
+  Object.entries(parseOptions)
+    .map(([name, becomes]) => [name.slice('parse.'.length), becomes] as const)
+    .filter(([name]) => !/^@|^type$|\./.test(name)),
+)
+
 const runtimeFormats = new Set(['cri', 'docker', 'containerd'])
 
 const tail: FluentdPlugin<SourcePart> = {
@@ -43,6 +50,7 @@ const tail: FluentdPlugin<SourcePart> = {
     tag: 'selects filters and matches',
     path: '`include`; for pod logs, a filter by the names of pods unless the input reads all pods',
     exclude_path: '`exclude`; for pod logs a filter',
+    ...oldFormat,
     format: "a remap transform; the source reads the runtime's own format",
     expression: 'the expression',
     time_format: 'the format of the time',

@@ -11,7 +11,7 @@ import { ElementMaker, element, parameter, plain, variableFor } from './element-
 import { selectionOf } from './selection.ts'
 import type { Element, Parameter } from './syntax.ts'
 
-const group = /^apiVersion:\s*["']?logging\.banzaicloud\.io\//m
+const group = /^\s*(?:- +)?apiVersion:\s*["']?logging\.banzaicloud\.io\//m
 
 /** Whether a text contains resources of the logging-operator. */
 export function holdsResources({ file, text }: NamedText): boolean {

@@ -51,6 +51,8 @@ test.each<[value: string, record: object, expected: unknown]>([
   ['${record["a"].to_s.gsub(/^\\s+/, "")}', { a: '  x\n  y' }, 'x\ny'],
   ['${record["a"].gsub(/(\\w+)=(\\w+)/, "\\\\2:\\\\1")}', { a: 'k=v l=w' }, 'v:k w:l'],
   ['${record["a"].sub("a", "b")}', { a: 'aa' }, 'ba'],
+  ['${record["a"].gsub(/\\e\\[\\d+m/, "")}', { a: '\u001b[31mred\u001b[0m' }, 'red'],
+  ['${record["a"].gsub(/\\h{4}/, "*")}', { a: 'x-12aF' }, 'x-*'],
   ['${record["a"].gsub(".", "-")}', { a: 'a.b.c' }, 'a-b-c'],
   ['${record["a"].split("/").last}', { a: 'x/y/' }, 'y'],
   ['${record["a"].split("/")[1]}', { a: '/x/y' }, 'x'],
@@ -112,6 +114,12 @@ test.each<[about: string, lines: string, record: object, expected: Readonly<Reco
     'auto_typecast false\n<record>\n  found ${record["a"]}\n</record>',
     { a: 5 },
     { found: '5' },
+  ],
+  [
+    'without the cast, numbers are texts',
+    'auto_typecast false\n<record>\n  found ${record["a"].to_i}\n  other ${record["a"].to_f}\n</record>',
+    { a: '5.5' },
+    { found: '5', other: '5.5' },
   ],
   [
     'names of fields have placeholders',

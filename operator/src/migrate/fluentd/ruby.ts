@@ -18,6 +18,9 @@ export interface Surroundings {
 const isText =
   /^(?:"|\(get_env_var\(|downcase\(|upcase\(|strip_whitespace\(|replace\(|encode_json\(|\(to_string\(|\(get_hostname\()/
 
+/** Expressions that always return a number. */
+const isNumber = /^\((?:to_int|to_float)\(.*\) \?\? 0(?:\.0)?\)$/s
+
 /** Converts a value with placeholders to an expression, or returns the part that cannot be converted. */
 export type Expressed =
   | { readonly ok: true; readonly text: string; readonly before: readonly string[] }
@@ -82,8 +85,14 @@ export function expressed(value: string, surroundings: Surroundings, name = 'val
     isSingle = keepsTypes && at === 0 && end === value.length - 1
     if (literal !== '') parts.push(textLiteral(literal))
     literal = ''
+    const isWhole = isSingle || isText.test(expression) || other?.isText === true
+    // A number becomes a text in any case.
     parts.push(
-      isSingle || isText.test(expression) || other?.isText === true ? expression : `(to_string(${expression}) ?? "")`,
+      isWhole
+        ? expression
+        : isNumber.test(expression)
+          ? `to_string(${expression})`
+          : `(to_string(${expression}) ?? "")`,
     )
     at = end + 1
   }

@@ -46,11 +46,20 @@ interface Open {
   children: Element[]
 }
 
+/** The name of an element for an `@include` within an element; its argument is the path. */
+export const innerInclude = '@include'
+
 /** Parses a text; unknown parts become remarks. */
 export function readFluentd(text: string, file: string): ElementFile {
   const reader = new Reader(text, file)
   reader.read()
   return reader
+}
+
+/** Parses a text that stands within an element: one element with its parameters and inner elements. */
+export function readInner(text: string, file: string): { readonly element: Element } & Pick<ElementFile, 'remarks'> {
+  const reader = new Reader(text, file)
+  return { element: reader.readWithin(), remarks: reader.remarks }
 }
 
 class Reader implements ElementFile {
@@ -66,7 +75,15 @@ class Reader implements ElementFile {
     this.#file = file
   }
 
+  readWithin(): Element {
+    const open: Open = { name: innerInclude, argument: '', line: 1, parameters: [], children: [] }
+    this.#open.push(open)
+    this.read()
+    return { file: this.#file, ...open }
+  }
+
   read(): void {
+    const around = this.#open.length
     for (; this.#at < this.#lines.length; this.#at++) {
       const line = (this.#lines[this.#at] as string).trim()
       if (line === '' || line.startsWith('#')) continue
@@ -79,10 +96,11 @@ class Reader implements ElementFile {
         const path = this.#ruby(include[1].replace(/^["'](.*)["']$/, '$1'))
         const parent = this.#open.at(-1)
         if (parent === undefined) this.parts.push({ ...this.#place(), path })
-        else this.#remark(`@include ${path}`, '`@include` within an element is not supported', 'Insert its lines here.')
+        else
+          parent.children.push({ ...this.#place(), name: innerInclude, argument: path, parameters: [], children: [] })
       } else this.#parameter(line)
     }
-    while (this.#open.length > 0) {
+    while (this.#open.length > around) {
       const { name, line } = this.#open.at(-1) as Open
       this.remarks.push({
         file: this.#file,

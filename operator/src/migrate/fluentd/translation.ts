@@ -237,7 +237,7 @@ function waiting(section: Section, context: Context): Record<string, unknown> {
       'in Fluentd, up to 64 GiB of chunks wait on disk; the sink keeps up to 1 GiB, and further lines wait in their files'
     context.replaced(
       section,
-      `${lastValue(section, '@type') ?? ''}: buffer.@type`,
+      `${lastValue(section, '@type') ?? lastValue(section, 'type')}: buffer.@type`,
       reason,
       'Set `buffer.max_size` of the sink.',
     )

@@ -335,7 +335,9 @@ class Conversion {
   #passOn({ id }: Old, names: readonly string[]): void {
     this.#outputs.set(id, names)
     for (const reader of this.#olds.flatMap(({ inputs }) => inputs)) {
-      if (ownerOf(reader) === id && reader !== id) this.#outputs.set(reader, names)
+      if (ownerOf(reader) !== id || reader === id) continue
+      // Its program has no errors, so no event comes out where those with errors would.
+      this.#outputs.set(reader, reader === `${id}.dropped` ? [] : names)
     }
   }
 
