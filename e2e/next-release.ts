@@ -1,6 +1,6 @@
-// The release after this one, for tests of two releases side by side. Its images, charts and command are made from the same sources
-// with the next minor version, and its kind Pipeline has one field more. A program has the version of the package.json beside it, so
-// only that file of an image is replaced.
+// The release after this one, for tests of two releases side by side. Its images, charts and command are built from the same sources with
+// the next minor version, and its Pipeline CRD has one additional field. A program reads its version from the package.json beside it, so
+// only that file is replaced in an image.
 
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -15,17 +15,17 @@ import { type Program, programIn } from './program.ts'
 const [major, minor] = version.split('.').map(Number)
 export const nextVersion = `${major}.${(minor ?? 0) + 1}.0`
 
-/** The field of a Pipeline that this release does not know. */
+/** A field of a Pipeline that this release does not know. */
 export const nextField = 'later'
 
 export interface NextRelease {
-  /** Archives of its images, which have its version as their tag. */
+  /** Archives of its images, which are tagged with its version. */
   readonly images: readonly string[]
   readonly charts: { readonly penstock: string; readonly crds: string }
   readonly command: Program
 }
 
-/** Makes it below an empty folder. */
+/** Builds the release in an empty folder. */
 export async function nextRelease(folder: string): Promise<NextRelease> {
   const packed = pack(join(folder, 'command'), 'operator')
   const manifest = join(dirname(packed), 'package.json')

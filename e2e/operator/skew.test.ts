@@ -1,8 +1,10 @@
-// Two releases beside each other, one minor version apart. On three nodes the kinds, then the operator and then the agents are upgraded,
-// and go back in the same order, while pods write numbered lines. Before each way a destination refuses lines until the disk buffers of
-// all nodes are full. In every mixed state Pipelines can be changed and created, and the commands of both releases work.
+// Two releases side by side, one minor version apart. On three nodes, the CRDs, then the operator and then the agents are upgraded, and
+// downgraded in the same order, while pods write numbered lines. Before the upgrade and before the downgrade, a destination refuses lines
+// until the disk buffers of all nodes are full. In every mixed state, Pipelines can be changed and created, and the commands of both releases
+// work.
 //
-// `npm run skew` starts it, in five minutes. `npm test` has the short way, all at once and back, in e2e/install.test.ts.
+// `npm run skew` runs this test in five minutes. `npm test` runs a short version, which upgrades everything at once and downgrades it again, in
+// e2e/install.test.ts.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,22 +26,22 @@ import { countLines, numberedLines, Times, writerEnv, writtenLines } from './wal
 
 const missing = missingForCluster(3) ?? missingForHelm()
 const nodes = ['node-1', 'node-2', 'node-3']
-/** The smallest disk buffer. */
+/** The smallest size of a disk buffer. */
 const bufferBytes = 268_435_488
-/** More than it holds, so that the last lines wait in their file. */
+/** More lines than fit into the buffer, so that the last ones stay in the log file. */
 const filling = { lines: 36_000, padding: 8_000 }
-/** A buffer is full when no more of the lines fit. */
+/** Whether the buffer has no room for another line. */
 const isFull = (bytes: number) => bytes > 0.9 * bufferBytes
 
 interface Release {
   readonly version: string
-  /** Of its images. */
+  /** The tag of its images. */
   readonly tag: string
   readonly charts: { readonly penstock: string; readonly crds: string }
   readonly command: Program
 }
 
-/** Agents have an image of their own, so an upgrade of the operator leaves them as they are. */
+/** The agents' image is set separately, so that an upgrade of the operator does not restart them. */
 const values = ({ tag }: Release, agents: Release) => {
   const { heartbeatPeriod, resources } = quickValues
   const image = { repository: imageRepository('agent'), tag: agents.tag }
@@ -68,7 +70,7 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
     folder = await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'skew-'))
     resources.defer(() => rm(folder, { recursive: true, force: true }))
     await times.measure('images, cluster of three nodes', async () => {
-      // A kubelet that rotates would remove lines that are not read yet.
+      // If the kubelet rotated the log, it would remove lines that the agent has not read yet.
       ;({ cluster } = await startInstallable(resources, { nodes: 3, logMaxSize: '2Gi' }))
       const charts = { penstock: chart(), crds: chart('penstock-crds') }
       current = { version, tag: imageName('agent').split(':')[1] ?? '', charts, command: programOf('operator') }
@@ -178,14 +180,14 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
       const log = await kubectl('-n', system, 'logs', leader.metadata.name)
       return log.includes(`"version":"${operator.version}"`) && log.includes('All controllers run.')
     })
-  /** Whatever a replaced operator has no reason to write, and agents no reason to restart for. */
+  /** Versions of all objects that a new operator should leave unchanged, and the agent pods, which should not restart. */
   const standing = async () => {
     const list = JSON.parse(await kubectl('get', 'daemonsets,plagent,secrets,pl', '-A', '-o', 'json'))
     const found: Record<string, string | number> = {}
     for (const { kind, metadata } of list.items as ObjectLike[]) {
       const key = `${kind} ${metadata.name}`
       if (kind === 'Secret' && metadata.name.startsWith('penstock-node-')) found[key] = metadata.resourceVersion
-      // No line comes to it, so its status has no figures that change.
+      // This Pipeline receives no lines, so no figure in its status changes.
       else if (kind === 'Pipeline' && metadata.name === 'idle') found[key] = metadata.resourceVersion
       else if (kind !== 'Secret' && metadata.generation !== undefined) found[key] = metadata.generation
     }
@@ -193,7 +195,7 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
       expect(Object.keys(found)).toContainEqual(expect.stringMatching(`^${kind} `))
     return { found, pods: (await agentPods()).map(({ uid }) => uid) }
   }
-  /** The commands of both releases answer as they do without a difference, and warn of none. */
+  /** Checks that the commands of both releases print the same as with equal versions, without a warning. */
   const commandsWork = async (agents: Release) => {
     const file = join(folder, 'pipeline.json')
     await writeFile(file, JSON.stringify(pipeline('checked', ['web'])))
@@ -223,14 +225,14 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
   // --- Lines ---
 
   const at = (name: string) => receiver.at(`/${name}`)
-  /** Nodes whose lines a Pipeline delivers with a mark. */
+  /** Nodes whose lines a Pipeline has delivered with the given mark. */
   const nodesOf = (name: string, mark: string) =>
     nodes.filter((node) => at(name).some((text) => text.startsWith(`${node}/`) && text.endsWith(mark)))
   const flows = async () => {
     const before = at('steady').length
     await waitFor('more lines', 60_000, async () => at('steady').length > before + 30)
   }
-  /** Lines that a DaemonSet has written to fill the buffers, once all of them have come. */
+  /** Names of the DaemonSets that have filled the buffers. */
   const filled: string[] = []
   const everyLine = async (names: readonly string[]) => {
     const written = await writtenLines(cluster, 'web')
@@ -252,7 +254,7 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
       }
       return true
     })
-    // No agent was killed, so the guide promises that no line comes twice.
+    // No agent was killed, so by the guide's guarantee no line arrives twice.
     for (const name of names) expect(doublesIn(countLines(at(name))), name).toBe(0)
     times.note('lines that have come', String(names.reduce((sum, name) => sum + at(name).length, 0)))
   }
@@ -309,17 +311,17 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
       await flows()
     })
 
-    test('the kinds of the other release are served, and the operator stays', async () => {
+    test('the API server serves the CRDs of the other release, and the operator keeps running', async () => {
       const { from, to } = route()
       const before = await standing()
       await times.measure(`kinds of ${to.version}`, () => upgradeKinds(to))
       const field = () => kubectl('explain', `pipelines.spec.${nextField}`)
       if (way === 'up') {
         await waitFor('the newer kinds', 30_000, field)
-        // An operator that ignored a field would let a Pipeline do something else than it says.
+        // If the operator ignored an unknown field, a Pipeline would not do what its resource says.
         const wanted = pipeline('later', ['web'])
         const input = JSON.stringify({ ...wanted, spec: { ...wanted.spec, [nextField]: 'x' } })
-        // The API server takes what the webhook has not answered about within five seconds.
+        // The API server accepts a resource if the webhook does not answer within five seconds.
         const refusal = await waitFor('a refusal', 90_000, () =>
           cluster.kubectl(['apply', '--dry-run=server', '-f', '-'], { input }).then(
             () => undefined,
@@ -340,7 +342,7 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
       expect(await standing()).toEqual(before)
     })
 
-    test('the operator of the other release runs what is there, and changes and new Pipelines, on the agents that stay', async () => {
+    test('the operator of the other release applies existing, changed and new Pipelines to agents that keep running', async () => {
       const { from, to } = route()
       const before = await standing()
       await times.measure(`operator of ${to.version}`, async () => {
@@ -382,7 +384,7 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
       })
     })
 
-    test('when the destination accepts lines again, each has come once', async () => {
+    test('when the destination accepts lines again, each line arrives once', async () => {
       receiver.down.delete('/held')
       filled.push(`fill-${way}`)
       const fresh = way === 'up' ? ['new-up'] : ['new-up', 'new-down']
@@ -404,5 +406,5 @@ interface ObjectLike {
   readonly metadata: { readonly name: string; readonly resourceVersion: string; readonly generation?: number }
 }
 
-/** Bytes in the buffer of the Pipeline that is refused, by the metrics of an agent. */
+/** Bytes in the buffer of the Pipeline whose lines are refused, from the metrics of an agent. */
 const heldBytes = (text: string) => Number(/^buffer_byte_size\{[^}]*held[^}]*\} (\S+)/m.exec(text)?.[1] ?? 0)
