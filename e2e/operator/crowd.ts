@@ -3,7 +3,7 @@
 // do: after a second, with exponential backoff.
 
 import { Agent, request } from 'node:http'
-import { type BundleManifest, bucketOf } from '@penstock/agent/bundle'
+import { type BundleManifest, candidateFor } from '@penstock/agent/bundle'
 import { inGroups, until } from '../command.ts'
 import { type Api, makeNodes, nodeName, type ObjectLike, podToken, renewLeases } from './fleet.ts'
 
@@ -145,11 +145,10 @@ export class Crowd implements AsyncDisposable {
   }
 
   /** Loads the revision for a node if the node reads its Secrets now. Returns whether the revision has changed. */
-  #load(reporter: Reporter, { candidate, stable }: BundleManifest, now: number): boolean {
+  #load(reporter: Reporter, manifest: BundleManifest, now: number): boolean {
     if (reporter.looksAt > now) return false
     reporter.looksAt = now + (this.#options.lookMs ?? 0)
-    const takes = candidate !== undefined && bucketOf(candidate.salt, reporter.node) < candidate.percent
-    const revision = takes ? candidate.rev : stable?.rev
+    const revision = (candidateFor(manifest, reporter.node) ?? manifest.stable)?.rev
     const isNew = revision !== reporter.revision
     reporter.revision = revision
     return isNew

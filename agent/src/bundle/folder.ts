@@ -9,11 +9,11 @@ import {
   type Bundle,
   type BundleManifest,
   bundleSchema,
+  candidateFor,
   openShard,
   type Revision,
   readBundle,
   sha256,
-  takesCandidate,
 } from './format.ts'
 
 const pollMs = 10_000
@@ -76,9 +76,9 @@ export function look(bundleDir: string, secretsDir: string, node: string, agentV
   if (manifest.schema !== bundleSchema) {
     return waiting(`The manifest has schema ${manifest.schema}; this agent reads ${bundleSchema}.`)
   }
-  const { candidate, stable } = manifest
-  const isCandidate = candidate !== undefined && takesCandidate(candidate, node)
-  const revision: Revision | undefined = isCandidate ? candidate : stable
+  const candidate = candidateFor(manifest, node)
+  const isCandidate = candidate !== undefined
+  const revision: Revision | undefined = candidate ?? manifest.stable
   if (revision === undefined) return waiting('The manifest does not contain a revision for this node yet.')
   const { rev } = revision
   if (olderThan(agentVersion, manifest.minAgentVersion)) {

@@ -54,12 +54,16 @@ export interface Candidate extends Revision {
   /** Percentage of the nodes, chosen by `takesCandidate`. */
   readonly percent: number
   readonly salt: string
+  /** Nodes chosen in addition. */
+  readonly also?: readonly string[] | undefined
 }
 
 export interface BundleManifest {
   readonly schema: number
   readonly stable?: Revision | undefined
   readonly candidate?: Candidate | undefined
+  /** Revisions with further changes, each on some of the nodes of the one before it. */
+  readonly later?: readonly Candidate[] | undefined
   /** Digests of secret values by their key; a new epoch means that some digest has changed. */
   readonly secrets?: Shard | undefined
   readonly secretsEpoch: string
@@ -155,9 +159,22 @@ export function sha256(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex')
 }
 
+type Choice = Pick<Candidate, 'percent' | 'salt' | 'also'>
+
 /** Whether a node is among the first to run a candidate. When the percentage grows, nodes stay chosen. */
-export function takesCandidate(candidate: { readonly percent: number; readonly salt: string }, node: string): boolean {
-  return bucketOf(candidate.salt, node) < candidate.percent
+export function takesCandidate({ percent, salt, also }: Choice, node: string): boolean {
+  return bucketOf(salt, node) < percent || also?.includes(node) === true
+}
+
+/** The candidate that a node runs: the last one that chooses it; undefined: the stable revision. */
+export function candidateFor<T extends Choice>(
+  { candidate, later = [] }: { readonly candidate?: T | undefined; readonly later?: readonly T[] | undefined },
+  node: string,
+): T | undefined {
+  return (
+    later.findLast((each) => takesCandidate(each, node)) ??
+    (candidate && takesCandidate(candidate, node) ? candidate : undefined)
+  )
 }
 
 /** A number from 0 to 99 for a node. */

@@ -10,6 +10,7 @@ export {
   bucketOf,
   bundleSchema,
   type Candidate,
+  candidateFor,
   type HeartbeatAnswer,
   heartbeatPeriods,
   holdMs,

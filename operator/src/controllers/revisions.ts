@@ -13,8 +13,12 @@ export function fragmentsIn(
 }
 
 /** The revisions that agents run or should run. */
-export function wantedIn({ stable, candidate }: Pick<Delivered, 'stable' | 'candidate'>): string[] {
-  return [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
+export function wantedIn({
+  stable,
+  candidate,
+  later = [],
+}: Pick<Delivered, 'stable' | 'candidate' | 'later'>): string[] {
+  return [stable, candidate, ...later].flatMap((revision) => revision?.rev ?? [])
 }
 
 /** Keys of the secret values that these revisions refer to. */

@@ -28,13 +28,13 @@ export function isWithout(node: AgentNode, candidate: TriedRevision, ids?: Reado
 /** The changes by which more agents fail than the policy allows. */
 export function judge(seen: Observation, candidate: TriedRevision): Judgement {
   const { now, policy, changed, worse, added, nodes } = seen
-  const chosen = nodes.filter(({ node }) => takesCandidate(candidate, node))
+  const chosen = nodes.filter(({ node, isLater }) => isLater === true || takesCandidate(candidate, node))
   const suspects = new Set([...changed, ...(added ?? [])])
   const onlyWaits = (node: AgentNode) =>
     node.waitingSince !== undefined && !node.stale && isWithout(node, candidate) && now - node.waitingSince >= maxWaitMs
   const fails = (node: AgentNode) =>
     [...node.failed].filter((id) => suspects.has(id) && !isWithout(node, candidate, new Set([id])))
-  const isAny = (node: AgentNode) => node.crashed || node.stuck || onlyWaits(node)
+  const isAny = (node: AgentNode) => node.isLater !== true && (node.crashed || node.stuck || onlyWaits(node))
   const failing = chosen.filter((node) => isAny(node) || fails(node).length > 0)
   const tooMany = (failing.length * 100) / Math.max(1, chosen.length) > policy.maxFailedPercent
   if (!tooMany && worse.size === 0) return innocent

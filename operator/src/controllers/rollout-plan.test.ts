@@ -1,7 +1,15 @@
 import { takesCandidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import { maxWaitMs } from './rollout-judge.ts'
-import { type AgentNode, type Decision, decide, fieldDurationMs, type Observation, policyOf } from './rollout-plan.ts'
+import {
+  type AgentNode,
+  type Decision,
+  decide,
+  fieldDurationMs,
+  type Observation,
+  policyOf,
+  readersFor,
+} from './rollout-plan.ts'
 
 const node = (name: string, extra: Partial<AgentNode> = {}): AgentNode => ({
   node: name,
@@ -255,4 +263,89 @@ test('a paused rollout makes no step', () => {
 
 test('durations', () => {
   expect([fieldDurationMs('1m30s'), fieldDurationMs('500ms'), fieldDurationMs('2h')]).toEqual([90_000, 500, 7_200_000])
+})
+
+const few = { percent: 5, salt: 's' }
+const outside = forty.map(({ node: name }) => name).filter((name) => !takesCandidate(few, name))
+const inside = forty.map(({ node: name }) => name).filter((name) => takesCandidate(few, name))
+const reading = (reads: Readonly<Record<string, readonly string[]>>, extra: Partial<AgentNode> = {}) =>
+  forty.map((each) => ({
+    ...each,
+    ...(reads[each.node] === undefined ? {} : { reads: new Set(reads[each.node]), ...extra }),
+  }))
+const [out = '', out2 = ''] = outside
+const [within = ''] = inside
+
+test.each<[string, readonly AgentNode[], readonly string[]]>([
+  ['nobody reads logs for it', forty, []],
+  ['a canary reads logs for it', reading({ [within]: ['shop/a'], [out]: ['shop/a'] }), []],
+  ['only others read logs for it', reading({ [out]: ['shop/a'] }), [out]],
+  ['only a lost one reads logs for it', reading({ [out]: ['shop/a'] }, { stale: true }), []],
+  ['one of them reads for two changes', reading({ [out]: ['shop/a', 'shop/b'], [out2]: ['shop/c'] }), [out]],
+])('the agents that are added to the canaries of a change when %s', (_, nodes, also) => {
+  expect(readersFor(few, new Set(['shop/a', 'shop/b']), nodes, policy)).toEqual(also)
+  // Those that were added are canaries.
+  expect(readersFor({ ...few, also }, new Set(['shop/a', 'shop/b']), nodes, policy)).toEqual(also)
+})
+
+test('few agents are added, however many changes are read on other nodes', () => {
+  const names = outside.slice(0, 20)
+  const nodes = reading(Object.fromEntries(names.map((name) => [name, [`shop/${name}`]])))
+  const changed = new Set(names.map((name) => `shop/${name}`))
+  const also = readersFor(few, changed, nodes, policy)
+  expect(also).toHaveLength(Math.max(3, inside.length))
+  expect(readersFor({ ...few, also }, changed, nodes, policy)).toEqual(also)
+})
+
+test('in a small cluster no agent is added, and the canary is one that reads logs for the change', () => {
+  for (const count of [2, 3, 4])
+    for (const reader of forty.slice(0, count)) {
+      const nodes = forty
+        .slice(0, count)
+        .map((each) => (each === reader ? { ...each, reads: new Set(['shop/a']) } : each))
+      const decision = decide({ ...base, desired: 'new', starts: new Set(['shop/a']), nodes })
+      if (decision.action !== 'start') throw new Error(decision.action)
+      expect(nodes.filter(({ node: name }) => takesCandidate(decision, name)).map(({ node: name }) => name)).toEqual([
+        reader.node,
+      ])
+      expect(readersFor(decision, new Set(['shop/a']), nodes, policy)).toEqual([])
+    }
+})
+
+test('a later candidate goes to no agents that have not loaded the one before it', () => {
+  const tried = { rev: 'new', percent: 30, salt: 's', step: 1, since: 0, stepped: 0 }
+  const nodes = forty.map((each) => (takesCandidate(tried, each.node) ? { ...each, revision: 'new' } : each))
+  const seen = { ...base, candidate: tried, desired: 'new', nodes }
+  const beside = (percent: number, isLoaded: boolean) => decide({ ...seen, base: { percent, salt: 's', isLoaded } })
+  expect(beside(80, true)).toEqual({ action: 'step', percent: 55 })
+  expect(beside(40, true)).toEqual({ action: 'step', percent: 40 })
+  expect(beside(30, true)).toMatchObject({ action: 'none' })
+  expect(beside(80, false)).toMatchObject({ action: 'none' })
+})
+
+test('agents that run a later candidate are waited for by that one, and count for an earlier one when they name its pipeline', () => {
+  const tried = { rev: 'new', percent: 100, salt: 's', step: 3, since: 0, stepped: 0 }
+  const others = forty.slice(1).map((each) => ({ ...each, revision: 'new' }))
+  const decided = (later: Partial<AgentNode>) =>
+    decide({
+      ...base,
+      candidate: tried,
+      desired: 'new',
+      nodes: [node('later', { isLater: true, ...later }), ...others],
+    })
+  expect(decided({ crashed: true, revision: 'new' })).toEqual({ action: 'promote' })
+  expect(decided({ revision: 'newer', lacks: new Set(), failed: new Set(['shop/a']) })).toMatchObject({
+    action: 'abort',
+    culprits: new Set(['shop/a']),
+  })
+})
+
+test('a later candidate by which agents end is tried again without the earlier ones before it is rolled back', () => {
+  const candidate = { rev: 'new', percent: 5, salt: 's', step: 0, since: undefined }
+  const nodes = forty.map((each) => ({ ...each, crashed: takesCandidate(candidate, each.node) }))
+  const seen = { ...base, candidate, desired: 'new', nodes }
+  expect(decide(seen)).toMatchObject({ action: 'abort' })
+  expect(decide({ ...seen, base: { percent: 30, salt: 's', isLoaded: true } })).toMatchObject({
+    ...{ action: 'aside', ids: new Set(['shop/a']), halved: true },
+  })
 })

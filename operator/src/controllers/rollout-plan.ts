@@ -4,7 +4,7 @@
 import { bucketOf, type LoadFailure, takesCandidate } from '@penstock/agent/bundle'
 import { counted } from '@penstock/agent/program'
 import { type AgentSpec, agentDefaults } from '../api/agent.ts'
-import { mayHalve } from '../fleet/aside.ts'
+import { maxAside, mayHalve } from '../fleet/aside.ts'
 import { isWithout, type Judgement, judge, maxWaitMs } from './rollout-judge.ts'
 
 export interface RolloutPolicy {
@@ -77,6 +77,10 @@ export interface AgentNode {
   readonly stale: boolean
   /** Whether its container exited since the start of the candidate's current step. */
   readonly crashed: boolean
+  /** Ids of the pipelines that read logs on it. */
+  readonly reads?: ReadonlySet<string> | undefined
+  /** It runs a later candidate, with further changes: only failures that name a pipeline of this one count. */
+  readonly isLater?: boolean | undefined
 }
 
 /** New Pipelines count as active after this time, because an agent may never finish loading them. */
@@ -97,6 +101,7 @@ export interface TriedRevision {
   readonly rev: string
   readonly percent: number
   readonly salt: string
+  readonly also?: readonly string[] | undefined
   /** 0 for the canaries. */
   readonly step: number
   /** Since when all agents of the current step have run it, in milliseconds since the epoch; undefined before. */
@@ -120,6 +125,8 @@ export interface Observation {
   readonly desired: string
   /** Ids of the pipelines that differ between the candidate and the stable revision. */
   readonly changed: ReadonlySet<string>
+  /** Ids of the pipelines that a rollout which begins now would change. */
+  readonly starts?: ReadonlySet<string> | undefined
   /** The changed ones that lose events more than twice as often under the candidate. */
   readonly worse: ReadonlySet<string>
   /** Ids of pipelines that all agents recently received without a trial, and that may still be faulty. */
@@ -130,6 +137,10 @@ export interface Observation {
   readonly triesArrivals?: boolean
   /** Whether changes that the candidate does not try would go on in its place: new ones, or any that are set aside. */
   readonly waits?: 'new' | 'aside' | undefined
+  /** Whether changes that leave the candidate may begin a trial beside it. */
+  readonly maySplit?: boolean | undefined
+  /** The candidate that this one is based on: it goes to no agents that have not loaded that one. */
+  readonly base?: { readonly percent: number; readonly salt: string; readonly isLoaded: boolean } | undefined
   readonly nodes: readonly AgentNode[]
 }
 
@@ -175,7 +186,7 @@ export function decide(seen: Observation): Decision {
   const judged = judge(seen, candidate)
   if (desired === stable) return { action: 'drop' }
   const { culprits, why } = judged
-  if (culprits.size > 0 && seen.policy.autoRollback) return takeBack(candidate, judged)
+  if (culprits.size > 0 && seen.policy.autoRollback) return takeBack(seen, candidate, judged)
   const room = makeRoom(seen, candidate, judged)
   if (room !== undefined) return room
   if (desired !== candidate.rev) {
@@ -191,9 +202,11 @@ export function decide(seen: Observation): Decision {
 }
 
 /** Only what did the harm is taken back. Where nothing shows which change that was, they are tried again in halves. */
-function takeBack(candidate: TriedRevision, judged: Judgement): Decision {
+function takeBack(seen: Observation, candidate: TriedRevision, judged: Judgement): Decision {
   const { culprits, why, isNamed, reasons } = judged
-  if (!isNamed && mayHalve(culprits.size, candidate.turn?.group))
+  // On agents that run several candidates, an earlier one may be the cause: a trial without the others shows it.
+  const isUncertain = seen.base !== undefined && culprits.size <= maxAside
+  if (!isNamed && (isUncertain || mayHalve(culprits.size, candidate.turn?.group)))
     return { action: 'aside', ids: culprits, halved: true, why }
   return { action: 'abort', culprits, why, ...(reasons.size === 0 ? {} : { reasons }) }
 }
@@ -273,18 +286,96 @@ export function mayJoin(
   return paused || !clocksOf({ changed }, candidate).some(isOver)
 }
 
+/**
+ * Whether the next changes may be tried beside these: they have passed the bake of one of them at least, so that an agent which fails from
+ * then on fails by the newer ones.
+ */
+export function mayFollow(
+  candidate: TriedRevision,
+  { canary }: RolloutPolicy,
+  changed: ReadonlySet<string>,
+  now: number,
+) {
+  if (canary === null || candidate.percent >= 100) return false
+  if (candidate.step > 0) return true
+  if (candidate.turn !== undefined) return false
+  return clocksOf({ changed }, candidate).some(({ since }) => since !== undefined && now - since >= canary.bakeMs)
+}
+
+/** Choices of canaries that are compared. */
+const maxSalts = 32
+
 function begin(seen: Observation): Decision {
-  const { policy, desired, nodes } = seen
-  const salt = desired.slice(0, 12)
+  const { policy, desired, base, nodes } = seen
+  const salt = base?.salt ?? desired.slice(0, 12)
+  const most = base?.percent ?? 100
   const { canary } = policy
-  if (canary === null || seen.isArrival === true || isAtOnce(seen)) return { action: 'start', percent: 100, salt }
+  if (canary === null || seen.isArrival === true || isAtOnce(seen)) return { action: 'start', percent: most, salt }
   // A lost agent would try nothing.
   const alive = nodes.filter(({ stale }) => !stale)
   // A percentage that selects no agent would try nothing, and restart forever.
   const least = Math.min(Math.max(1, canary.minNodes), alive.length)
-  const buckets = alive.map(({ node }) => bucketOf(salt, node)).sort((left, right) => left - right)
-  const enough = least === 0 ? 0 : (buckets[least - 1] as number) + 1
-  return { action: 'start', percent: Math.min(100, Math.max(canary.percent, enough)), salt }
+  const choice = (name: string) => {
+    const buckets = alive.map(({ node }) => bucketOf(name, node)).sort((left, right) => left - right)
+    const enough = least === 0 ? 0 : (buckets[least - 1] as number) + 1
+    return { salt: name, percent: Math.min(most, Math.max(canary.percent, enough)) }
+  }
+  const first = choice(salt)
+  if (base !== undefined) return { action: 'start', ...first }
+  // Without lines, a change is hardly tried.
+  const read = new Set([...(seen.starts ?? [])].filter((id) => alive.some(({ reads }) => reads?.has(id))))
+  let best = { ...first, covered: coveredBy(first, read, alive) }
+  for (let turn = 1; best.covered < read.size && turn < maxSalts; turn++) {
+    const other = choice(`${salt}${turn}`)
+    const covered = coveredBy(other, read, alive)
+    if (covered > best.covered) best = { ...other, covered }
+  }
+  return { action: 'start', percent: best.percent, salt: best.salt }
+}
+
+/** Number of these pipelines that chosen agents read logs for. */
+function coveredBy(
+  choice: { readonly percent: number; readonly salt: string },
+  ids: ReadonlySet<string>,
+  alive: readonly AgentNode[],
+): number {
+  if (ids.size === 0) return 0
+  const covered = new Set<string>()
+  for (const { node, reads } of alive)
+    if (takesCandidate(choice, node)) for (const id of reads ?? []) if (ids.has(id)) covered.add(id)
+  return covered.size
+}
+
+/** At least so many agents may be chosen because they read logs for a change. */
+const minReaders = 3
+
+/**
+ * The agents of a first step that are chosen because none of the others reads logs for one of the changes. At most as many as the
+ * percentage chooses, and never more than the next step would.
+ */
+export function readersFor(
+  candidate: Pick<TriedRevision, 'percent' | 'salt' | 'also'>,
+  changed: ReadonlySet<string>,
+  nodes: readonly AgentNode[],
+  { canary, step }: RolloutPolicy,
+): readonly string[] {
+  const also = [...(candidate.also ?? [])]
+  const alive = nodes.filter(({ stale }) => !stale)
+  const chosen = alive.filter(({ node }) => takesCandidate(candidate, node))
+  const covered = new Set(chosen.flatMap(({ reads }) => [...(reads ?? [])]))
+  const byPercent = chosen.length - also.length
+  const room = Math.floor((alive.length * ((canary?.percent ?? 0) + step.percent)) / 100) - byPercent
+  const most = Math.min(Math.max(minReaders, byPercent), room)
+  for (const id of [...changed].sort()) {
+    if (also.length >= most) break
+    if (covered.has(id)) continue
+    const bucket = ({ node }: AgentNode) => bucketOf(candidate.salt, node)
+    const [reader] = alive.filter(({ reads }) => reads?.has(id)).sort((left, right) => bucket(left) - bucket(right))
+    if (reader === undefined) continue
+    also.push(reader.node)
+    for (const each of reader.reads ?? []) covered.add(each)
+  }
+  return also
 }
 
 /** Number of chosen agents that are alive and do not run the candidate yet, or these of its changes. */
@@ -301,7 +392,10 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
   if (policy.paused) return { action: 'none', why: 'The rollout is paused.' }
   const alive = seen.nodes.filter(({ stale }) => !stale)
   // All selected agents are lost: others try it.
-  if (alive.length > 0 && !alive.some(({ node }) => takesCandidate(candidate, node))) return begin(seen)
+  if (alive.length > 0 && !alive.some(({ node }) => takesCandidate(candidate, node))) {
+    if (seen.base !== undefined) return { action: 'none', why: 'It waits for its agents.' }
+    return begin(seen)
+  }
   // The first group is observed like a canary; so are all agents if they received it at once.
   const isCanary = (candidate.percent < 100 || seen.triesArrivals === true) && candidate.step === 0
   const bakeMs = policy.canary !== null && (isAtOnce(seen) || isCanary) ? policy.canary.bakeMs : policy.step.bakeMs
@@ -326,21 +420,26 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
     if (waiting > 0) return { action: 'none', why: `It waits for ${counted(waiting, 'agent')} to load it.` }
     return { action: 'none', waitMs, why: 'It is being watched.' }
   }
+  const { base } = seen
+  const most = base?.percent ?? 100
+  if (base !== undefined && (candidate.percent >= most || !base.isLoaded))
+    return { action: 'none', why: 'It goes to no agents that have not loaded the changes before it.' }
   if (candidate.percent >= 100) return { action: 'promote' }
   const leaves = new Set(late.flatMap(({ ids }) => [...ids]))
-  const percent = Math.min(100, candidate.percent + policy.step.percent)
+  const percent = Math.min(most, candidate.percent + policy.step.percent)
   return { action: 'step', percent, ...(leaves.size > 0 ? { leaves } : {}) }
 }
 
-/** Whether it takes longer to wait for changes that joined late than to try them again after the others. */
+/** Whether it takes longer to wait for changes that joined late than to try them again, after the others or beside them. */
 function isSlower(
   late: readonly (TrialClock & { readonly leftMs: number; readonly waiting: number })[],
   { percent }: TriedRevision,
-  { now, policy }: Observation,
+  { now, policy, maySplit }: Observation,
 ): boolean {
   const stepsMs = Math.ceil((100 - percent) / policy.step.percent) * policy.step.bakeMs
   return late.some(({ leftMs, waiting, at = now }) => {
     const triedMs = now - at
-    return waiting > 0 && triedMs >= maxWaitMs ? true : leftMs > triedMs + stepsMs
+    if (waiting > 0 && triedMs >= maxWaitMs) return true
+    return leftMs > triedMs + (maySplit === true ? triedMs : stepsMs)
   })
 }

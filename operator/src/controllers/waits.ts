@@ -9,27 +9,30 @@ import { fragmentsIn, shortRevision } from './revisions.ts'
  */
 export function waitText(
   agent: string,
-  delivered: Pick<Delivered, 'stable' | 'candidate' | 'record' | 'revisions' | 'why'>,
+  delivered: Pick<Delivered, 'stable' | 'candidate' | 'later' | 'record' | 'revisions' | 'why'>,
   isPaused: boolean,
   { id, hash }: { readonly id: string; readonly hash: string },
 ): string | undefined {
-  const { stable, candidate, record } = delivered
-  const isTried = fragmentsIn(delivered, candidate).get(id)?.hash === hash
+  const { stable, candidate, later = [], record } = delivered
+  const trials = candidate === undefined ? [] : [candidate, ...later]
+  const at = trials.findIndex((trial) => fragmentsIn(delivered, trial).get(id)?.hash === hash)
+  const isTried = at >= 0
   const aside = record.aside?.[id]
   // It may have been new, so that all agents had it.
   if (!isTried && aside?.hash === hash)
     return `It was set aside on Agent ${agent} and will be tried again separately: ${aside.why}.`
   if (candidate === undefined || fragmentsIn(delivered, stable).get(id)?.hash === hash) return undefined
-  const extent = `at ${candidate.percent}% of the agents${isPaused ? ', and paused' : ''}`
+  const { percent } = trials[at] ?? candidate
+  const extent = `at ${percent}% of the agents${isPaused ? ', and paused' : ''}`
   if (!isTried)
     return `It waits for the rollout of revision ${shortRevision(candidate.rev)} on Agent ${agent}, which is ${extent}.`
-  return `Its rollout on Agent ${agent} is ${extent}.${isPaused ? '' : ` ${ownWhy(delivered, id)}`}`.trim()
+  return `Its rollout on Agent ${agent} is ${extent}.${isPaused ? '' : ` ${ownWhy(delivered, id, at)}`}`.trim()
 }
 
 /** Why it does not go on; where changes have joined it, others wait for something else than this one. */
-function ownWhy({ record, why }: Pick<Delivered, 'record' | 'why'>, id: string): string {
-  const { joined = {}, since } = record
-  if (Object.keys(joined).length === 0) return why
+function ownWhy({ record, why }: Pick<Delivered, 'record' | 'why'>, id: string, trial: number): string {
+  const { joined = {}, since } = (trial === 0 ? record : record.later?.[trial - 1]) ?? {}
+  if (trial === 0 && Object.keys(joined).length === 0) return why
   const own = joined[id] ?? { since }
   return own.since === undefined ? 'Its first agents load it.' : 'It is being watched.'
 }

@@ -1,6 +1,17 @@
 import { expect, test } from 'vitest'
 import type { Fragment } from '../render/fragment.ts'
-import { type Aside, blockedAside, groupOf, halved, isBlocked, mayHalve, nextGroup, stillAside } from './aside.ts'
+import {
+  type Aside,
+  blockedAside,
+  groupOf,
+  halved,
+  isBlocked,
+  isTurnDue,
+  isWaiting,
+  mayHalve,
+  nextGroup,
+  stillAside,
+} from './aside.ts'
 
 const now = Date.parse('2026-01-01T00:00:00Z')
 const how = { why: 'an agent ended', now }
@@ -32,11 +43,30 @@ test('more changes than a record holds are not halved', () => {
   expect([mayHalve(201, undefined), mayHalve(2, 'x:0000')]).toEqual([false, false])
 })
 
-test('what did not go on keeps its group and comes last', () => {
+test('what did not go on keeps its halves and comes last', () => {
   const aside = { a: entry('x:0'), b: entry('x:1') }
   const next = blockedAside({ aside, turn: 'x:0' }, new Set(['a']), () => '2', how)
   expect(groupsOf(next)).toEqual(['b 1', 'a 0'])
-  expect([isBlocked(next, 'x:0'), isBlocked(next, 'x:1')]).toEqual([true, false])
+  expect([isWaiting(next, undefined), isWaiting({ a: next['a'] as Aside[string] }, undefined)]).toEqual([true, false])
+  expect(
+    isWaiting(
+      blockedAside({}, new Set(['a']), () => '2', how),
+      undefined,
+    ),
+  ).toBe(true)
+  expect([isBlocked(next, `${now.toString(36)}:0`), isBlocked(next, 'x:1')]).toEqual([true, false])
+})
+
+test('what is under suspicion is tried before others begin, what did not go on within ten minutes', () => {
+  const group = `${now.toString(36)}:`
+  expect(isTurnDue({ a: entry(group) }, undefined, now)).toBe(true)
+  expect(isTurnDue({ a: entry(group) }, group, now)).toBe(false)
+  const blocked = { a: entry(group, true) }
+  expect([now, now + 599_999, now + 600_000].map((time) => isTurnDue(blocked, undefined, time))).toEqual([
+    false,
+    false,
+    true,
+  ])
 })
 
 test.each<[string, Aside, string | undefined, boolean, string | undefined]>([

@@ -7,7 +7,7 @@ import type { RolloutRecord } from './state.ts'
 export type Aside = NonNullable<RolloutRecord['aside']>
 
 /** The record is an annotation. */
-const maxAside = 200
+export const maxAside = 200
 /** A group that has been halved so often is taken back as a whole. */
 const maxHalvings = 4
 
@@ -35,6 +35,24 @@ export function nextGroup({ aside, turn }: Pick<RolloutRecord, 'aside' | 'turn'>
   return groups.find((group) => !isBlocked(aside, group)) ?? groups[0]
 }
 
+/** A group that did not go on is tried again at the latest after this time, whatever else changes. */
+const maxBlockedMs = 600_000
+
+/** Whether a group waits for a trial by itself, for which the trials that go on must end. @param group the one that is tried now */
+export function isTurnDue(aside: Aside | undefined, group: string | undefined, now: number): boolean {
+  const since = (name: string) => Number.parseInt(name, 36)
+  return Object.values(aside ?? {}).some(
+    (entry) => entry.group !== group && (entry.blocked !== true || now - since(entry.group) >= maxBlockedMs),
+  )
+}
+
+/**
+ * Whether a candidate that does not go on makes room for a group. Groups that did not go on by themselves either wait until nothing else is
+ * tried: otherwise they would take turns without end.
+ */
+export const isWaiting = (aside: Aside | undefined, group: string | undefined): boolean =>
+  Object.values(aside ?? {}).some((entry) => entry.group !== group && entry.alone !== true)
+
 /** Whether a group may be halved once more to find the change that does the harm. */
 export const mayHalve = (count: number, turn: string | undefined): boolean =>
   count > 1 && count <= maxAside && halvesOf(turn) < maxHalvings
@@ -44,7 +62,7 @@ const halvesOf = (group: string | undefined) => (group === undefined ? 0 : group
 /** Of what is said about all of them: the record would grow too much by more. */
 const maxWhy = 160
 
-/** The name of a group of its own. */
+/** The name of a group of its own: when it was set aside, and which halves it is. */
 const named = (now: number) => `${now.toString(36)}:`
 
 /**
@@ -73,10 +91,12 @@ export function blockedAside(
   hashOf: (id: string) => string | undefined,
   { why, now }: { readonly why: string; readonly now: number },
 ): Aside {
-  const group = [...groupOf(aside, turn)].some((id) => ids.has(id)) ? (turn as string) : named(now)
+  const isAgain = [...groupOf(aside, turn)].some((id) => ids.has(id))
+  const group = `${named(now)}${isAgain ? (turn as string).replace(/^.*:/, '') : ''}`
   const entries = [...ids].slice(0, maxAside).flatMap((id) => {
     const hash = hashOf(id)
-    return hash === undefined ? [] : [[id, { hash, group, blocked: true, why: why.slice(0, maxWhy) }] as const]
+    const how: Pick<Aside[string], 'blocked' | 'alone'> = { blocked: true, ...(isAgain ? { alone: true } : {}) }
+    return hash === undefined ? [] : [[id, { hash, group, ...how, why: why.slice(0, maxWhy) }] as const]
   })
   return { ...without(aside, ids), ...Object.fromEntries(entries) }
 }

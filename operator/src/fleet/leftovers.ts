@@ -58,8 +58,8 @@ export class LeftoverAnswers {
   #revisions(agent: string): readonly ReadonlyMap<string, Fragment>[] | undefined {
     const delivered = this.#fleet.get(agent)
     if (delivered?.stable === undefined) return undefined
-    const { stable, candidate, revisions, selected } = delivered
-    const known = [stable, candidate]
+    const { stable, candidate, later = [], revisions, selected } = delivered
+    const known = [stable, candidate, ...later]
       .filter((revision): revision is Revision => revision !== undefined)
       .map(({ rev }) => revisions.get(rev)?.fragments)
     return known.every((fragments) => fragments !== undefined) ? [...known, selected] : undefined

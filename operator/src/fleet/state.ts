@@ -2,6 +2,7 @@
 // all in memory; a new leader reads the delivered content from the Secrets, and receives a report from every pod within half a
 // minute.
 
+import { isDeepStrictEqual } from 'node:util'
 import {
   type Candidate,
   type HeartbeatBody,
@@ -18,8 +19,8 @@ import { type HeartbeatContent, readHeartbeat } from './heartbeat.ts'
 import { type Refusals, refusalsAfter } from './reach.ts'
 import type { Undone } from './undo.ts'
 
-/** Content of an annotation of the first Secret, with which another process continues a rollout. */
-export interface RolloutRecord {
+/** How far the trial of a candidate is. */
+export interface TrialRecord {
   /** Step of the candidate, and since when all agents of that step have run it, RFC 3339. */
   readonly step?: number
   readonly since?: string
@@ -28,12 +29,28 @@ export interface RolloutRecord {
   readonly stepped?: string
   /** Changes that joined the canaries later, by Pipeline: when, and since when all canaries have run each of them. */
   readonly joined?: Readonly<Record<string, { readonly at: string; readonly since?: string }>>
+}
+
+/** Content of an annotation of the first Secret, with which another process continues a rollout. Its own trial is that of the candidate. */
+export interface RolloutRecord extends TrialRecord {
+  /** The trials of the later candidates. */
+  readonly later?: readonly TrialRecord[]
   /**
    * Changes that wait for a trial apart from others, by Pipeline, the next ones first: agents failed, and nothing shows by which one, or
-   * did not go on. Those of one `group` are tried together. `blocked`: they did not go on before, and give way to others.
+   * did not go on. Those of one `group` are tried together. `blocked`: they did not go on before, and give way to others; `alone`: they
+   * were then tried by themselves.
    */
   readonly aside?: Readonly<
-    Record<string, { readonly hash: string; readonly group: string; readonly blocked?: true; readonly why: string }>
+    Record<
+      string,
+      {
+        readonly hash: string
+        readonly group: string
+        readonly blocked?: true
+        readonly alone?: true
+        readonly why: string
+      }
+    >
   >
   /** The group that is tried, or that was tried last. */
   readonly turn?: string
@@ -60,6 +77,8 @@ export interface KnownRevision {
 export interface Delivered {
   stable: Revision | undefined
   candidate: Candidate | undefined
+  /** Candidates with further changes, each based on the one before it. */
+  later?: readonly Candidate[]
   record: RolloutRecord
   /** Revisions whose content is available, by `rev`. */
   readonly revisions: Map<string, KnownRevision>
@@ -81,7 +100,8 @@ export interface Offered {
   /** The ServiceAccount of its pods; undefined if they belong to users. */
   readonly account: string | undefined
   readonly stable: OfferedRevision | undefined
-  readonly candidate: (OfferedRevision & Pick<Candidate, 'percent' | 'salt'>) | undefined
+  readonly candidate: OfferedCandidate | undefined
+  readonly later?: readonly OfferedCandidate[]
   readonly secretsEpoch: string
   /** Secret values by key, and their digests. */
   readonly values: ReadonlyMap<string, Buffer>
@@ -92,6 +112,8 @@ export interface OfferedRevision {
   readonly rev: string
   readonly fragments: ReadonlyMap<string, Fragment>
 }
+
+export type OfferedCandidate = OfferedRevision & Pick<Candidate, 'percent' | 'salt' | 'also'>
 
 /** A pod of an agent with its last report. */
 export interface Report extends HeartbeatContent {
@@ -223,9 +245,9 @@ export class FleetState {
       if (isStalled(said)) silentSince.set(id, before?.silentSince.get(id) ?? now)
     }
     const known = before?.startedAt === report.startedAt ? before : undefined
-    const { stable, candidate } = this.#delivered.get(agent) ?? {}
+    const { stable, candidate, later = [] } = this.#delivered.get(agent) ?? {}
     const isInForce =
-      report.revision !== undefined && (report.revision === stable?.rev || report.revision === candidate?.rev)
+      report.revision !== undefined && [stable, candidate, ...later].some((each) => each?.rev === report.revision)
     reports.set(sender.podUid, {
       ...report,
       silentSince,
@@ -279,12 +301,12 @@ export function isStalled({
 }
 
 function isSameOffer(left: Offered, right: Offered): boolean {
+  const candidates = ({ candidate, later = [] }: Offered) =>
+    [candidate, ...later].map((each) => each && [each.rev, each.percent, each.salt, each.also ?? []])
   return (
     left.mode === right.mode &&
     left.secretsEpoch === right.secretsEpoch &&
     left.stable?.rev === right.stable?.rev &&
-    left.candidate?.rev === right.candidate?.rev &&
-    left.candidate?.percent === right.candidate?.percent &&
-    left.candidate?.salt === right.candidate?.salt
+    isDeepStrictEqual(candidates(left), candidates(right))
   )
 }

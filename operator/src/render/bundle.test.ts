@@ -132,13 +132,15 @@ test('a manifest names revisions, shards and the age of the secrets', () => {
   const shard = { key: 'r1-0.json.gz', sha256: 'aa', bytes: 7 }
   const text = renderManifest(
     { rev: 'r1', shards: [shard] },
-    { rev: 'r2', shards: [], percent: 5, salt: 's' },
+    { rev: 'r2', shards: [], percent: 30, salt: 's' },
     digests,
+    { later: [{ rev: 'r3', shards: [shard], percent: 5, salt: 's', also: ['n'] }] },
   ).toString()
   expect(JSON.parse(text)).toEqual({
     schema: 1,
     stable: { rev: 'r1', shards: [shard] },
-    candidate: { rev: 'r2', shards: [], percent: 5, salt: 's' },
+    candidate: { rev: 'r2', shards: [], percent: 30, salt: 's' },
+    later: [{ rev: 'r3', shards: [shard], percent: 5, salt: 's', also: ['n'] }],
     secrets: { key: digests.file.key, sha256: digests.file.sha256, bytes: digests.file.bytes },
     secretsEpoch: digests.epoch,
     minAgentVersion: '0.1.0',

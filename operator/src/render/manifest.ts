@@ -33,6 +33,8 @@ export function digestFile(values: ReadonlyMap<string, Buffer>): Digests {
 
 export interface ManifestOptions {
   readonly delivery?: 'Mounted' | 'Stream' | undefined
+  /** Revisions that are tried beside the candidate. */
+  readonly later?: readonly Candidate[] | undefined
   /** The maximum time that an agent waits at its start before its first request to the API server. */
   readonly startSpreadMs?: number | undefined
 }
@@ -41,19 +43,23 @@ export function renderManifest(
   stable: Revision | undefined,
   candidate: Candidate | undefined,
   digests: Digests,
-  { delivery, startSpreadMs = 0 }: ManifestOptions = {},
+  { delivery, later = [], startSpreadMs = 0 }: ManifestOptions = {},
 ): Buffer {
   const plain = ({ rev, shards }: Revision) => ({
     rev,
     shards: shards.map(({ key, sha256: digest, bytes }) => ({ key, sha256: digest, bytes })),
   })
+  const tried = ({ percent, salt, also, ...revision }: Candidate) => ({
+    ...plain(revision),
+    ...{ percent, salt },
+    ...(also === undefined || also.length === 0 ? {} : { also }),
+  })
   const { key, sha256: digest, bytes } = digests.file
   const manifest: BundleManifest = {
     schema: bundleSchema,
     ...(stable === undefined ? {} : { stable: plain(stable) }),
-    ...(candidate === undefined
-      ? {}
-      : { candidate: { ...plain(candidate), percent: candidate.percent, salt: candidate.salt } }),
+    ...(candidate === undefined ? {} : { candidate: tried(candidate) }),
+    ...(later.length === 0 ? {} : { later: later.map(tried) }),
     secrets: { key, sha256: digest, bytes },
     secretsEpoch: digests.epoch,
     minAgentVersion,

@@ -7,12 +7,12 @@ import { promisify } from 'node:util'
 import { gzip as gzipWithCallback } from 'node:zlib'
 import {
   bundleSchema,
+  candidateFor,
   canonicalJson,
   maxBusy,
   type StreamBody,
   type StreamHead,
   sha256,
-  takesCandidate,
 } from '@penstock/agent/bundle'
 import { Counter, Gauge } from 'prom-client'
 import type { OperatorContext } from '../context.ts'
@@ -219,8 +219,9 @@ export class Streams implements Disposable {
   #partFor({ asked, account, have, busy }: Request): Part | undefined {
     const offered = this.#fleet.offered(asked.agent)
     if (offered === undefined || asked.node === '' || !isOwn(offered, account)) return undefined
-    const candidate = offered.candidate !== undefined && takesCandidate(offered.candidate, asked.node)
-    const revision = candidate ? offered.candidate : offered.stable
+    const tried = candidateFor(offered, asked.node)
+    const candidate = tried !== undefined
+    const revision = tried ?? offered.stable
     if (revision === undefined) return undefined
     const { fragments } = revision
     let part: Fragment[]
@@ -260,12 +261,12 @@ export class Streams implements Disposable {
     pod: string,
     have: StreamBody['have'],
     busy: readonly string[],
-    { stable, candidate, digests }: Offered,
+    { stable, candidate, later = [], digests }: Offered,
     near: (revision: OfferedRevision) => Fragment[],
   ): ReadonlySet<string> | undefined {
     const known = this.#given.get(pod)
     if (known !== undefined || have === undefined || busy.length === 0) return known
-    for (const revision of [stable, candidate]) {
+    for (const revision of [stable, candidate, ...later]) {
       if (revision === undefined) continue
       const claimed = new Set(near(revision))
       for (const id of busy) {
@@ -353,8 +354,9 @@ function remember<T>(known: Map<string, T>, pod: string, value: T): void {
 /** The known ids among these, as the revisions have them, because thousands of waiting agents name the same ones. */
 function knownOf(ids: readonly string[], offered: Offered | undefined): readonly string[] {
   if (offered === undefined) return ids
-  const { stable, candidate } = offered
-  return ids.flatMap((id) => (stable?.fragments.get(id) ?? candidate?.fragments.get(id))?.id ?? [])
+  const { stable, candidate, later = [] } = offered
+  const revisions = [stable, candidate, ...later]
+  return ids.flatMap((id) => revisions.find((each) => each?.fragments.has(id) === true)?.fragments.get(id)?.id ?? [])
 }
 
 /** Whether a pod with this account belongs to the workload, and does not only have its label. */

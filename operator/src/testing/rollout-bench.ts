@@ -2,7 +2,7 @@
 // simulated agents read the manifest as real agents do, and report with heartbeats.
 
 import { gunzipSync } from 'node:zlib'
-import { type Bundle, type BundleManifest, type HeartbeatBody, takesCandidate } from '@penstock/agent/bundle'
+import { type Bundle, type BundleManifest, candidateFor, type HeartbeatBody } from '@penstock/agent/bundle'
 import { silentLogger } from '@penstock/agent/telemetry'
 import type { Agent, AgentSpec } from '../api/agent.ts'
 import { agentKind } from '../api/kinds.ts'
@@ -33,6 +33,8 @@ interface BenchNode {
   isSilent: boolean
   /** The agent does not report or load any revision. */
   isSlow: boolean
+  /** Ids of the Pipelines that read logs on it. */
+  reads: readonly string[]
 }
 
 export class RolloutBench {
@@ -91,7 +93,7 @@ export class RolloutBench {
   }
 
   join(name: string): void {
-    this.nodes.set(name, { revision: undefined, restarts: 0, isSilent: false, isSlow: false })
+    this.nodes.set(name, { revision: undefined, restarts: 0, isSilent: false, isSlow: false, reads: [] })
   }
 
   /** `a1 b2`: Pipeline a with content 1, b with content 2. */
@@ -181,11 +183,12 @@ export class RolloutBench {
     let moved = false
     for (const [name, node] of this.nodes) {
       if (node.isSilent) continue
-      const { candidate, stable } = manifest
-      const isCandidate = candidate !== undefined && takesCandidate(candidate, name)
-      const rev = (isCandidate ? candidate : stable)?.rev
-      const found = [...(this.contents.get(rev ?? '') ?? [])].map(([id, hash]) => [id, this.harms.get(hash)] as const)
-      const has = (harm: Harm) => found.some(([, each]) => each === harm)
+      const rev = (candidateFor(manifest, name) ?? manifest.stable)?.rev
+      const found = [...(this.contents.get(rev ?? '') ?? [])]
+      // Agents load differences.
+      const isNew = (hash: string) => !this.holds(node.revision, hash)
+      const has = (harm: Harm) =>
+        found.some(([, hash]) => this.harms.get(hash) === harm && (harm === 'crashes' || isNew(hash)))
       let state = 'Loaded'
       if (rev !== undefined && node.revision !== rev && !node.isSlow) {
         if (has('crashes')) {
@@ -215,6 +218,7 @@ export class RolloutBench {
         pipelines: {},
         revision: node.revision,
         reason: undefined,
+        reading: node.reads,
       },
       ...said,
       failures: said.failed.map((pipeline) => ({
@@ -247,7 +251,7 @@ export class RolloutBench {
     const files = new Map([...this.#secrets.values()].flatMap(({ data }) => Object.entries(data ?? {})))
     const text = files.get('manifest.json')
     const manifest = JSON.parse(Buffer.from(text ?? '', 'base64').toString() || '{}') as BundleManifest
-    for (const revision of [manifest.stable, manifest.candidate]) {
+    for (const revision of [manifest.stable, manifest.candidate, ...(manifest.later ?? [])]) {
       if (revision === undefined || this.contents.has(revision.rev)) continue
       const parts = revision.shards.map((shard) => gunzipSync(Buffer.from(files.get(shard.key) as string, 'base64')))
       const { pipelines } = JSON.parse(Buffer.concat(parts).toString()) as Bundle

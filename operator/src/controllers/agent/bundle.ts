@@ -5,7 +5,7 @@ import { canonicalJson } from '@penstock/agent/bundle'
 import { errorText } from '@penstock/agent/errors'
 import type { Agent } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'
-import type { Delivered, FleetState } from '../../fleet/state.ts'
+import type { Delivered, FleetState, KnownRevision } from '../../fleet/state.ts'
 import { undoAnnotation } from '../../fleet/undo.ts'
 import { monotonicNow } from '../../kube/clock.ts'
 import { digestFile, startSpreadOf } from '../../render/manifest.ts'
@@ -17,7 +17,7 @@ import type { AgentMemory } from './memory.ts'
 import { offeredOf } from './offered.ts'
 import { rebaseRollout } from './rebase.ts'
 import { restored } from './restored.ts'
-import { picked, planSecrets } from './slots.ts'
+import { fitTogether, picked, planSecrets } from './slots.ts'
 import { goBack, type RolloutEvent } from './transition.ts'
 import { decideTrial } from './trial.ts'
 
@@ -50,7 +50,11 @@ export class AgentBundles {
     this.#record(agent, back.events)
     let waitMs: number | undefined
     if (back.revision === undefined) {
-      const seen = { policy: policyOf(agent.spec.rollout), createdAt, now: monotonicNow() }
+      const seen = {
+        ...{ policy: policyOf(agent.spec.rollout), createdAt, now: monotonicNow() },
+        hasRoom: (all: readonly KnownRevision[]) =>
+          fitTogether(all, (key) => values.get(key) ?? secrets.values.data(key)),
+      }
       const start = await rebaseRollout(delivered, bundle, seen)
       const pods = this.#caches.podsOf(agent)
       const { artifacts } = this.#context

@@ -68,6 +68,9 @@ export function dropRevisions(delivered: Delivered, mayCarry: (fragment: Fragmen
     delivered.revisions.delete(rev)
     found = true
     if (delivered.candidate?.rev === rev) delivered.candidate = undefined
+    // Those after it contain the same.
+    const at = delivered.later?.findIndex((each) => each.rev === rev) ?? -1
+    if (at >= 0) delivered.later = delivered.later?.slice(0, at) ?? []
     if (delivered.stable?.rev === rev) delivered.stable = undefined
   }
   return found

@@ -6,7 +6,7 @@ import type { Delivered } from '../../fleet/state.ts'
 import type { Cache } from '../../kube/cache.ts'
 import type { RenderedBundle } from '../../render/bundle.ts'
 import { AgentSecrets } from '../agent-secrets.ts'
-import { StepWatch } from './step.ts'
+import { StepWatches } from './step.ts'
 import type { RolloutEvent } from './transition.ts'
 import { type Applied, newApplied } from './workload.ts'
 
@@ -19,8 +19,8 @@ export interface AgentMemory {
   withdrawing: boolean
   /** Changes of the selection that have been rendered. */
   rendered: { readonly key: string; readonly bundle: RenderedBundle } | undefined
-  /** The agents' events in the candidate's current step. */
-  readonly step: StepWatch
+  /** The agents' events in the current step of each candidate. */
+  readonly steps: StepWatches
   /** The applied parts of its workload. */
   readonly applied: Applied
   /** Events about a decision, recorded once it is written. */
@@ -34,7 +34,7 @@ export function newMemory(agent: Agent, { kube, logger }: OperatorContext, secre
     restored: undefined,
     withdrawing: false,
     rendered: undefined,
-    step: new StepWatch(),
+    steps: new StepWatches(),
     applied: newApplied(),
     decided: [],
   }

@@ -1,5 +1,6 @@
 // The content that an Agent's agents may fetch from a stream.
 
+import type { Candidate } from '@penstock/agent/bundle'
 import type { Agent } from '../../api/agent.ts'
 import type { Delivered, Offered } from '../../fleet/state.ts'
 import type { Digests } from '../../render/manifest.ts'
@@ -15,20 +16,17 @@ export function offeredOf(
 ): Offered | undefined {
   const { configDelivery, mode } = agent.spec
   if (configDelivery !== 'Stream') return undefined
-  const { stable, candidate } = delivered
+  const { stable, candidate, later = [] } = delivered
+  const tried = (each: Candidate) => {
+    const { rev, percent, salt, also } = each
+    return { rev, fragments: fragmentsIn(delivered, each), percent, salt, also }
+  }
   return {
     mode,
     account: mode === 'Sidecar' ? undefined : workloadName(agent),
     stable: stable === undefined ? undefined : { rev: stable.rev, fragments: fragmentsIn(delivered, stable) },
-    candidate:
-      candidate === undefined
-        ? undefined
-        : {
-            rev: candidate.rev,
-            fragments: fragmentsIn(delivered, candidate),
-            percent: candidate.percent,
-            salt: candidate.salt,
-          },
+    candidate: candidate && tried(candidate),
+    later: later.map(tried),
     secretsEpoch: epoch,
     values,
     digests,

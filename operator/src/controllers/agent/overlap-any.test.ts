@@ -86,18 +86,25 @@ class Sequence {
 
   /** No content is offered to more than the first agents before one has run it for as long as it must be watched. */
   #look(): void {
-    const { candidate, stable } = this.bench.manifest
-    const before = this.bench.contents.get(stable?.rev ?? '') ?? new Map<string, string>()
+    const { candidate, stable, later = [] } = this.bench.manifest
+    const { record } = this.bench.delivered
+    const stableContents = this.bench.contents.get(stable?.rev ?? '') ?? new Map<string, string>()
+    let before = stableContents
     const known = this.#tried
     this.#tried = new Map()
-    for (const [id, content] of this.bench.contents.get(candidate?.rev ?? '') ?? []) {
-      if (before.get(id) === content) continue
-      const since = known.get(content) ?? (this.bench.count(content) > 0 ? clock.now : undefined)
-      this.#tried.set(content, since)
-      if (this.bench.delivered.record.step === 0 && (candidate?.percent ?? 100) < 100) continue
-      expect(since !== undefined && clock.now - since >= bakeMs, `${content} of ${this.log.join(', ')}`).toBe(true)
+    for (const [index, trial] of (candidate === undefined ? [] : [candidate, ...later]).entries()) {
+      const contents = this.bench.contents.get(trial.rev) ?? new Map<string, string>()
+      for (const [id, content] of contents) {
+        if (before.get(id) === content) continue
+        const since = known.get(content) ?? (this.bench.count(content) > 0 ? clock.now : undefined)
+        this.#tried.set(content, since)
+        const { step } = index === 0 ? record : (record.later?.[index - 1] ?? {})
+        if (step === 0 && trial.percent < 100) continue
+        expect(since !== undefined && clock.now - since >= bakeMs, `${content} of ${this.log.join(', ')}`).toBe(true)
+      }
+      before = contents
     }
-    for (const content of before.values())
+    for (const content of stableContents.values())
       expect(this.bench.harms.get(content), `${content} is stable, of ${this.log.join(', ')}`).toBeUndefined()
   }
 

@@ -1,7 +1,7 @@
 // Changes of different Pipelines that overlap: how long a change of b takes while one of a is on its canaries, is observed, proceeds,
 // fails, hangs, or waits for an agent. Time is the test's.
 
-import { expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { type Harm, idOf, RolloutBench } from '../../testing/rollout-bench.ts'
 
 const clock = vi.hoisted(() => ({ now: Date.parse('2026-01-01T00:00:00Z') }))
@@ -36,12 +36,17 @@ interface Case {
 
 test.each<Case>([
   { state: 'is on its canaries', seconds: 10, most: ownSeconds, isTried: true },
-  { state: 'is at the end of its bake', seconds: 55, most: ownSeconds + 5, isTried: true },
+  { state: 'is at the end of its bake', seconds: 55, most: ownSeconds + 10, isTried: true },
   {
     state: 'is observed for an hour',
     ...{ rollout: { canary: { bake: '1h' } }, seconds: 1800, each: 60, most: 3600 + 90 + 5, isTried: true },
   },
-  { state: 'is in a step', seconds: 75, most: 90 + ownSeconds },
+  ...[65, 75, 100, 130].map(
+    (seconds): Case => ({
+      state: `is in a step since ${seconds - 60} s`,
+      ...{ seconds, most: ownSeconds + 10, isTried: true },
+    }),
+  ),
   {
     state: 'fails, and nobody takes it back',
     ...{ rollout: { autoRollback: false }, harm: 'fails', seconds: 300, most: ownSeconds + 5, isTried: true },
@@ -188,7 +193,7 @@ test.each([40, 75])(
   },
 )
 
-test('a change that joined late is tried again where the others would wait too long for it', async () => {
+test('a change that joined late begins a trial of its own where the others would wait too long for it', async () => {
   const bench = await running('a1', 'b1')
   bench.rollout = { canary: { bake: '1h' } }
   bench.want('a2', 'b1')
@@ -196,9 +201,10 @@ test('a change that joined late is tried again where the others would wait too l
   bench.want('a2', 'b2')
   await bench.settle()
   expect(bench.count('b2')).toBeGreaterThan(0)
-  await bench.pass(150)
-  expect([bench.count('a2') > size / 4, bench.count('b2')]).toEqual([true, 0])
-  await bench.pass(120)
+  const first = bench.count('b2')
+  await bench.pass(130)
+  expect([bench.count('a2') > first, bench.count('b2')]).toEqual([true, first])
+  await bench.pass(140)
   expect(bench.count('a2')).toBe(size)
   expect(bench.count('b2')).toBeGreaterThan(0)
 })
@@ -259,4 +265,126 @@ test.each([
   expect(bench.rolledBack).toEqual(['a2'])
   await bench.pass(3 * ownSeconds)
   expect(bench.count(`c${version}`)).toBe(size)
+})
+
+describe('changes that come one bake after the other', () => {
+  test('each takes its own time, however many are on their way', async () => {
+    const names = [...'abcdefgh']
+    const bench = await running(...names.map((name) => `${name}1`))
+    const begun = new Map<string, number>()
+    const took = new Map<string, number>()
+    for (let seconds = 0; took.size < names.length && seconds < 1200; seconds += 5) {
+      const count = Math.min(names.length, Math.floor(seconds / 70) + 1)
+      for (const name of names.slice(0, count)) if (!begun.has(name)) begun.set(name, seconds)
+      bench.want(...names.map((name, index) => `${name}${index < count ? 2 : 1}`))
+      await bench.pass(5)
+      for (const name of names)
+        if (!took.has(name) && bench.count(`${name}2`) === size)
+          took.set(name, seconds + 5 - (begun.get(name) as number))
+    }
+    expect([...took.keys()]).toEqual(names)
+    for (const [name, seconds] of took) expect(seconds, name).toBeLessThanOrEqual(ownSeconds + 15)
+  })
+
+  test('one that ends the agents is rolled back alone; those before it go on, and those after it follow its trial', async () => {
+    const bench = await running('a1', 'b1', 'c1')
+    bench.harms.set('b2', 'crashes')
+    bench.want('a2', 'b1', 'c1')
+    await bench.pass(75)
+    bench.want('a2', 'b2', 'c1')
+    await bench.pass(10)
+    expect(bench.count('a2')).toBeGreaterThan(size / 5)
+    bench.want('a2', 'b2', 'c2')
+    expect(await bench.until('a2', ownSeconds - 75)).toBeDefined()
+    expect(await bench.until('c2', ownSeconds + 20)).toBeDefined()
+    await bench.pass(900)
+    expect(bench.rolledBack).toEqual(['b2'])
+  })
+
+  test.each<[Harm, string]>([
+    ['fails', 'cannot be activated'],
+    ['crashes', 'ends the agents'],
+  ])('an earlier one that %s in a step is rolled back, and the later one goes on where it is', async (harm) => {
+    const bench = await running('a1', 'b1')
+    bench.want('a2', 'b1')
+    await bench.pass(75)
+    bench.want('a2', 'b2')
+    await bench.pass(20)
+    const tried = bench.count('b2')
+    expect(tried).toBeGreaterThan(0)
+    bench.harms.set('a2', harm)
+    await bench.pass(10)
+    expect([bench.rolledBack, bench.count('a2'), bench.count('b2')]).toEqual([['a2'], 0, tried])
+    expect(await bench.until('b2', ownSeconds)).toBeDefined()
+  })
+
+  test('an earlier one that agents do not load in a step leaves its place to the later one after five minutes', async () => {
+    const bench = await running('a1', 'b1')
+    bench.want('a2', 'b1')
+    await bench.pass(50)
+    bench.harms.set('a2', 'hangs')
+    const had = bench.count('a2')
+    await bench.pass(25)
+    bench.want('a2', 'b2')
+    await bench.settle()
+    expect(bench.count('b2')).toBeGreaterThan(0)
+    expect(await bench.until('b2', 300 + ownSeconds)).toBeDefined()
+    expect(had).toBeGreaterThan(0)
+    await bench.pass(900)
+    expect(bench.rolledBack).toEqual([])
+  })
+
+  test('the next process of the operator goes on with all of them, and writes nothing anew', async () => {
+    const bench = await running('a1', 'b1', 'c1')
+    bench.want('a2', 'b1', 'c1')
+    await bench.pass(75)
+    bench.want('a2', 'b2', 'c1')
+    await bench.pass(65)
+    bench.want('a2', 'b2', 'c2')
+    await bench.settle()
+    const counts = ['a2', 'b2', 'c2'].map((content) => bench.count(content))
+    expect(bench.delivered.later).toHaveLength(2)
+    const { writes } = bench
+    bench.restartOperator()
+    await bench.settle()
+    expect(bench.writes).toBe(writes)
+    expect(['a2', 'b2', 'c2'].map((content) => bench.count(content))).toEqual(counts)
+    expect(await bench.until('c2', ownSeconds + 10)).toBeDefined()
+    await bench.pass(60)
+    expect([bench.delivered.later, bench.delivered.record.later]).toEqual([[], undefined])
+  })
+
+  test('a Pipeline that changes again during its steps runs its newest version everywhere without a detour', async () => {
+    const bench = await running('a1')
+    bench.want('a2')
+    await bench.pass(75)
+    bench.want('a3')
+    await bench.settle()
+    expect([bench.count('a3') > 0, bench.count('a2') > 0]).toEqual([true, true])
+    expect(await bench.until('a3', ownSeconds + 10)).toBeDefined()
+    expect(bench.rolledBack).toEqual([])
+  })
+
+  test('a new Pipeline runs everywhere at once beside them, and a removed one nowhere', async () => {
+    const bench = await running('a1', 'b1', 'd1')
+    bench.want('a2', 'b1', 'd1')
+    await bench.pass(75)
+    bench.want('a2', 'b2', 'd1')
+    await bench.pass(5)
+    bench.want('a2', 'b2', 'c1')
+    await bench.settle()
+    expect([bench.count('c1'), bench.count('d1')]).toEqual([size, 0])
+  })
+})
+
+test('a change is also tried by an agent that reads logs for it', async () => {
+  const bench = await running('a1', 'b1')
+  const [, last] = [...bench.nodes].toSorted(([left], [right]) => (left < right ? -1 : 1)).slice(-2)
+  for (const [name, node] of bench.nodes) node.reads = name === last?.[0] ? [idOf('a1')] : [idOf('b1')]
+  await bench.pass(5)
+  bench.want('a2', 'b1')
+  await bench.settle()
+  expect(bench.holds(last?.[1].revision, 'a2')).toBe(true)
+  expect(bench.count('a2')).toBeLessThan(size / 4)
+  expect(await bench.until('a2', ownSeconds)).toBeDefined()
 })

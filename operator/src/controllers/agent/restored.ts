@@ -30,7 +30,8 @@ export function restored(
     const manifest = JSON.parse(text.toString('utf8')) as BundleManifest
     delivered.startSpreadMs = manifest.startSpreadMs ?? 0
     if (annotation !== undefined) delivered.record = JSON.parse(annotation) as RolloutRecord
-    const named = [manifest.stable, manifest.candidate].filter((revision) => revision !== undefined)
+    const { later = [] } = manifest
+    const named = [manifest.stable, manifest.candidate, ...later].filter((revision) => revision !== undefined)
     // The manifest does not name the revisions that a rollout may return to, or that agents run a moment longer.
     const kept = [...config.slots.keys()].flatMap((key) => {
       const [, prefix] = /^r([0-9a-f]{12})-0\.json\.gz$/.exec(key) ?? []
@@ -49,6 +50,8 @@ export function restored(
       delivered.stable = manifest.stable
     if (manifest.candidate !== undefined && delivered.revisions.has(manifest.candidate.rev)) {
       delivered.candidate = manifest.candidate
+      const lost = later.findIndex(({ rev }) => !delivered.revisions.has(rev))
+      delivered.later = lost < 0 ? later : later.slice(0, lost)
     }
   } catch (error) {
     onUnreadable(error)

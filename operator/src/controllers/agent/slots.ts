@@ -1,9 +1,10 @@
 // Plans the content of an Agent's Secrets: secret values, shards and the manifest. Each key stays in its slot if possible. Pure.
 
-import type { Delivered } from '../../fleet/state.ts'
+import type { Delivered, KnownRevision } from '../../fleet/state.ts'
 import { isGood } from '../../fleet/undo.ts'
+import type { Fragment } from '../../render/fragment.ts'
 import { type Digests, digestFile, renderManifest } from '../../render/manifest.ts'
-import { place } from '../../render/slots.ts'
+import { place, slotBytes } from '../../render/slots.ts'
 import { configSlots, secretSlots } from '../../workloads/names.ts'
 import type { AgentSecrets, SecretContents } from '../agent-secrets.ts'
 import { valueKeys, wantedIn } from '../revisions.ts'
@@ -28,6 +29,19 @@ export interface SeenSecrets {
   readonly manifestExtras: Parameters<typeof renderManifest>[3]
 }
 
+/** Whether these revisions and their values fit into the Secrets, with space for one more shard that agents may still run. */
+export function fitTogether(revisions: readonly KnownRevision[], value: (key: string) => Buffer | undefined): boolean {
+  const shards = new Set(revisions.flatMap((revision) => revision.shards.map(({ key }) => key)))
+  if (shards.size >= configSlots) return false
+  const keys = new Set(revisions.flatMap(({ fragments }) => [...fragments.values()].flatMap(keysOf)))
+  let bytes = 0
+  for (const key of keys) bytes += key.length + (value(key)?.length ?? 0)
+  // The slots cannot be filled to the last byte.
+  return bytes <= 0.8 * secretSlots * slotBytes
+}
+
+const keysOf = ({ secretRefs }: Fragment) => secretRefs.map(({ key }) => key)
+
 export interface SecretsPlan {
   /** Revisions that stay available. */
   readonly kept: ReadonlySet<string>
@@ -39,10 +53,10 @@ export interface SecretsPlan {
 }
 
 export function planSecrets(
-  delivered: Pick<Delivered, 'stable' | 'candidate' | 'record' | 'revisions'>,
+  delivered: Pick<Delivered, 'stable' | 'candidate' | 'later' | 'record' | 'revisions'>,
   seen: SeenSecrets,
 ): SecretsPlan {
-  const { stable, candidate, record, revisions } = delivered
+  const { stable, candidate, later, record, revisions } = delivered
   const { values: oldValues, config: oldConfig, allKnown } = seen
   const wanted = wantedIn(delivered)
   const history = record.history.filter(isGood).map(({ revision }) => revision)
@@ -54,7 +68,7 @@ export function planSecrets(
   // A pod that has not reported may need any of the old values.
   if (!allKnown) keepOld(values, oldValues)
   const digests = digestFile(named)
-  const manifest = renderManifest(stable, candidate, digests, seen.manifestExtras)
+  const manifest = renderManifest(stable, candidate, digests, { ...seen.manifestExtras, later })
 
   const shards = new Map<string, Buffer>([[digests.file.key, digests.file.data]])
   for (const rev of kept) for (const { key, data } of revisions.get(rev)?.shards ?? []) shards.set(key, data)

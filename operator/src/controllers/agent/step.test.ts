@@ -32,8 +32,7 @@ test('an agent waits since its first report of an unbroken row in this step', ()
     undefined,
     4,
   ])
-  watch.forget()
-  watch.follow('r 0', [pod(0)])
+  watch.follow('r 1', [pod(0)])
   expect(since('Waiting', 5)).toBe(5)
 })
 

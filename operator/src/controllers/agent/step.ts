@@ -1,7 +1,7 @@
 // The events of a rollout's agents since the start of the candidate's current step.
 
 import type { Candidate } from '@penstock/agent/bundle'
-import type { Report } from '../../fleet/state.ts'
+import type { Report, TrialRecord } from '../../fleet/state.ts'
 import type { AgentNode } from '../rollout-plan.ts'
 import { type AgentPod, restartsOf } from './pods.ts'
 
@@ -21,12 +21,6 @@ export class StepWatch {
     this.#waits = new Map()
   }
 
-  forget(): void {
-    this.#step = undefined
-    this.#restarts = new Map()
-    this.#waits = new Map()
-  }
-
   node(pod: AgentPod, report: Report | undefined, stale: boolean, now: number): AgentNode {
     const uid = pod.metadata.uid ?? ''
     const before = this.#restarts.get(uid)
@@ -40,11 +34,12 @@ export class StepWatch {
       waitingSince: this.#waitingSince(uid, report?.state, now),
       stale,
       crashed: before !== undefined && restartsOf(pod) > before,
+      reads: report?.reading,
     }
   }
 
   /** Restarts of a pod with a sidecar may have other causes. */
-  sidecar({ podUid, node, revision, failed, failures, reason, state }: Report, now: number): AgentNode {
+  sidecar({ podUid, node, revision, failed, failures, reason, reading, state }: Report, now: number): AgentNode {
     return {
       node,
       revision,
@@ -55,6 +50,7 @@ export class StepWatch {
       waitingSince: this.#waitingSince(podUid, state, now),
       stale: false,
       crashed: false,
+      reads: reading,
     }
   }
 
@@ -64,6 +60,31 @@ export class StepWatch {
     return this.#waits.get(pod)
   }
 }
+
+/** A watch for the current step of each candidate. */
+export class StepWatches {
+  readonly #watches = new Map<string, StepWatch>()
+
+  of(trial: TrialRecord, pods: readonly AgentPod[]): StepWatch {
+    const key = stepOf(trial)
+    const watch = this.#watches.get(key) ?? new StepWatch()
+    this.#watches.set(key, watch)
+    watch.follow(key, pods)
+    return watch
+  }
+
+  /** Forgets other steps. */
+  keep(trials: readonly TrialRecord[]): void {
+    const kept = new Set(trials.map(stepOf))
+    for (const key of this.#watches.keys()) if (!kept.has(key)) this.#watches.delete(key)
+  }
+
+  forget(): void {
+    this.#watches.clear()
+  }
+}
+
+const stepOf = ({ begun, step = 0 }: TrialRecord) => `${begun} ${step}`
 
 /** With fewer events, a rate is not significant. */
 const minEvents = 100

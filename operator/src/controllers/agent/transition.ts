@@ -8,9 +8,16 @@ import type { Delivered, KnownRevision, RolloutRecord } from '../../fleet/state.
 import { remembered, undoneOf } from '../../fleet/undo.ts'
 import type { Fragment } from '../../render/fragment.ts'
 import { shortRevision } from '../revisions.ts'
-import { type AgentNode, type Decision, decide, type RolloutPolicy, type TriedRevision } from '../rollout-plan.ts'
+import {
+  type AgentNode,
+  type Decision,
+  decide,
+  type Observation,
+  type RolloutPolicy,
+  type TriedRevision,
+} from '../rollout-plan.ts'
 
-export type RolloutState = Readonly<Pick<Delivered, 'stable' | 'candidate' | 'record' | 'why'>>
+export type RolloutState = Readonly<Pick<Delivered, 'stable' | 'candidate' | 'later' | 'record' | 'why'>>
 
 export interface RolloutEvent {
   readonly type: 'Normal' | 'Warning'
@@ -29,6 +36,8 @@ export interface Seen {
   readonly tried: ReadonlyMap<string, Fragment>
   /** Ids of the pipelines that differ between the candidate and the stable revision. */
   readonly changed: ReadonlySet<string>
+  /** Ids of the pipelines that a rollout which begins now would change. */
+  readonly starts?: ReadonlySet<string>
   readonly worse: ReadonlySet<string>
   /**
    * Whether pipelines are only added or removed between the stable and the desired revision, and between the desired
@@ -38,6 +47,10 @@ export interface Seen {
   readonly triesArrivals?: boolean
   /** Whether changes that the candidate does not try would go on in its place. */
   readonly waits?: 'new' | 'aside' | undefined
+  /** Whether changes that leave the candidate may begin a trial beside it. */
+  readonly maySplit?: boolean
+  /** The candidate that this one is based on. */
+  readonly base?: Observation['base']
   readonly nodes: readonly AgentNode[]
   /** The `retry` annotation of a Pipeline. */
   retryOf(id: string): string | undefined
@@ -59,8 +72,9 @@ const maxRecheckMs = 10_000
 
 /** The state after the next decision about a rollout. */
 export function advance(before: RolloutState, seen: Seen): Transition {
-  const { stable, candidate, record } = before
+  const { stable, record } = before
   const decision = decide({
+    ...{ base: seen.base, maySplit: seen.maySplit },
     now: seen.now,
     policy: seen.policy,
     stable: stable?.rev,
@@ -70,24 +84,35 @@ export function advance(before: RolloutState, seen: Seen): Transition {
     ...(seen.triesArrivals === undefined ? {} : { triesArrivals: seen.triesArrivals }),
     desired: seen.bundle.rev,
     changed: seen.changed,
+    starts: seen.starts,
     worse: seen.worse,
     waits: seen.waits,
     nodes: seen.nodes,
   })
-  return carryOut(decision, { stable, candidate, record, why: '' }, seen)
+  return carryOut(decision, { ...before, why: '' }, seen)
 }
 
 /** The candidate as the plan sees it. */
 export function triedOf({ candidate, record }: Pick<RolloutState, 'candidate' | 'record'>): TriedRevision | undefined {
   if (candidate === undefined) return undefined
-  const { rev, percent, salt } = candidate
+  const { rev, percent, salt, also } = candidate
   const { step = 0, since, begun, stepped, joined = {}, aside, turn } = record
   const at = (time: string | undefined) => Date.parse(time ?? '') || undefined
   const clocks = Object.entries(joined).map(
     ([id, each]) => [id, { at: at(each.at) ?? 0, since: at(each.since) }] as const,
   )
   return {
-    ...{ rev, percent, salt, step, since: at(since), begun: at(begun), stepped: at(stepped), joined: new Map(clocks) },
+    ...{
+      rev,
+      percent,
+      salt,
+      also,
+      step,
+      since: at(since),
+      begun: at(begun),
+      stepped: at(stepped),
+      joined: new Map(clocks),
+    },
     ...(turn === undefined ? {} : { turn: { group: turn, isBlocked: isBlocked(aside, turn) } }),
   }
 }
@@ -158,7 +183,12 @@ function carryOut(decision: Decision, before: RolloutState, seen: Seen): Transit
       const { percent, salt } = decision
       const message = `Revision ${shortRevision(bundle.rev)} goes to ${percent}% of the agents.`
       return to(
-        { candidate: { ...revision, percent, salt }, record: begunAt(record, seen) },
+        {
+          candidate: { ...revision, percent, salt },
+          // It has all that they try.
+          ...(before.later === undefined ? {} : { later: [] }),
+          record: begunAt(withoutLater(record), seen),
+        },
         policy.canary?.bakeMs ?? policy.step.bakeMs,
         [{ type: 'Normal', reason: 'RolloutStarted', message }],
       )
@@ -304,8 +334,8 @@ export function goBack(
   const message = `Revision ${shortRevision(rev)} runs again instead of ${shortRevision(wanted)}.`
   return {
     state: {
-      ...{ stable: { rev, shards }, candidate: undefined, why: '' },
-      record: { ...withoutStep(withoutTurns(record)), history },
+      ...{ stable: { rev, shards }, candidate: undefined, later: [], why: '' },
+      record: { ...withoutStep(withoutLater(withoutTurns(record))), history },
     },
     events: [{ type: 'Normal', reason: 'Undone', message }],
     revision,
@@ -331,6 +361,10 @@ function begunAt(record: RolloutRecord, { now, turn }: Seen): RolloutRecord {
 
 function withoutStep(record: RolloutRecord): RolloutRecord {
   const { step: _, since: __, begun: ___, stepped: ____, joined: _____, ...rest } = record
+  return rest
+}
+
+function withoutLater({ later: _, ...rest }: RolloutRecord): RolloutRecord {
   return rest
 }
 

@@ -1,27 +1,40 @@
 // One decision of a rollout: gathers the reports of pods, lets transition.ts decide, and keeps the events to record.
 
+import { candidateFor } from '@penstock/agent/bundle'
 import type { Agent } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'
 import { changesOf } from '../../fleet/contents.ts'
-import type { Delivered, FleetState } from '../../fleet/state.ts'
+import type { Delivered, FleetState, Report } from '../../fleet/state.ts'
 import { monotonicNow } from '../../kube/clock.ts'
 import { changedIn, fragmentsIn } from '../revisions.ts'
-import { type AgentNode, policyOf } from '../rollout-plan.ts'
+import { type AgentNode, policyOf, type RolloutPolicy, readersFor } from '../rollout-plan.ts'
 import type { AgentMemory } from './memory.ts'
 import { type AgentPod, isLost } from './pods.ts'
 import { lacksIn, type Start } from './rebase.ts'
-import { worseIn } from './step.ts'
-import { advance } from './transition.ts'
+import { type StepWatch, worseIn } from './step.ts'
+import { advance, type RolloutState, type Seen, type Transition } from './transition.ts'
+import { moveUp, putView, trialsOf, viewOf } from './trials.ts'
 
 export interface Decided {
   /** After how many milliseconds to look again, if time alone can change the decision. */
   readonly waitMs: number | undefined
-  /** Ids of the Pipelines whose change leaves the candidate: the contents are to be made anew. */
+  /** Ids of the Pipelines whose change leaves the candidates: the contents are to be made anew. */
   readonly leaves: ReadonlySet<string> | undefined
 }
 
+interface Gathered {
+  readonly key: string
+  readonly agent: Agent
+  readonly memory: AgentMemory
+  readonly start: Start
+  readonly pods: readonly AgentPod[]
+  readonly fleet: FleetState
+  readonly artifacts: OperatorContext['artifacts']
+  readonly now: number
+}
+
 /**
- * Lets the rollout of an Agent continue by one decision, and puts the result into `delivered`.
+ * Lets the rollout of an Agent continue by one decision for each of its trials, and puts the result into `delivered`.
  * @param key the key of the Agent
  */
 export function decideTrial(
@@ -29,44 +42,111 @@ export function decideTrial(
   agent: Agent,
   delivered: Delivered,
   memory: AgentMemory,
-  seen: {
-    readonly start: Start
-    readonly pods: readonly AgentPod[]
-    readonly fleet: FleetState
-    readonly artifacts: OperatorContext['artifacts']
-  },
+  seen: Pick<Gathered, 'start' | 'pods' | 'fleet' | 'artifacts'>,
 ): Decided {
-  const { pods, fleet, artifacts } = seen
-  const { revision: bundle, turn, waits } = seen.start
-  const now = monotonicNow()
-  const { candidate, stable, record } = delivered
+  const gathered = { ...seen, key, agent, memory, now: monotonicNow() }
+  const before = trialsOf(delivered)
+  const { record } = delivered
+  memory.steps.keep([record, ...(record.later ?? [])])
+  const first = decideOne(delivered, 0, gathered)
+  let waitMs = first.recheckMs
+  let { leaves } = first
+  const isSame = () => trialsOf(delivered).every(({ rev }, index) => rev === before[index]?.rev)
+  for (let index = 1; leaves === undefined && isSame() && index < trialsOf(delivered).length; index++) {
+    const next = decideOne(delivered, index, gathered)
+    waitMs = sooner(waitMs, next.recheckMs)
+    leaves = next.leaves
+  }
+  if (leaves === undefined && isSame() && delivered.candidate !== undefined && seen.start.next !== undefined) {
+    const next = decideOne(delivered, trialsOf(delivered).length, gathered)
+    waitMs = sooner(waitMs, next.recheckMs)
+  }
+  moveUp(delivered)
+  return { waitMs, leaves }
+}
+
+const sooner = (left: number | undefined, right: number | undefined) =>
+  left === undefined || right === undefined ? (left ?? right) : Math.min(left, right)
+
+/** Decides on one trial; with the number of trials as index, on one that may begin. */
+function decideOne(delivered: Delivered, index: number, gathered: Gathered): Transition {
+  const { key, agent, memory, start, pods, fleet, artifacts, now } = gathered
+  const view = viewOf(delivered, index)
+  const { candidate, stable, record } = view
+  const isFirst = index === 0
+  const turn = isFirst ? start.turn : undefined
   const tried = fragmentsIn(delivered, candidate)
   const runs = fragmentsIn(delivered, stable)
   const changed = changedIn(tried, runs)
-  // Its content follows added and removed Pipelines; the rollout stays the same.
-  if (candidate !== undefined) memory.step.follow(`${candidate.salt} ${record.begun} ${record.step ?? 0}`, pods)
-  // Removes the reports of deleted pods, which must not count as losses either.
-  const nodes =
-    agent.spec.mode === 'Sidecar' ? sidecarsOf(key, fleet, memory, now) : nodesOf(key, pods, fleet, memory, now)
+  const bundle = isFirst
+    ? start.revision
+    : candidate === undefined
+      ? start.next
+      : delivered.revisions.get(candidate.rev)
+  const nothing = { state: view, events: [], recheckMs: undefined, isStarted: false }
+  if (bundle === undefined) return nothing
+  const nodes = nodesOf(gathered, memory.steps.of(record, pods))
+  if (!isFirst && nodes.length === 0) return nothing
+  const later = { later: trialsOf(delivered).slice(index + 1) }
+  const isLater = (node: string) => later.later.length > 0 && candidateFor(later, node) !== undefined
+  const changedLater = changedIn(fragmentsIn(delivered, later.later.at(-1) ?? candidate), tried)
+  const starts = new Set(changesOf(bundle.fragments, runs))
   const lacksOf = lacksIn(delivered, candidate, changed)
-  const reports = [...fleet.reports(key)].map(({ revision, pipelines }) => ({ lacks: lacksOf(revision), pipelines }))
-  const { state, events, recheckMs, isStarted, leaves } = advance(delivered, {
-    now,
-    policy: policyOf(agent.spec.rollout),
-    ...{ bundle, turn, waits },
-    tried,
-    changed,
+  const reports = [...fleet.reports(key)].map(({ revision, node, pipelines }) => ({
+    lacks: lacksOf(revision),
+    pipelines: isLater(node) ? without(pipelines, changedLater) : pipelines,
+  }))
+  const seenNodes = nodes.map((node) => {
+    const lacks = lacksOf(node.revision)
+    if (!isLater(node.node)) return withLacks(node, candidate?.rev, lacks)
+    // A Pipeline that a later candidate changes again counts for that one alone.
+    const own = { ...node, failed: node.failed.difference(changedLater), isLater: true }
+    return withLacks(own, candidate?.rev, lacks.difference(changedLater))
+  })
+  const policy = policyOf(agent.spec.rollout)
+  const transition = advance(view, {
+    ...{ now, policy },
+    ...{ bundle, turn, waits: isFirst ? start.waits : start.waitsLast },
+    ...{ tried, changed, starts },
     worse: worseIn(reports, candidate, changed),
-    isArrival: turn === undefined && changesOf(bundle.fragments, runs).length === 0,
-    triesArrivals: candidate !== undefined && turn === undefined && changesOf(tried, runs).length === 0,
-    nodes: nodes.map((node) => withLacks(node, candidate?.rev, lacksOf(node.revision))),
+    isArrival: isFirst && turn === undefined && starts.size === 0,
+    triesArrivals: isFirst && candidate !== undefined && turn === undefined && changesOf(tried, runs).length === 0,
+    base: isFirst ? undefined : baseOf(delivered, index),
+    maySplit: start.maySplit === true && later.later.length === 0,
+    nodes: seenNodes,
     retryOf: (id) => artifacts.get(id)?.retry,
   })
-  Object.assign(delivered, state)
-  if (isStarted) memory.step.forget()
+  const { state, events, isStarted, leaves } = transition
+  const content = state.candidate?.rev === bundle.rev ? bundle.fragments : tried
+  putView(delivered, index, withReaders(state, changesOf(content, runs), seenNodes, policy))
+  // Agents that ended because of a change may end again before they have received the content without it.
+  if (leaves !== undefined || (isStarted && candidate !== undefined)) memory.steps.forget()
   for (const event of events)
     if (!memory.decided.some(({ message }) => message === event.message)) memory.decided.push(event)
-  return { waitMs: recheckMs, leaves }
+  return transition
+}
+/** The candidate that a later one is based on. */
+function baseOf(delivered: Delivered, index: number): Seen['base'] {
+  const { candidate, record } = viewOf(delivered, index - 1)
+  const isLoaded = (record.step ?? 0) === 0 || record.since !== undefined
+  return candidate && { percent: candidate.percent, salt: candidate.salt, isLoaded }
+}
+
+/** With agents in the first step that read logs for the changes. */
+function withReaders(
+  state: RolloutState,
+  changed: readonly string[],
+  nodes: readonly AgentNode[],
+  policy: RolloutPolicy,
+): RolloutState {
+  const { candidate, record } = state
+  if (candidate === undefined || candidate.percent >= 100 || (record.step ?? 0) > 0) return state
+  const also = readersFor(candidate, new Set(changed), nodes, policy)
+  return also.length === (candidate.also?.length ?? 0) ? state : { ...state, candidate: { ...candidate, also } }
+}
+
+function without(pipelines: Report['pipelines'], ids: ReadonlySet<string>): Report['pipelines'] {
+  return Object.fromEntries(Object.entries(pipelines).filter(([id]) => !ids.has(id)))
 }
 
 /** An agent counts as one that runs the candidate when it runs all that is tried, whatever else has come or gone since. */
@@ -74,23 +154,17 @@ function withLacks(node: AgentNode, rev: string | undefined, lacks: ReadonlySet<
   return { ...node, lacks, revision: lacks.size === 0 && rev !== undefined ? rev : node.revision }
 }
 
-function nodesOf(
-  key: string,
-  pods: readonly AgentPod[],
-  fleet: FleetState,
-  { step }: AgentMemory,
-  now: number,
-): AgentNode[] {
+/** Removes the reports of deleted pods, which must not count as losses either. */
+function nodesOf({ key, agent, pods, fleet, now }: Gathered, watch: StepWatch): AgentNode[] {
+  if (agent.spec.mode === 'Sidecar') {
+    // Pods with a sidecar belong to users: only those that report are known.
+    const reports = [...fleet.reports(key)].filter((report) => !fleet.isStale(report, now))
+    fleet.keep(key, new Set(reports.map((report) => report.podUid)))
+    return reports.map((report) => watch.sidecar(report, now))
+  }
   fleet.keep(key, new Set(pods.map((pod) => pod.metadata.uid ?? '')))
   return pods.map((pod) => {
     const report = fleet.report(key, pod.metadata.uid ?? '')
-    return step.node(pod, report, isLost(pod, report, fleet, now), now)
+    return watch.node(pod, report, isLost(pod, report, fleet, now), now)
   })
-}
-
-/** Pods with a sidecar belong to users: only those that report are known. */
-function sidecarsOf(key: string, fleet: FleetState, { step }: AgentMemory, now: number): AgentNode[] {
-  const reports = [...fleet.reports(key)].filter((report) => !fleet.isStale(report, now))
-  fleet.keep(key, new Set(reports.map((report) => report.podUid)))
-  return reports.map((report) => step.sidecar(report, now))
 }

@@ -17,8 +17,8 @@ function pendingIn({ why, record: { aside = {}, turn } }: AgentView['delivered']
 
 /** Undefined as long as nothing is delivered. */
 export function agentStatus({ key, delivered, desired, live, stale, byRevision, failing, isSidecar }: AgentView) {
-  const { stable, candidate } = delivered
-  const newest = candidate ?? stable
+  const { stable, candidate, later = [] } = delivered
+  const newest = later.at(-1) ?? candidate ?? stable
   if (newest === undefined) return undefined
   const current = byRevision.get(newest.rev)?.length ?? 0
   const failed = new Set([...failing.values()].flat().map((report) => report.podUid)).size
