@@ -16,6 +16,7 @@ export interface CrowdFacts {
   readonly answers: readonly (readonly [number, number])[]
   readonly longestMs: number
   readonly unheard: number
+  readonly streamed: Crowd['streamed']
 }
 
 type Wish = 'facts' | 'restart' | 'end'
@@ -83,8 +84,10 @@ async function serve(): Promise<void> {
       crowd = stack.use(await Crowd.start(api, wish.options))
     }
     if (wish === 'restart') await crowd?.restart(0)
-    const { answers = new Map(), longestMs = 0, unheard = 0 } = crowd ?? {}
-    if (process.send !== undefined) process.send({ answers: [...answers], longestMs, unheard } satisfies CrowdFacts)
+    const none = { bundles: 0, names: 0, bytes: 0 }
+    const { answers = new Map(), longestMs = 0, unheard = 0, streamed = none } = crowd ?? {}
+    const facts: CrowdFacts = { answers: [...answers], longestMs, unheard, streamed }
+    process.send?.(facts)
   }
   process.on('message', (wish: Wish | Order) => void answer(wish).catch(reject))
   // The measuring process has ended.

@@ -1,9 +1,10 @@
 // Many simulated agents that only report: they have pods, tokens and heartbeats that report the manifest of their node, like agents that load
-// immediately. By default, they see a new manifest immediately, whereas kubelets need some time. Rejected reports are retried like real agents
-// do: after a second, with exponential backoff.
+// immediately. By default, they see a new manifest immediately, whereas kubelets need some time. Or they request their bundle from the
+// operator, which holds each request. Rejected reports are retried like real agents do: after a second, with exponential backoff.
 
 import { Agent, request } from 'node:http'
-import { type BundleManifest, candidateFor } from '@penstock/agent/bundle'
+import { gunzipSync } from 'node:zlib'
+import { type BundleManifest, candidateFor, type StreamBody, type StreamHead } from '@penstock/agent/bundle'
 import { inGroups, until } from '../command.ts'
 import { type Api, makeNodes, nodeName, type ObjectLike, podToken, renewLeases } from './fleet.ts'
 
@@ -37,12 +38,22 @@ export interface CrowdOptions {
   readonly everyMs: number
   /** The interval at which a node reads its mounted Secrets, with a different phase per node; 0 means immediately. */
   readonly lookMs?: number
+  /** Whether they request their bundle. */
+  readonly isStreaming?: boolean
 }
+
+/** As agents do. */
+const holdMs = { least: 30_000, most: 50_000 }
+const minMs = 250
 
 export class Crowd implements AsyncDisposable {
   readonly #api: Api
   readonly #options: CrowdOptions
   readonly #connections = new Agent({ keepAlive: true, maxSockets: 50 })
+  /** Of requests that the operator holds. */
+  readonly #held = new Agent({ keepAlive: true })
+  /** Bundles received, names of others received, and their bytes. */
+  readonly streamed = { bundles: 0, names: 0, bytes: 0 }
   readonly reporters: Reporter[] = []
   /** Number of responses by status. */
   readonly answers = new Map<number, number>()
@@ -113,7 +124,7 @@ export class Crowd implements AsyncDisposable {
     const { everyMs, lookMs = 0 } = this.#options
     const dueAt = performance.now() + Math.random() * everyMs
     const looksAt = performance.now() + Math.random() * lookMs
-    this.reporters.push({
+    const reporter: Reporter = {
       node,
       pod: name,
       token,
@@ -123,19 +134,55 @@ export class Crowd implements AsyncDisposable {
       dueAt,
       failed: 0,
       unheardSince: 0,
-    })
+    }
+    this.reporters.push(reporter)
+    if (this.#options.isStreaming === true) this.#tasks.push(this.#stream(reporter))
+  }
+
+  /** Requests the bundle of an agent again and again, until its pod is replaced. */
+  async #stream(reporter: Reporter): Promise<void> {
+    let have: StreamBody['have']
+    while (!this.#ending.signal.aborted && this.reporters.includes(reporter)) {
+      const started = performance.now()
+      const waitMs = Math.round(holdMs.least + Math.random() * (holdMs.most - holdMs.least))
+      const body: StreamBody = { schema: 1, waitMs, busy: [], ...(have === undefined ? {} : { have }) }
+      const { operatorUrl, otherUrl } = this.#options
+      let answer = await this.#send(operatorUrl, reporter.token, JSON.stringify(body), '/v1/bundle')
+      if (answer.status === 0 && otherUrl !== undefined && !this.#ending.signal.aborted)
+        answer = await this.#send(otherUrl, reporter.token, JSON.stringify(body), '/v1/bundle')
+      if (answer.status === 200) {
+        const [head = '', bundle] = gunzipSync(answer.body).toString().split('\n')
+        const { rev, candidate, mark } = JSON.parse(head) as StreamHead
+        have = { rev, candidate, mark }
+        reporter.revision = rev
+        this.streamed[bundle === undefined ? 'names' : 'bundles']++
+        this.streamed.bytes += answer.body.length
+      }
+      const isFine = answer.status === 200 || answer.status === 204
+      await this.#pause((isFine ? minMs : retryMs) - (performance.now() - started))
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((done) => setTimeout(done, Math.max(0, ms)))
   }
 
   async #follow(): Promise<void> {
     while (!this.#ending.signal.aborted) {
-      const secret = await this.#api
-        .find(`/api/v1/namespaces/${namespace}/secrets/penstock-${this.#options.agent}-cfg-0`)
-        .catch(() => undefined)
+      const secret =
+        this.#options.isStreaming === true
+          ? undefined
+          : await this.#api
+              .find(`/api/v1/namespaces/${namespace}/secrets/penstock-${this.#options.agent}-cfg-0`)
+              .catch(() => undefined)
       const text = Buffer.from(secret?.data?.['manifest.json'] ?? '', 'base64').toString()
       const manifest = text === '' ? undefined : (JSON.parse(text) as BundleManifest)
       const started = performance.now()
       const due = this.reporters.filter((reporter) => {
-        const isNew = manifest !== undefined && this.#load(reporter, manifest, started)
+        const isNew =
+          this.#options.isStreaming === true
+            ? reporter.revision !== reporter.reported
+            : manifest !== undefined && this.#load(reporter, manifest, started)
         return reporter.dueAt <= started || (isNew && reporter.failed === 0)
       })
       await inGroups(due, 50, (reporter) => this.#report(reporter))
@@ -169,13 +216,14 @@ export class Crowd implements AsyncDisposable {
       startedAt: '2026-01-01T00:00:00Z',
       revision,
       candidate: false,
+      ...(this.#options.isStreaming === true ? { delivery: 'Stream' } : {}),
       state: 'Loaded',
       failures: [],
       failed: [],
       pipelines: {},
     })
-    let status = await this.#send(operatorUrl, reporter.token, body)
-    if (status === 0 && otherUrl !== undefined) status = await this.#send(otherUrl, reporter.token, body)
+    let { status } = await this.#send(operatorUrl, reporter.token, body)
+    if (status === 0 && otherUrl !== undefined) status = (await this.#send(otherUrl, reporter.token, body)).status
     this.answers.set(status, (this.answers.get(status) ?? 0) + 1)
     if (status === 200) {
       reporter.reported = revision
@@ -190,17 +238,22 @@ export class Crowd implements AsyncDisposable {
     }
   }
 
-  /** The status of the response; 0 if there is none. */
-  #send(url: string, token: string, body: string): Promise<number> {
+  /** The response; its status is 0 if there is none. */
+  #send(url: string, token: string, body: string, path = '/v1/heartbeat'): Promise<{ status: number; body: Buffer }> {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    const { promise, resolve } = Promise.withResolvers<number>()
-    const sent = request(`${url}/v1/heartbeat`, { method: 'POST', headers, agent: this.#connections }, (answer) => {
-      answer.resume()
-      answer.on('end', () => resolve(answer.statusCode ?? 0))
-      answer.on('error', () => resolve(0))
+    const { promise, resolve } = Promise.withResolvers<{ status: number; body: Buffer }>()
+    const none = () => resolve({ status: 0, body: Buffer.alloc(0) })
+    const isHeld = path !== '/v1/heartbeat'
+    const agent = isHeld ? this.#held : this.#connections
+    const { signal } = this.#ending
+    const sent = request(`${url}${path}`, { method: 'POST', headers, agent, signal }, (answer) => {
+      const parts: Buffer[] = []
+      answer.on('data', (part: Buffer) => parts.push(part))
+      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(parts) }))
+      answer.on('error', none)
     })
-    sent.on('error', () => resolve(0))
-    sent.setTimeout(30_000, () => sent.destroy())
+    sent.on('error', none)
+    sent.setTimeout(isHeld ? holdMs.most + 20_000 : 30_000, () => sent.destroy())
     sent.end(body)
     return promise
   }
@@ -210,5 +263,6 @@ export class Crowd implements AsyncDisposable {
     this.#ending.abort()
     await Promise.all(this.#tasks)
     this.#connections.destroy()
+    this.#held.destroy()
   }
 }

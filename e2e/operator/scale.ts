@@ -14,7 +14,7 @@ import { type Cluster, missingForCluster, startCluster } from '../cluster/cluste
 import { inGroups, until } from '../command.ts'
 import { processCpu } from '../process-cpu.ts'
 import { type CrowdFacts, CrowdProcess } from './crowd-process.ts'
-import { Api } from './fleet.ts'
+import { Api, nodeName } from './fleet.ts'
 import { OperatorMeter, Share, Stopwatch, treeOf } from './meters.ts'
 import { apiVersion, heartbeatUrl, OperatorProcess, type PipelineLike, prepare, saysOf, system } from './process.ts'
 
@@ -27,6 +27,10 @@ interface Size {
   readonly seconds: number
   /** Interval in seconds at which nodes read their Secrets. */
   readonly lookSeconds: number
+  /** Whether the agents request their bundle from the operator; otherwise it is mounted. */
+  readonly isStreaming: boolean
+  /** Pods on the node of each agent. */
+  readonly pods: number
   /** Whether a killed process restarts, like a container, or is lost with its node, so that its Lease must expire. */
   readonly isProcess: boolean
 }
@@ -88,7 +92,7 @@ interface Scene {
 }
 
 async function begin(stack: AsyncDisposableStack, size: Size): Promise<Scene> {
-  const { namespaces, agents, lookSeconds } = size
+  const { namespaces, agents, lookSeconds, isStreaming } = size
   const period = periodOf(size)
   const cluster = stack.use(await startCluster())
   await prepare(cluster, ...Array.from({ length: namespaces }, (_, index) => spaceOf(index, size)))
@@ -107,10 +111,14 @@ async function begin(stack: AsyncDisposableStack, size: Size): Promise<Scene> {
   await until('the account of agents', 60_000, () =>
     api.find(`/api/v1/namespaces/${system}/serviceaccounts/penstock-node`),
   )
-  const often = { everyMs: period * 1000, lookMs: lookSeconds * 1000 }
+  const path = `/apis/${apiVersion}/namespaces/${system}/agents/node`
+  const spec = { configDelivery: isStreaming ? 'Stream' : 'Mounted' }
+  await api.request('PATCH', path, { spec }, 'application/merge-patch+json')
+  const often = { everyMs: period * 1000, lookMs: lookSeconds * 1000, isStreaming }
   const crowd = stack.use(
     await CrowdProcess.start(cluster, { agent: 'node', nodes: agents, operatorUrl, otherUrl, ...often }),
   )
+  await makePods(api, size)
   say(`${agents} agents report; ${namespaces} namespaces`)
   const stopwatch = new Stopwatch()
   const ending = new AbortController()
@@ -130,6 +138,25 @@ async function begin(stack: AsyncDisposableStack, size: Size): Promise<Scene> {
     stopwatch,
     start,
   }
+}
+
+/** Pods that Pipelines read, by which the operator knows which of them an agent needs. */
+async function makePods(api: Api, size: Size): Promise<void> {
+  const indexes = Array.from({ length: size.agents * size.pods }, (_, index) => index)
+  await inGroups(indexes, 40, async (index) => {
+    const name = nameOf((index * 31) % size.pipelines)
+    const namespace = spaceOf((index * 31) % size.pipelines, size)
+    await api.request('POST', `/api/v1/namespaces/${namespace}/pods`, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: `app-${index}`, labels: { app: name } },
+      spec: {
+        nodeName: nodeName(Math.floor(index / size.pods)),
+        automountServiceAccountToken: false,
+        containers: [{ name: 'app', image: 'app' }],
+      },
+    })
+  })
 }
 
 async function apply({ size, api, stopwatch }: Scene, index: number, value: number): Promise<void> {
@@ -353,7 +380,7 @@ function printChurned({ stopwatch, meters, size }: Scene, churned: Churned): Goa
 
 function printRest(
   known: Goals,
-  { answers, longestMs, unheard }: CrowdFacts,
+  { answers, longestMs, unheard, streamed }: CrowdFacts,
   { ofAgent, ofOperator }: { readonly ofAgent: number; readonly ofOperator: readonly string[] },
 ): void {
   const goals: Goals = [
@@ -369,6 +396,10 @@ function printRest(
     [
       'reports that were not taken',
       `sent again until they were, for ${(longestMs / 1000).toFixed(1)} s at most; ${unheard} left`,
+    ],
+    [
+      'bundles requested by agents',
+      `${streamed.bundles} whole ones and ${streamed.names} new names, ${(streamed.bytes / 1024 / 1024).toFixed(1)} MiB`,
     ],
     ['writes when an agent restarts', `${ofAgent}`],
     ['writes when the operator does', [ofOperator.length, ...ofOperator.slice(0, 5)].join(' ')],
@@ -416,11 +447,19 @@ verdict: which goals are met. The goals are for:
     agents: { ...whole, help: 'Number of reporting agents (20).' },
     churn: { ...whole, help: 'Number of Pipelines that change per second (10).' },
     for: { ...whole, value: 'SECONDS', help: 'Duration of the changes (60).' },
+    delivery: {
+      type: 'string',
+      oneOf: ['Stream', 'Mounted'],
+      default: 'Stream',
+      value: 'HOW',
+      help: 'How the agents receive their bundle: from the operator (Stream), or from mounted Secrets.',
+    },
+    pods: { ...whole, minimum: 0, help: 'Number of pods per node that Pipelines read (5).' },
     look: {
       ...whole,
       minimum: 0,
       value: 'SECONDS',
-      help: 'Time until all nodes have seen a new Secret, one after another (60); 0 means immediately.',
+      help: 'Time until all nodes have seen a new mounted Secret, one after another (60); 0 means immediately.',
     },
     kill: {
       type: 'string',
@@ -438,7 +477,9 @@ verdict: which goals are met. The goals are for:
     }
     const { pipelines = 300, namespaces = 30, agents = 20, churn = 10, kill } = flags
     const { for: seconds = 60, look: lookSeconds = 60 } = flags
-    await measure({ pipelines, namespaces, agents, churn, seconds, lookSeconds, isProcess: kill === 'process' })
+    const { pods = 5, delivery } = flags
+    const how = { isStreaming: delivery === 'Stream', isProcess: kill === 'process' }
+    await measure({ pipelines, namespaces, agents, churn, seconds, lookSeconds, pods, ...how })
     return 0
   },
 })
