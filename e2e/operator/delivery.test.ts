@@ -70,10 +70,13 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     spec: {
       mode: 'Node',
       pipelines: { namespaceSelector: {}, clusterPipelines: { selector: {} } },
+      configDelivery: 'Mounted',
       rollout: { canary: { percent: 100, bake: '1s' } },
       ...extra,
     },
   })
+  /** The default. */
+  const streaming = (extra: object = {}) => agent({ configDelivery: undefined, ...extra })
 
   const pipeline = (namespace: string, name: string, spec: object = {}) => ({
     apiVersion: 'penstock.dev/v1alpha1',
@@ -534,12 +537,12 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       expect(new Set(all).size, `${path}: ${all}`).toBe(all.length)
     }
 
-    test('if the Agent is configured for it, the operator serves the bundle, only for the pods of the node', async () => {
+    test('unless the Agent is configured otherwise, the operator serves the bundle, only for the pods of the node', async () => {
       const before = pids()
       // Only in its own namespace, with pods only on the first node.
       await cluster.kubectl(['create', 'namespace', 'streamed'])
       writers.set(0, await pod('streamed', 'on-0', { app: 'web' }, 0))
-      await cluster.apply(agent({ configDelivery: 'Stream' }))
+      await cluster.apply(streaming())
       await streamed()
       expect(pids()).toEqual(before)
       // From here on, the mounted files do not change.
@@ -665,11 +668,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       await arrive('/streamed/web')
       fleet.frozen = true
       const canary = { percent: 1, minNodes: 1, bake: '2s' }
-      await cluster.apply(
-        agent({ configDelivery: 'Stream', rollout: { canary } }),
-        wrongFile,
-        pipeline('streamed', 'wrong'),
-      )
+      await cluster.apply(streaming({ rollout: { canary } }), wrongFile, pipeline('streamed', 'wrong'))
       await programmed('streamed/wrong')
       await eventually(async () => {
         const { status } = await api.get('/apis/penstock.dev/v1alpha1/namespaces/penstock-system/agents/node')

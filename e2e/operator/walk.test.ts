@@ -228,7 +228,8 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
   }
 
   test('helm starts operators, and an agent on each node', async () => {
-    await times.measure('helm install --wait', () => release('install', chart(), ['--create-namespace'], values()))
+    const given = values({ configDelivery: 'Mounted' })
+    await times.measure('helm install --wait', () => release('install', chart(), ['--create-namespace'], given))
     await times.measure('then until the Agent is Ready on both nodes', () => isReady('plagent', system, 'node'))
     expect((await agentPods()).map(({ node, restarts }) => ({ node, restarts }))).toEqual(
       nodes.map((node) => ({ node, restarts: [0] })),
@@ -627,10 +628,17 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await noGap()
   })
 
+  /** The default of an Agent. */
+  const bothStream = () =>
+    waitFor('both agents to have their configuration from the operator', 240_000, async () => {
+      const { status } = await api.get(`/apis/${apiVersion}/namespaces/${system}/agents/node`)
+      return (status?.['nodes'] as { streamed?: number } | undefined)?.streamed === 2
+    })
+
   test('an upgrade replaces all agents, which then get their configuration from the operator', async () => {
     const before = new Set((await agentPods()).map(({ uid }) => uid))
     const resources = { requests: { cpu: '25m', memory: '65Mi' }, limits: { memory: '512Mi' } }
-    const given = values({ configDelivery: 'Stream', resources })
+    const given = values({ resources })
     await times.measure('helm upgrade with other resources → all agents new', async () => {
       await release('upgrade', chart(), [], given)
       await waitFor('new agents', 240_000, async () => {
@@ -639,10 +647,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
       })
       await isReady('plagent', system, 'node', 180_000)
     })
-    await waitFor('both to stream', 240_000, async () => {
-      const { status } = await api.get(`/apis/${apiVersion}/namespaces/${system}/agents/node`)
-      return (status?.['nodes'] as { streamed?: number } | undefined)?.streamed === 2
-    })
+    await bothStream()
     await noGap()
     await measureNew('stream', 10)
     await noGap()
@@ -768,7 +773,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
   const nodeOf = (operator: string) => kubectl('-n', system, 'get', 'pod', operator, '-o', 'jsonpath={.spec.nodeName}')
 
   test('applying the rendered chart over the release removes nothing', async () => {
-    const rendered = await helmTemplate(values({ configDelivery: 'Stream' }), 'penstock', '--no-hooks')
+    const rendered = await helmTemplate(values(), 'penstock', '--no-hooks')
     expect(rendered).not.toMatch(/^kind: Job$/m)
     const args = ['apply', '--server-side', '--force-conflicts', '-n', system, '-f', '-']
     await cluster.kubectl(args, { input: rendered })
@@ -802,11 +807,12 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
   test('after a reinstallation, it continues where it stopped', async () => {
     const count = receiver.at('/web').length
     const startedAt = performance.now()
-    await release('install', chart(), [], values({ configDelivery: 'Stream' }))
+    await release('install', chart(), [], values())
     await waitFor('lines', 180_000, async () => receiver.at('/web').length > count)
     times.add('helm install again → first line', performance.now() - startedAt)
     await isReady('plagent', system, 'node')
     await isReady('pl', 'shop', 'web')
+    await bothStream()
     await noGap()
     times.note(
       'lines of the pods that wrote all the while',

@@ -36,6 +36,7 @@ export const defaultDiskBudget = '10Gi'
 
 /** Defaults for the fields that an Agent omits. */
 export const agentDefaults = {
+  configDelivery: 'Stream',
   drainSeconds: 60,
   node: {
     maxUnavailable: '10%',
@@ -94,10 +95,10 @@ export const agentSpec = object(
     ),
     resources: object({ requests: quantities, limits: quantities }, 'Resources of the container.'),
     configDelivery: byDefault(
-      'Mounted',
+      agentDefaults.configDelivery,
       oneOf(
         ['Mounted', 'Stream'],
-        "How agents receive their configuration: from mounted Secrets, within about a minute, or from the operator, within seconds; the operator sends a node's agent only what concerns that node. Mounted if not set. The Secrets are always mounted, so that agents can start while the operator is unavailable.",
+        "How agents receive their configuration: from mounted Secrets, within about a minute, or from the operator, within seconds; the operator sends a node's agent only what concerns that node. Stream if not set. The Secrets are always mounted, so that agents can start while the operator is unavailable.",
       ),
     ),
     drainSeconds: byDefault(
@@ -381,6 +382,9 @@ export type AgentSpec = ValueOf<typeof agentSpec>
 export type AgentStatus = ValueOf<typeof agentStatus>
 export type Agent = CustomResource<AgentSpec, AgentStatus>
 export type AgentMode = AgentSpec['mode']
+
+/** How the agents of an Agent receive their configuration. */
+export const deliveryOf = ({ configDelivery = agentDefaults.configDelivery }: AgentSpec) => configDelivery
 
 /** The platform's namespaces: the operator's own, and those of `--agent-namespaces`. */
 export interface Platform {

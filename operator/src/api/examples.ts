@@ -173,7 +173,7 @@ const ofAgent = {
   },
   imagePullSecrets: [{ name: 'registry' }],
   resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },
-  configDelivery: 'Mounted',
+  configDelivery: 'Stream',
   drainSeconds: 60,
   rollout: {
     canary: { percent: 5, minNodes: 1, bake: '60s' },

@@ -141,11 +141,30 @@ export class AgentController implements AsyncDisposable {
     }
     if (agent.spec.managementState === 'Unmanaged') return undefined
     const memory = this.#memoryOf(key, agent)
-    if (!this.#context.artifacts.complete) {
+    return this.#writing(agent, signal, async () => {
+      if (this.#context.artifacts.complete) return this.#apply(key, agent, memory, signal)
       await this.#bundles.offerRestored(key, agent, memory, signal)
       return debounceMs
+    })
+  }
+
+  /** Reports writes that the API server rejects, and Secrets of others under the names of ours. */
+  async #writing(
+    agent: Agent,
+    signal: AbortSignal,
+    write: () => Promise<number | undefined>,
+  ): Promise<number | undefined> {
+    try {
+      return await write()
+    } catch (error) {
+      const denied = error instanceof KubeError && error.status === 403
+      const lacksRights = denied && (await this.#lacksRights(agent, signal))
+      const refused = refusedWrite(agent, error, this.#context.settings, lacksRights)
+      if (refused === undefined) throw error
+      this.#reports.report(agent, refused.findings)
+      if (refused.waitMs === undefined) throw error
+      return refused.waitMs
     }
-    return this.#apply(key, agent, memory, signal)
   }
 
   async #applyRights(signal: AbortSignal): Promise<number | undefined> {
@@ -166,19 +185,8 @@ export class AgentController implements AsyncDisposable {
 
   /** Delivers the bundle, applies the workload, and reports both. */
   async #apply(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<number | undefined> {
-    let waitMs: number | undefined
-    try {
-      waitMs = await this.#bundles.deliver(key, agent, memory, signal)
-      await this.#workloads.apply(agent, memory.applied, this.#fleet.get(key), signal)
-    } catch (error) {
-      const denied = error instanceof KubeError && error.status === 403
-      const lacksRights = denied && (await this.#lacksRights(agent, signal))
-      const refused = refusedWrite(agent, error, this.#context.settings, lacksRights)
-      if (refused === undefined) throw error
-      this.#reports.report(agent, refused.findings)
-      if (refused.waitMs === undefined) throw error
-      return refused.waitMs
-    }
+    let waitMs = await this.#bundles.deliver(key, agent, memory, signal)
+    await this.#workloads.apply(agent, memory.applied, this.#fleet.get(key), signal)
     const contended = this.#workloads.contended(agent, memory.applied)
     this.#reports.workload(agent, memory, { rightsProblem: this.#rights.problem, contended })
     if (contended !== undefined) waitMs = Math.min(waitMs ?? contendedMs, contendedMs / 10)

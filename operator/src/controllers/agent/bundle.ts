@@ -3,7 +3,7 @@
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import { errorText } from '@penstock/agent/errors'
-import type { Agent } from '../../api/agent.ts'
+import { type Agent, deliveryOf } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'
 import type { Delivered, FleetState, KnownRevision } from '../../fleet/state.ts'
 import { undoAnnotation } from '../../fleet/undo.ts'
@@ -80,7 +80,7 @@ export class AgentBundles {
    * content, like agents that read mounted files.
    */
   async offerRestored(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<void> {
-    if (agent.spec.configDelivery !== 'Stream' || memory.restored !== undefined) return
+    if (deliveryOf(agent.spec) !== 'Stream' || memory.restored !== undefined) return
     const { secrets } = memory
     await secrets.read(signal)
     const delivered = this.#restored(key, memory)
@@ -124,7 +124,7 @@ export class AgentBundles {
       value: (id) => values.get(id),
       values: secrets.values,
       config: secrets.config,
-      manifestExtras: { delivery: agent?.spec.configDelivery, startSpreadMs: delivered.startSpreadMs },
+      manifestExtras: { delivery: agent && deliveryOf(agent.spec), startSpreadMs: delivered.startSpreadMs },
     })
     forgetRevisions(delivered.revisions, plan.kept)
     const { named, digests } = plan

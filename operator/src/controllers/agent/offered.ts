@@ -1,7 +1,7 @@
 // The content that an Agent's agents may fetch from a stream.
 
 import type { Candidate } from '@penstock/agent/bundle'
-import type { Agent } from '../../api/agent.ts'
+import { type Agent, deliveryOf } from '../../api/agent.ts'
 import type { Delivered, Offered } from '../../fleet/state.ts'
 import type { Digests } from '../../render/manifest.ts'
 import { workloadName } from '../../workloads/names.ts'
@@ -14,8 +14,8 @@ export function offeredOf(
   values: ReadonlyMap<string, Buffer>,
   { of: digests, epoch }: Digests,
 ): Offered | undefined {
-  const { configDelivery, mode } = agent.spec
-  if (configDelivery !== 'Stream') return undefined
+  const { mode } = agent.spec
+  if (deliveryOf(agent.spec) !== 'Stream') return undefined
   const { stable, candidate, later = [] } = delivered
   const tried = (each: Candidate) => {
     const { rev, percent, salt, also } = each
