@@ -3,11 +3,11 @@
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { helpText } from '../command-line/help.ts'
+import { elsewhereText } from '../config/elsewhere.ts'
 import { PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'
 import type { Page } from '../schema/reference.ts'
 import { sheetOf } from '../terminal.ts'
-import { elsewhereText } from './elsewhere.ts'
 import { pageText } from './page-text.ts'
 import { referencePages } from './pages.ts'
 

@@ -1,10 +1,10 @@
 // Output of commands, except events: tables, screens, pages, completion scripts.
 
-export { absentSinks, absentSources, absentTransforms, replacedTransforms } from '../cli/elsewhere.ts'
 export { type Field, outputFormats, rowsText, rowText } from '../cli/rows.ts'
 export { type CompletionCommand, type CompletionFlag, completionScript, shells } from '../command-line/completion.ts'
 export { type Drawing, LiveScreen, type ScreenSize } from '../command-line/live-screen.ts'
 export { RowKeys, tableHelp } from '../command-line/row-keys.ts'
+export { absentSinks, absentSources, absentTransforms, replacedTransforms } from '../config/elsewhere.ts'
 export { prettyLog, type Screen, type Style, styled } from '../formats/pretty.ts'
 export { watchFiles } from '../topology/watch.ts'
 
