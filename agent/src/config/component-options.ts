@@ -16,6 +16,7 @@ import { closest, type Problem } from '../schema/problems.ts'
 import { parseOptions } from '../schema/validate.ts'
 import { isTable } from '../schema/walk.ts'
 import type { ConfigGlobals } from './config.ts'
+import { replacementOf } from './elsewhere.ts'
 import { otherOption, valueAt } from './other-options.ts'
 import { type Located, type ProblemFacts, problemAt } from './place.ts'
 import type { Segments } from './syntax.ts'
@@ -134,9 +135,7 @@ function checkType(
         help:
           elsewhere !== undefined
             ? `\`${type}\` is a ${elsewhere.kind}: move it to \`${elsewhere.kind}s\``
-            : near === undefined
-              ? undefined
-              : `did you mean \`${near}\`?`,
+            : (replacementOf(kind, type) ?? (near === undefined ? undefined : `did you mean \`${near}\`?`)),
       }),
     )
     return undefined

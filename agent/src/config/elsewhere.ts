@@ -1,5 +1,5 @@
 // Components of other agents that Penstock does not have under that name, with their replacement or the reason why there is
-// none. `explain` looks up unknown names here; the conversion of configurations and the guide use the same texts.
+// none. Unknown types and `explain` are looked up here; the conversion of configurations and the guide use the same texts.
 
 /** A component without a counterpart. */
 export interface Absent {
@@ -181,6 +181,14 @@ export function elsewhereText(name: string): string | undefined {
   )
   if (replaced.length + absent.length === 0) return undefined
   return `Penstock has no component named ${name}. Other agents do; Penstock replaces it as follows:\n\n${[...replaced, ...absent].join('\n')}`
+}
+
+/** What to use for a component that another agent has under this name; undefined if none has. */
+export function replacementOf(kind: keyof typeof absentOf, name: string): string | undefined {
+  if (kind === 'transform' && Object.hasOwn(replacedTransforms, name))
+    return `Use ${replacedTransforms[name as keyof typeof replacedTransforms]}.`
+  const absent = absentOf[kind].find((each) => each.name === name)
+  return absent === undefined ? undefined : `${sentence(absent.reason)} ${absent.nearest}`
 }
 
 const sentence = (text: string): string => `${text[0]?.toUpperCase()}${text.slice(1)}.`

@@ -92,6 +92,20 @@ test.each([
     says: ['Data type mismatch between app (Log) and out (Metric)', 'help: "out" accepts only metric events;'],
   },
   {
+    what: 'a sink that another agent has',
+    sinks: '[{ name: out, type: kafka }]',
+    says: [
+      'unknown sink type `kafka`',
+      'help: There is no sink for this queue. Use the sink `message_broker` (Pulsar)',
+      '(spec.sinks[0].type)',
+    ],
+  },
+  {
+    what: 'a transform that another agent has',
+    sinks: '[{ name: out, type: blackhole }]\n  transforms: [{ name: r, type: route }]',
+    says: ['unknown transform type `route`', 'help: Use a `filter` for each route, and one for `_unmatched`.'],
+  },
+  {
     what: 'more than an operator takes',
     sinks: `[{ name: out, type: blackhole }]\n  transforms: [{ name: p, type: filter, config: { condition: '.a == "${'x'.repeat(300_000)}"' } }]`,
     says: ['`spec` is too long: it has 300', 'the limit is 262144; divide it', '(spec)'],
