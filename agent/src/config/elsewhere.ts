@@ -183,7 +183,7 @@ export function elsewhereText(name: string): string | undefined {
   return `Penstock has no component named ${name}. Other agents do; Penstock replaces it as follows:\n\n${[...replaced, ...absent].join('\n')}`
 }
 
-/** What to use for a component that another agent has under this name; undefined if none has. */
+/** The replacement for a component that another agent has under this name; undefined if none has. */
 export function replacementOf(kind: keyof typeof absentOf, name: string): string | undefined {
   if (kind === 'transform' && Object.hasOwn(replacedTransforms, name))
     return `Use ${replacedTransforms[name as keyof typeof replacedTransforms]}.`
