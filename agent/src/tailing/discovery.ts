@@ -3,7 +3,7 @@
 // until it is removed. inotify reports every write, and Node cannot filter these reports. If a folder has many writes, the reports
 // cost more than the lines: discovery then marks it busy and stops watching it for a while, and the tailer polls its files.
 
-import { type FSWatcher, readdirSync, watch } from 'node:fs'
+import { type FSWatcher, readdirSync } from 'node:fs'
 import { type TailFiles, tailFiles } from './files.ts'
 import { isWorthPolling } from './polling.ts'
 
@@ -103,8 +103,16 @@ export class Discovery implements Finder {
     for (const root of this.#rules.roots) {
       if (!this.#folders.has(root)) this.#enter(root, true)
     }
+    this.#watchAgain()
     // Uses a copy, because walking adds folders, which have been walked already.
     for (const directory of [...this.#folders.keys()]) this.#walk(directory)
+  }
+
+  /** The system has a limit for watches: other programs may have released some since, or an administrator has raised it. */
+  #watchAgain(): void {
+    for (const [directory, folder] of this.#folders) {
+      if (folder.watcher === undefined && folder.busyUntil === 0 && !this.#watch(directory, folder)) return
+    }
   }
 
   /** Walks folders whose changes inotify may not have reported, and resumes watching at the end of a busy period. Call it every second. */
@@ -227,9 +235,10 @@ export class Discovery implements Finder {
     this.#walk(directory)
   }
 
-  #watch(directory: string, folder: Folder): void {
+  /** False if the system allows no further watches. */
+  #watch(directory: string, folder: Folder): boolean {
     try {
-      const watcher = watch(directory, { persistent: false }, (event, name) => {
+      const watcher = this.#files.watch(directory, { persistent: false }, (event, name) => {
         if (name === null) this.#mark(directory)
         else if (event === 'change') {
           this.#hooks.changed(join(directory, name))
@@ -248,10 +257,14 @@ export class Discovery implements Finder {
       })
       folder.watcher = watcher
       this.#unwatchable.delete(directory)
+      return true
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT' || this.#unwatchable.has(directory)) return
-      this.#unwatchable.add(directory)
-      this.#hooks.failed('watching', directory, error)
+      const code = codeOf(error)
+      if (code !== 'ENOENT' && !this.#unwatchable.has(directory)) {
+        this.#unwatchable.add(directory)
+        this.#hooks.failed('watching', directory, error)
+      }
+      return watchLimits[code] === undefined
     }
   }
 
@@ -266,7 +279,7 @@ export class Discovery implements Finder {
     try {
       entries = readdirSync(directory, { withFileTypes: true })
     } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code
+      const code = codeOf(error)
       if (code !== 'ENOENT' && code !== 'ENOTDIR') {
         this.#hooks.failed('globbing', directory, error)
         return
@@ -325,6 +338,14 @@ export class Discovery implements Finder {
     this.#hooks.left?.(directory)
   }
 }
+
+/** The limits of the system that an attempt to watch a folder can reach, by the code of the error. */
+export const watchLimits: Readonly<Record<string, string>> = {
+  ENOSPC: 'fs.inotify.max_user_watches',
+  EMFILE: 'fs.inotify.max_user_instances',
+}
+
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? ''
 
 function join(directory: string, name: string): string {
   return directory === '/' ? `/${name}` : `${directory}/${name}`

@@ -4,6 +4,7 @@ import { BoundedMap } from '../bounded-map.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
 import { fact } from '../telemetry/facts.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { watchLimits } from './discovery.ts'
 
 const fileProtocol = { protocol: 'file' }
 const noTags = {}
@@ -27,14 +28,19 @@ export class TailReports {
   }
 
   failedToFind(what: 'watching' | 'globbing', path: string, error: unknown): void {
+    const limit = what === 'watching' ? watchLimits[(error as NodeJS.ErrnoException).code ?? ''] : undefined
     this.#once(`${what} ${path}`, () =>
       this.#events.error({
         type: what === 'watching' ? 'command_failed' : 'reader_failed',
         stage: 'receiving',
         code: what,
         message:
-          what === 'watching' ? 'Cannot watch a folder; checking it every second instead.' : 'Could not read a folder.',
-        fields: { directory: fact(path), error },
+          limit !== undefined
+            ? 'The limit for inotify watches is reached; checking the folder every second instead.'
+            : what === 'watching'
+              ? 'Cannot watch a folder; checking it every second instead.'
+              : 'Could not read a folder.',
+        fields: { directory: fact(path), ...(limit === undefined ? {} : { limit: fact(limit) }), error },
       }),
     )
   }

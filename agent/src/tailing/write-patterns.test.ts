@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { LogEvent } from '../event/log.ts'
-import { loggingEvents } from '../telemetry/component-events.ts'
+import { type ComponentEvents, type ErrorReport, loggingEvents } from '../telemetry/component-events.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { CountedFiles } from '../testing/counted-files.ts'
 import { startSource, type TestSource } from '../testing/harness.ts'
@@ -156,12 +156,17 @@ async function sharedTailers(root: string, count: number): Promise<Reader> {
 /** A tailer as the file source has it, whose calls of the file system are counted. */
 const countedTailer = (root: string) => tailers(root, 1, { files: calls, sweepMs: 1000 })
 
-function tailers(root: string, count: number, own: Pick<TailOptions, 'find' | 'files' | 'sweepMs'>): Reader {
+function tailers(
+  root: string,
+  count: number,
+  own: Pick<TailOptions, 'find' | 'files' | 'sweepMs'>,
+  events: ComponentEvents = loggingEvents(silentLogger),
+): Reader {
   const stopping = new AbortController()
   const received = Array.from({ length: count }, () => [] as unknown[])
   const dataDir = join(folder, 'data')
   const running = received.map((lines, index) => {
-    const context = { events: loggingEvents(silentLogger), logger: silentLogger, stopping: stopping.signal }
+    const context = { events, logger: silentLogger, stopping: stopping.signal }
     const tailer = new Tailer<undefined>(
       {
         rules: { roots: [root], enter: () => true, accept: () => true },
@@ -411,6 +416,73 @@ describe('reads', () => {
     log.rotate()
     log.write(1)
     expect(await advanceUntil(() => isComplete(reader, log))).toBeLessThan(600)
+    log.close()
+  })
+})
+
+describe.each([
+  { code: 'ENOSPC', limit: 'fs.inotify.max_user_watches' },
+  { code: 'EMFILE', limit: 'fs.inotify.max_user_instances' },
+])('where the system allows no further watches ($code)', ({ code, limit }) => {
+  const sweepMs = 5000
+  const start = async () => {
+    const log = new Log(join(folder, 'logs/app.log'))
+    log.write(1)
+    calls.watchError = Object.assign(new Error(code), { code })
+    const reports: ErrorReport[] = []
+    const events = { ...loggingEvents(silentLogger), error: (report: ErrorReport) => void reports.push(report) }
+    const reader = tailers(join(folder, 'logs'), 1, { files: calls, sweepMs }, events)
+    await advanceUntil(() => isComplete(reader, log))
+    return { log, reader, reports }
+  }
+  afterEach(() => {
+    calls.watchError = undefined
+  })
+
+  test('files are polled, and each folder is reported once, with the limit', async () => {
+    const { log, reader, reports } = await start()
+    await using _ = reader
+    await advance(12_000, () => log.write(1))
+    expect(await advanceUntil(() => isComplete(reader, log))).toBeLessThanOrEqual(270)
+    await advance(30_000)
+    calls.reset()
+    await advance(20_000)
+    expect(calls.reads).toBeLessThan(40)
+    log.write(1)
+    expect(await advanceUntil(() => isComplete(reader, log))).toBeLessThanOrEqual(1050)
+    const later = new Log(join(folder, 'logs/later/other.log'))
+    later.write(3)
+    const all = log.written.length + 3
+    expect(await advanceUntil(() => reader.received[0]?.length === all)).toBeLessThanOrEqual(2100)
+    later.close()
+    log.close()
+    const shown = reports.map(({ message, fields }) => ({
+      message,
+      directory: `${fields?.['directory']}`,
+      limit: `${fields?.['limit']}`,
+    }))
+    const message = 'The limit for inotify watches is reached; checking the folder every second instead.'
+    expect(shown).toEqual([
+      { message, directory: join(folder, 'logs'), limit },
+      { message, directory: join(folder, 'logs/later'), limit },
+    ])
+  })
+
+  test('folders are watched as soon as it allows them again, and one attempt is enough to see that it does not', async () => {
+    const { log, reader } = await start()
+    await using _ = reader
+    for (const name of ['a', 'b', 'c']) new Log(join(folder, `logs/${name}/app.log`)).close()
+    await advance(2000)
+    calls.reset()
+    await advance(4 * sweepMs)
+    expect(calls.watches).toBeLessThanOrEqual(5)
+    calls.watchError = undefined
+    await advance(2 * sweepMs)
+    calls.reset()
+    await advance(20_000)
+    expect(calls.watches).toBe(0)
+    log.write(1)
+    expect(await advanceUntil(() => isComplete(reader, log))).toBeLessThanOrEqual(30)
     log.close()
   })
 })

@@ -21,10 +21,22 @@ export class CountedFiles implements TailFiles {
     return tailFiles.statSync(path, options)
   }) as typeof statSync
 
+  /** The error of the next attempts to watch a folder; undefined: none. */
+  watchError: NodeJS.ErrnoException | undefined
+  /** Attempts to watch a folder. */
+  watches = 0
+
+  readonly watch: TailFiles['watch'] = (...args) => {
+    this.watches++
+    if (this.watchError !== undefined) throw this.watchError
+    return tailFiles.watch(...args)
+  }
+
   /** Resets all counts. */
   reset(): void {
     this.reads = 0
     this.bytes = 0
+    this.watches = 0
     this.stats.clear()
   }
 }
