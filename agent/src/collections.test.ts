@@ -195,8 +195,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'event/value.ts sortedLists', // 64, each with at most 4,096 characters
     'sources/orchestrator_events/cursor.ts #delivered', // 10,000
     'buffers/disk/packing/record-memory.ts spares',
-    'bytes/blocks.ts #free',
-    'event/body.ts #free',
+    'event/spares.ts #free',
     'formats/json-forms.ts #forms',
     'formats/json-splice.ts #keys',
     'formats/json-splice.ts #nameKeys',

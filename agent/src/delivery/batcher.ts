@@ -113,11 +113,12 @@ export class Batcher {
       ? Math.max(minBodyLimit, bodyFactor * limits.maxBytes)
       : defaultBodyLimit
     const roomy = Math.min(Math.max(limits.maxBytes * 1.25, 1 << 16), 1 << 24)
-    // There may be many partitions, most of them small. Of large bodies, the pool keeps only two, enough for consecutive requests.
+    // Partitions may be many, and most of them small: their bodies begin small. Of large bodies only what one request after the other
+    // needs is kept.
     this.pool =
       writer.partition === undefined
         ? new BodyPool(roomy, roomy > 1 << 22 ? 2 : 8)
-        : new BodyPool(Math.min(roomy, 1 << 17), 32)
+        : new BodyPool(1 << 13, 32, Math.min(4 * roomy, 1 << 19))
   }
 
   /**

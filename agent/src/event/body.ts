@@ -1,6 +1,8 @@
 // The bytes of one outgoing request. Encoders write events into a body one by one; a batch is never a single string.
 // Bodies come from a pool and return to it, because allocating a buffer of 1 MB costs as much as reading the events that fill it.
 
+import { Spares } from './spares.ts'
+
 export class Body {
   buffer: Buffer
   /** Bytes written so far. */
@@ -46,40 +48,30 @@ export class Body {
   }
 }
 
-/** Number of returned bodies between two checks of how many are needed. */
-const checkInterval = 64
-
-/** The spare bodies of one sink. After a burst of requests, the pool releases the bodies that are no longer needed. */
+/** Bodies in reserve, for one sink. */
 export class BodyPool {
-  readonly #free: Body[] = []
-  /** Minimum number of idle bodies since the last check, which were therefore not needed. */
-  #unused = 0
-  #untilCheck = checkInterval
+  readonly #spares: Spares<Body>
   readonly #capacity: number
-  readonly #keep: number
+  readonly #maxKept: number
 
   /**
-   * @param capacity initial capacity of a body, in bytes
-   * @param keep maximum number of idle bodies
+   * @param capacity bytes that a new body has room for
+   * @param keep maximum number of spare bodies
+   * @param maxKept maximum bytes of one of them: one huge event must not keep its memory forever
    */
-  constructor(capacity = 1 << 20, keep = 8) {
+  constructor(capacity = 1 << 20, keep = 8, maxKept = 4 * capacity) {
     this.#capacity = capacity
-    this.#keep = keep
+    this.#maxKept = maxKept
+    this.#spares = new Spares(keep)
   }
 
   take(): Body {
-    const body = this.#free.pop() ?? new Body(this.#capacity)
-    if (this.#free.length < this.#unused) this.#unused = this.#free.length
+    const body = this.#spares.take() ?? new Body(this.#capacity)
     body.length = 0
     return body
   }
 
   give(body: Body): void {
-    // One huge event must not keep its memory forever.
-    if (this.#free.length < this.#keep && body.buffer.length <= this.#capacity * 4) this.#free.push(body)
-    if (--this.#untilCheck > 0) return
-    this.#untilCheck = checkInterval
-    this.#free.splice(0, this.#unused)
-    this.#unused = this.#free.length
+    if (body.buffer.length <= this.#maxKept) this.#spares.give(body)
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compileDelimiter, searchedBytes } from './slab.ts'
+import { compileDelimiter, SlabPool, searchedBytes } from './slab.ts'
 
 test.each([
   { delimiter: '\n', unit: 1, length: 10, searched: 10 }, // a single byte cannot be split
@@ -10,4 +10,19 @@ test.each([
   { delimiter: '\r\0\n\0', unit: 2, length: 11, searched: 8 },
 ])('of $length bytes without the delimiter $delimiter, $searched need no second search', (row) => {
   expect(searchedBytes(row.length, compileDelimiter(Buffer.from(row.delimiter), row.unit))).toBe(row.searched)
+})
+
+test('a slab is used again, without room for more lines than are common', () => {
+  const pool = new SlabPool(65_536)
+  const slab = pool.take()
+  slab.buffer.fill('\n')
+  slab.split(0, 65_536, compileDelimiter(Buffer.from('\n')), 100)
+  expect(slab.count).toBe(65_536)
+  pool.give(slab)
+  expect(pool.take()).toBe(slab)
+  expect(slab.starts).toHaveLength(0)
+  slab.buffer.fill('x'.repeat(63).concat('\n'))
+  slab.split(0, 65_536, compileDelimiter(Buffer.from('\n')), 100)
+  pool.give(slab)
+  expect(slab.starts.length).toBeGreaterThanOrEqual(1024)
 })

@@ -197,7 +197,9 @@ export class Slab {
 
   /** The same lines in a buffer of exactly their size. */
   compacted(): Slab {
-    const copy = new Slab(Buffer.from(this.buffer.subarray(0, this.consumed)))
+    // Not a piece of a pool: the chunk may wait, and the whole pool with it.
+    const copy = new Slab(Buffer.allocUnsafeSlow(this.consumed))
+    this.buffer.copy(copy.buffer, 0, 0, this.consumed)
     copy.base = this.base
     copy.time = this.time
     copy.count = this.count
@@ -254,6 +256,9 @@ export function compileDelimiter(bytes: Buffer, unit = 1): Delimiter {
 /** Enough for the lines that wait in a buffer of 10,000 events. */
 const maxSpareChunks = 32
 
+/** Lines whose positions a spare slab has room for: a chunk of empty lines needs eight times the bytes of the chunk. */
+const maxKeptLines = 16_384
+
 /** Spare slabs. */
 export class SlabPool {
   readonly #free: Slab[] = []
@@ -281,6 +286,10 @@ export class SlabPool {
     if (this.#free.length >= this.#keep || slab.buffer.length !== this.capacity) return
     // A slab that is none, from before the kernel was needed, gives way to a chunk.
     if (this.#hasChunks && !isChunk(slab.buffer) && hasFreeChunk()) return
+    if (slab.starts.length > maxKeptLines) {
+      slab.starts = new Int32Array(0)
+      slab.ends = new Int32Array(0)
+    }
     this.#free.push(slab)
   }
 }
