@@ -17,6 +17,7 @@ interface Bound {
 
 const bounds: Readonly<Record<string, Bound>> = {
   'columns of a table': { maxMb: 30, fills: ['enrichment/csv-table.ts'] }, // (51)
+  'values of a table': { maxMb: 6 }, // (181)
   'field names': { maxMb: 3 }, // (7)
   'shapes of records': { maxMb: 6 }, // (60)
   'paths of files': { maxMb: 3, fills: ['tailing/reports.ts'] }, // (16)
@@ -24,12 +25,17 @@ const bounds: Readonly<Record<string, Bound>> = {
   patterns: { maxMb: 25, fills: ['remap/regex.ts', 'formats/regex-linear.ts'] }, // (39)
   'long patterns': { maxMb: 25 }, // (209)
   'user agents': { maxMb: 10, fills: ['remap/functions/parse_user_agent.ts'] }, // (28)
+  'user agents that are known': { maxMb: 8 },
+  'keys of texts': { maxMb: 3 }, // (67)
+  'time zones that are there': { maxMb: 3 },
   'time zones': { maxMb: 10, fills: ['formats/timezone.ts'] }, // (36)
   schemas: { maxMb: 10, fills: ['remap/functions/validate_json_schema.ts'] }, // (166)
   'long lines': { maxMb: 3 }, // (7)
   http: { maxMb: 20, fills: ['http/sink.ts'] }, // (30)
   search_engine: { maxMb: 30, fills: ['sinks/search_engine/action-lines.ts'] }, // (51)
   log_aggregator: { maxMb: 30, fills: ['sinks/log_aggregator/entries.ts'] }, // (210)
+  'search_engine, short names': { maxMb: 28 }, // (73)
+  'log_aggregator, short names': { maxMb: 8 }, // (66)
 }
 
 test('every bounded map has a case', () => {

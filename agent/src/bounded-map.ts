@@ -112,3 +112,13 @@ export function ownText(text: string): string {
   // Joined, the characters are copied into a new text, of which this is a piece.
   return ` ${text}`.slice(1)
 }
+
+/**
+ * The bytes of a text in separate memory, to be kept. `Buffer.from` takes a short text into a pool of 64 KiB, all of which stays as long
+ * as one of its pieces does.
+ */
+export function ownBytes(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
+  bytes.write(text)
+  return bytes
+}

@@ -1,6 +1,8 @@
 // The kernel's instructions for writing events of one origin in one form, in addition to the lines: members from outside the message,
 // as JSON, and names of members to set or remove.
 
+import { ownBytes } from '../bounded-map.ts'
+import { keptJson } from '../event/shared-object.ts'
 import { memberSize } from '../event/size.ts'
 import type { Value } from '../event/value.ts'
 import { writeJson } from '../formats/json.ts'
@@ -27,6 +29,7 @@ interface Entry {
 }
 
 const noJson: Uint8Array = new Uint8Array(0)
+const ownJson = (value: Value): Uint8Array => ownBytes(writeJson(value))
 const noColumn = -1
 
 export class Plan {
@@ -45,7 +48,7 @@ export class Plan {
   #rankedFor = -1
   #outside = new Int32Array(0)
   #columnPlaces: number[] = []
-  #literals = noJson
+  #literals: Uint8Array = noJson
   /** False if the kernel does not support the plan: it rejects a name, or the plan does not fit. */
   readonly isPossible: boolean
 
@@ -141,7 +144,7 @@ export class Plan {
   }
 
   #addLiteral(kernel: Kernel, name: string, key: number, value: Value, { weak = 0, ...rest }: Conditions): void {
-    const json = Buffer.from(writeJson(value))
+    const json = keptJson(value, ownJson)
     this.#add(key, kernel.at('kindLiteral') + weak, memberSize(name, value), rest, json)
   }
 
@@ -198,18 +201,23 @@ export class Plan {
   #rank(kernel: Kernel): void {
     const ranked = this.#entries.map((entry) => ({ entry, rank: this.#keys.rank(kernel, entry.key) }))
     ranked.sort((left, right) => left.rank - right.rank)
-    this.#literals = Buffer.concat(ranked.flatMap(({ entry }) => [this.#name(entry.key), entry.json]))
+    const literals = new Uint8Array(this.#literalBytes)
     this.#columnPlaces = []
     const words: number[] = []
     const kindColumn = kernel.at('kindColumn')
-    let at = kernel.at('literals')
+    const first = kernel.at('literals')
+    let at = first
     for (const { entry, rank } of ranked) {
       const { key, kind, json, size, other, column } = entry
-      at += this.#name(key).length
+      const name = this.#name(key)
+      literals.set(name, at - first)
+      at += name.length
+      literals.set(json, at - first)
       if (kind === kindColumn) this.#columnPlaces.push(words.length)
       words.push(key, kind, at, json.length, size, rank, other, column)
       at += json.length
     }
+    this.#literals = literals
     this.#outside = Int32Array.from(words)
   }
 }

@@ -1,7 +1,7 @@
 // A table that events fill. Each field of an event becomes an entry, with its name as the key. Entries expire after a time.
 // The table removes expired entries only when it writes new ones, so it needs no timer and need not be closed.
 
-import { fieldNames, type Value, type ValueObject } from '../event/value.ts'
+import { fieldNames, ownValue, type Value, type ValueObject } from '../event/value.ts'
 import { writeJson } from '../formats/json.ts'
 import type { TableOptionsOf } from './options.ts'
 import type { LoadedTable } from './table.ts'
@@ -49,7 +49,7 @@ export class MemoryTable implements LoadedTable {
     }
     this.#bytes += bytes - (this.#entries.get(key)?.bytes ?? 0)
     this.#entries.delete(key)
-    this.#entries.set(key, { value, bytes, until: now + this.#options.ttl * 1000 })
+    this.#entries.set(key, { value: ownValue(value), bytes, until: now + this.#options.ttl * 1000 })
     return true
   }
 

@@ -26,3 +26,12 @@ export function markShared(value: Value | undefined): void {
 export function sharedObject(value: object): SharedObject | undefined {
   return sharedObjects.get(value)
 }
+
+/** The JSON of a value; that of an object that many events share is kept. */
+export function keptJson(value: Value, write: (value: Value) => Uint8Array): Uint8Array {
+  const shared = isObject(value) ? sharedObjects.get(value) : undefined
+  if (shared?.json !== undefined) return shared.json
+  const json = write(value)
+  if (shared !== undefined && json.length <= maxKeptJson) shared.json = json
+  return json
+}

@@ -8,6 +8,7 @@
 // An object without a prototype is a dictionary: the engine keeps no layout for its keys, which costs less if the keys are data that
 // does not recur. Otherwise it behaves like any other object.
 
+import { ownText } from '../bounded-map.ts'
 import type { Timestamp } from './timestamp.ts'
 
 /** A float with an integral value, distinct from the integer of that value. */
@@ -87,6 +88,17 @@ export function isObject(value: Value | undefined): value is ValueObject {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
+}
+
+/** The value with its texts and bytes in separate memory, to be kept: those of events may be pieces of much longer ones. */
+export function ownValue(value: Value): Value {
+  if (typeof value === 'string') return ownText(value)
+  if (value instanceof Bytes) return new Bytes(Buffer.from(new Uint8Array(value.bytes).buffer))
+  if (Array.isArray(value)) return value.map(ownValue)
+  if (!isObject(value)) return value
+  const own = isDictionary(value) ? emptyDictionary() : {}
+  for (const name of fieldNames(value)) setField(own, name, ownValue(value[name] as Value))
+  return own
 }
 
 const inherited = new Set(Object.getOwnPropertyNames(Object.prototype))

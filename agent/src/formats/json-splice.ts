@@ -2,6 +2,7 @@
 // and estimate its size, and again when it is written, so that the event needs no memory. Members already in encoded form are copied;
 // only the others are converted through their values. `parseJson` handles texts that this reader rejects.
 
+import { ownBytes } from '../bounded-map.ts'
 import type { Body } from '../event/body.ts'
 import { memberSize } from '../event/size.ts'
 import { Timestamp } from '../event/timestamp.ts'
@@ -166,7 +167,7 @@ export class JsonSplicer {
       buffer[end] = 0x22
       body.length = end + 1
     } else if (key.value === value) {
-      key.valueJson ??= Buffer.from(writeJson(value))
+      key.valueJson ??= ownBytes(writeJson(value))
       body.writeBytes(key.valueJson)
     } else body.writeText(writeJson(value))
   }
@@ -351,7 +352,7 @@ export class JsonSplicer {
   #addKey(name: string, place: number): Key | undefined {
     if (this.#sorted.length === maxKeys || name === '__proto__') return undefined
     const key: Key = {
-      json: Buffer.from(`,"${name}":`),
+      json: ownBytes(`,"${name}":`),
       name,
       id: this.#sorted.length,
       rank: 0,
@@ -416,8 +417,10 @@ function afterNumber(from: number): number {
   const startsWithZero = bytes[first] === 0x30
   if (digits === 0 || (startsWithZero && digits > 1)) return -1
   numberSize = digits === 1 ? 1 : digits <= 3 ? 3 : digits <= 6 ? 6 : 12
-  if (digits > 16) numberSize = digits < 19 || (digits === 19 && bytes[first] !== 0x39) ? 19 : -1
-  else if (digits === 16 || (isNegative && startsWithZero)) numberSize = -1
+  if (digits >= 16) {
+    if (digits === 16) numberSize = isAtMost(first, maxSafeInteger) ? 12 : 19
+    else numberSize = digits < 19 || (digits === 19 && isAtMost(first, isNegative ? minInteger : maxInteger)) ? 19 : -1
+  } else if (isNegative && startsWithZero) numberSize = -1
   if (bytes[at] === 0x2e) {
     const point = at
     at = afterDigits(point + 1)
@@ -433,6 +436,19 @@ function afterNumber(from: number): number {
   if (sign === 0x2b || sign === 0x2d) at++
   const end = afterDigits(at)
   return end === at ? -1 : end
+}
+
+/** The largest integer that is kept as a number, and the ends of 64 bits without their signs. */
+const maxSafeInteger = ownBytes('9007199254740991')
+const maxInteger = ownBytes('9223372036854775807')
+const minInteger = ownBytes('9223372036854775808')
+
+/** Whether a number of the same length is not larger. */
+function isAtMost(from: number, limit: Buffer): boolean {
+  for (let index = 0; index < limit.length; index++) {
+    if (bytes[from + index] !== limit[index]) return (bytes[from + index] as number) < (limit[index] as number)
+  }
+  return true
 }
 
 function isZeros(from: number, to: number): boolean {

@@ -12,7 +12,9 @@ import { Worker } from 'node:worker_threads'
 import { Packer } from '../buffers/disk/packing/packer.ts'
 import { recycle } from '../buffers/disk/packing/record-memory.ts'
 import { Unpacker } from '../buffers/disk/packing/unpacker.ts'
+import { MemoryTable } from '../enrichment/memory-table.ts'
 import { Tables } from '../enrichment/tables.ts'
+import { DeferredEvent } from '../event/deferred.ts'
 import type { LogEvent } from '../event/log.ts'
 import { hotLooks, shapeOf } from '../event/shape.ts'
 import { sortedFieldNames } from '../event/value.ts'
@@ -49,6 +51,7 @@ const program = (
   values: number,
   length: number,
   isRight: (event: LogEvent) => boolean,
+  fieldOf: (text: string) => string = (text) => text,
 ): Case => ({
   name,
   values,
@@ -57,12 +60,14 @@ const program = (
     const transform = await buildTransform('remap', { source })
     let right = 0
     for (const batch of batches) {
-      await transform.transform(batchOf(batch.map((k) => log({ k }))), {
-        send(out) {
-          for (const event of out.events) if (isRight(event as LogEvent)) right++
-          return undefined
-        },
-      })
+      for (const text of batch) {
+        await transform.transform(batchOf([log({ k: fieldOf(text) })]), {
+          send(out) {
+            for (const event of out.events) if (isRight(event as LogEvent)) right++
+            return undefined
+          },
+        })
+      }
     }
     look()
     transform.close?.()
@@ -70,8 +75,16 @@ const program = (
   },
 })
 
-const sink = (type: string, options: (url: string) => object, values: number, length: number): Case => ({
-  name: type,
+const sink = (
+  type: string,
+  options: (url: string) => object,
+  values: number,
+  length: number,
+  name = type,
+  write: (events: readonly LogEvent[], started: StartedSink) => Promise<string> = (events, started) =>
+    started.write(events),
+): Case => ({
+  name,
   values,
   length,
   async run(batches, look) {
@@ -83,7 +96,8 @@ const sink = (type: string, options: (url: string) => object, values: number, le
     await using started = await startSink(type, options(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
     let right = 0
     for (const batch of batches) {
-      if ((await started.write(batch.map((k) => log({ k, message: 'm' })))) === 'delivered') right += batch.length
+      const events = batch.map((k) => log({ k, message: 'm' }))
+      if ((await write(events, started)) === 'delivered') right += batch.length
     }
     look()
     await started.sink.close()
@@ -92,6 +106,22 @@ const sink = (type: string, options: (url: string) => object, values: number, le
     return right
   },
 })
+
+type StartedSink = Awaited<ReturnType<typeof startSink>>
+
+/** Takes a pool of Node for short buffers: a piece of the one before that is kept would keep 64 KiB. */
+function takePool(): void {
+  for (let taken = 0; taken < Buffer.poolSize; taken += 16_384) Buffer.from('x'.repeat(16_384))
+}
+
+/** Writes each event after other components have used up the pool, as they do between the first events of two streams or indices. */
+async function writeApart(events: readonly LogEvent[], started: StartedSink): Promise<string> {
+  const ends = events.map((event) => {
+    takePool()
+    return started.write([event])
+  })
+  return (await Promise.all(ends)).every((end) => end === 'delivered') ? 'delivered' : 'not delivered'
+}
 
 /** Looks up different columns each time. Each needs an index of all records. */
 const columns: Case = {
@@ -118,6 +148,27 @@ const columns: Case = {
     }
     look()
     return table === undefined ? 0 : right
+  },
+}
+
+/** Entries of a table, each a short piece of a long line. */
+const entries: Case = {
+  name: 'values of a table',
+  values: 3000,
+  length: 30_000,
+  async run(batches, look) {
+    const table = new MemoryTable({ type: 'memory', inputs: [], ttl: 600, scan_interval: 600, max_byte_size: 64 << 20 })
+    let right = 0
+    for (const batch of batches) {
+      for (const text of batch) {
+        const key = text.slice(0, text.indexOf('-'))
+        table.write({ [`key-${key}`]: { id: text.slice(0, 40), list: [text.slice(40, 80)] } })
+        const [found] = table.find({ key: `key-${key}` }, ['value']) as [{ value: { id: string } }]
+        if (found.value.id === text.slice(0, 40)) right++
+      }
+    }
+    look()
+    return table.bytes > 0 ? right : 0
   },
 }
 
@@ -222,6 +273,7 @@ server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port
 const batch = { timeout_secs: 0.01 }
 const cases: readonly Case[] = [
   columns,
+  entries,
   names,
   records,
   paths,
@@ -246,6 +298,40 @@ const cases: readonly Case[] = [
     3900,
     30_000,
     ({ fields }) => fields['r'] === null,
+  ),
+  program(
+    'user agents that are known',
+    '.r = parse_user_agent(string!(.k)).browser.version',
+    3900,
+    2000,
+    ({ fields }) => String(fields['r']).length === 1502,
+    // In two bytes a letter, with a version that is a piece of it.
+    (text) =>
+      `Mozilla/5.0 (X11; Linux x86_64) ж Firefox/${text.replaceAll(/[^0-9]/g, '7').slice(0, 1500)}.1 ${text.slice(0, 150)}`,
+  ),
+  program(
+    'keys of texts',
+    '. = merge(., object!(parse_json!(.k)))\ndel(.k)',
+    1000,
+    60,
+    (event) => event instanceof DeferredEvent && Object.values(event.fields).includes(1),
+    (text) => {
+      takePool()
+      return `{"${text}":1}`
+    },
+  ),
+  program(
+    'time zones that are there',
+    '.r = format_timestamp!(t\'2026-01-01T00:00:00Z\', "%H %Z", timezone: string!(.k))',
+    6000,
+    20,
+    ({ fields }) => fields['r'] === '01 CET',
+    (text) => {
+      const bits = Number(/\d+/.exec(text)?.[0])
+      return Array.from('europe/berlin', (letter, place) => ((bits >> place) & 1 ? letter.toUpperCase() : letter)).join(
+        '',
+      )
+    },
   ),
   program(
     'time zones',
@@ -280,6 +366,22 @@ const cases: readonly Case[] = [
     (url) => ({ endpoint: url, labels: { a: '{{ k }}' }, encoding: { codec: 'text' }, batch }),
     20_000,
     10_000,
+  ),
+  sink(
+    'search_engine',
+    (url) => ({ endpoints: [url], bulk: { index: '{{ k }}' }, batch }),
+    950,
+    40,
+    'search_engine, short names',
+    writeApart,
+  ),
+  sink(
+    'log_aggregator',
+    (url) => ({ endpoint: url, labels: { a: '{{ k }}' }, encoding: { codec: 'text' }, batch }),
+    950,
+    40,
+    'log_aggregator, short names',
+    writeApart,
   ),
 ]
 

@@ -8,8 +8,24 @@ import { type Kind, kinds } from '../kind.ts'
 
 const text = kinds.string.or(kinds.null)
 
-/** A result has up to 16 short texts, which are slices of the user agent or of the data set. */
-const limits = { maxEntries: 1000, maxBytes: 4 << 20, sizeOf: () => 1500 }
+const limits = { maxEntries: 1000, maxBytes: 4 << 20, sizeOf: bytesOf }
+
+/** Bytes of a result: its objects, and its texts, which are its own. */
+function bytesOf(result: ValueObject): number {
+  let bytes = 1500
+  for (const part of Object.values(result)) {
+    for (const text of Object.values(part as ValueObject)) if (typeof text === 'string') bytes += 2 * text.length
+  }
+  return bytes
+}
+
+/** The result with texts of its own: those of the data sets are pieces of the user agent, and would keep all of it. */
+function withOwnTexts(result: ValueObject): ValueObject {
+  for (const part of Object.values(result) as ValueObject[]) {
+    for (const name in part) if (typeof part[name] === 'string') part[name] = ownText(part[name])
+  }
+  return result
+}
 
 const plainKind = kinds.objectOf({
   browser: kinds.objectOf({ family: text, version: text }),
@@ -71,7 +87,7 @@ export const parseUserAgent = defineFunction({
     return (agent: string) => {
       const before = known.get(agent)
       if (before !== undefined) return before
-      const result = shaped(ownText(agent))
+      const result = withOwnTexts(shaped(agent))
       known.set(agent, result)
       return result
     }

@@ -22,7 +22,7 @@ import { markEntry, markRun, type PushFormat, Stream } from './streams.ts'
 import { SuppliedInstants } from './supplied-instants.ts'
 
 /** Maximum number of remembered streams and their latest entry times. */
-const keptStreams = { maxEntries: 10_000, maxBytes: 16 << 20, sizeOf: ({ header }: Stream) => 200 + header.length }
+const keptStreams = { maxEntries: 10_000, maxBytes: 16 << 20, sizeOf: ({ header }: Stream) => 400 + header.length }
 
 /** Limits for cached label keys. */
 const keptKeys = { maxEntries: 4096, maxBytes: 2 << 20, sizeOf: (key: string) => 2 * key.length }

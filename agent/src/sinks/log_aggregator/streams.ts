@@ -2,6 +2,7 @@
 // arrive. When the request is complete, they are copied stream by stream into the final body. The format is JSON, or protobuf
 // for snappy.
 
+import { ownBytes } from '../../bounded-map.ts'
 import type { FieldSelection } from '../../bytes/form.ts'
 import type { Encoder } from '../../codecs/encoding/encoder.ts'
 import { type Assemble, OpenRequest } from '../../delivery/request.ts'
@@ -325,7 +326,7 @@ export function jsonFormat(encoder: Encoder): PushFormat {
   return {
     contentType: 'application/json',
     lineFields,
-    header: (labels) => Buffer.from(`{"stream":${JSON.stringify(Object.fromEntries(labels))},"values":[`, 'utf8'),
+    header: (labels) => ownBytes(`{"stream":${JSON.stringify(Object.fromEntries(labels))},"values":[`),
     entry(event, instant, metadata, body) {
       const before = body.length
       const start = before + 1
@@ -375,10 +376,11 @@ export function protobufFormat(encoder: Encoder): PushFormat {
     contentType: 'application/x-protobuf',
     lineFields: undefined,
     header(labels) {
-      const body = new Body(256)
       const pairs = [...labels].map(([name, value]) => `${name}=${quoted(value)}`)
-      writeField(body, 0x0a, Buffer.from(`{${pairs.join(', ')}}`, 'utf8'))
-      return Buffer.from(body.view())
+      const text = Buffer.from(`{${pairs.join(', ')}}`, 'utf8')
+      const body = new Body(1 + varintLength(text.length) + text.length)
+      writeField(body, 0x0a, text)
+      return body.view()
     },
     entry(event, instant, metadata, body) {
       fields.length = 0

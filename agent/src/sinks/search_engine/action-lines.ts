@@ -1,10 +1,10 @@
 // The action lines before documents. All documents of an index without an id share one line.
 
-import { BoundedMap } from '../../bounded-map.ts'
+import { BoundedMap, ownBytes } from '../../bounded-map.ts'
 import { actionLine, type BulkAction } from '../../http/bulk.ts'
 
 /** Number of cached lines: one for each current index. */
-const keptLines = { maxEntries: 1000, maxBytes: 2 << 20, sizeOf: (line: Buffer) => 100 + line.length }
+const keptLines = { maxEntries: 1000, maxBytes: 2 << 20, sizeOf: (line: Buffer) => 300 + line.length }
 
 export class ActionLines {
   /** Version 6 documents have a type; set once the version is known. */
@@ -28,7 +28,7 @@ export class ActionLines {
     const key = `${action} ${index}`
     let line = this.#lines.get(key)
     if (line === undefined) {
-      line = Buffer.from(this.#lineOf(action, index, undefined, undefined))
+      line = ownBytes(this.#lineOf(action, index, undefined, undefined))
       this.#lines.set(key, line)
     }
     this.#lastIndex = index
