@@ -7,7 +7,8 @@ import { OpenRequest } from '../delivery/request.ts'
 import type { Batch } from '../event/batch.ts'
 import { Body } from '../event/body.ts'
 import { LogEvent } from '../event/log.ts'
-import { writeJson } from '../formats/json.ts'
+import type { Value } from '../event/value.ts'
+import { parseJson, writeJson } from '../formats/json.ts'
 import { BytePod } from '../testing/byte-pod.ts'
 import { buildTransform } from '../testing/harness.ts'
 import { ByteBatch } from './byte-batch.ts'
@@ -142,6 +143,30 @@ test('names that are data are written from where they stand once the table is fu
         }
       })
     }
+  }
+})
+
+test('lines with very many names that are data are written in order, and none with a name that comes twice', async () => {
+  const run = await programOf(parse)
+  const pod = new BytePod('p')
+  const textOf = (names: readonly string[]) => `{${names.map((name, index) => `"${name}":${index}`).join(',')}}`
+  const fill = (round: number) => Array.from({ length: 20 }, (_, line) => lineOf(textOf([`id-${round}-${line}`])))
+  for (let round = 0; round < 60; round++) pod.read(fill(round), (batch) => written(run(batch)))
+  // Some begin with others, and some differ in one letter alone.
+  const names = Array.from({ length: 90 }, (_, index) => `new-${'x'.repeat(index % 40)}${index % 3}`)
+  const distinct = [...new Set(names)].toReversed()
+  const whole = Array.from({ length: 20 }, (_, line) => lineOf(textOf(distinct.map((name) => `${name}-${line}`))))
+  const doubled = Array.from({ length: 20 }, (_, line) => lineOf(textOf([...distinct, distinct[line] as string])))
+  for (const { lines, asLines } of [
+    { lines: whole, asLines: 20 },
+    { lines: doubled, asLines: 0 },
+  ]) {
+    pod.read(lines, (batch) => {
+      const after = run(batch)
+      expect(after.lineCount).toBe(asLines)
+      const messages = pod.objects(lines).map((event) => parseJson(String(event.fields['message'])) as Value)
+      expect(written(after)).toEqual(messages.map(writeJson))
+    })
   }
 })
 

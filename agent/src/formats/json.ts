@@ -199,12 +199,17 @@ const maxWideIntegers = 16
 function noteWide(digits: string): boolean {
   const rounded = Number(digits)
   if (Number.isSafeInteger(rounded)) return true
-  // The largest 64-bit integers have 19 digits; beyond them, an integer is read as a float.
-  if (digits.length > 20 || Math.abs(rounded) >= 9.2e18) return false
+  // Beyond 64 bits, an integer is read as a float.
+  if (digits.length > 20 || (Math.abs(rounded) >= 9.2e18 && !fitsInteger(digits))) return false
   for (const known of wideIntegers) if (known.rounded === rounded) return known.digits === digits
   if (wideIntegers.length === maxWideIntegers) return false
   wideIntegers.push({ rounded, digits })
   return true
+}
+
+function fitsInteger(digits: string): boolean {
+  const whole = BigInt(digits)
+  return BigInt.asIntN(64, whole) === whole
 }
 
 /** The value with its wide integers restored. `JSON.parse` has just created it, so it has no other holder. */

@@ -1,6 +1,6 @@
 // Reads the objects in messages. A value in its final form is copied from its original position.
 
-import { compareNames, keyAt, lengthOf, noRoom } from './keys.as'
+import { isEqual, keyAt, lengthOf, noRoom } from './keys.as'
 import {
   counts,
   ends,
@@ -151,10 +151,13 @@ function readObject(line: i32): i32 {
 
 /** Whether an earlier member known by its position has the same name. */
 function isRepeated(key: i32, count: i32): bool {
+  const name = ~key + 1
+  const length = lengthOf(key)
   const last = members + memberCount * 16
   for (let member = last - count * 16; member < last; member += 16) {
     const other = load<i32>(member)
-    if (other < 0 && compareNames(other, key) === 0) return true
+    // The other name ends there, or has no quote at all before that.
+    if (other < 0 && load<u8>(~other + 1 + length) === 0x22 && isEqual(~other + 1, name, length)) return true
   }
   return false
 }
@@ -297,6 +300,18 @@ function fourHex(at: i32): i32 {
   return value
 }
 
+/** The largest integer that the object lane keeps as a number, and the ends of 64 bits without their signs. */
+const maxSafeInteger: u64 = 9007199254740991
+const maxInteger: u64 = 9223372036854775807
+const minInteger: u64 = 9223372036854775808
+
+/** The value of at most 19 digits. */
+function digitsAt(from: i32, count: i32): u64 {
+  let value: u64 = 0
+  for (let at = from; at < from + count; at++) value = value * 10 + <u64>(load<u8>(at) - 0x30)
+  return value
+}
+
 function afterDigits(from: i32): i32 {
   let at = from
   while (true) {
@@ -318,11 +333,12 @@ function afterNumber(from: i32): i32 {
   const startsWithZero = load<u8>(first) === 0x30
   if (whole === 0 || (startsWithZero && whole > 1)) return -1
   size = whole === 1 ? 1 : whole <= 3 ? 3 : whole <= 6 ? 6 : 12
-  let plain = !(isNegative && startsWithZero) && whole !== 16
-  if (whole > 16) {
-    // Integers that keep their digits; 19-digit integers only if they certainly fit in 64 bits.
+  let plain = !(isNegative && startsWithZero)
+  if (whole >= 16) {
+    // Integers that keep their digits: those that fit in 64 bits.
     size = 19
-    if (whole > 19 || (whole === 19 && load<u8>(first) === 0x39)) plain = false
+    if (whole === 16 && digitsAt(first, 16) <= maxSafeInteger) size = 12
+    else if (whole >= 19) plain = plain && whole === 19 && digitsAt(first, 19) <= (isNegative ? minInteger : maxInteger)
   }
   if (load<u8>(at) === 0x2e) {
     const point = at + 1
