@@ -102,7 +102,12 @@ test.each([
   },
   {
     what: 'four thousand sequences of keys',
-    keysOf: (line: number) => Array.from({ length: 12 }, (_, bit) => bit).flatMap((bit) => (((line * 7919) % 4096) >> bit) & 1 ? [`k${bit}`] : []), // biome-ignore format: one thought
+    keysOf: (line: number) => Array.from({ length: 12 }, (_, bit) => bit).flatMap((bit) => (((line * 7919) % 4093) >> bit) & 1 ? [`k${bit}`] : []), // biome-ignore format: one thought
+    dictionaries: true,
+  },
+  {
+    what: 'five hundred sequences of keys',
+    keysOf: (line: number) => Array.from({ length: 9 }, (_, bit) => bit).flatMap((bit) => (((line * 7919) % 509) >> bit) & 1 ? [`k${bit}`] : []), // biome-ignore format: one thought
     dictionaries: false,
   },
   { what: 'one sequence of keys', keysOf: () => ['a', 'b'], dictionaries: false },

@@ -1,6 +1,6 @@
-// Detects objects whose keys are data, new with nearly every object. The engine creates a layout for each key sequence, which costs
-// several times as much as the object, and only pays off if the sequence recurs. A sample of the objects stores hashes of their keys
-// in a fixed-size table, where recurring keys are found.
+// Detects objects of very many key sequences, such as those whose keys are data. The engine creates a layout for each sequence, which
+// costs several times as much as the object, and only pays off if the sequence recurs soon: objects of 5,000 sequences in turn cost less as
+// dictionaries. A sample of the objects stores hashes of their keys in a table of fixed size, in which later ones replace earlier ones.
 
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
 
@@ -8,20 +8,14 @@ import { isObject, type Value, type ValueObject } from '../event/value.ts'
 const sampleEvery = 8
 /** Sampled objects between two decisions. */
 const judgeAfter = 512
-/**
- * Initial slots of the table, enough for the few sequences of most locations, and slots for all others. Powers of two.
- */
-const fewSlots = 256
-const manySlots = 8192
-/**
- * With many slots: keys become data if fewer sampled objects than the first number had known keys, and stop being data above the second
- * number.
- */
+/** Slots of the table, a power of two: of 1,400 sequences in turn, a quarter is found in it. */
+const slots = 1024
+/** There are many sequences if fewer sampled objects than the first number are found, and few above the second number. */
 const fewKnown = judgeAfter / 4
 const manyKnown = judgeAfter / 2
 
 export class KeyWatch {
-  /** Whether nearly every object has its own keys. */
+  /** Whether there are very many sequences. */
   areData = false
   /** Created with the first object. */
   #known: Int32Array | undefined
@@ -32,16 +26,14 @@ export class KeyWatch {
   look(value: Value): void {
     if (--this.#untilSample > 0 || !isObject(value)) return
     this.#untilSample = sampleEvery
-    this.#known ??= new Int32Array(fewSlots)
+    this.#known ??= new Int32Array(slots)
     const hash = hashOfKeys(value, 1)
-    const slot = (hash >>> 3) & (this.#known.length - 1)
+    const slot = (hash >>> 3) & (slots - 1)
     if (this.#known[slot] === hash) this.#again++
     else this.#known[slot] = hash
     if (++this.#looked < judgeAfter) return
-    if (this.#again < fewKnown) {
-      if (this.#known.length === manySlots) this.areData = true
-      else this.#known = new Int32Array(manySlots)
-    } else if (this.#again > manyKnown) this.areData = false
+    if (this.#again < fewKnown) this.areData = true
+    else if (this.#again > manyKnown) this.areData = false
     this.#looked = 0
     this.#again = 0
   }
