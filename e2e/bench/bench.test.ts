@@ -38,6 +38,21 @@ test('peak delivers each line once', async () => {
   for (const field of fields) expect(figures[field], field).toBeTypeOf('number')
 })
 
+test.each([
+  { fault: 'lose', problem: /^steady: Lost lines: [1-9]\d*\. Lines delivered again: 0\.$/m },
+  { fault: 'repeat', problem: /^steady: Lost lines: 0\. Lines delivered again: [1-9]\d*\.$/m },
+])('exit code 1 says that the receiver saw a fault: $fault', { timeout: 180_000 }, async ({ fault, problem }) => {
+  const args = ['--conditions=source', 'e2e/bench/bench.ts', 'steady', '--for', '4', '--rate', '400', '--json']
+  const env = {
+    NODE_OPTIONS: `--import=${new URL('faulty-receiver.ts', import.meta.url)}`,
+    PENSTOCK_BENCH_FAULT: fault,
+  }
+  const { code, stdout, stderr } = await execute(node, args, { env })
+  expect(code).toBe(1)
+  expect(stderr).toMatch(problem)
+  expect(JSON.parse(stdout)).toMatchObject({ scenario: 'steady', cores: expect.any(Number) })
+})
+
 test('shared-3 delivers every line to each of its pipelines', async () => {
   const { code, stdout, stderr } = await bench('shared-3', '--events', '2000', '--runs', '1', '--json')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

@@ -1,0 +1,28 @@
+// Loaded into the processes of a benchmark by a test (`--import`): the receiver then takes one body in a wrong way, as
+// PENSTOCK_BENCH_FAULT says. `lose`: it answers, and does not look at the body. `repeat`: it takes the body, and asks for it again.
+
+import http, { type RequestListener } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
+
+/** The first bodies hold the lines from before the start. */
+const faultyPost = 3
+
+const fault = process.env['PENSTOCK_BENCH_FAULT']
+
+if (process.argv[1]?.endsWith('receiver.ts') === true && fault !== undefined) {
+  const { createServer } = http
+  let posts = 0
+  http.createServer = ((listener: RequestListener) =>
+    createServer((request, response) => {
+      if (request.method !== 'POST' || ++posts !== faultyPost) {
+        listener(request, response)
+      } else if (fault === 'lose') {
+        request.resume().on('end', () => response.writeHead(204).end())
+      } else {
+        const answer = response.writeHead.bind(response) as (status: number) => typeof response
+        response.writeHead = () => answer(503)
+        listener(request, response)
+      }
+    })) as typeof createServer
+  syncBuiltinESMExports()
+}
