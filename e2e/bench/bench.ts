@@ -8,8 +8,10 @@ import { measure, measureProgram } from './counted.ts'
 import { buffer, bufferRestart, soakFaults } from './disk.ts'
 import { faults } from './figures.ts'
 import { hostile } from './hostile.ts'
+import { kinds } from './kinds.ts'
 import { idle, soak } from './long.ts'
 import { neighbours } from './neighbours.ts'
+import { oddKinds } from './odd-lines.ts'
 import { peers } from './peers.ts'
 import { programs, scenarios } from './scenarios.ts'
 import { type Format, manyShapes, type Pace, peak, silence, steady } from './steady.ts'
@@ -92,6 +94,12 @@ const list: Readonly<Record<string, Listed>> = {
     long: true,
     run: ({ seconds }) => manyShapes('shapes', seconds),
   },
+  kinds: {
+    about: 'lines of kinds that nobody expects, on both lanes, beside lines of one shape; `kind-NAME`: of one kind',
+    takes: [],
+    long: true,
+    run: () => kinds(),
+  },
   silence: {
     about: 'lines in files that were silent for 15 s or more, for 2 minutes',
     takes: ['for'],
@@ -151,6 +159,8 @@ const list: Readonly<Record<string, Listed>> = {
 
 function listed(name: string): Listed | undefined {
   if (Object.hasOwn(list, name)) return list[name]
+  const kind = name.startsWith('kind-') ? name.slice('kind-'.length) : ''
+  if (Object.hasOwn(oddKinds, kind)) return { about: '', takes: [], run: () => kinds([kind]) }
   const files = Number(/^idle-([1-9]\d{0,4})$/.exec(name)?.[1] ?? 0)
   return files === 0 ? undefined : silent(files)
 }

@@ -21,7 +21,8 @@ export const defaultLoad: Load = {
   seed: 1,
 }
 
-const program = '. = merge(., object!(parse_json!(.message)))\ndel(.message)'
+/** Puts the members of the line into the event, in place of the text. */
+export const mergeProgram = '. = merge(., object!(parse_json!(.message)))\ndel(.message)'
 
 /**
  * Pod logs with all their metadata to `http` with NDJSON and zstd; with `json` the members of the line become those of the event.
@@ -32,7 +33,7 @@ export const penstock =
     agentProgram(where.folder, {
       data_dir: where.dataDir,
       sources: { pods: podLogs(where) },
-      transforms: format === 'json' ? { edit: { type: 'remap', inputs: ['pods'], source: program } } : {},
+      transforms: format === 'json' ? { edit: { type: 'remap', inputs: ['pods'], source: mergeProgram } } : {},
       sinks: {
         out: httpSink(where, '/', [format === 'json' ? 'edit' : 'pods'], {
           compression: { algorithm: 'zstd', level: 1 },
