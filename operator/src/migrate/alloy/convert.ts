@@ -337,7 +337,14 @@ class Conversion {
   #events(found: Found, tree: Tree): void {
     const { block, evaluator } = found
     const place = evaluator.place(block.line)
-    const namespaces = textsOf(pick(tree, 'namespaces'))
+    const given = textsOf(pick(tree, 'namespaces'))
+    // A name with a variable is no valid name: its own name stands for it, so that the source does not read other namespaces.
+    const namespaces = given.map((name) =>
+      name
+        .replace(/[^\w-]+/g, '')
+        .replaceAll('_', '-')
+        .toLowerCase(),
+    )
     const source = this.#sources.add(nameOf(block), {
       type: 'orchestrator_events',
       config: { include_object: true, ...(namespaces.length > 0 ? { namespaces } : {}) },
@@ -345,7 +352,7 @@ class Conversion {
     const chain = new Chain(this.#report, false)
     const job = textOf(pick(tree, 'job_name')) ?? 'loki.source.kubernetes_events'
     this.#report.variables(place, `${idOf(block)}: job_name`, job)
-    for (const name of namespaces) this.#report.literal(place, `${idOf(block)}: namespaces`, name)
+    for (const name of given) this.#report.literal(place, `${idOf(block)}: namespaces`, name)
     const lines = eventLines(
       textExpression(job, this.#report.readsEnvironment),
       idOf(block),

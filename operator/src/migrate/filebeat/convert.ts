@@ -2,7 +2,7 @@
 
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
 import { flagIn, option, type Part, Report, textIn } from '../loki/context.ts'
-import { below, flagOf, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { below, flagOf, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import type { Choices } from './choices.ts'
@@ -10,7 +10,7 @@ import { conditionOf } from './conditions.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { kubernetesLines, stepsOf } from './processors.ts'
-import { configsOf, partOf } from './read.ts'
+import { cloudAddress, configsOf, partOf } from './read.ts'
 
 /** Settings of the Filebeat process. */
 const replaced = new Set([
@@ -29,7 +29,7 @@ const replaced = new Set([
   'instrumentation',
   'gc_percent',
 ])
-const ofDestination = new Set(['setup', 'cloud'])
+const ofDestination = new Set(['setup'])
 
 /** Parts other than inputs, processors and outputs. */
 export const refusedParts: readonly Refusal[] = [
@@ -91,7 +91,7 @@ class Conversion {
       ...ownFields(
         below(this.#config, 'fields'),
         flagOf(below(this.#config, 'fields_under_root')) === true,
-        textsOf(below(this.#config, 'tags')),
+        below(this.#config, 'tags'),
         this.#report,
       ),
       ...this.#processing(below(this.#config, 'processors')),
@@ -212,6 +212,7 @@ class Conversion {
       if (['filebeat', 'output', 'processors', 'fields', 'fields_under_root', 'tags'].includes(name)) continue
       if (replaced.has(name))
         this.#report.replaced(item, name, 'it configures the program itself', 'The agent has its own settings.')
+      else if (name === 'cloud') this.#cloud(item)
       else if (ofDestination.has(name)) {
         this.#report.replaced(
           item,
@@ -226,6 +227,19 @@ class Conversion {
           'the option has no counterpart',
           'The Pipeline behaves as if the option were not set.',
         )
+    }
+  }
+
+  /** `cloud.id` has become the address of the output, unless it is in a variable. */
+  #cloud(item: Tree): void {
+    const id = textOf(below(item, 'id'))
+    if (id === undefined || cloudAddress(id) !== undefined) return
+    const nearest = 'Then set `endpoints` and `auth` of the sink for this deployment.'
+    if (!id.includes('${'))
+      this.#report.gap(item, 'cloud.id', 'it contains no address', 'Correct it, and convert again.')
+    else {
+      const reason = 'if the variable has a value, Filebeat sends to this deployment in place of `hosts`'
+      this.#report.replaced(item, 'cloud.id', reason, nearest)
     }
   }
 

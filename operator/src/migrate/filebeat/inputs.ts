@@ -5,7 +5,7 @@ import type { Component, Step } from '../draft.ts'
 import { isPodLog } from '../fluent-bit/inputs.ts'
 import { globPattern, pattern } from '../fluent-bit/text.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
-import { below, isMap, itemsOf, millisecondsOf, type Tree, textOf } from '../loki/tree.ts'
+import { below, isList, isMap, itemsOf, millisecondsOf, type Tree, textOf } from '../loki/tree.ts'
 import { regexLiteral } from '../otel/text.ts'
 import type { Refusal } from '../page.ts'
 import { type Choices, inputChoices } from './choices.ts'
@@ -170,7 +170,7 @@ const lineSteps = (part: Part): readonly Step[] => [
 export function ownFields(
   fields: Tree | undefined,
   underRoot: boolean,
-  tags: readonly string[],
+  tags: Tree | undefined,
   report: Report,
 ): readonly Step[] {
   const lines = [
@@ -180,7 +180,12 @@ export function ownFields(
           return `${fieldOf(underRoot ? name : `fields.${name}`)} = ${value}`
         })
       : []),
-    ...tagLines(tags),
+    // A program knows the type of a field that it has set.
+    ...tagLines(tags, report).map((line) =>
+      underRoot && isMap(fields) && isList(fields.value.get('tags'))
+        ? line.replace(/array\((.*?)\) \?\? \[\]/, '$1')
+        : line,
+    ),
   ]
   return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
 }
@@ -255,7 +260,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       ...lineSteps(part),
       ...(json.length === 0 ? [] : [{ type: 'remap', text: json.join('\n') } as const]),
       ...inputChoices(part, choices, report),
-      ...ownFields(option(part, 'fields'), flagIn(part, 'fields_under_root') === true, textsIn(part, 'tags'), report),
+      ...ownFields(option(part, 'fields'), flagIn(part, 'fields_under_root') === true, option(part, 'tags'), report),
     ]
     const component: Component = isPods
       ? { type: 'orchestrator_logs', config: shared, ...(joined === undefined ? {} : { multiline: joined.pods }) }

@@ -3,8 +3,8 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
-import { below, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
-import { goLayout, indent, regexLiteral, valueLiteral } from '../otel/text.ts'
+import { below, isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { goLayout, indent, regexLiteral } from '../otel/text.ts'
 import type { Refusal } from '../page.ts'
 import { assigned, conditionOf, fieldOf, textOfField } from './conditions.ts'
 import { decodeBase64, decodeCsv, decodeXml, extractArray, syslog } from './decoders.ts'
@@ -32,13 +32,14 @@ const addTags: Processor = {
   name: 'add_tags',
   becomes: 'a remap transform',
   options: { ...when, tags: 'the tags', target: 'the field' },
-  build: (part) => tagLines(textsIn(part, 'tags'), textIn(part, 'target') ?? 'tags'),
+  build: (part, report) => tagLines(option(part, 'tags'), report, textIn(part, 'target') ?? 'tags'),
 }
 
-export function tagLines(tags: readonly string[], target = 'tags'): string[] {
-  return tags.length === 0
-    ? []
-    : [`${fieldOf(target)} = append(array(${fieldOf(target)}) ?? [], ${valueLiteral(tags)})`]
+export function tagLines(tags: Tree | undefined, report: Report, target = 'tags'): string[] {
+  if (tags === undefined || textsOf(tags).length === 0) return []
+  const items = isList(tags) ? tags.value : [tags]
+  const texts = items.map(({ file, line, value }) => assigned({ file, line, value }, 'tags', report))
+  return [`${fieldOf(target)} = append(array(${fieldOf(target)}) ?? [], [${texts.join(', ')}])`]
 }
 
 const dropEvent: Processor = {

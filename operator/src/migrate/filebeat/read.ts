@@ -53,29 +53,37 @@ export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
   })
 }
 
-/** The output for `cloud.id`. Its second part is the base64 text of a host and a store name. */
-function withCloud(config: Tree): Tree {
-  const cloud = below(config, 'cloud')
-  const id = textOf(below(cloud, 'id'))
-  const encoded = /^(?:[^:]*:)?([A-Za-z0-9+/=]+)$/.exec(id ?? '')?.[1]
+/** The address for `cloud.id`, whose second part is the base64 text of a host and a store name. */
+export function cloudAddress(id: string): string | undefined {
+  const encoded = /^(?:[^:]*:)?([A-Za-z0-9+/=]+)$/.exec(id)?.[1]
   const [host, store] = Buffer.from(encoded ?? '', 'base64')
     .toString()
     .split('$')
-  if (!isMap(config) || cloud === undefined || config.value.has('output') || !host || !store) return config
+  if (!host || !store) return undefined
+  const [name, port = '443'] = host.split(':')
+  return `https://${store.split(':')[0]}.${name}:${port}`
+}
+
+/** The configuration with the output for `cloud.id`, whose address and credentials replace those of `output.elasticsearch`. */
+function withCloud(config: Tree): Tree {
+  const cloud = below(config, 'cloud')
+  const address = cloudAddress(textOf(below(cloud, 'id')) ?? '')
+  if (!isMap(config) || cloud === undefined || address === undefined) return config
+  const output = below(config, 'output')
+  const given = below(output, 'elasticsearch')
+  if (isMap(output) && output.value.size > 0 && given === undefined) return config
   const { file, line } = cloud
   const tree = (value: Tree['value']): Tree => ({ file, line, value })
-  const [name, port = '443'] = host.split(':')
-  const [, user = '', password = ''] = /^([^:]*):(.*)$/.exec(textOf(below(cloud, 'auth')) ?? '') ?? []
-  const output = new Map([
-    ['hosts', tree([tree(`https://${store.split(':')[0]}.${name}:${port}`)])],
-    ...(user === ''
-      ? []
-      : ([
-          ['username', tree(user)],
-          ['password', tree(password)],
-        ] as const)),
-  ])
-  return { ...config, value: new Map([...config.value, ['output', tree(new Map([['elasticsearch', tree(output)]]))]]) }
+  const [, user, password] = /^([^:]*):(.*)$/.exec(textOf(below(cloud, 'auth')) ?? '') ?? []
+  const options = new Map(isMap(given) ? given.value : [])
+  options.set('hosts', tree([tree(address)]))
+  if (user !== undefined && password !== undefined) {
+    options.set('username', tree(user))
+    options.set('password', tree(password))
+  }
+  const elasticsearch = { ...(given ?? tree(null)), value: options }
+  const whole = { ...(output ?? tree(null)), value: new Map([['elasticsearch', elasticsearch]]) }
+  return { ...config, value: new Map([...config.value, ['output', whole]]) }
 }
 
 /** The output that the Beats operator (ECK) generates for a reference, with variables for the user that it creates. */
@@ -113,7 +121,10 @@ const isConfig = (tree: Tree): boolean =>
   (isMap(below(tree, 'filebeat')) || isMap(below(tree, 'output')))
 
 export function isFilebeat(given: NamedText): boolean {
-  if (!/\.ya?ml$/i.test(given.file) || !/^\s*(?:filebeat[.:]|"?filebeat\.yml"?:)/m.test(given.text)) {
+  if (
+    !/\.ya?ml$/i.test(given.file) ||
+    !/(?:^|[{,])\s*(?:"?filebeat"?[.:]|"filebeat\.\w|"?filebeat\.yml"?:)/m.test(given.text)
+  ) {
     if (!/kind: Beat\b/.test(given.text)) return false
   }
   return configsOf(given, []).length > 0

@@ -98,6 +98,15 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
+test('a namespace of events from a variable is a gap, and no other namespace is read', async () => {
+  const text =
+    'loki.source.kubernetes_events "e" {\n  namespaces = ["shop", sys.env("TEAM_NS")]\n  forward_to = [loki.write.w.receiver]\n}\nloki.write "w" { endpoint { url = "http://l/loki/api/v1/push" } }\n'
+  const { document, resource, gaps } = converted(convertAlloy, [{ file: 'config.alloy', text }])
+  expect(resource.spec.sources[0].config.namespaces).toEqual(['shop', 'team-ns'])
+  expect(gaps).toMatchObject([{ subject: expect.stringContaining('${TEAM_NS}') }])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
 test('a Pipeline of a namespace may not read the environment, so the variable is a gap', async () => {
   const text = `clients: [{ url: 'http://loki/loki/api/v1/push' }]
 scrape_configs:

@@ -4,12 +4,26 @@ import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Kind } from '../draft.ts'
 import type { Root } from './read.ts'
+import { settings } from './settings.ts'
 import { merged } from './tables.ts'
 
 /** Reports the replacement of the option at a path. */
 type Note = (path: readonly string[], reason: string, nearest: string, isReplaced: boolean) => void
 
 const smallestDisk = 268_435_488
+
+/** Removes the options of a source that the agent sets itself. */
+export function adjustSource(config: Record<string, unknown>, note: Note): void {
+  if (!('data_dir' in config)) return
+  note(['data_dir'], 'the cluster provides it', settings['data_dir']?.becomes ?? '', true)
+  delete config['data_dir']
+}
+
+/** The component without `self_node_name` from a variable, as in the default of Vector: each agent knows its own node. */
+export function withoutNode<Component extends { readonly options: Table }>(old: Component): Component {
+  const { self_node_name: node, ...options } = old.options
+  return typeof node === 'string' && node.includes('$') ? { ...old, options } : old
+}
 
 /** Adjusts buffer sizes to the limits of the agent. */
 export function adjustBuffer(config: Record<string, unknown>, note: Note): void {

@@ -20,7 +20,15 @@ import type { Table } from '../documents.ts'
 import type { Draft, Gap, Included, Kind, NamedText, Selector, Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { secretForms, withValues } from '../sound.ts'
-import { adjustBuffer, adjustEncoding, isPassedOn, passOn, withoutBackends } from './adjusted.ts'
+import {
+  adjustBuffer,
+  adjustEncoding,
+  adjustSource,
+  isPassedOn,
+  passOn,
+  withoutBackends,
+  withoutNode,
+} from './adjusted.ts'
 import { complete } from './complete.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
@@ -321,6 +329,11 @@ class Conversion {
       return
     }
     const { declaration, config } = found
+    const taken = this.#takenBy(old, declaration, inputs)
+    if (taken.length === 0) {
+      this.#passOn(old, [])
+      return
+    }
     const text = config['source'] ?? config['condition']
     const program = typeof text === 'string' ? text : undefined
     const type = declaration.type
@@ -328,7 +341,7 @@ class Conversion {
       this.#setOutputs(old, this.#draft.append(inputs, [{ type, text: program }], old.id, this.#origin(old))[0])
       return
     }
-    this.#setOutputs(old, this.#draft.add('transforms', old.id, { type, inputs, config }), found.ports)
+    this.#setOutputs(old, this.#draft.add('transforms', old.id, { type, inputs: taken, config }), found.ports)
   }
 
   /** Maps all outputs of a transform without a counterpart, so that components that read them still receive events. */
@@ -409,12 +422,12 @@ class Conversion {
     return { old: { ...old, type: 'http', options: rewritten.config }, steps: rewritten.steps }
   }
 
-  /** The inputs whose events the sink accepts. The placeholder for a source of metrics emits logs. */
+  /** The inputs whose events the component accepts. The placeholder for a source of metrics emits logs. */
   #takenBy(old: Old, declaration: AnyDeclaration, inputs: readonly string[]): readonly string[] {
-    if (declaration.kind !== 'sink' || declaration.accepts.includes('log')) return inputs
+    if (declaration.kind === 'source' || declaration.accepts.includes('log')) return inputs
     const taken = inputs.filter((input) => this.#giveMetrics.has(ownerOf(input)))
     if (taken.length < inputs.length) {
-      const reason = 'the sink accepts only metrics, and some of its inputs provide none here'
+      const reason = `the ${kindOf[old.kind]} accepts only metrics, and some of its inputs provide none here`
       this.#gap(old.root, [old.kind, old.id, 'inputs'], `${old.id}: inputs`, reason, 'These inputs are removed.')
     }
     return taken
@@ -441,26 +454,14 @@ class Conversion {
       this.#draft.gaps.push(missingPart({ file: old.root.file, line }, subject, refusal, `${kindOf[old.kind]} type`))
       return undefined
     }
-    const config = this.#withoutVariables(old, declaration.kind !== 'transform')
-    if (declaration.kind === 'source' && 'data_dir' in config) {
-      this.#gap(
-        old.root,
-        [old.kind, old.id, 'data_dir'],
-        `${old.id}: data_dir`,
-        'the cluster provides it',
-        settings['data_dir']?.becomes ?? '',
-        true,
-      )
-      delete config['data_dir']
-    }
+    const config = this.#withoutVariables(withoutNode(old), declaration.kind !== 'transform')
+    const note = (path: readonly string[], reason: string, nearest: string, isReplaced: boolean): void =>
+      this.#gap(old.root, [old.kind, old.id, ...path], `${old.id}: ${path.join('.')}`, reason, nearest, isReplaced)
+    if (declaration.kind === 'source') adjustSource(config, note)
     adjustEncoding(old.type, config)
     // Vector sends late lines since version 0.31; the sink discards them by default.
     if (old.type === 'loki' && old.kind === 'sinks') config['out_of_order_action'] ??= 'accept'
-    if (old.kind === 'sinks') {
-      adjustBuffer(config, (path, reason, nearest, isReplaced) =>
-        this.#gap(old.root, [old.kind, old.id, ...path], `${old.id}: ${path.join('.')}`, reason, nearest, isReplaced),
-      )
-    }
+    if (old.kind === 'sinks') adjustBuffer(config, note)
     passOn(old.root.config, old.kind, declaration.type, config)
     this.#inlineProgram(old, config)
     const ports = this.#checked(old, declaration, config)

@@ -1,0 +1,46 @@
+// The events that components receive whose inputs have no counterpart: none that the old configuration did not send to them.
+
+import { expect, test } from 'vitest'
+import { converted, lint } from '../../testing/conversions.ts'
+import { convertVector } from './convert.ts'
+
+const convert = (text: string) => converted(convertVector, [{ file: 'vector.yaml', text }])
+
+test('the sink for events that a program drops receives nothing if the program is a gap', async () => {
+  const { document, resource, gaps } = convert(`
+sources: { f: { type: file, include: [/a.log] } }
+transforms: { p: { type: remap, inputs: [f], drop_on_error: true, reroute_dropped: true, source: '.a = unknown(.b)' } }
+sinks:
+  good: { type: http, inputs: [p], uri: http://x, encoding: { codec: json } }
+  bad: { type: http, inputs: [p.dropped], uri: http://y, encoding: { codec: json } }
+`)
+  expect(resource.spec.sinks.map(({ name }: { name: string }) => name)).toEqual(['good'])
+  expect(gaps.map(({ subject }) => subject)).toEqual(['p: source', 'bad'])
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('a transform of metrics reads only the inputs that give metrics', async () => {
+  const { document, resource, gaps } = convert(`
+sources: { own: { type: internal_metrics }, host: { type: host_metrics } }
+transforms:
+  both: { type: tag_cardinality_limit, inputs: [own, host], value_limit: 5 }
+  none: { type: tag_cardinality_limit, inputs: [host], value_limit: 5 }
+sinks: { out: { type: prometheus_remote_write, inputs: [both, none], endpoint: 'http://mimir/api/v1/push' } }
+`)
+  expect(resource.spec.transforms).toMatchObject([{ name: 'both', inputs: ['own'] }])
+  expect(resource.spec.sinks).toMatchObject([{ inputs: ['both'] }])
+  expect(gaps.map(({ subject }) => subject)).toEqual(['host: host_metrics', 'both: inputs', 'none: inputs'])
+  // The placeholder for the source stays, for the reader.
+  expect((await lint(String(document))).filter((problem) => !problem.includes('has no consumers'))).toEqual([])
+})
+
+test.each([
+  { node: '"$VECTOR_SELF_NODE_NAME"', expected: undefined },
+  { node: 'n1', expected: 'n1' },
+])('the node $node is $expected', ({ node, expected }) => {
+  const { resource, gaps } = convert(
+    `sources: { k: { type: kubernetes_logs, self_node_name: ${node} } }\nsinks: { out: { type: console, inputs: [k], encoding: { codec: json } } }`,
+  )
+  expect(resource.spec.sources[0].config?.self_node_name).toBe(expected)
+  expect(gaps).toEqual([])
+})
