@@ -146,7 +146,7 @@ export const errorHelp: Readonly<Record<ErrorCode, ErrorHelp>> = {
     example: {
       config: withSource('{ type: orchestrator_logs, self_node_name: node-1 }'),
       command: `env -u KUBERNETES_SERVICE_HOST ${run}`,
-      says: 'The Kubernetes API is not known',
+      says: 'The address of the Kubernetes API is unknown',
     },
   },
   PEN_NODE_NAME: {
