@@ -59,7 +59,7 @@ test('an older server causes a warning with its consequences and a remedy', asyn
     [
       'warn',
       { server_version: 'v1.18.0', min_version: 'v1.19' },
-      'The version of the Kubernetes API server is not supported: metadata and events may be missing. Upgrade the cluster.',
+      'The Kubernetes API server is older than the agent supports: metadata and events may be missing. Upgrade the cluster.',
     ],
   ])
 })

@@ -41,7 +41,7 @@ export async function reportServerVersion(client: ApiServerClient, logger: Logge
       else
         logger.warn(
           facts,
-          'The version of the Kubernetes API server is not supported: metadata and events may be missing. Upgrade the cluster.',
+          'The Kubernetes API server is older than the agent supports: metadata and events may be missing. Upgrade the cluster.',
         )
       return
     } catch {
