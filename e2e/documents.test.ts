@@ -196,7 +196,7 @@ test('all blocks of documents are run, or the page explains why not', () => {
   expect(of(blocks.filter((block) => block.notRun !== undefined))).toHaveLength(10)
 })
 
-/** Runs the block as pasted by a reader. */
+/** Runs the block as if a reader had pasted it. */
 async function pasted({ page, block, files = {}, words }: LocalStep): Promise<void> {
   for (const [path, text] of Object.entries(files)) await reader.write(path, text)
   const shown = blocks.find((one) => isOf(one, { page, block }))?.text ?? ''

@@ -8,6 +8,6 @@ test('npm run soak delivers each line once, together with hostile pipelines', { 
   const figures = JSON.parse(stdout) as Record<string, number>
   expect(figures).toMatchObject({ scenario: 'soak-hostile', lines: 1800, lost: 0, doubled: 0 })
   expect(figures['hostile_lines']).toBeGreaterThan(100)
-  // The hostile pipelines use all the CPU they get, but no unlimited memory.
+  // The hostile pipelines use all the CPU they get, but not unlimited memory.
   expect(figures['rss_max_mb']).toBeLessThan(400)
 })

@@ -75,7 +75,7 @@ const turnMs = 100
 /** Lines per turn of each hostile pod. */
 const linesEach = 50
 
-/** Writes the lines of the hostile pods until it is disposed. */
+/** Writes the lines of the hostile pods until disposed. */
 class HostileLines implements Disposable {
   readonly #files: readonly string[]
   readonly #random = new Random(7)
