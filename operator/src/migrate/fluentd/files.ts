@@ -8,7 +8,7 @@ import { holdsResources } from './resources.ts'
 import { type Element, type Include, innerInclude, readFluentd, readInner } from './syntax.ts'
 
 const maxFiles = 100
-/** Files that include others within an element, one in another. */
+/** Files that include each other within elements. */
 const maxDepth = 10
 
 const isElement = (text: string) => /^\s*<(?:source|match|filter|system|label|worker)\b[^>]*>\s*$/m.test(text)
@@ -71,7 +71,7 @@ export function elementsIn(files: readonly NamedText[], besides: Included, gaps:
     }
     return next
   }
-  /** An element with the content of the files that it includes. */
+  /** Replaces the includes of an element by the content of the files. */
   const whole = (element: Element, depth: number): Element => {
     const parameters = [...element.parameters]
     const children: Element[] = []
@@ -97,7 +97,7 @@ export function elementsIn(files: readonly NamedText[], besides: Included, gaps:
 
 const keyOf = ({ file, text }: NamedText) => `${file}\n${text}`
 
-/** The files that elements of a file include; their lines mean nothing outside of the elements. */
+/** The files that elements of a file include. Their lines have no meaning outside of these elements. */
 function includedWithin({ file, text }: NamedText, included: Included): readonly string[] {
   const keys = new Set<string>()
   const visit = (element: Element): void => {

@@ -1,4 +1,4 @@
-// `@include` within an element: the lines of the file stand in its place, and mean nothing elsewhere.
+// `@include` within an element: the lines of the file replace it, and have no meaning elsewhere.
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
@@ -31,7 +31,7 @@ const convert = (path: string, files: Readonly<Record<string, string>>) => {
 test.each([
   { about: 'elements', path: 'parse.conf', files: { 'parse.conf': parse } },
   { about: 'parameters and another file', path: 'a.conf', files: { 'a.conf': options, 'parse.conf': parse } },
-])('a file with $about stands where it is included', async ({ path, files }) => {
+])('a file with $about replaces its include', async ({ path, files }) => {
   const { document, resource, gaps } = convert(path, files)
   expect(gaps).toMatchObject([{ file: 'parse.conf', line: 4, subject: 'tail: parse.unknown' }])
   expect(resource.spec.sources[0].config.read_from).toBe(path === 'a.conf' ? 'beginning' : 'end')
@@ -39,7 +39,7 @@ test.each([
   expect(await lint(String(document))).toEqual([])
 })
 
-test('a file that is missing is a gap, and one that includes itself ends', () => {
+test('a missing file is a gap, and a file that includes itself causes no endless loop', () => {
   expect(convert('no.conf', {}).gaps).toMatchObject([{ file: 'main.conf', line: 5, subject: '@include no.conf' }])
   expect(convert('a.conf', { 'a.conf': '@include a.conf\n' }).gaps).toEqual([])
 })

@@ -31,7 +31,7 @@ export interface FluentdPlugin<Result> extends Omit<Plugin<Result>, 'build'> {
   readonly build: (section: Plugged, context: Context, gaps: Gap[]) => Result
 }
 
-/** The options of a parser in the syntax before Fluentd 1.0. */
+/** Parser options in the syntax of Fluentd before 1.0. */
 const oldFormat = Object.fromEntries(
   Object.entries(parseOptions)
     .map(([name, becomes]) => [name.slice('parse.'.length), becomes] as const)

@@ -116,7 +116,7 @@ test.each<[about: string, lines: string, record: object, expected: Readonly<Reco
     { found: '5' },
   ],
   [
-    'without the cast, numbers are texts',
+    'without the cast, numbers become texts',
     'auto_typecast false\n<record>\n  found ${record["a"].to_i}\n  other ${record["a"].to_f}\n</record>',
     { a: '5.5' },
     { found: '5', other: '5.5' },

@@ -56,7 +56,7 @@ export function readFluentd(text: string, file: string): ElementFile {
   return reader
 }
 
-/** Parses a text that stands within an element: one element with its parameters and inner elements. */
+/** Parses the content of an element: returns an element with these parameters and inner elements. */
 export function readInner(text: string, file: string): { readonly element: Element } & Pick<ElementFile, 'remarks'> {
   const reader = new Reader(text, file)
   return { element: reader.readWithin(), remarks: reader.remarks }
