@@ -22,6 +22,6 @@ export {
   wrapped,
 } from '../terminal.ts'
 export { Backoff, doubledMs } from '../timing/backoff.ts'
-export { TokenBucket, TokenLine } from '../timing/token-bucket.ts'
+export { TokenBucket, TokenLine, type Urgency } from '../timing/token-bucket.ts'
 export { aborted, interrupted } from '../timing/wait.ts'
 export { version } from '../version.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { TokenBucket, TokenLine } from './token-bucket.ts'
+import { TokenBucket, TokenLine, type Urgency } from './token-bucket.ts'
 
 test('a bucket allows a burst at once, and then its rate per second', () => {
   const bucket = new TokenBucket(50, 100)
@@ -47,9 +47,9 @@ test('urgent callers go first, and others get every fifth turn', async () => {
   const { signal } = new AbortController()
   const served: string[] = []
   await line.take(signal)
-  const wait = (name: string, urgent: boolean) => line.take(signal, { urgent }).then(() => void served.push(name))
-  const others = Array.from({ length: 4 }, (_, index) => wait(`other ${index}`, false))
-  const urgent = Array.from({ length: 10 }, (_, index) => wait(`urgent ${index}`, true))
+  const wait = (name: string, urgent?: Urgency) => line.take(signal, { urgent }).then(() => void served.push(name))
+  const others = Array.from({ length: 4 }, (_, index) => wait(`other ${index}`))
+  const urgent = Array.from({ length: 10 }, (_, index) => wait(`urgent ${index}`, 'result'))
   await Promise.all([...others, ...urgent])
   const places = served.flatMap((name, place) => (name.startsWith('other') ? place : []))
   expect(places).toEqual([4, 9, 12, 13])
@@ -57,11 +57,22 @@ test('urgent callers go first, and others get every fifth turn', async () => {
   expect(served.filter((name) => name.startsWith('other'))).toEqual(others.map((_, index) => `other ${index}`))
 })
 
+test('results and connections take turns, however many of one kind wait', async () => {
+  const line = new TokenLine(new TokenBucket(1000, 1))
+  const { signal } = new AbortController()
+  const served: string[] = []
+  await line.take(signal)
+  const wait = (urgent: Urgency) => line.take(signal, { urgent }).then(() => void served.push(urgent))
+  const connections = Array.from({ length: 20 }, () => wait('connection'))
+  await Promise.all([...connections, wait('result'), wait('result')])
+  expect(served.flatMap((urgent, place) => (urgent === 'result' ? place : []))).toEqual([0, 2])
+})
+
 test('after all callers have aborted, the token is available for the next one', async () => {
   const line = new TokenLine(new TokenBucket(1000, 1))
   const leaving = new AbortController()
   await line.take(leaving.signal)
-  const left = [line.take(leaving.signal), line.take(leaving.signal, { urgent: true })]
+  const left = [line.take(leaving.signal), line.take(leaving.signal, { urgent: 'connection' })]
   leaving.abort(new Error('given up'))
   for (const each of left) await expect(each).rejects.toThrow('given up')
   await line.take(new AbortController().signal)

@@ -54,10 +54,16 @@ export class TokenBucket {
 /** One of this many turns in a queue goes to a caller that is not urgent, so that urgent ones cannot block it forever. */
 const turns = 5
 
+/** Why a caller is urgent: someone waits for the result of a change, or holds a connection open. Both kinds take turns. */
+export type Urgency = 'result' | 'connection'
+
 /** Callers that wait for a token of a bucket: urgent ones first, otherwise in order. */
 export class TokenLine {
   readonly #bucket: TokenBucket
-  readonly #urgent = new Set<() => void>()
+  readonly #results = new Set<() => void>()
+  readonly #connections = new Set<() => void>()
+  /** The urgent callers served last. */
+  #last: ReadonlySet<() => void> | undefined
   readonly #others = new Set<() => void>()
   /** Number of consecutive urgent callers served while others waited. */
   #inRow = 0
@@ -68,10 +74,10 @@ export class TokenLine {
   }
 
   /** Resolves when it is the caller's turn. Rejects if its signal aborts first. */
-  take(signal: AbortSignal, { urgent = false } = {}): Promise<void> {
+  take(signal: AbortSignal, { urgent }: { readonly urgent?: Urgency | undefined } = {}): Promise<void> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted()
-      const line = urgent ? this.#urgent : this.#others
+      const line = urgent === undefined ? this.#others : urgent === 'result' ? this.#results : this.#connections
       const turn = () => {
         signal.removeEventListener('abort', leave)
         resolve()
@@ -100,7 +106,9 @@ export class TokenLine {
         this.#timer = setTimeout(() => this.#serve(), timerMs(waitMs))
         return
       }
-      this.#inRow = line === this.#urgent && this.#others.size > 0 ? this.#inRow + 1 : 0
+      const isUrgent = line !== this.#others
+      if (isUrgent) this.#last = line
+      this.#inRow = isUrgent && this.#others.size > 0 ? this.#inRow + 1 : 0
       this.#bucket.take(1)
       line.delete(turn)
       turn()
@@ -109,6 +117,9 @@ export class TokenLine {
 
   #next(): Set<() => void> {
     const isTheirs = this.#inRow >= turns - 1 && this.#others.size > 0
-    return this.#urgent.size > 0 && !isTheirs ? this.#urgent : this.#others
+    if (isTheirs) return this.#others
+    const [first, second] =
+      this.#last === this.#results ? [this.#connections, this.#results] : [this.#results, this.#connections]
+    return first.size > 0 ? first : second.size > 0 ? second : this.#others
   }
 }

@@ -163,7 +163,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
         kind,
         { apiVersion, kind: kind.kind, metadata, status: after },
         // An author waits for the result about a new generation: thousands of token checks for agents must not delay it.
-        { fieldManager: statusManager, subresource: 'status', signal, urgent: isAnswer },
+        { fieldManager: statusManager, subresource: 'status', signal, urgent: isAnswer ? 'result' : undefined },
       )
       this.#writtenAt.set(key, performance.now())
       cache.expect(written)

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import { errorText } from '@penstock/agent/errors'
 import { bodyText } from '@penstock/agent/kube'
-import { TokenBucket, TokenLine, version } from '@penstock/agent/program'
+import { TokenBucket, TokenLine, type Urgency, version } from '@penstock/agent/program'
 import type { Logger } from '@penstock/agent/telemetry'
 import { Counter, type Registry } from 'prom-client'
 import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
@@ -15,8 +15,8 @@ export interface KubeRequestOptions {
   readonly signal?: AbortSignal | undefined
   /** 10 s if not given; lists 60 s. */
   readonly timeoutMs?: number | undefined
-  /** A user waits for it: it precedes other requests that wait for the rate limit. */
-  readonly urgent?: boolean | undefined
+  /** Someone waits for it: it precedes other requests that wait for the rate limit. */
+  readonly urgent?: Urgency | undefined
 }
 
 export interface ListOptions extends KubeRequestOptions {
@@ -401,7 +401,7 @@ class Client implements KubeClient {
     const limit = AbortSignal.timeout(options.timeoutMs ?? requestTimeoutMs)
     const signal = options.signal === undefined ? limit : AbortSignal.any([options.signal, limit])
     try {
-      await this.#shared.turns.take(signal, { urgent: options.urgent === true })
+      await this.#shared.turns.take(signal, { urgent: options.urgent })
       // Called after the wait, right before the write, because leadership may have been lost meanwhile.
       if (method !== 'GET' && this.#mayWrite?.() === false) {
         throw new KubeError(`${what}: this process is not the leader, so it does not write`, {

@@ -42,7 +42,7 @@ export interface Reviews {
 }
 
 /** A caller has a connection open until the review is done. Behind the statuses of a large change it would time out. */
-const callerWaits = { urgent: true } as const
+const callerWaits = { urgent: 'connection' } as const
 
 /** Every review is a request to the API server: for operators with cluster-wide rights to reviews. */
 export function serverReviews(kube: KubeClient): Reviews {
