@@ -1,5 +1,5 @@
-// Variables of the environment in values that a program gives to fields. The program of a ClusterPipeline reads them from the environment of
-// the agent; that of a namespace may not.
+// Environment variables in values that a program assigns to fields. The program of a ClusterPipeline reads them from the environment of the
+// agent. The program of a namespaced Pipeline may not.
 
 import { textLiteral } from '@penstock/agent/config'
 
@@ -10,5 +10,5 @@ export const variableRead = (name: string, byDefault = '') =>
 /** A report about a variable that a program reads. */
 export const readReport = (name: string) => ({
   reason: 'the program reads the variable from the environment of the agent',
-  nearest: `Set \`${name}\` in \`spec.podTemplate\` of the Agent, or write its value in its place.`,
+  nearest: `Set \`${name}\` in \`spec.podTemplate\` of the Agent, or replace the variable with its value.`,
 })

@@ -97,11 +97,12 @@ export const components: readonly ComponentMapping[] = [
   },
   {
     name: 'loki.source.podlogs',
-    becomes: '`orchestrator_logs` with a selector for each of the PodLogs beside the configuration; a gap without them',
+    becomes:
+      'an `orchestrator_logs` source with a selector for each PodLogs resource among the files; a gap if there is none',
     options: {
       ...forward,
-      selector: 'which of the PodLogs count',
-      namespace_selector: 'which of the PodLogs count, by `kubernetes.io/metadata.name`; a gap for other labels',
+      selector: 'selects PodLogs in the files',
+      namespace_selector: 'selects PodLogs by `kubernetes.io/metadata.name` of the namespace; a gap for other labels',
       tail_from_end: '`read_from`',
     },
     itself: { ...kubernetesClient, node_filter: own },

@@ -236,7 +236,7 @@ class Conversion {
     this.#forward(found, this.#pods(found, targets, joined, block.name === 'loki.source.kubernetes'))
   }
 
-  /** The pods of PodLogs that a component chooses; all pods, with a gap, where the files have no PodLogs. */
+  /** The pods of the PodLogs that a component selects. If the files contain no PodLogs: all pods, with a gap. */
   #podLogsTargets({ block, evaluator }: Found, tree: Tree): readonly Targets[] {
     const place = evaluator.place(block.line)
     const chosen = chosenBy(tree, this.#podLogs, this.#report, idOf(block))
@@ -247,7 +247,7 @@ class Conversion {
       this.#podLogs.length === 0
         ? 'the PodLogs that select its pods are not among the files, so the source reads all pods'
         : 'it selects none of the PodLogs in the files, so the source reads all pods'
-    const nearest = 'Convert it together with what `kubectl get podlogs -A -o yaml` gives.'
+    const nearest = 'Convert it together with the output of `kubectl get podlogs -A -o yaml`.'
     this.#report.gap(place, idOf(block), reason, nearest)
     return [{ ...pods, ...place, rules: [] }]
   }

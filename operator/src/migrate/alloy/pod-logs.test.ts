@@ -104,7 +104,7 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('a namespace that selects namespaces is a gap', async () => {
+test('selectors for namespaces are a gap in a namespaced Pipeline', async () => {
   const { document, resource, gaps } = converted(convertAlloy, [alloy(), web], 'shop')
   expect(gaps.map(({ subject }) => subject)).toEqual(['namespaceSelector'])
   expect(resource.spec.sources[0].selector).toEqual({

@@ -1,5 +1,5 @@
-// PodLogs, the resources that `loki.source.podlogs` looks for in the cluster: each selects pods, and has rules for their labels. Those beside
-// a configuration become sources with a selector.
+// Converts PodLogs, the resources that `loki.source.podlogs` watches in the cluster. A PodLogs resource selects pods, and has rules for their
+// labels. Those among the files of a configuration become sources with a selector.
 
 import { type LabelSelector, selects } from '../../api/selector.ts'
 import type { NamedText, Selector } from '../draft.ts'
@@ -14,11 +14,11 @@ export interface PodLogs extends Place {
   readonly labels: Readonly<Record<string, string>>
   readonly selector: Selector | undefined
   readonly rules: readonly Rule[]
-  /** Labels that rules may read, which are the same for all its pods. */
+  /** Labels that the rules may read and that are the same for all pods. */
   readonly facts: readonly (readonly [string, string, Tree])[]
 }
 
-/** Whether a text holds PodLogs. */
+/** Whether a text contains PodLogs. */
 export function holdsPodLogs({ file, text }: NamedText): boolean {
   return /\.(?:ya?ml|json)$/i.test(file) && /^\s*["']?kind["']?:\s*["']?PodLogs(?:List)?["']?,?\s*$/m.test(text)
 }
@@ -49,7 +49,7 @@ function podLogsOf(tree: Tree, report: Report): PodLogs {
   for (const [key, , at] of pairsOf(spec)) {
     if (['selector', 'namespaceSelector', 'relabelings'].includes(key)) continue
     const reason = `the option \`${key}\` has no counterpart`
-    report.gap(at, `PodLogs ${name}: ${key}`, reason, 'The Pipeline behaves as if it were not given.')
+    report.gap(at, `PodLogs ${name}: ${key}`, reason, 'The Pipeline behaves as if the option were not set.')
   }
   const rules = itemsOf(below(spec, 'relabelings')).map((rule) => {
     const options = (isMap(rule) ? [...rule.value] : []).map(([key, item]) => [names[key] ?? key, item] as const)
@@ -88,7 +88,7 @@ function podLogsOf(tree: Tree, report: Report): PodLogs {
   }
 }
 
-/** A selector of labels as a resource has it; undefined if it selects everything. */
+/** Reads a label selector from a resource; undefined if it selects everything. */
 function selectorIn(tree: Tree | undefined): LabelSelector | undefined {
   const labels = pairsOf(below(tree, 'matchLabels'))
   const expressions = itemsOf(below(tree, 'matchExpressions'))
@@ -110,7 +110,7 @@ function expressionIn(tree: Tree): Expression {
   }
 }
 
-/** The PodLogs that the blocks `selector` and `namespace_selector` of a component choose. */
+/** The PodLogs that match the blocks `selector` and `namespace_selector` of a component. */
 export function chosenBy(component: Tree, all: readonly PodLogs[], report: Report, name: string): readonly PodLogs[] {
   const own = blockSelector(below(component, 'selector'))
   const ofNamespaces = blockSelector(below(component, 'namespace_selector'))
@@ -122,7 +122,7 @@ export function chosenBy(component: Tree, all: readonly PodLogs[], report: Repor
   const unknown = keys.find((key) => key !== known)
   if (unknown !== undefined) {
     const place = below(component, 'namespace_selector') ?? component
-    const reason = `the label \`${unknown}\` of namespaces is not known here, so PodLogs of all namespaces count`
+    const reason = `the label \`${unknown}\` of namespaces is not known here, so the PodLogs of all namespaces are converted`
     report.gap(place, `${name}: namespace_selector`, reason, 'Convert only the PodLogs of these namespaces.')
   }
   return all.filter(
@@ -131,7 +131,7 @@ export function chosenBy(component: Tree, all: readonly PodLogs[], report: Repor
   )
 }
 
-/** A selector as a block of Alloy has it; an empty one selects everything. */
+/** Reads a selector from a block of Alloy. An empty block selects everything. */
 function blockSelector(tree: Tree | undefined): LabelSelector {
   const blocks = below(tree, 'match_expression')
   const expressions = blocks === undefined || isMap(blocks) ? [blocks].filter(isMap) : itemsOf(blocks)

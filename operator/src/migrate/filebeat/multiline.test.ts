@@ -38,7 +38,7 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('lines that end an event end it, and a second end directly behind is reported', () => {
+test('a line that matches ends an event, and the report mentions a second match directly after it', () => {
   const text = configuration("pattern: '^END', negate: true, match: before")
   const { resource, gaps } = converted(convertFilebeat, [{ file: 'filebeat.yml', text }])
   const { multiline } = resource.spec.sources[0].config

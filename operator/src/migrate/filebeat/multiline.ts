@@ -1,5 +1,5 @@
-// Lines that Filebeat joins, as `multiline` of a source. Filebeat asks of each two lines whether they belong together; a source has a pattern
-// for the first line of a group and one for its end.
+// Converts `multiline` of Filebeat to `multiline` of a source. Filebeat decides for every two adjacent lines whether they belong together. A
+// source has one pattern for the first line of a group and one for its end.
 
 import { multilineProblems } from '@penstock/agent/config'
 import type { Report } from '../loki/context.ts'
@@ -19,7 +19,10 @@ interface Form {
 const anyLine = '.*'
 const custom = 'Set `multiline.custom` of the source.'
 
-/** The options of `multiline`, by what reads one of them; undefined if lines are not joined. */
+/**
+ * The options of `multiline`; undefined if lines are not joined.
+ * @param read reads an option of Filebeat
+ */
 export function joinedBy(tree: Tree, read: (name: string) => string | undefined, report: Report): Joined | undefined {
   for (const name of ['flush_pattern', 'skip_newline']) {
     if (read(name) === undefined || read(name) === 'false') continue
@@ -44,12 +47,12 @@ export function joinedBy(tree: Tree, read: (name: string) => string | undefined,
   return { file, pods: { custom: { start, condition, mode, timeoutMs } } }
 }
 
-/** Any line with the one after it. */
+/** Joins any line with the next one. */
 function counted(tree: Tree, read: (name: string) => string | undefined, report: Report): Form | undefined {
   const count = Number(read('count_lines') ?? 1)
   if (count === 2) return { start: anyLine, condition: anyLine, mode: 'halt_with' }
   if (count === 1) return undefined
-  const reason = `a source counts no lines: it joins two of them, or lines by patterns, but not ${count}`
+  const reason = `a source can join pairs of lines, or lines that match patterns, but not every ${count} lines`
   report.gap(tree, 'multiline count', reason, `${custom} Its patterns say which lines begin or end an event.`)
   return undefined
 }
@@ -65,13 +68,13 @@ function byPattern(tree: Tree, read: (name: string) => string | undefined, repor
     return undefined
   }
   const isAfter = (read('match') ?? 'after') === 'after'
-  // A line belongs to the one before it, whatever that is, if it matches, or if it does not.
+  // A line belongs to the previous line if it matches, or, negated, if it does not match. The previous line may be any line.
   if (isAfter) return { start: anyLine, condition: regex, mode: isNegated ? 'halt_before' : 'continue_through' }
-  // A line that matches belongs to the one after it.
+  // A line that matches belongs to the next line.
   if (!isNegated) return { start: regex, condition: regex, mode: 'continue_past' }
   const reason =
-    'a line that matches ends an event; one that matches and directly follows another end begins the next event here'
-  const nearest = 'Nothing, unless events may consist of their last line alone.'
+    'a line that matches ends an event; but here, a second matching line directly after it starts the next event'
+  const nearest = 'Nothing, unless an event may consist only of its last line.'
   report.replaced(tree, 'multiline negate', reason, nearest)
   return { start: anyLine, condition: regex, mode: 'halt_with' }
 }

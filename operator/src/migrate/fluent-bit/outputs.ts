@@ -451,7 +451,7 @@ function signing(section: Section, context: Context): Record<string, unknown> {
   const entry = entriesOf(section, 'aws_service_name').at(-1)
   if (entry !== undefined && !['es', 'aoss'].includes(entry.value)) {
     const reason = `requests are signed for \`es\` or \`aoss\`, but not for \`${entry.value}\``
-    context.gap(entry, `aws_service_name ${entry.value}`, reason, 'Name one of them.')
+    context.gap(entry, `aws_service_name ${entry.value}`, reason, 'Choose one of them.')
   }
   const [role, id] = [value(section, 'aws_role_arn'), value(section, 'aws_external_id')]
   return {

@@ -367,7 +367,7 @@ class Conversion {
       const tag = text === undefined ? flow.tag : { text, isOfPods: false }
       if (next === undefined && text === undefined) {
         const reason = 'a route names neither a label nor a tag, so its events would come here again'
-        this.#context.gap(at, 'label_router: route', reason, 'Give the route a label.')
+        this.#context.gap(at, 'label_router: route', reason, 'Add `@label` to the route.')
       } else if (next !== undefined && !this.#labels.has(next)) {
         this.#context.gap(at, `label_router ${next}`, 'there is no such label', 'Add the label, or a sink.')
       } else this.#follow({ ...flow, heads, tag }, next ?? label)
@@ -505,7 +505,7 @@ class Conversion {
       }
       const isBehind = [...this.#labels.values()].some((all) => isShadowed(section, all))
       const [reason, nearest] = isBehind
-        ? ['an earlier match takes all events that it would take', 'Put both outputs into a match of type `copy`.']
+        ? ['an earlier match consumes all events that match it', 'Put both outputs into a match of type `copy`.']
         : ['the tag of no source reaches it', 'The output is left out, because it receives nothing.']
       this.#context.gap(section, `match ${section.pattern}`, reason, nearest)
     }

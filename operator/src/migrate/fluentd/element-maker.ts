@@ -9,7 +9,7 @@ export interface Naming {
   readonly elements: Readonly<Record<string, string>>
   /** The parameter for an option. */
   readonly parameter?: (key: string) => string
-  /** A variable that stands for the key of a Secret. */
+  /** The variable for the key of a Secret. */
   readonly secret: (reference: Tree) => string
   readonly gap: (place: Place, subject: string, reason: string, nearest: string) => void
 }
@@ -67,7 +67,7 @@ export class ElementMaker {
     const mounted = below(item, 'mountFrom', 'secretKeyRef')
     if (mounted === undefined) return JSON.stringify(plain(item))
     const path = `/etc/penstock-secrets/${textOf(below(mounted, 'name'))}/${textOf(below(mounted, 'key'))}`
-    const reason = `the option is a file, and no Secret is mounted at \`${path}\``
+    const reason = `the option is a file, and an Agent mounts no Secret at \`${path}\``
     this.#naming.gap(item, `${key}: mountFrom`, reason, 'Mount the Secret into the Agent, and correct the path.')
     return path
   }
@@ -95,7 +95,7 @@ export const parameter = ({ file, line }: Place, key: string, value: string): Pa
 export const variableFor = (name: string, key: string) =>
   `SECRET_${name}_${key}`.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
 
-/** A tree without its places. */
+/** A tree without line numbers. */
 export function plain(tree: Tree): unknown {
   if (isList(tree)) return tree.value.map(plain)
   return isMap(tree) ? Object.fromEntries([...tree.value].map(([key, item]) => [key, plain(item)])) : tree.value

@@ -1,4 +1,4 @@
-// Matches that lead events on, to other matches or back to the source, with what becomes of their options.
+// Matches that pass events on to other matches or back to the source, and what their options become.
 
 import type { Described } from '../page.ts'
 import { labelRouter } from './router.ts'
@@ -7,13 +7,13 @@ export const flows: readonly Described[] = [
   {
     name: 'copy',
     becomes: 'the sinks of its stores read the same transforms',
-    options: { copy_mode: 'stores never share events that one of them changes' },
+    options: { copy_mode: 'each store has its own copy of an event' },
   },
   { name: 'relabel', becomes: 'the filters and matches of the label', options: {} },
   labelRouter,
   {
     name: 'rewrite_tag_filter',
-    becomes: 'a filter transform for each rule, which begins a branch with the filters and matches of the new tag',
+    becomes: 'a filter transform for each rule, followed by the filters and matches of the new tag',
     options: {
       rule: 'the condition of a branch; the first rule that matches wins',
       capitalize_regex_backreference: 'events have no tags',
@@ -47,7 +47,7 @@ export const flows: readonly Described[] = [
       multiline_end_regexp: 'a gap, unless it detects lines that Docker has split',
       stream_identity_key: 'the source joins lines of one container',
       flush_interval: '`timeoutMs`',
-      timeout_label: 'events continue in any case',
+      timeout_label: 'events take the same path after a timeout',
       separator: 'joined lines are separated by line feeds',
       partial_key: 'the source joins partial lines itself',
       partial_value: 'the source joins partial lines itself',

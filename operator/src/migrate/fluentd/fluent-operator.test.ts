@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
-// Resources of the fluent-operator for Fluentd: which pods a configuration reads, the order of filters and outputs, the way from Fluent Bit,
+// Resources of the fluent-operator for Fluentd: which pods a configuration reads, the order of filters and outputs, the route from Fluent Bit,
 // Secrets, and what is a gap.
 
 import { expect, test } from 'vitest'
@@ -79,7 +79,7 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('an event takes the filters in the order of their names, and those of its namespace', async () => {
+test('an event passes the filters in the order of their names, and those of its namespace', async () => {
   const filter = (name: string, spec: string) => resource('ClusterFilter', name, `filters:\n${spec}`)
   const {
     document,
@@ -107,7 +107,7 @@ test('an event takes the filters in the order of their names, and those of its n
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('outputs become sinks: those with a tag first, and a copy takes all others of its tag', async () => {
+test('outputs become sinks: outputs with a tag come first, and `copy` contains all others', async () => {
   const outputs = resource(
     'ClusterOutput',
     'all',
@@ -147,11 +147,11 @@ test('outputs become sinks: those with a tag first, and a copy takes all others 
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('without a copy the first output takes all events, as in Fluentd, and the second is a gap', () => {
+test('without `copy`, the first output consumes all events, as in Fluentd, and the second is a gap', () => {
   const { resource: made, gaps } = convert(configuration(''), stdout('a'), stdout('b'))
   expect(made.spec.sinks.map(({ name }: { name: string }) => name)).toEqual(['a'])
   expect(gaps).toContainEqual(
-    expect.objectContaining({ subject: 'match **', reason: expect.stringContaining('an earlier match takes') }),
+    expect.objectContaining({ subject: 'match **', reason: expect.stringContaining('an earlier match consumes') }),
   )
 })
 
@@ -165,7 +165,7 @@ test('an output that two configurations select is one sink', () => {
   expect(made.spec.sinks[0].inputs).toHaveLength(2)
 })
 
-test('a FluentdConfig takes the pods, filters and outputs of its namespace, and outputs of the cluster by their labels', async () => {
+test('a FluentdConfig selects pods, filters and outputs in its namespace, and cluster outputs by label', async () => {
   const own = `namespace: shop, labels: ${on}`
   const {
     document,
@@ -202,7 +202,7 @@ test('a FluentdConfig takes the pods, filters and outputs of its namespace, and 
   expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject }) => subject)).toEqual(['Filter g'])
 })
 
-test('resources in a list, of both agents, are read as those in documents', () => {
+test('resources of both agents in a list are read like resources in separate documents', () => {
   const documents = [
     ...['ClusterInput', 'ClusterOutput'].map((kind) => {
       const spec =
@@ -223,7 +223,7 @@ test('resources in a list, of both agents, are read as those in documents', () =
   expect(one).toEqual(other)
 })
 
-test('plugins in the syntax of Fluentd stand in their places', async () => {
+test('plugins in the syntax of Fluentd keep their positions', async () => {
   const custom = (text: string) => `- customPlugin:\n    config: |\n${text.replace(/^(?=.)/gm, '      ')}`
   const {
     document,
@@ -336,7 +336,7 @@ test.each([
   },
 )
 
-test('without an output that forwards, both parts have sources of their own', async () => {
+test('without a forward output, both parts have their own sources', async () => {
   const other = before.slice(0, 2).concat(bit('ClusterOutput', 'own', 'match: "*"\nstdout: { format: json_lines }'))
   const { document, resource: made } = converted(convertFluentBit, [
     { file: 'all.yaml', text: [...other, configuration('watchedNamespaces: [shop]'), stdout()].join('---\n') },

@@ -1,6 +1,7 @@
-// Resources of the fluent-operator for Fluentd as the elements that it makes of them: a label for each configuration, with the filters and
-// outputs that its selectors choose, in the order of their names, and a router that leads events to these labels. Fluent Bit stands before
-// Fluentd there. Where its resources are not among the files, each configuration has a source of its own.
+// Turns resources of the fluent-operator for Fluentd into the Fluentd elements that the operator generates: one label for each configuration,
+// with the filters and outputs that its selectors match, in the order of their names, and a router that sends events to these labels. In such
+// a cluster, Fluent Bit reads the logs and forwards them to Fluentd. If its resources are not among the files, each configuration gets its
+// own source.
 
 import { type LabelSelector, selects } from '../../api/selector.ts'
 import type { Draft, Gap, NamedText, Step } from '../draft.ts'
@@ -15,7 +16,7 @@ import { type Element, type Parameter, readFluentd } from './syntax.ts'
 
 const group = /^\s*(?:- +)?apiVersion:\s*["']?fluentd\.fluent\.io\//m
 
-/** Whether a text holds resources of the fluent-operator for Fluentd. */
+/** Whether a text contains resources of the fluent-operator for Fluentd. */
 export function holdsOperatorKinds({ file, text }: NamedText): boolean {
   return /\.(?:ya?ml|json)$/i.test(file) && (group.test(text) || /"apiVersion":\s*"fluentd\.fluent\.io\//.test(text))
 }
@@ -25,16 +26,16 @@ const selected = {
   watchedLabels: '`selector.pods`',
   watchedHosts: 'a filter transform',
   watchedContainers: 'a filter transform',
-  watchedConstainers: 'as `watchedContainers`, the name in early versions',
+  watchedConstainers: 'same as `watchedContainers`; early versions misspell the name',
 }
 const chosen = (kinds: string) => `which ${kinds} apply, by their labels`
 
-/** The counterpart of each kind. */
+/** What each kind becomes. */
 export const operatorKinds: readonly Described[] = [
   {
     name: 'ClusterFluentdConfig, FluentdConfig',
     becomes:
-      'an `orchestrator_logs` source with a selector; a filter transform behind the filters of Fluent Bit where their resources are among the files',
+      'an `orchestrator_logs` source with a selector, or, if the files contain the resources of Fluent Bit, a filter transform after its filters',
     options: {
       ...selected,
       clusterFilterSelector: chosen('filters'),
@@ -44,28 +45,33 @@ export const operatorKinds: readonly Described[] = [
       clusterInputSelector: chosen('inputs'),
       inputSelector: chosen('inputs'),
     },
-    itself: { emit_mode: 'events go on one by one', stickyTags: 'every event is looked at' },
+    itself: { emit_mode: 'the agent passes events on in its own batches', stickyTags: 'the filter checks every event' },
   },
   {
     name: 'ClusterFilter, Filter',
-    becomes: 'a transform for each of its `filters`, as the filters of Fluentd below',
+    becomes: 'a transform for each of its `filters`, by the tables of Fluentd filters below',
     options: {},
   },
   {
     name: 'ClusterOutput, Output',
-    becomes: 'a sink for each of its `outputs`, as the matches of Fluentd below',
+    becomes: 'a sink for each of its `outputs`, by the tables of Fluentd matches below',
     options: {},
   },
-  { name: 'ClusterInput, Input', becomes: 'a source for each of its `inputs`, as the sources below', options: {} },
+  {
+    name: 'ClusterInput, Input',
+    becomes: 'a source for each of its `inputs`, by the tables of sources below',
+    options: {},
+  },
   {
     name: 'Fluentd',
-    becomes: 'its `globalInputs` become sources; `forward` is the way from Fluent Bit, whose events the source gives',
+    becomes:
+      'its `globalInputs` become sources, except `forward`, which receives from Fluent Bit: the source reads those events itself',
     options: { globalInputs: 'sources', fluentdCfgSelector: chosen('configurations') },
-    itself: { '…': 'options of its pods: the agents are those of Penstock' },
+    itself: { '…': 'options of its pods: Penstock runs its own agents' },
   },
 ]
 
-/** Tables that are elements of Fluentd; others are objects in a parameter. */
+/** Tables that become Fluentd elements. Other tables become objects in a parameter. */
 const elements: Readonly<Record<string, string>> = Object.fromEntries([
   ...['buffer', 'format', 'parse', 'inject', 'auth', 'security', 'transport', 'regexp', 'exclude', 'and', 'or'].map(
     (name) => [name, name],
@@ -74,14 +80,14 @@ const elements: Readonly<Record<string, string>> = Object.fromEntries([
   ['serviceDiscovery', 'service_discovery'],
 ])
 
-/** Plugins whose names differ by more than the letters. */
+/** Plugins whose names differ by more than case and underscores. */
 const types: Readonly<Record<string, string>> = {
   kafka: 'kafka2',
   cloudWatch: 'cloudwatch_logs',
   nullPlugin: 'null',
 }
 
-/** Options whose names differ by more than the letters. */
+/** Options whose names differ by more than case and underscores. */
 const keys: Readonly<Record<string, string>> = {
   id: '@id',
   logLevel: '@log_level',
@@ -121,7 +127,7 @@ interface Resource {
 }
 
 /**
- * The elements that the operator makes of the resources in files.
+ * The elements that the operator generates from the resources in files.
  * @param isBehind whether the events come from the sections of Fluent Bit in the same files
  */
 export function operatorElements(files: readonly NamedText[], draft: Draft, isBehind: boolean): readonly Element[] {
@@ -156,7 +162,7 @@ class Maker {
   readonly #gaps: Gap[]
   readonly #isBehind: boolean
   readonly #make: ElementMaker
-  /** An output that several configurations choose is one element, so that it becomes one sink. */
+  /** An output that several configurations select is a single element, so that it becomes a single sink. */
   readonly #made = new Map<Tree, Element>()
   readonly #used = new Set<Resource>()
 
@@ -190,8 +196,9 @@ class Maker {
   #inputs(): void {
     for (const { tree, name, spec } of this.#ofKind('Fluentd')) {
       for (const input of itemsOf(below(spec, 'globalInputs'))) this.#input(input, name)
-      const nearest = 'The Agent `node` of the installation runs Pipelines. Set resources and tolerations in an Agent.'
-      this.#gap(tree, `Fluentd ${name}`, 'it describes agents, and a Pipeline has none', nearest, true)
+      const nearest =
+        'The Agent `node` of the installation runs Pipelines. Set resources and tolerations there, or in another Agent.'
+      this.#gap(tree, `Fluentd ${name}`, 'it describes agents, which are not part of a Pipeline', nearest, true)
     }
   }
 
@@ -204,8 +211,11 @@ class Maker {
     if (type === undefined || options === undefined) return
     if (type === 'forward') {
       const [reason, nearest] = this.#isBehind
-        ? ['Fluent Bit sends its events here; the Pipeline has both parts', 'Nothing: the steps follow each other.']
-        : ['agents of Fluent Bit send their events here; the sources read the pods themselves', 'Leave it out.']
+        ? ['Fluent Bit sends its events here, and the Pipeline contains both parts', 'Nothing.']
+        : [
+            'Fluent Bit sends its events here, but the sources of the Pipeline read the logs of pods themselves',
+            'Remove it.',
+          ]
       this.#gap(options, 'input forward', reason, nearest, true)
       return
     }
@@ -229,12 +239,13 @@ class Maker {
     if (routes.length > 0 && place !== undefined)
       this.elements.push({ ...element('match', place, '**', [['@type', 'label_router']]), children: routes })
     if (this.#isBehind || first === undefined) return
-    const reason = 'records come from Fluent Bit, whose resources are not among the files; the line is `log` here'
-    const nearest = 'Convert the resources for Fluent Bit together with these.'
+    const reason =
+      'records come from Fluent Bit, whose resources are not among the files; here the line is in the field `log`'
+    const nearest = 'Convert the resources of Fluent Bit together with these.'
     this.#gap(first.tree, 'records', reason, nearest, true)
   }
 
-  /** The label of a configuration, and its route; without Fluent Bit in the files also its source. */
+  /** The label of a configuration and its route. Without resources of Fluent Bit in the files, also its source. */
   #configuration(config: Resource): Element {
     const { kind, name, namespace, tree, spec } = config
     this.#used.add(config)
@@ -242,7 +253,7 @@ class Maker {
       const known = operatorKinds[0] as Described
       if (Object.hasOwn(known.options, key) || Object.hasOwn(known.itself ?? {}, key)) continue
       const reason = `the option \`${key}\` has no counterpart`
-      this.#gap(at, `${kind}: ${key}`, reason, 'Give `selector` of the source what it says.')
+      this.#gap(at, `${kind}: ${key}`, reason, 'Set the same condition in `selector` of the source.')
     }
     const id = kind === 'FluentdConfig' && namespace !== '' ? `${namespace}-${name}` : name
     const label = `@${kind}/${id}`
@@ -258,15 +269,15 @@ class Maker {
       for (const item of items) this.#input(item, resource.name)
     const matches = this.#matches(outputs)
     if (matches.length === 0) {
-      const reason = 'no output in the files has the labels that it selects'
-      this.#gap(tree, `${kind} ${name}`, reason, 'Convert its outputs together with it, or replace the sink.')
+      const reason = 'its selector matches no output in the files'
+      this.#gap(tree, `${kind} ${name}`, reason, 'Convert it together with its outputs, or replace the sink.')
       matches.push(element('match', tree, '**', nothing(`${id}-discarded`)))
     }
     this.elements.push({ ...element('label', tree, label), children: [...filters, ...matches] })
     return { ...element('route', tree, '', [['@label', label]]), children: [matchOf(rule)] }
   }
 
-  /** Routes to all outputs, where no configuration chooses them. */
+  /** Routes to all outputs, for files without a configuration that selects them. */
   #withoutConfiguration(): readonly Element[] {
     const outputs = this.#ofKind('ClusterOutput', 'Output')
     const namespaces = [...new Set(outputs.map(({ kind, namespace }) => (kind === 'Output' ? namespace : '')))]
@@ -290,7 +301,7 @@ class Maker {
     })
   }
 
-  /** A rule of a flow from the pods, containers and hosts that a configuration watches. */
+  /** A rule of a flow for the pods, containers and hosts that a configuration watches. */
   #rule({ kind, namespace, spec, tree }: Resource): Tree {
     const map = (entries: readonly (readonly [string, Tree | undefined])[]): Tree => ({
       ...tree,
@@ -323,20 +334,20 @@ class Maker {
     this.elements.push({ ...source, children: [parse], selector, before, after: this.#kubernetes(tree) })
   }
 
-  /** The fields that Fluent Bit adds before Fluentd reads a record. */
+  /** The fields that Fluent Bit adds before Fluentd receives a record. */
   #kubernetes({ file, line }: Place): readonly Step[] {
     const plugin = bitFilters.find(({ name }) => name === 'kubernetes')
     const entries = [{ file, line, key: 'name', value: 'kubernetes' }]
     return plugin?.build({ file, line, kind: 'filter', entries }, new Context([], this.#gaps)) ?? []
   }
 
-  /** The resources of a kind that a configuration selects, in the order of the operator. */
+  /** The resources of a kind that a configuration selects, in the order that the operator uses. */
   #chosen(config: Resource, what: 'Filter' | 'Output' | 'Input') {
     const isCluster = config.kind === 'ClusterFluentdConfig'
     const found = this.#resources.filter((resource) => {
       if (resource.kind !== what && resource.kind !== `Cluster${what}`) return false
       if (resource.kind === what && (isCluster || resource.namespace !== config.namespace)) return false
-      // Early versions have one selector in the configuration of a cluster.
+      // In early versions, the configuration of a cluster has a single selector.
       const names = [...selectors[resource.kind as Chosen], ...(isCluster ? selectors[what] : [])]
       return names.some((name) => isSelected(below(config.spec, name), resource))
     })
@@ -348,14 +359,14 @@ class Maker {
       .map((resource) => ({ resource, items: itemsOf(below(resource.spec, `${what.toLowerCase()}s`)) }))
   }
 
-  /** Resources that nothing selects. */
+  /** Reports resources that nothing selects. */
   #unused(): void {
     for (const resource of this.#resources) {
       if (this.#used.has(resource) || resource.kind === 'Fluentd') continue
       const { kind, name, tree } = resource
       const isConfig = kind.endsWith('FluentdConfig')
       const reason = isConfig ? 'no Fluentd in the files selects it' : 'no configuration in the files selects it'
-      this.#gap(tree, `${kind} ${name}`, reason, 'Leave it out, or correct its labels and convert again.')
+      this.#gap(tree, `${kind} ${name}`, reason, 'Remove it, or correct its labels and convert again.')
     }
   }
 
@@ -380,7 +391,7 @@ class Maker {
     ]
   }
 
-  /** The matches of outputs: those with a tag of their own come first, and a `copy` takes all others of its tag. */
+  /** The matches of outputs: outputs with their own tag come first, and one `copy` contains all other outputs. */
   #matches(outputs: readonly { readonly item: Tree; readonly name: string }[]): Element[] {
     const tagOf = (item: Tree) => textOf(below(item, 'tag')) ?? '**'
     const tags = [...new Set(outputs.map(({ item }) => tagOf(item)))].toSorted(
@@ -450,7 +461,7 @@ class Maker {
   #custom(item: Tree, names: readonly string[]): readonly Element[] {
     const text = below(item, 'customPlugin', 'config')
     if (text === undefined) return []
-    // A block begins in the line after its key.
+    // A block begins on the line after its key.
     const written = textOf(text) ?? ''
     const above = text.line - (written.includes('\n') ? 0 : 1)
     const { parts, remarks } = readFluentd('\n'.repeat(above) + written, text.file)
@@ -458,7 +469,7 @@ class Maker {
     return parts.flatMap((part): Element[] => ('name' in part && names.includes(part.name) ? [part] : []))
   }
 
-  /** The operator reads Secrets in the namespace of the Fluentd that runs the configuration. */
+  /** The operator reads Secrets from the namespace of the Fluentd that runs the configuration. */
   #secret(reference: Tree): string {
     const [name = '', key = ''] = [textOf(below(reference, 'name')), textOf(below(reference, 'key'))]
     const variable = variableFor(name, key)
@@ -474,21 +485,21 @@ const nothing = (id: string) =>
     ['@id', id],
   ] as const
 
-/** The plugin in an item of a list, with its options; options that all plugins have stand beside it. */
+/** The plugin in a list item, with its options. The options that all plugins have are members of the item itself. */
 function pluginIn(item: Tree): readonly [string | undefined, Tree | undefined] {
   const beside = new Set(['buffer', 'format', 'inject', 'tag', 'logLevel', 'id', 'label', 'type'])
   const [found] = isMap(item) ? [...item.value].filter(([key]) => !beside.has(key)) : []
   return found ?? [undefined, undefined]
 }
 
-/** Options about time stand in a table of their own. */
+/** Time options are in their own table. */
 function unfolded(part: Tree): Tree {
   const inline = below(part, 'inline')
   if (!isMap(part) || !isMap(inline)) return part
   return { ...part, value: new Map([...part.value, ...inline.value].filter(([key]) => key !== 'inline')) }
 }
 
-/** A rule as the condition of a route. */
+/** The condition of a route, from a rule. */
 function matchOf(rule: Tree): Element {
   const parameters = (isMap(rule) ? [...rule.value] : []).map(([key, item]) =>
     parameter(item, key, key === 'labels' ? JSON.stringify(plain(item)) : textsOf(item).join(',')),
@@ -496,7 +507,7 @@ function matchOf(rule: Tree): Element {
   return { ...element('match', rule), parameters }
 }
 
-/** Labels are a list of pairs, and keys of the record are elements of Fluentd. */
+/** Labels become a list of pairs, and record keys become Fluentd elements. */
 function lokiOf(output: Element, options: Tree): Element {
   const parameters = output.parameters
     .filter(({ key }) => !['labels', 'label_keys', 'remove_keys'].includes(key))
@@ -523,7 +534,7 @@ function lokiOf(output: Element, options: Tree): Element {
   }
 }
 
-/** The method of `<auth>` has the name of the table. */
+/** The name of the table is the method of `<auth>`. */
 function httpOf(output: Element): Element {
   const children = output.children.map((child) =>
     child.name === 'auth'
@@ -536,7 +547,7 @@ function httpOf(output: Element): Element {
   return { ...output, children }
 }
 
-/** Whether a selector of labels selects a resource; without a selector none is selected. */
+/** Whether a label selector selects a resource. A missing selector selects nothing. */
 function isSelected(selector: Tree | undefined, { tree }: Resource): boolean {
   if (selector === undefined || !isMap(selector)) return false
   const labels = pairsOf(below(tree, 'metadata', 'labels')).map(([key, value]) => [key, value] as const)

@@ -1,5 +1,5 @@
-// The output `label_router`: each route takes the events whose facts about the pod meet its conditions, and leads them to a label. An event
-// takes all routes that it meets.
+// Converts the output `label_router`. A route has conditions on the metadata of the pod, and sends the events that meet them to a label. An
+// event that matches several routes is sent along all of them.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Context } from '../fluent-bit/plugin.ts'
@@ -10,21 +10,21 @@ import type { Element } from './syntax.ts'
 
 export const labelRouter: Described = {
   name: 'label_router',
-  becomes: 'a filter transform for each route, behind which the filters and matches of its label follow',
+  becomes: 'a filter transform for each route, followed by the filters and matches of its label',
   options: {
-    route: 'a condition by the fields below `.kubernetes`',
-    default_route: 'the label for events that no route takes',
-    default_tag: 'the tag of events that no route takes',
+    route: 'a condition on fields below `.kubernetes`',
+    default_route: 'the label for events that match no route',
+    default_tag: 'the tag of events that match no route',
   },
   itself: {
-    emit_mode: 'events go on one by one',
-    sticky_tags: 'every event is looked at',
+    emit_mode: 'the agent passes events on in its own batches',
+    sticky_tags: 'the filter checks every event',
     metrics: 'transforms have metrics',
-    default_metrics_labels: 'metrics have the name of the transform',
+    default_metrics_labels: 'metrics carry the name of the transform',
   },
 }
 
-/** A way that events may take. */
+/** A route for events. */
 export interface Route {
   readonly at: Element
   readonly condition: string
@@ -34,7 +34,7 @@ export interface Route {
 
 export function routesOf(section: Plugged, context: Context): readonly Route[] {
   const routes = childrenOf(section.element, 'route').map((route): Route => {
-    // The first match that an event meets says whether the route takes it.
+    // The first `<match>` that an event meets decides whether the event takes the route.
     const condition = childrenOf(route, 'match').reduceRight((others, match) => {
       const test = testOf(match, context)
       if (isOn(parameter(match, 'negate'), false)) return others === 'false' ? others : `!(${test}) && (${others})`
@@ -79,7 +79,7 @@ function testOf(match: Element, context: Context): string {
   return tests.length === 0 ? 'true' : tests.join(' && ')
 }
 
-/** Names with their values: `a:b,c:d`, or an object of JSON. */
+/** Pairs of names and values: `a:b,c:d`, or a JSON object. */
 function pairsIn(text: string | undefined): readonly (readonly [string, string])[] {
   if (text === undefined) return []
   try {
@@ -87,7 +87,7 @@ function pairsIn(text: string | undefined): readonly (readonly [string, string])
     if (typeof object === 'object' && object !== null)
       return Object.entries(object).map(([name, value]) => [name, String(value)])
   } catch {
-    // A text that is no JSON has pairs.
+    // The text is not JSON, so it consists of pairs.
   }
   return listOf(text).map((pair) => {
     const at = pair.indexOf(':')

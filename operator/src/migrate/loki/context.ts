@@ -36,13 +36,13 @@ export class Report {
     this.readsEnvironment = readsEnvironment
   }
 
-  /** Reports variables of the environment in a text that becomes an expression of a program. */
+  /** Reports environment variables in a text that becomes an expression of a program. */
   variables(place: Place, subject: string, text: string): void {
     for (const found of unknownVariables(text)) {
       const name = /[A-Z0-9_]+/.exec(found)?.[0] ?? found
       if (!this.readsEnvironment) {
-        const reason = 'a program has no variables of the environment'
-        this.gap(place, `${subject}: ${found}`, reason, 'Write the value in its place.')
+        const reason = 'programs of a namespaced Pipeline cannot read environment variables'
+        this.gap(place, `${subject}: ${found}`, reason, 'Replace it with its value.')
         continue
       }
       const { reason, nearest } = readReport(name)
@@ -50,11 +50,11 @@ export class Report {
     }
   }
 
-  /** Reports variables of the environment in a text that a resource has as it is. */
+  /** Reports environment variables in a text that goes into a resource unchanged. */
   literal(place: Place, subject: string, text: string): void {
     for (const found of unknownVariables(text)) {
-      const reason = 'a resource is literal text, and the variable of the environment has no value here'
-      this.gap(place, `${subject}: ${found}`, reason, 'Write the value in its place.')
+      const reason = 'a resource is literal text, and the environment variable has no value here'
+      this.gap(place, `${subject}: ${found}`, reason, 'Replace it with its value.')
     }
   }
 

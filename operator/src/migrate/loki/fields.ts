@@ -18,7 +18,7 @@ const nodeVariable =
   /\$\{(?:HOSTNAME|NODE_NAME|NODENAME|NODE|K8S_NODE_NAME|KUBERNETES_NODE_NAME|HOST_NAME|NODE_HOSTNAME)\}/
 const variable = /\$\{([A-Z_][A-Z0-9_]*)(?::-?([^}]*))?\}/g
 
-/** Splits a text into variables of the environment and the pieces between them. */
+/** Splits a text into environment variables and the pieces between them. */
 export function piecesOf(text: string): readonly string[] {
   const all = new RegExp(`(${nodeVariable.source}|\\$\\{[A-Z_][A-Z0-9_]*(?::-?[^}]*)?\\})`)
   return text.split(all).filter((part) => part !== '')

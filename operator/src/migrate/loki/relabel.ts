@@ -57,7 +57,7 @@ function joined({ sources, separator }: Rule): string {
   return sources.map(textAt).join(separator === '' ? ' + ' : ` + ${textLiteral(separator)} + `)
 }
 
-/** A replacement text with group references, which variables of the environment are not. */
+/** Whether a replacement text has group references. Environment variables look similar, but are none. */
 const hasGroups = (text: string) => piecesOf(text).some((piece) => piece.includes('$') && !/^\$\{[A-Z_]/.test(piece))
 
 const validName = /^[a-zA-Z_][a-zA-Z0-9_]*$/

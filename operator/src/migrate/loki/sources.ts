@@ -169,7 +169,7 @@ export function addPods(
   return source
 }
 
-/** A Pipeline of a namespace selects none. */
+/** A namespaced Pipeline has no `namespaceSelector`. */
 function selectorOf(
   selector: Selector | undefined,
   isCluster: boolean,
@@ -179,8 +179,8 @@ function selectorOf(
   if (selector === undefined) return {}
   const { namespaces, ...rest } = selector
   if (isCluster || namespaces === undefined) return { selector }
-  const reason = 'a Pipeline of a namespace reads the pods of its namespace alone'
-  report.gap(place, 'namespaceSelector', reason, 'Leave `-n` out.')
+  const reason = 'a namespaced Pipeline reads only the pods of its namespace'
+  report.gap(place, 'namespaceSelector', reason, 'Convert without `-n`.')
   return Object.keys(rest).length === 0 ? {} : { selector: rest }
 }
 

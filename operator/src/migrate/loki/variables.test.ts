@@ -1,5 +1,5 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of the environment are meant
-// Variables of the environment in labels: a program reads them from the environment of the agent. In any other text they are gaps.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: environment variables are meant
+// Environment variables in labels: a program reads them from the environment of the agent. In any other text they are gaps.
 
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'

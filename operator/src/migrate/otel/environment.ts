@@ -1,5 +1,5 @@
-// Variables and files that replace values, as in `${env:NAME}`. A resource is literal text. In sinks, a variable becomes a reference to
-// a Secret; elsewhere it becomes its default, or a gap if there is none.
+// References to environment variables and files in values, such as `${env:NAME}`. A resource is literal text. In sinks, a variable becomes
+// a reference to a Secret. Elsewhere it becomes its default, or a gap if it has none.
 
 import { isTable } from '@penstock/agent/schema'
 import { readReport } from '../environment.ts'
@@ -8,10 +8,10 @@ import { variableMark } from './text.ts'
 
 const placeholder = /\$\$|\$\{(?:([a-z][a-z0-9+.-]*):)?([^}]*)\}/g
 
-/** A variable with the name of the node, which programs know. */
+/** A variable that contains the name of the node, which programs know. */
 export const nodeVariable = /^\$\{(?:env:)?(?:\w+_)?NODE_NAME\}$/
 
-/** The names of options in a path, without the places of lists. */
+/** The option names in a path, without list indexes. */
 const pathName = (path: Path) => path.filter((key) => typeof key === 'string').join('.')
 
 /** A variable that the program reads; `valueLiteral` makes it an expression. */
@@ -24,7 +24,7 @@ function kept(part: Part, path: Path, whole: string, name: string, context: Cont
 
 /**
  * The part with its placeholders resolved.
- * @param expresses options whose texts a program gives to fields
+ * @param expresses options whose texts a program assigns to fields
  */
 export function withoutPlaceholders(
   part: Part,

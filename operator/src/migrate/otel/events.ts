@@ -1,4 +1,4 @@
-// Receivers of the Events of Kubernetes as sources. `k8sobjects` gives each object as the API server has it, with the kind of its change.
+// Converts receivers of Kubernetes Events to sources. `k8sobjects` emits each object in the form of the API server, with the type of change.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
@@ -23,7 +23,7 @@ const eventFields = [
   '}',
 ].join('\n')
 
-const comments = ['The record as the collector has it.']
+const comments = ['The record in the form of the collector.']
 
 export const events: Mapping<readonly SourcePart[]> = {
   name: 'k8sevents',
@@ -56,7 +56,7 @@ export const objects: Mapping<readonly SourcePart[]> = {
       const own = part.within(['objects', index], object, part.id)
       if (object['name'] === 'events') return [objectSource(own, context)]
       const refusal = {
-        reason: 'there is no source of objects other than Events',
+        reason: 'there is no source that reads objects other than Events',
         nearest: 'Use `kubectl get --watch` where you need them.',
       }
       context.missing(own.place(), `${part.id}: ${String(object['name'])}`, refusal, 'object')
@@ -66,7 +66,7 @@ export const objects: Mapping<readonly SourcePart[]> = {
   },
 }
 
-/** A source that reads nothing, where the receiver has no objects that are read. */
+/** A source that reads nothing, for a receiver without any object that a source can read. */
 const nothing = (part: Part): SourcePart => ({
   component: {
     type: 'file',
@@ -103,7 +103,7 @@ function objectSource(part: Part, context: Context): SourcePart {
   const isWatched = part.text('mode') === 'watch'
   if (isWatched) {
     const reason =
-      'the source does not know the kind of a change: an event that has occurred again is `MODIFIED`, any other one `ADDED`'
+      'the source does not know the kind of a change: an event that has occurred again is `MODIFIED`, and any other event is `ADDED`'
     context.replaced(part.place(['mode']), `${part.id}: mode`, reason, 'Nothing, unless a query reads `type`.')
   } else {
     const reason = 'the receiver passes on all events at each interval, and the source passes on each event once'
@@ -118,7 +118,7 @@ function objectSource(part: Part, context: Context): SourcePart {
     ...(namespaces.length === 0 ? {} : { namespaces }),
     ...(fields === '' ? {} : { extra_field_selector: fields }),
     ...(labels === '' ? {} : { extra_label_selector: labels }),
-    // The receiver begins with a list of what is there, and watches from then on.
+    // The receiver first lists the existing objects, and then watches for changes.
     ...(isWatched && !part.flag('include_initial_state', false) ? {} : { read_from: 'beginning' }),
   }
   const steps = [...namespaceSteps(part), recordStep(isWatched, isNew), ...typeSteps(part)]
@@ -128,7 +128,7 @@ function objectSource(part: Part, context: Context): SourcePart {
   }
 }
 
-/** Fields have other names in `v1`. */
+/** New names of fields that are named differently in `v1`. */
 const newNames: Readonly<Record<string, string>> = {
   reportingComponent: 'reportingController',
   source: 'reportingController',
@@ -146,7 +146,7 @@ function fieldSelector(text: string, isNew: boolean): string {
     .join(',')
 }
 
-/** Excluded namespaces are regular expressions, or names in early versions. */
+/** Excluded namespaces are regular expressions. In early versions they are names. */
 function namespaceSteps(part: Part): readonly Step[] {
   const value = part.get('exclude_namespaces')
   const patterns = (Array.isArray(value) ? value : [value]).flatMap((item) =>
@@ -158,11 +158,11 @@ function namespaceSteps(part: Part): readonly Step[] {
   return [{ type: 'filter', text }]
 }
 
-/** An event that has occurred before is one that has changed. */
+/** An event that has occurred more than once counts as modified. */
 const changeType =
   'change = if .orchestrator.first_timestamp == .orchestrator.last_timestamp { "ADDED" } else { "MODIFIED" }'
 
-/** Members of the form `v1`, with their places in that of `events.k8s.io/v1`. */
+/** Members in `v1`, with their names in `events.k8s.io/v1`. */
 const oldMembers: readonly (readonly [string, string])[] = [
   ['involvedObject', 'regarding'],
   ['message', 'note'],
@@ -200,7 +200,7 @@ function recordStep(isWatched: boolean, isNew: boolean): Step {
   return { type: 'remap', text, comments }
 }
 
-/** The source passes on no removals. */
+/** `DELETED` needs no step, because the source never emits deletions. */
 function typeSteps(part: Part): readonly Step[] {
   const excluded = part.list('exclude_watch_type').filter((type) => type === 'ADDED' || type === 'MODIFIED')
   if (excluded.length === 0) return []

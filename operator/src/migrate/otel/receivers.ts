@@ -376,8 +376,8 @@ export const refusedReceivers: readonly Refusal[] = [
   none('journald', 'there is no source that reads the journal', host),
   none(
     'otlpjsonfile',
-    'no source decodes files of OTLP',
-    'Read the files that the collector wrote from by `filelog`, or keep a collector for them.',
+    'no source decodes OTLP in files',
+    'Read the original log files with `filelog`, or keep a collector for the OTLP files.',
   ),
   none('windowseventlog', 'there is no agent for Windows nodes', 'Keep the collector on these nodes.'),
   ...each(

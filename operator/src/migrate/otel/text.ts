@@ -39,10 +39,10 @@ function escapeOf(escaped: string, isInClass: boolean): string {
   return opposite === undefined || isInClass ? `\\${escaped}` : `[^${opposite}]`
 }
 
-/** Surrounds a variable of the environment in a text; no text of a user has it. */
+/** Surrounds an environment variable in a text. It never occurs in a text of a user. */
 const mark = '\u{e001}'
 
-/** A variable in a text that a program gives to a field. */
+/** A variable in a text that a program assigns to a field. */
 export const variableMark = (name: string, byDefault: string) => `${mark}${name}=${byDefault}${mark}`
 
 /** A text as an expression, with the variables in it. */
