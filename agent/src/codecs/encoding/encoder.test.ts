@@ -338,7 +338,7 @@ test('avro writes the bare datum, with defaults, unions and 64-bit integers', ()
   const encoder = compileEncoder(options({ codec: 'avro', avro: { schema: JSON.stringify(schema) } }))
   expect(encoder.encode(log({ message: 'hi', n: 9007199254740993n, extra: { a: 1 } }), body)).toBeUndefined()
   expect(body.view().toString('hex')).toBe('046869028280808080808020020261000000000000f03f0008696e666f')
-  expect(encoder.encode(log({ n: 1 }), body)).toMatch(/does not fit the Avro schema: \.message is not a valid string/)
+  expect(encoder.encode(log({ n: 1 }), body)).toMatch(/does not match the Avro schema: \.message is not a valid string/)
 })
 
 test.each([
