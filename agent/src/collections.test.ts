@@ -177,8 +177,9 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sources/orchestrator_logs/reader.ts carried',
     'tailing/progress.ts #pending',
     'tailing/reader.ts #delays',
-    'timing/token-bucket.ts #others', // requests of the one client, which ends them
-    'timing/token-bucket.ts #urgent', // the same
+    'timing/token-bucket.ts #connections', // requests of the one client, which ends them
+    'timing/token-bucket.ts #others', // the same
+    'timing/token-bucket.ts #results', // the same
     'bundle/election.ts #waiting',
     'bundle/inquiries.ts #serving',
     'http/client.ts #ending',
