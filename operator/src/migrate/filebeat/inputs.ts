@@ -3,7 +3,7 @@
 import { textLiteral } from '@penstock/agent/config'
 import type { Component, Step } from '../draft.ts'
 import { isPodLog } from '../fluent-bit/inputs.ts'
-import { globPattern, pattern } from '../fluent-bit/text.ts'
+import { isAllPods, isAmong, variableOf, withPaths } from '../fluent-bit/tags.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { below, isList, isMap, itemsOf, millisecondsOf, type Tree, textOf } from '../loki/tree.ts'
 import { regexLiteral } from '../otel/text.ts'
@@ -283,21 +283,16 @@ function fileSteps(
   excluded: readonly string[],
   isPods: boolean,
 ): Step[] {
-  const name = isPods
-    ? 'name = "/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
-    : 'name = string(.file) ?? ""'
   const globs = paths.map((path) => path.replaceAll(/\$\{[^}]*\}/g, '*'))
-  const isAll = globs.length === 0 || globs.some((path) => /^\/var\/log\/(containers|pods)\/[*/]+(\.log)?$/.test(path))
+  // Excluded files are named as the input finds them.
+  const variable = isPods && globs.every((glob) => variableOf(glob) === 'name') ? 'name' : 'path'
+  const isFound = (regexes: readonly string[]) => regexes.map((regex) => `match(${variable}, ${regexLiteral(regex)})`)
   const tests = [
-    ...(isAll
-      ? []
-      : [
-          `(${globs.map((glob) => `is_object(parse_grok(name, ${pattern(globPattern(glob))}) ?? null)`).join(' || ')})`,
-        ]),
-    ...(wanted.length === 0 ? [] : [`(${wanted.map((regex) => `match(name, ${regexLiteral(regex)})`).join(' || ')})`]),
-    ...excluded.map((regex) => `!match(name, ${regexLiteral(regex)})`),
+    ...(globs.length === 0 || globs.some(isAllPods) || !isPods ? [] : [`(${isAmong(globs)})`]),
+    ...(wanted.length === 0 ? [] : [`(${isFound(wanted).join(' || ')})`]),
+    ...isFound(excluded).map((test) => `!${test}`),
   ]
-  return tests.length === 0 ? [] : [{ type: 'filter', text: `${name}\n${tests.join(' && ')}` }]
+  return tests.length === 0 ? [] : [{ type: 'filter', text: withPaths(tests.join(' && ')) }]
 }
 
 export const inputs: readonly Mapping<[Report, Choices], SourcePart>[] = [

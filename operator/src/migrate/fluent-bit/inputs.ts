@@ -8,8 +8,7 @@ import { bare, type Joined, multilineOf, runtimeParsers, startingWith } from './
 import { decodingLines, findParser, parserLines } from './parsers.ts'
 import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
 import { isOn, lastValue, listOf as list, type Section } from './sections.ts'
-import { isOfFile, podLogPath } from './tags.ts'
-import { globPattern, pattern } from './text.ts'
+import { isOfFile, podsAt } from './tags.ts'
 
 const account = 'the agent uses its service account'
 
@@ -171,39 +170,6 @@ function firstLines(section: Section, context: Context): { joined: Joined; lines
   }
 }
 
-/** The condition that selects pods by the file names in the paths; undefined if the paths select all pods. */
-function choiceOf(
-  section: Section,
-  context: Context,
-  paths: readonly string[],
-  excluded: readonly string[],
-): string | undefined {
-  const name = `name = ${podLogPath('.')}`
-  const isAmong = (globs: readonly string[]) =>
-    globs.map((glob) => `is_object(parse_grok(name, ${pattern(globPattern(glob))}) ?? null)`).join(' || ')
-  const readable = (globs: readonly string[]) =>
-    globs.filter((glob) => {
-      if (glob.startsWith('/var/log/containers/')) return true
-      if (/^\/var\/log\/pods\/(\*+\/)*\*(\.log)?$/.test(glob)) return true
-      context.gap(
-        section,
-        `tail: ${glob}`,
-        'the path selects pods by the names of directories',
-        'Select pods with `selector` of the source, or with a filter transform.',
-      )
-      return false
-    })
-  const wanted = readable(paths)
-  const isAll =
-    wanted.length === 0 || wanted.some((glob) => /^\/var\/log\/(containers|pods)\/[*/]+(\.log)?$/.test(glob))
-  const unwanted = readable(excluded)
-  const tests = [
-    ...(isAll ? [] : [`(${isAmong(wanted)})`]),
-    ...(unwanted.length > 0 ? [`!(${isAmong(unwanted)})`] : []),
-  ]
-  return tests.length > 0 ? `${name}\n${tests.join(' && ')}` : undefined
-}
-
 function podLogs(
   section: Section,
   context: Context,
@@ -214,7 +180,7 @@ function podLogs(
 ): SourcePart {
   const steps: Step[] = []
   if (isOn(lastValue(section, 'skip_empty_lines'), false)) steps.push({ type: 'filter', text: '.message != ""' })
-  const choice = choiceOf(section, context, paths, excluded)
+  const choice = podsAt(paths, excluded)
   if (choice !== undefined) steps.push({ type: 'filter', text: choice })
 
   const parser = lastValue(section, 'parser')

@@ -26,6 +26,32 @@ const fixedTag = (text: string): Tag => ({
 export const podLogPath = (root: '.' | '%') =>
   `"/var/log/containers/" + (string(${root}orchestrator.pod_name) ?? "") + "_" + (string(${root}orchestrator.pod_namespace) ?? "") + "_" + (string(${root}orchestrator.container_name) ?? "") + "-" + replace(string(${root}orchestrator.container_id) ?? "", r'^.*://', "") + ".log"`
 
+/** Lines that set the variables of a condition: the path under which the kubelet links the log of a pod, and the path of the file itself. */
+export const withPaths = (condition: string): string =>
+  [
+    ...(/\(name,/.test(condition) ? [`name = ${podLogPath('.')}`] : []),
+    ...(/\(path,/.test(condition) ? ['path = string(.file) ?? ""'] : []),
+    condition,
+  ].join('\n')
+
+/** The variable of `withPaths` for the files of a glob. */
+export const variableOf = (glob: string): 'name' | 'path' => (glob.startsWith('/var/log/containers/') ? 'name' : 'path')
+
+export const isAllPods = (glob: string) => /^\/var\/log\/(containers|pods)\/[*/]+(\.log)?$/.test(glob)
+
+/** Whether a pod's log is one of these files. */
+export const isAmong = (globs: readonly string[]): string =>
+  globs.map((glob) => `is_object(parse_grok(${variableOf(glob)}, ${pattern(globPattern(glob))}) ?? null)`).join(' || ')
+
+/** A condition that selects pods by the paths of their logs; undefined if it takes all. */
+export function podsAt(wanted: readonly string[], unwanted: readonly string[]): string | undefined {
+  const tests = [
+    ...(wanted.length === 0 || wanted.some(isAllPods) ? [] : [`(${isAmong(wanted)})`]),
+    ...(unwanted.length === 0 ? [] : [`!(${isAmong(unwanted)})`]),
+  ]
+  return tests.length === 0 ? undefined : withPaths(tests.join(' && '))
+}
+
 const names = ['a-1_b_c-0123456789abcdef', 'zz-9_yy_xx-fedcba9876543210']
 
 /** Whether the tags of an input contain the path of the file. */

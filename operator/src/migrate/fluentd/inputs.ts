@@ -6,8 +6,7 @@ import { isPodLog } from '../fluent-bit/inputs.ts'
 import { type Joined, startingWith } from '../fluent-bit/joining.ts'
 import type { Context, Plugin, SourcePart } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
-import { podLogPath } from '../fluent-bit/tags.ts'
-import { globPattern, pattern } from '../fluent-bit/text.ts'
+import { podsAt } from '../fluent-bit/tags.ts'
 import type { Refusal } from '../page.ts'
 import { listOf, type Plugged } from './element.ts'
 import { alternatives, parsedBy, parseItself, parseOptions, parsing } from './parsers.ts'
@@ -180,7 +179,7 @@ function podLogs(
     ...(pathKey === undefined ? [] : [`${textLiteral(pathKey)}: .file`]),
     ...keptTime(section),
   ]
-  const choice = choiceOf(paths, listOf(lastValue(section, 'exclude_path')))
+  const choice = podsAt(paths, listOf(lastValue(section, 'exclude_path')))
   const nested = lastValue(section, 'parse.parse.@type')
   const inner =
     nested === undefined || nested === 'none'
@@ -211,20 +210,6 @@ function keptTime(section: Plugged): readonly string[] {
   })
   const value = 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null'
   return name === undefined ? [] : [`${textLiteral(name)}: ${value}`]
-}
-
-/** The condition that selects pods by the file names in the paths; undefined if the paths select all pods. */
-function choiceOf(paths: readonly string[], excluded: readonly string[]): string | undefined {
-  const name = `name = ${podLogPath('.')}`
-  const isAmong = (globs: readonly string[]) =>
-    globs.map((glob) => `is_object(parse_grok(name, ${pattern(globPattern(glob))}) ?? null)`).join(' || ')
-  const isAll = paths.some((path) => /^\/var\/log\/(containers|pods)\/[*/]+(\.log)?$/.test(path))
-  const unwanted = excluded.filter((path) => path.startsWith('/var/log/containers/'))
-  const tests = [
-    ...(isAll ? [] : [`(${isAmong(paths)})`]),
-    ...(unwanted.length === 0 ? [] : [`!(${isAmong(unwanted)})`]),
-  ]
-  return tests.length === 0 ? undefined : `${name}\n${tests.join(' && ')}`
 }
 
 /** Patterns for first and further lines as `multiline` of a source; undefined if that is not possible. */

@@ -335,6 +335,17 @@ const file = (name: string): OutputPlugin =>
           'the path contains parts of tags',
           'Set `path` to a template with fields of the event.',
         )
+      const format = lastValue(section, 'format.@type') ?? lastValue(section, 'format') ?? 'out_file'
+      if (format === 'out_file') {
+        const reason = 'Fluentd writes the time and the tag before the record; the sink writes the record alone'
+        context.replaced(section, 'file: format', reason, 'Set fields for them in a remap transform.')
+      } else if (format !== 'json')
+        context.gap(
+          section,
+          `file: format ${format}`,
+          'the sink writes lines of JSON',
+          'Build the text in a remap transform, and use the codec `text`.',
+        )
       const hasDate = /%[YmdHMS]/.test(path)
       const found = `${template ?? '/var/log/fluent/out'}${hasDate ? '' : '.%Y%m%d'}`
       return {
