@@ -30,7 +30,7 @@ const selected = {
 }
 const chosen = (kinds: string) => `which ${kinds} apply, by their labels`
 
-/** What each kind becomes. */
+/** The result of the conversion for each kind. */
 export const operatorKinds: readonly Described[] = [
   {
     name: 'ClusterFluentdConfig, FluentdConfig',
