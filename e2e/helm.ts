@@ -37,8 +37,7 @@ export async function prepareHelm(options: CommandOptions = {}): Promise<void> {
 
 export const chart = (name: 'penstock' | 'penstock-crds' = 'penstock') => join(root, 'charts', name)
 
-/** Changes the content of a file that another program defines. */
-// biome-ignore lint/suspicious/noExplicitAny: files of another program's format
+// biome-ignore lint/suspicious/noExplicitAny: the formats of the files belong to another program
 type Change = (content: any) => void
 
 /** Copies a chart to a folder and changes files of the copy, which are YAML or JSON. */

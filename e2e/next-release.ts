@@ -71,7 +71,7 @@ async function packageJson(workspace: ImageName): Promise<string> {
   return JSON.stringify({ ...content, version: nextVersion })
 }
 
-/** Adds a layer with one file to the image of this release. */
+/** Adds a layer with one file to an image of this release; returns the archive. */
 export async function nextImage(name: ImageName, folder: string): Promise<string> {
   const [image, file] = [join(folder, `${name}-image`), `app/${name}/package.json`]
   await mkdir(image)

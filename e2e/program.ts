@@ -50,7 +50,7 @@ export function penstock(
   return execute(command, [...main, ...args], { ...options, env: { ...env, ...options.env } })
 }
 
-/** Starts the packed files in a folder. */
+/** The program whose packed files are in a folder. */
 export function programIn(folder: string, name: ImageName): Program {
   const text = readFileSync(resolve(root, name, 'Dockerfile'), 'utf8')
   const entry = JSON.parse(/^ENTRYPOINT (\[.*\])$/m.exec(text)?.[1] ?? '[]') as readonly string[]

@@ -44,12 +44,13 @@ interface Release {
 /** The agents' image is set separately, so that an upgrade of the operator does not restart them. */
 const values = ({ tag }: Release, agents: Release) => {
   const { heartbeatPeriod, resources } = quickValues
-  const image = { repository: imageRepository('agent'), tag: agents.tag }
+  const image = { tag: agents.tag }
   return {
     heartbeatPeriod,
     resources,
     crds: { install: false },
     image: { repository: imageRepository('operator'), tag },
+    agentImage: { repository: imageRepository('agent'), tag },
     agents: quickValues.agents.map(({ name, spec }) => ({ name, spec: { ...spec, image } })),
   }
 }
