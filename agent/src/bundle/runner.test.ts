@@ -394,8 +394,10 @@ test.each([
   'of rotated files that wait, the oldest are given up and counted ($reason)',
   async ({ reason, hub, remove, left }) => {
     await using api = await KubeApi.start()
+    // Longer than what a pipeline accepts before it makes its source wait: some chunks.
+    const count = 2000
     const linesOf = (file: number) =>
-      Array.from({ length: 1000 }, (_, line) => criLine(`${file}.${line} ${'x'.repeat(200)}`)).join('')
+      Array.from({ length: count }, (_, line) => criLine(`${file}.${line} ${'x'.repeat(200)}`)).join('')
     podOf(api, 'shop', linesOf(0))
     hanging.add('shop/p')
     await using rig = await Rig.start(api, reader('shop'), undefined, hub)
@@ -428,11 +430,12 @@ test.each([
     }
     for (const resume of resumes) resume()
     await eventually(() => {
-      expect(got.get('shop/p')?.at(-1)).toMatch(/^3\.999 /)
+      expect(got.get('shop/p')?.at(-1)).toMatch(/^3\.1999 /)
       // Every written line has been read, or counted as lost.
       expect(sum('component_received_bytes_total', { component_kind: 'source' }) + lost()).toBe(size)
     })
-    for (const file of left) expect(got.get('shop/p')?.filter((line) => line.startsWith(`${file}.`))).toHaveLength(1000)
+    for (const file of left)
+      expect(got.get('shop/p')?.filter((line) => line.startsWith(`${file}.`))).toHaveLength(count)
     expect(files().size).toBeGreaterThanOrEqual(left.length)
     expect(new Set(got.get('shop/p')).size).toBe(got.get('shop/p')?.length)
     if (reason === undefined) expect(lost()).toBe(0)

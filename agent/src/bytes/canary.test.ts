@@ -23,7 +23,10 @@ const chains: readonly (readonly string[])[] = [
   [],
   [merge, '.moved = del(.secret)\n.message = .level\n.again = .moved'],
   [`${merge}\n.up = upcase(string(.secret) ?? "none")\n.list = [.secret, .n]`, '.copy = .up\n.secret = .list'],
-  [`${merge}\n.whole = [.message, .message, .secret]\n.other = {"m": .message, "n": .message}`, 'del(.message)\n.third = .whole'],
+  [
+    `${merge}\n.whole = [.message, .message, .secret]\n.other = {"m": .message, "n": .message}`,
+    'del(.message)\n.third = .whole',
+  ],
   [`${merge}\nif .n == 1 { .secret = "one" } else if .n == 2 { del(.secret) }`, '.kept = .secret\ndel(.n)'],
   ['.text = del(.message)\n.at = .timestamp'],
   [`. = object(parse_json(.message) ?? {}) ?? {}\n.a = .secret\nif .n == 3 { abort }`],

@@ -48,7 +48,11 @@ export interface HttpSinkOptions {
 export type Sign = (request: HttpRequest, signal: AbortSignal) => Promise<Readonly<Record<string, string>>>
 
 /** Queries the destination with GET, or with POST if there is a body. Adds the headers to those of every request. */
-export type Query = (url: string, headers?: Readonly<Record<string, string>>, body?: string) => Promise<HttpResponse>
+export type SendQuery = (
+  url: string,
+  headers?: Readonly<Record<string, string>>,
+  body?: string,
+) => Promise<HttpResponse>
 
 export interface HttpSinkSpec {
   /** The address of requests: a single one, several of the same destination, or one for each partition. */
@@ -89,7 +93,7 @@ export interface HttpSinkSpec {
   /** How long the sink avoids a failed endpoint, if there are several. */
   readonly distribution?: { readonly retry_initial_backoff_secs: number; readonly retry_max_duration_secs: number }
   /** Checks the destination with queries; throws a PenstockError if the destination is not usable. */
-  readonly healthcheck?: ((get: Query) => Promise<void>) | undefined
+  readonly healthcheck?: ((get: SendQuery) => Promise<void>) | undefined
 }
 
 /** Appends a path to a base address, with one slash between them. The query of the address stays at the end. */
@@ -421,7 +425,7 @@ class HttpSink implements QueryingSink {
     const check =
       uri === undefined
         ? this.#spec.healthcheck
-        : async (get: Query) => {
+        : async (get: SendQuery) => {
             const { status } = await get(uri)
             if (status < 200 || status >= 300) throw unhealthy(uri, status)
           }

@@ -1,7 +1,7 @@
 // Runs of consecutive entries of one stream, which are copied together: `[first, last, stream]`, three numbers for each run.
 
 /** The runs of a request, in the order in which they are written. */
-export class Runs {
+export class EntryRuns {
   #numbers = new Uint32Array(3 * 64)
   count = 0
 

@@ -11,7 +11,7 @@ import { DeferredEvent } from '../../event/deferred.ts'
 import type { LogEvent } from '../../event/log.ts'
 import type { Timestamp } from '../../event/timestamp.ts'
 import { writeJsonStringOf } from '../../formats/json-bytes.ts'
-import { entriesIn, positionsIn, Runs, runsOf } from './entry-runs.ts'
+import { EntryRuns, entriesIn, positionsIn, runsOf } from './entry-runs.ts'
 import type { LineRun } from './line-run.ts'
 
 /** A stream: its labels in wire format, and the instant of its latest entry in a finished request. */
@@ -51,7 +51,7 @@ interface Entries {
   readonly lastMs: number[]
   readonly lastNs: number[]
   isOrdered: boolean
-  readonly runs: Runs
+  readonly runs: EntryRuns
 }
 
 /** The wire format of streams and entries. */
@@ -93,7 +93,7 @@ function entriesOf(request: OpenRequest): Entries {
       lastMs: [],
       lastNs: [],
       isOrdered: true,
-      runs: new Runs(),
+      runs: new EntryRuns(),
     }
     request.state = entries
   }
@@ -276,7 +276,7 @@ function finishedEntries(count: number, streams: Stream[]): Entries {
     lastMs: [],
     lastNs: [],
     isOrdered: true,
-    runs: new Runs(),
+    runs: new EntryRuns(),
   }
 }
 

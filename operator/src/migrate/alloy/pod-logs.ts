@@ -19,7 +19,7 @@ export interface PodLogs extends Place {
 }
 
 /** Whether a text contains PodLogs. */
-export function holdsPodLogs({ file, text }: NamedText): boolean {
+function holdsPodLogs({ file, text }: NamedText): boolean {
   return /\.(?:ya?ml|json)$/i.test(file) && /^\s*["']?kind["']?:\s*["']?PodLogs(?:List)?["']?,?\s*$/m.test(text)
 }
 

@@ -103,7 +103,7 @@ export function leaves(tree: Tree, prefix = ''): readonly (readonly [string, Tre
   )
 }
 
-export function scalar({ value, isNumber }: Tree): string {
+function scalar({ value, isNumber }: Tree): string {
   if (typeof value === 'boolean') return String(value)
   if (isNumber !== true) return textLiteral(String(value))
   const text = String(value)

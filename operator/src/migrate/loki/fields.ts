@@ -56,7 +56,7 @@ export function asksForNode(tree: Tree): boolean {
 }
 
 /** A text with the node variable removed. */
-export function withoutNode(text: string): string {
+function withoutNode(text: string): string {
   return text.replaceAll(new RegExp(nodeVariable.source, 'g'), '')
 }
 
