@@ -23,7 +23,7 @@ import { azure, kafkaRest } from './envelopes.ts'
 import { fileLines, lokiLines } from './lines.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
-import { accessor, template, words } from './text.ts'
+import { accessor, template, textOf, words } from './text.ts'
 
 function lokiLabels(section: Section, context: Context): Record<string, string> {
   const labels: Record<string, string> = {}
@@ -353,7 +353,9 @@ const splunk: Plugin<SinkPart> = {
       const text = lastValue(section, `event_${name}`)
       if (text === undefined) return []
       const path = text.startsWith('$') ? accessor(text) : undefined
-      return [`"${name}": ${path === undefined ? textLiteral(text) : fieldLiteral(path)}`]
+      if (path !== undefined) return [`"${name}": ${fieldLiteral(path)}`]
+      context.variables(entriesOf(section, `event_${name}`).at(-1) ?? section, `splunk: event_${name}`, text)
+      return [`"${name}": ${textOf(text, context.readsEnvironment)}`]
     })
     const members = entriesOf(section, 'event_field').flatMap((entry) => {
       const [name = '', text = ''] = words(entry.value)

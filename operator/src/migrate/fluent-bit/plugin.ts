@@ -3,8 +3,10 @@
 
 import { missingPart } from '../absence.ts'
 import type { Component, Gap, Step } from '../draft.ts'
+import { readReport } from '../environment.ts'
 import type { Described, Refusal } from '../page.ts'
 import { lastValue, type Place, type Section } from './sections.ts'
+import { hostVariable } from './text.ts'
 
 /** A plugin. An option that is named neither in `options` nor in `itself` is reported as a gap. */
 export interface Plugin<Result> extends Described {
@@ -61,6 +63,22 @@ export class Context {
   /** Reports a part whose work Penstock does in another way. */
   replaced(place: Place, subject: string, reason: string, nearest: string): void {
     this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })
+  }
+
+  /** Reports the variables in a text that a program assigns to a field. */
+  variables(place: Place, subject: string, text: string): void {
+    for (const [whole, name = ''] of text.matchAll(/\$\{([A-Za-z0-9_]+)\}/g)) {
+      if (whole === hostVariable) continue
+      const { reason, nearest } = readReport(name)
+      if (this.readsEnvironment) this.replaced(place, `${subject}: ${whole}`, reason, nearest)
+      else
+        this.gap(
+          place,
+          `${subject}: ${whole}`,
+          'a program has no variables of the environment',
+          'Replace it with its value.',
+        )
+    }
   }
 
   /** Reports the options of a section that have no counterpart. */

@@ -7,7 +7,7 @@ import { isYamlLike } from '../inner.ts'
 /** Parses `$a['b']['c']` or a plain name to field names; undefined if it is neither. */
 export function accessor(text: string): readonly string[] | undefined {
   if (!text.startsWith('$')) return text === '' ? undefined : [text]
-  const found = /^\$([^[\].\s$]+)((?:\[(?:'[^']*'|"[^"]*")\])*)$/.exec(text)
+  const found = /^\$([^[\].\s${}]+)((?:\[(?:'[^']*'|"[^"]*")\])*)$/.exec(text)
   if (found?.[1] === undefined) return undefined
   return [found[1], ...[...(found[2] ?? '').matchAll(/\[['"]([^'"]*)['"]\]/g)].map((part) => part[1] ?? '')]
 }

@@ -1,10 +1,12 @@
 // Converts Fluentd outputs to sinks.
 
+import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import type { Refusal } from '../page.ts'
 import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
 import { recordPath } from './ruby.ts'
 import { search } from './search.ts'
+import type { Tag } from './tags.ts'
 import { chunkTemplate, login, type OutputPlugin, security, tagLines, translated } from './translation.ts'
 
 const loki = translated({
@@ -173,6 +175,18 @@ const http = translated({
   },
 })
 
+/** A member of events for Splunk whose text has placeholders; those that depend on the event are gaps. */
+function filledMember(section: Plugged, word: string, context: Context, tag: Tag | undefined): [string, string][] {
+  const text = lastValue(section, word)
+  if (text === undefined) return []
+  const filled = chunkTemplate(text, tag)
+  if (filled !== undefined && !filled.includes('{{')) return filled === text ? [] : [[`event_${word}`, filled]]
+  const reason = 'the value contains parts of tags or fields'
+  const nearest = 'Set the member in the remap transform before the sink.'
+  context.gap(section, `${section.type}: ${word} ${text}`, reason, nearest)
+  return []
+}
+
 const splunk = (name: string): OutputPlugin =>
   translated({
     name,
@@ -205,7 +219,7 @@ const splunk = (name: string): OutputPlugin =>
       use_ack: 'a request counts as delivered when the server responds',
       data_type: 'events',
     },
-    also: (section, context) => {
+    also: (section, context, tag) => {
       const read = (key: string) => lastValue(section, key)
       const url = /^(https?):\/\/([^:/]+|\$\{\w+\})(?::(\d+))?/.exec(read('full_url') ?? '')
       const accessorOf = (key: string): string | undefined => {
@@ -221,6 +235,7 @@ const splunk = (name: string): OutputPlugin =>
       const several: [string, string][] = []
       const keepsKeys = isOn(read('keep_keys'), false)
       for (const word of ['host', 'source', 'sourcetype', 'index']) {
+        several.push(...filledMember(section, word, context, tag))
         const path = read(`${word}_key`) === undefined ? undefined : accessorOf(read(`${word}_key`) ?? '')
         if (path === undefined) continue
         several.push([`event_${word}`, path])

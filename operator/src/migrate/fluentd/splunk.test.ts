@@ -1,0 +1,40 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
+// Members of an event for Splunk whose values are not plain texts: tags, fields, and variables of the environment.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertFluentBit } from '../fluent-bit/convert.ts'
+import { convertFluentd } from './convert.ts'
+
+process.env['PENSTOCK_TEST_INDEX'] = 'main'
+const given = { message: 'x', timestamp: '2026-01-01T00:00:00Z' }
+
+test.each([
+  { value: '${tag}', expected: 'a.b' },
+  { value: 'x-${tag_parts[1]}', expected: 'x-b' },
+  { value: `"#{ENV['PENSTOCK_TEST_INDEX']}"`, expected: 'main' },
+  { value: 'plain', expected: 'plain' },
+])('in Fluentd, $value is $expected', async ({ value, expected }) => {
+  const text = `<source>\n  @type tail\n  path /a.log\n  tag a.b\n  <parse>\n    @type none\n  </parse>\n</source>\n<match **>\n  @type splunk_hec\n  hec_host s\n  hec_token t\n  index ${value}\n</match>\n`
+  const { document, resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  withTest(document, resource, given, { index: expected })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each(['${tag_suffix[1]}', '${kubernetes.namespace_name}'])('in Fluentd, %s is a gap', (value) => {
+  const text = `<source>\n  @type sample\n  tag a.b\n</source>\n<match **>\n  @type splunk_hec\n  hec_host s\n  hec_token t\n  sourcetype ${value}\n</match>\n`
+  const { gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  expect(gaps).toContainEqual(expect.objectContaining({ subject: `splunk_hec: sourcetype ${value}` }))
+})
+
+test.each([
+  { value: '${PENSTOCK_TEST_INDEX}', expected: 'main' },
+  { value: '$log', expected: 'x' },
+])('in Fluent Bit, $value is $expected', async ({ value, expected }) => {
+  const text = `[INPUT]\n  Name tail\n  Path /a.log\n  Tag a\n[OUTPUT]\n  Name splunk\n  Match *\n  Host s\n  Splunk_Token t\n  Event_Index ${value}\n`
+  const { document, resource, gaps } = converted(convertFluentBit, [{ file: 'fluent-bit.conf', text }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  withTest(document, resource, given, { index: expected })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
