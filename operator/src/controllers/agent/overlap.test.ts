@@ -365,6 +365,20 @@ describe('changes that come one bake after the other', () => {
     expect(bench.rolledBack).toEqual([])
   })
 
+  test('a version that canaries have not loaded goes no further when its Pipeline changes again', async () => {
+    const bench = await running('a1', 'b1')
+    bench.want('a2', 'b1')
+    await bench.pass(30)
+    bench.harms.set('b2', 'hangs')
+    bench.want('a2', 'b2')
+    await bench.pass(35)
+    bench.want('a2', 'b3')
+    await bench.pass(120)
+    expect(bench.count('b2')).toBe(0)
+    expect(await bench.until('b3', 300 + ownSeconds)).toBeDefined()
+    expect([bench.count('a2'), bench.rolledBack]).toEqual([size, []])
+  })
+
   test('a new Pipeline runs everywhere at once beside them, and a removed one nowhere', async () => {
     const bench = await running('a1', 'b1', 'd1')
     bench.want('a2', 'b1', 'd1')

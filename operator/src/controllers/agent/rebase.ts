@@ -14,6 +14,7 @@ import {
 } from '../../fleet/contents.ts'
 import type { Delivered, KnownRevision, RolloutRecord } from '../../fleet/state.ts'
 import { renderBundle } from '../../render/bundle.ts'
+import type { Fragment } from '../../render/fragment.ts'
 import { changedIn, fragmentsIn, shareFragments } from '../revisions.ts'
 import { mayFollow, mayJoin, type RolloutPolicy } from '../rollout-plan.ts'
 import { maxJoined, type RolloutState, rebase, triedOf } from './transition.ts'
@@ -76,7 +77,8 @@ export async function rebaseRollout(delivered: Delivered, bundle: KnownRevision,
     turn: new Set<string>(),
   }
   for (let index = 1; index < trialsOf(delivered).length; ) {
-    const later = await rebaseOne(place(index), bundle.fragments, rest, seen, rendered)
+    const desired = withoutFirstSteps(bundle.fragments, delivered, index)
+    const later = await rebaseOne(place(index), desired, rest, seen, rendered)
     putView(delivered, index, later.state)
     if (!later.isOver) index++
   }
@@ -84,12 +86,28 @@ export async function rebaseRollout(delivered: Delivered, bundle: KnownRevision,
   const waitsIn = (content: Content) => waitsFor(bundle.fragments, content, apart, delivered)
   return {
     revision: await rendered(next.start),
-    next: await nextTrial(delivered, bundle.fragments, rest, seen, rendered),
+    next: await nextTrial(delivered, withoutFirstSteps(bundle.fragments, delivered, Infinity), rest, seen, rendered),
     maySplit: maySplit(delivered, seen),
     turn: apart.group,
     waits: next.candidate === undefined ? undefined : waitsIn(next.candidate),
     waitsLast: next.candidate === undefined ? undefined : waitsIn(last),
   }
+}
+
+/**
+ * The desired content without further changes of Pipelines whose change is in the first step of one of the first trials: agents that run the
+ * further change would not show whether they can run the first one.
+ */
+function withoutFirstSteps(desired: Content, delivered: Delivered, trials: number): Content {
+  const content = new Map(desired)
+  for (const index of trialsOf(delivered).slice(0, trials).keys()) {
+    const { stable, candidate, record } = viewOf(delivered, index)
+    if ((record.step ?? 0) > 0) continue
+    const tried = fragmentsIn(delivered, candidate)
+    for (const id of changesOf(tried, fragmentsIn(delivered, stable)))
+      if (content.has(id)) content.set(id, tried.get(id) as Fragment)
+  }
+  return content
 }
 
 type Rendered = (wanted: Content) => Promise<KnownRevision>
