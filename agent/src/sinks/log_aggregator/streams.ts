@@ -79,17 +79,32 @@ export function assembleStreams(format: PushFormat): Assemble {
   return (from, positions, into) => format.write(from, runsOf(positions, (from.state as Entries).streamOf), into)
 }
 
+/** The columns of the last finished request, for the next one. Their memory is outside the heap: V8 collects all of it if there is much. */
+let spare: Pick<Entries, 'streamOf' | 'ms' | 'ns'> | undefined
+
+/** Maximum number of entries for which columns are kept. */
+const maxSpare = 1 << 14
+
+function takeColumns(room: number): Pick<Entries, 'streamOf' | 'ms' | 'ns'> {
+  const kept = spare
+  if (kept === undefined || kept.ms.length < room) {
+    return { streamOf: new Uint32Array(room), ms: new Float64Array(room), ns: new Uint32Array(room) }
+  }
+  spare = undefined
+  return kept
+}
+
 function entriesOf(request: OpenRequest): Entries {
   let entries = request.state as Entries | undefined
   if (entries === undefined) {
     // The request knows its typical number of events.
-    const room = request.ends.length
+    const { streamOf, ms, ns } = takeColumns(request.ends.length)
     entries = {
       streams: [],
       numbers: new Map(),
-      streamOf: new Uint32Array(room),
-      ms: new Float64Array(room),
-      ns: new Uint32Array(room),
+      streamOf,
+      ms,
+      ns,
       lastMs: [],
       lastNs: [],
       isOrdered: true,
@@ -208,6 +223,8 @@ export function finishStreams(request: OpenRequest, pool: BodyPool, format: Push
   const { starts, ends, state } = request
   format.write({ source: request.body.view(), starts, ends, state }, sorted, finished)
   pool.give(request.body)
+  const { streamOf, ms, ns } = entriesOf(request)
+  if (ms.length <= maxSpare) spare = { streamOf, ms, ns }
   return finished
 }
 
