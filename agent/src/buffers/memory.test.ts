@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
+import { ByteBatch } from '../bytes/byte-batch.ts'
 import { type Batch, logBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import { Metrics } from '../telemetry/metrics.ts'
+import { BytePod } from '../testing/byte-pod.ts'
 import { log } from '../testing/events.ts'
 import { showBuffer } from './buffer.ts'
 import { MemoryBuffer } from './memory.ts'
@@ -48,6 +50,24 @@ test('a batch larger than the room enters in slices as room frees, in order, und
   expect(metrics.sum('buffer_sent_events_total')).toBe(10)
   expect(metrics.sum('buffer_events')).toBe(0)
   expect(metrics.sum('buffer_byte_size')).toBe(0)
+})
+
+test.each(['block', 'drop_newest'] as const)('the memory of lines is free after their last part: %s', (whenFull) => {
+  const { buffer } = memory(2, whenFull)
+  const line = Buffer.from('2026-01-02T03:04:05.123456789Z stdout F {"a":1}')
+  let whole: ByteBatch | undefined
+  new BytePod('web').read([line, line, line, line, line], (batch) => {
+    whole = batch
+    void buffer.write(batch)
+  })
+  const lines = whole?.lines
+  const taken: string[] = []
+  for (let part = buffer.take(); part instanceof ByteBatch; part = buffer.take()) {
+    taken.push(lines?.event(0).fields['message'] as string)
+    part.done()
+  }
+  expect(taken).toEqual(Array(whenFull === 'block' ? 3 : 1).fill('{"a":1}'))
+  expect(() => lines?.event(0)).toThrow('after their memory was released')
 })
 
 test('writers that wait enter in the order in which they came', async () => {

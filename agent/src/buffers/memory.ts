@@ -1,6 +1,7 @@
 // A sink's buffer in memory, limited by the number of events. A batch larger than the free space enters in parts as space
 // becomes free, so the limit holds for batches of any size.
 
+import { ByteBatch } from '../bytes/byte-batch.ts'
 import { type Batch, finalizeBatch } from '../event/batch.ts'
 import type { Labels, Metrics } from '../telemetry/metrics.ts'
 import { BufferCounters, type SinkBuffer } from './buffer.ts'
@@ -59,6 +60,7 @@ export class MemoryBuffer implements SinkBuffer {
     if (this.#options.whenFull === 'drop_newest') {
       this.#counters.discarded(rest.count, rest.bytes)
       this.#options.onDrop?.(rest.count)
+      if (rest instanceof ByteBatch) rest.done()
       finalizeBatch(rest, 'dropped')
       return undefined
     }
@@ -94,8 +96,11 @@ export class MemoryBuffer implements SinkBuffer {
         return undefined
       }
       rest.finalizer.retain(1)
-      const part = rest.slice(0, room)
-      rest = rest.slice(room, rest.count)
+      const whole = rest
+      const part = whole.slice(0, room)
+      rest = whole.slice(room, whole.count)
+      // Only the parts hold the lines from now on. Otherwise, their memory would not be used again.
+      if (whole instanceof ByteBatch) whole.done()
       this.#enter(part)
       // The sink may have taken the part already, which frees space again.
     }
