@@ -18,6 +18,15 @@ export const shipped: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['json', builtIn('json', { format: 'json' })],
   ['logfmt', builtIn('logfmt', { format: 'logfmt' })],
   [
+    'docker',
+    builtIn('docker', {
+      format: 'json',
+      time_key: 'time',
+      time_format: '%Y-%m-%dT%H:%M:%S.%L%z',
+      time_keep: 'on',
+    }),
+  ],
+  [
     'nginx',
     builtIn('nginx', {
       format: 'regex',
@@ -239,7 +248,9 @@ function timeCall(at: string, format: string, zone: string | undefined): string 
   const offset = hasZone ? undefined : /^([-+]\d{2}):?(\d{2})$/.exec(zone ?? '')
   const before = isDated ? '' : '(format_timestamp(now(), "%Y ") ?? "") + '
   const after = offset == null ? '' : ` + ${textLiteral(` ${offset[1]}${offset[2]}`)}`
-  const text = before === '' && after === '' ? at : `${before}(string(${at}) ?? "")${after}`
+  const plain = before === '' && after === '' ? at : `${before}(string(${at}) ?? "")${after}`
+  // The old agents take `Z` for an offset, at the end of a text; the language does not.
+  const text = /%z$/.test(format) ? `replace(string(${plain}) ?? "", r'Z$', "+0000")` : plain
   const whole = `${isDated ? '' : '%Y '}${format}${offset == null ? '' : ' %z'}`
   const named = hasZone || offset != null || zone === undefined ? '' : `, timezone: ${textLiteral(zone)}`
   return `parse_timestamp(${text}, ${textLiteral(whole)}${named})`
