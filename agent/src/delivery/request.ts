@@ -88,14 +88,17 @@ export class Owners {
   readonly finalizers: Finalizer[] = []
   readonly counts: number[] = []
   /** Maps the position of an event to its place in the runs; undefined if they are the same. */
-  readonly #order: Uint32Array | undefined
+  readonly #order: (() => Uint32Array) | undefined
 
-  constructor(order?: Uint32Array) {
+  constructor(order?: () => Uint32Array) {
     this.#order = order
   }
 
-  /** The same owners after the events were reordered: `order` contains, for each position, the previous one. */
-  ordered(order: Uint32Array): Owners {
+  /**
+   * The same owners after the events were reordered. @param order returns, for each position, the previous one; called only if parts of
+   * the request are needed
+   */
+  ordered(order: () => Uint32Array): Owners {
     const owners = new Owners(order)
     owners.finalizers.push(...this.finalizers)
     owners.counts.push(...this.counts)
@@ -127,6 +130,7 @@ export class Owners {
       if (positions.length > 0) selected.add(this.finalizers[0] as Finalizer, positions.length)
       return selected
     }
+    const order = this.#order?.()
     const lasts: number[] = []
     let last = 0
     for (const count of this.counts) {
@@ -135,7 +139,7 @@ export class Owners {
     }
     for (let index = 0; index < positions.length; index++) {
       const position = positions[index] as number
-      const place = this.#order === undefined ? position : (this.#order[position] as number)
+      const place = order === undefined ? position : (order[position] as number)
       selected.add(this.finalizers[runOf(lasts, place)] as Finalizer, 1)
     }
     return selected

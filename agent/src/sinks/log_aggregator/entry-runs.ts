@@ -29,6 +29,20 @@ export class EntryRuns {
     this.count++
   }
 
+  clear(): void {
+    this.count = 0
+  }
+
+  /** The stream of each entry. */
+  streams(count: number): Uint32Array {
+    const { numbers } = this
+    const streamOf = new Uint32Array(count)
+    for (let run = 0; run < numbers.length; run += 3) {
+      streamOf.fill(numbers[run + 2] as number, numbers[run] as number, (numbers[run + 1] as number) + 1)
+    }
+    return streamOf
+  }
+
   /** Stream by stream, and otherwise in this order. */
   byStream(streams: number): Uint32Array {
     const { numbers } = this
@@ -64,11 +78,31 @@ export function positionsIn(runs: Uint32Array, count: number): Uint32Array {
   return order
 }
 
-/** Number of entries of runs. */
-export function entriesIn(runs: Uint32Array): number {
-  let count = 0
-  for (let run = 0; run < runs.length; run += 3) count += (runs[run + 1] as number) - (runs[run] as number) + 1
-  return count
+/** For runs in the order in which they are written: each stream, and the number of its entries. */
+export function countsIn(runs: Uint32Array): number[] {
+  const counts: number[] = []
+  for (let run = 0; run < runs.length; run += 3) {
+    const count = (runs[run + 1] as number) - (runs[run] as number) + 1
+    const stream = runs[run + 2] as number
+    const last = counts.length - 2
+    if (last >= 0 && counts[last] === stream) counts[last + 1] = (counts[last + 1] as number) + count
+    else counts.push(stream, count)
+  }
+  return counts
+}
+
+/** The stream of each entry. */
+export function streamsIn(counts: readonly number[]): Uint32Array {
+  let total = 0
+  for (let pair = 0; pair < counts.length; pair += 2) total += counts[pair + 1] as number
+  const streamOf = new Uint32Array(total)
+  let first = 0
+  for (let pair = 0; pair < counts.length; pair += 2) {
+    const end = first + (counts[pair + 1] as number)
+    streamOf.fill(counts[pair] as number, first, end)
+    first = end
+  }
+  return streamOf
 }
 
 /** Runs of the current body. The array keeps the size of the largest body. */

@@ -9,9 +9,10 @@ import { type Assemble, OpenRequest } from '../../delivery/request.ts'
 import { Body, type BodyPool } from '../../event/body.ts'
 import { DeferredEvent } from '../../event/deferred.ts'
 import type { LogEvent } from '../../event/log.ts'
+import { Spares } from '../../event/spares.ts'
 import type { Timestamp } from '../../event/timestamp.ts'
 import { writeJsonStringOf } from '../../formats/json-bytes.ts'
-import { EntryRuns, entriesIn, positionsIn, runsOf } from './entry-runs.ts'
+import { countsIn, EntryRuns, positionsIn, runsOf, streamsIn } from './entry-runs.ts'
 import type { LineRun } from './line-run.ts'
 
 /** A stream: its labels in wire format, and the instant of its latest entry in a finished request. */
@@ -39,19 +40,29 @@ export class Stream {
   }
 }
 
-/** State of a request besides its bytes. */
+/** Columns with a number for each entry, and the streams of the entries. */
+interface Columns {
+  ms: Float64Array
+  ns: Uint32Array
+  readonly runs: EntryRuns
+}
+
+/** State of an open request besides its bytes. */
 interface Entries {
   readonly streams: Stream[]
   readonly numbers: Map<Stream, number>
-  /** Stream of each entry. */
-  streamOf: Uint32Array
-  ms: Float64Array
-  ns: Uint32Array
+  readonly columns: Columns
   /** Instant of the last entry of each stream, and whether none of them is before the one that precedes it in its stream. */
   readonly lastMs: number[]
   readonly lastNs: number[]
   isOrdered: boolean
-  readonly runs: EntryRuns
+}
+
+/** State of a finished request, needed to cut parts from it. */
+interface Finished {
+  readonly streams: readonly Stream[]
+  /** In the order of the body: a stream, and the number of its entries. */
+  readonly counts: readonly number[]
 }
 
 /** The wire format of streams and entries. */
@@ -68,7 +79,7 @@ export interface PushFormat {
     body: Body,
   ): number | string
   /** Writes runs of entries, those of a stream together: `[first, last, stream]`, three numbers for each run. */
-  write(from: Source, runs: Uint32Array, into: OpenRequest): void
+  write(from: Source, streams: readonly Stream[], runs: Uint32Array, into: OpenRequest): void
 }
 
 /** The entries of a request, and their bytes. */
@@ -76,40 +87,51 @@ type Source = Parameters<Assemble>[0]
 
 /** Puts chosen entries of a request together again. */
 export function assembleStreams(format: PushFormat): Assemble {
-  return (from, positions, into) => format.write(from, runsOf(positions, (from.state as Entries).streamOf), into)
+  return (from, positions, into) => {
+    const { streams, counts } = from.state as Finished
+    write(format, from, streams, runsOf(positions, streamsIn(counts)), into)
+  }
 }
 
-/** The columns of the last finished request, for the next one. Their memory is outside the heap: V8 collects all of it if there is much. */
-let spare: Pick<Entries, 'streamOf' | 'ms' | 'ns'> | undefined
+function write(
+  format: PushFormat,
+  from: Source,
+  streams: readonly Stream[],
+  runs: Uint32Array,
+  into: OpenRequest,
+): void {
+  const finished: Finished = { streams, counts: countsIn(runs) }
+  into.state = finished
+  format.write(from, streams, runs, into)
+}
 
+/** Columns of finished requests. Their memory is outside the heap: V8 collects the whole heap if there is much of it. */
+const spares = new Spares<Columns>(4)
+
+/** Columns for fewer entries are not kept: a small request must not hold much memory. */
+const minSpare = 1 << 10
 /** Maximum number of entries for which columns are kept. */
 const maxSpare = 1 << 14
 
-function takeColumns(room: number): Pick<Entries, 'streamOf' | 'ms' | 'ns'> {
-  const kept = spare
-  if (kept === undefined || kept.ms.length < room) {
-    return { streamOf: new Uint32Array(room), ms: new Float64Array(room), ns: new Uint32Array(room) }
-  }
-  spare = undefined
-  return kept
+function takeColumns(room: number): Columns {
+  const kept = room < minSpare ? undefined : spares.take()
+  if (kept !== undefined && kept.ms.length >= room) return kept
+  return { ms: new Float64Array(room), ns: new Uint32Array(room), runs: new EntryRuns() }
+}
+
+function giveColumns(columns: Columns): void {
+  const { length } = columns.ms
+  if (length < minSpare || length > maxSpare) return
+  columns.runs.clear()
+  spares.give(columns)
 }
 
 function entriesOf(request: OpenRequest): Entries {
   let entries = request.state as Entries | undefined
   if (entries === undefined) {
     // The request knows its typical number of events.
-    const { streamOf, ms, ns } = takeColumns(request.ends.length)
-    entries = {
-      streams: [],
-      numbers: new Map(),
-      streamOf,
-      ms,
-      ns,
-      lastMs: [],
-      lastNs: [],
-      isOrdered: true,
-      runs: new EntryRuns(),
-    }
+    const columns = takeColumns(request.ends.length)
+    entries = { streams: [], numbers: new Map(), columns, lastMs: [], lastNs: [], isOrdered: true }
     request.state = entries
   }
   return entries
@@ -120,16 +142,16 @@ export function markEntry(request: OpenRequest, start: number, stream: Stream, m
   const entries = entriesOf(request)
   const at = request.count
   request.mark(start)
-  makeRoom(entries, at + 1)
+  const { columns } = entries
+  makeRoom(columns, at + 1)
   const number = stream.request === request ? stream.number : numberOf(request, entries, stream)
-  entries.streamOf[at] = number
-  entries.ms[at] = ms
-  entries.ns[at] = ns
+  columns.ms[at] = ms
+  columns.ns[at] = ns
   const lastMs = entries.lastMs[number] as number
   if (ms < lastMs || (ms === lastMs && ns < (entries.lastNs[number] as number))) entries.isOrdered = false
   entries.lastMs[number] = ms
   entries.lastNs[number] = ns
-  entries.runs.add(at, at, number)
+  columns.runs.add(at, at, number)
 }
 
 /**
@@ -147,8 +169,9 @@ export function markRun(
   const entries = entriesOf(request)
   const shift = request.count - first
   request.markEach(start + 1, ends, count, 0, 1, 0)
-  makeRoom(entries, request.count)
-  const { streamOf, ms, ns, lastMs, lastNs, runs } = entries
+  const { columns, lastMs, lastNs } = entries
+  makeRoom(columns, request.count)
+  const { ms, ns, runs } = columns
   const { ms: runMs, ns: runNs, streams } = run
   const end = first + count
   let index = first
@@ -163,7 +186,6 @@ export function markRun(
       const nextMs = runMs[index] as number
       const nextNs = runNs[index] as number
       if (nextMs < beforeMs || (nextMs === beforeMs && nextNs < beforeNs)) entries.isOrdered = false
-      streamOf[index + shift] = number
       ms[index + shift] = nextMs
       ns[index + shift] = nextNs
       beforeMs = nextMs
@@ -188,12 +210,11 @@ function numberOf(request: OpenRequest, entries: Entries, stream: Stream): numbe
   return number
 }
 
-function makeRoom(entries: Entries, count: number): void {
-  if (count <= entries.ms.length) return
-  const room = Math.max(count, 2 * entries.ms.length)
-  entries.streamOf = doubled(entries.streamOf, new Uint32Array(room))
-  entries.ms = doubled(entries.ms, new Float64Array(room))
-  entries.ns = doubled(entries.ns, new Uint32Array(room))
+function makeRoom(columns: Columns, count: number): void {
+  if (count <= columns.ms.length) return
+  const room = Math.max(count, 2 * columns.ms.length)
+  columns.ms = doubled(columns.ms, new Float64Array(room))
+  columns.ns = doubled(columns.ns, new Uint32Array(room))
 }
 
 function doubled<A extends Uint32Array | Float64Array>(from: A, into: A): A {
@@ -203,35 +224,39 @@ function doubled<A extends Uint32Array | Float64Array>(from: A, into: A): A {
 
 /** Puts the entries in their final order; returns the request to send. */
 export function finishStreams(request: OpenRequest, pool: BodyPool, format: PushFormat): OpenRequest {
-  const { streams, lastMs, lastNs, isOrdered, runs } = entriesOf(request)
+  const entries = entriesOf(request)
+  const { streams, columns, lastMs, lastNs, isOrdered } = entries
+  const { count } = request
   // Streams outlive the request, so the reference must be cleared.
   for (const stream of streams) if (stream.request === request) stream.request = undefined
-  let order: Uint32Array
+  let order: () => Uint32Array
   let sorted: Uint32Array
   if (isOrdered) {
-    sorted = runs.byStream(streams.length)
-    order = positionsIn(sorted, request.count)
+    const runs = columns.runs.byStream(streams.length)
+    sorted = runs
+    order = () => positionsIn(runs, count)
     for (const [number, stream] of streams.entries()) {
       stream.pushed(lastMs[number] as number, lastNs[number] as number)
     }
   } else {
-    order = finalOrder(request)
-    sorted = runsOf(order, entriesOf(request).streamOf)
+    const streamOf = columns.runs.streams(count)
+    const positions = finalOrder(entries, streamOf)
+    order = () => positions
+    sorted = runsOf(positions, streamOf)
   }
-  const finished = new OpenRequest(request.key, pool.take(), request.owners.ordered(order), request.count)
+  const finished = new OpenRequest(request.key, pool.take(), request.owners.ordered(order), count)
   finished.bytes = request.bytes
   const { starts, ends, state } = request
-  format.write({ source: request.body.view(), starts, ends, state }, sorted, finished)
+  write(format, { source: request.body.view(), starts, ends, state }, streams, sorted, finished)
   pool.give(request.body)
-  const { streamOf, ms, ns } = entriesOf(request)
-  if (ms.length <= maxSpare) spare = { streamOf, ms, ns }
+  giveColumns(columns)
   return finished
 }
 
 /** Positions of the entries by stream, then by time; equal times keep their order. Updates the latest instant of each stream. */
-function finalOrder(request: OpenRequest): Uint32Array {
-  const { streams, streamOf, ms, ns } = entriesOf(request)
-  const count = request.count
+function finalOrder({ streams, columns }: Entries, streamOf: Uint32Array): Uint32Array {
+  const { ms, ns } = columns
+  const count = streamOf.length
   const order = new Uint32Array(count)
   const next = new Uint32Array(streams.length + 1)
   for (let at = 0; at < count; at++) {
@@ -268,7 +293,7 @@ function finalOrder(request: OpenRequest): Uint32Array {
 }
 
 /** Copies consecutive entries of the source, with the bytes between them, and marks them. */
-function copyRun(from: Source, first: number, last: number, stream: number, into: OpenRequest, entries: Entries): void {
+function copyRun(from: Source, first: number, last: number, into: OpenRequest): void {
   const { source, starts, ends } = from
   const { body } = into
   const begin = starts[first] as number
@@ -276,25 +301,8 @@ function copyRun(from: Source, first: number, last: number, stream: number, into
   body.reserve(end - begin)
   source.copy(body.buffer, body.length, begin, end)
   const shift = body.length - begin
-  const { streamOf } = entries
-  for (let at = into.count + last - first; at >= into.count; at--) streamOf[at] = stream
   into.markMoved(starts, ends, first, last, shift)
   body.length += end - begin
-}
-
-/** The entries of a finished request, needed to cut parts from it. */
-function finishedEntries(count: number, streams: Stream[]): Entries {
-  return {
-    streams,
-    numbers: new Map(),
-    streamOf: new Uint32Array(count),
-    ms: new Float64Array(0),
-    ns: new Uint32Array(0),
-    lastMs: [],
-    lastNs: [],
-    isOrdered: true,
-    runs: new EntryRuns(),
-  }
 }
 
 /** `,["`, the nanoseconds since the epoch, and `",`. */
@@ -363,10 +371,7 @@ export function jsonFormat(encoder: Encoder): PushFormat {
       body.writeByte(0x5d)
       return start
     },
-    write(from, runs, into) {
-      const source = from.state as Entries
-      const entries = finishedEntries(entriesIn(runs), source.streams)
-      into.state = entries
+    write(from, streams, runs, into) {
       const { body } = into
       body.writeText('{"streams":[')
       let current = -1
@@ -374,12 +379,12 @@ export function jsonFormat(encoder: Encoder): PushFormat {
         const stream = runs[run + 2] as number
         if (stream !== current) {
           if (current >= 0) body.writeText(']},')
-          body.writeBytes((source.streams[stream] as Stream).header)
+          body.writeBytes((streams[stream] as Stream).header)
           current = stream
         } else {
           body.writeByte(0x2c)
         }
-        copyRun(from, runs[run] as number, runs[run + 1] as number, stream, into, entries)
+        copyRun(from, runs[run] as number, runs[run + 1] as number, into)
       }
       body.writeText(']}]}')
     },
@@ -429,14 +434,11 @@ export function protobufFormat(encoder: Encoder): PushFormat {
       for (const pair of pairs) writeField(body, 0x1a, pair)
       return start
     },
-    write(from, runs, into) {
-      const source = from.state as Entries
-      const entries = finishedEntries(entriesIn(runs), source.streams)
-      into.state = entries
+    write(from, streams, runs, into) {
       const { starts, ends } = from
       for (let run = 0; run < runs.length; ) {
         const stream = runs[run + 2] as number
-        const { header } = source.streams[stream] as Stream
+        const { header } = streams[stream] as Stream
         let length = header.length
         let after = run
         while (after < runs.length && runs[after + 2] === stream) {
@@ -447,7 +449,7 @@ export function protobufFormat(encoder: Encoder): PushFormat {
         writeVarint(into.body, length)
         into.body.writeBytes(header)
         for (; run < after; run += 3) {
-          copyRun(from, runs[run] as number, runs[run + 1] as number, stream, into, entries)
+          copyRun(from, runs[run] as number, runs[run + 1] as number, into)
         }
       }
     },
