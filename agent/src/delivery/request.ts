@@ -3,6 +3,7 @@
 
 import type { Body, BodyPool } from '../event/body.ts'
 import type { EventStatus, Finalizer } from '../event/finalizer.ts'
+import { givePositions, type Positions, takePositions } from './positions.ts'
 
 /** A request that is still being filled. A sink writes an event into `body` and then calls `mark`. */
 export class OpenRequest {
@@ -13,8 +14,7 @@ export class OpenRequest {
   /** Sum of their estimated sizes. */
   bytes = 0
   /** Where each event begins and ends in the body. */
-  starts: Uint32Array
-  ends: Uint32Array
+  #positions: Positions
   readonly owners: Owners
   /** Additional state of the sink, for its `finish`. */
   state: unknown
@@ -30,16 +30,24 @@ export class OpenRequest {
     this.key = key
     this.body = body
     this.owners = owners
-    this.starts = new Uint32Array(events)
-    this.ends = new Uint32Array(events)
+    this.#positions = takePositions(events)
+  }
+
+  get starts(): Uint32Array {
+    return this.#positions.starts
+  }
+
+  get ends(): Uint32Array {
+    return this.#positions.ends
   }
 
   /** Marks the bytes from `start` to the end as one event. */
   mark(start: number, end = this.body.length): void {
     const index = this.count++
     if (index === this.ends.length) this.#grow(this.count)
-    this.starts[index] = start
-    this.ends[index] = end
+    const { starts, ends } = this.#positions
+    starts[index] = start
+    ends[index] = end
   }
 
   /**
@@ -50,11 +58,12 @@ export class OpenRequest {
    */
   markEach(start: number, ends: Int32Array, count: number, shift: number, between: number, own: number): void {
     if (this.count + count > this.ends.length) this.#grow(this.count + count)
+    const to = this.#positions
     let from = start
     for (let index = 0; index < count; index++) {
       const end = (ends[index] as number) + shift
-      this.starts[this.count] = from
-      this.ends[this.count++] = end + own
+      to.starts[this.count] = from
+      to.ends[this.count++] = end + own
       from = end + between
     }
   }
@@ -63,25 +72,32 @@ export class OpenRequest {
   markMoved(starts: Uint32Array, ends: Uint32Array, first: number, last: number, shift: number): void {
     const count = this.count + last - first + 1
     if (count > this.ends.length) this.#grow(count)
-    const to = this.count - first
+    const to = this.#positions
+    const place = this.count - first
     for (let index = first; index <= last; index++) {
-      this.starts[index + to] = (starts[index] as number) + shift
-      this.ends[index + to] = (ends[index] as number) + shift
+      to.starts[index + place] = (starts[index] as number) + shift
+      to.ends[index + place] = (ends[index] as number) + shift
     }
     this.count = count
   }
 
+  /** Gives the memory of the positions to another request. They must not be used afterwards. */
+  forgetPositions(): void {
+    const positions = this.#positions
+    this.#positions = noPositions
+    givePositions(positions)
+  }
+
   #grow(count: number): void {
-    this.starts = grown(this.starts, count)
-    this.ends = grown(this.ends, count)
+    const before = this.#positions
+    this.#positions = takePositions(Math.max(before.ends.length * 2, count))
+    this.#positions.starts.set(before.starts)
+    this.#positions.ends.set(before.ends)
+    givePositions(before)
   }
 }
 
-function grown(array: Uint32Array, count: number): Uint32Array {
-  const larger = new Uint32Array(Math.max(array.length * 2, count))
-  larger.set(array)
-  return larger
-}
+const noPositions: Positions = { starts: new Uint32Array(0), ends: new Uint32Array(0) }
 
 /** The finalizers of events: consecutive events with the same finalizer form a run, with one share for each event. */
 export class Owners {
@@ -330,6 +346,7 @@ class SealedRequest implements Request {
   /** Returns the body to the pool, after another thread has finished reading it. */
   #free(): void {
     this.#isOver = true
+    this.#open.forgetPositions()
     if (this.compressing === undefined) this.#giveBody()
   }
 

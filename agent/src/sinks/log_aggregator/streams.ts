@@ -249,6 +249,7 @@ export function finishStreams(request: OpenRequest, pool: BodyPool, format: Push
   const { starts, ends, state } = request
   write(format, { source: request.body.view(), starts, ends, state }, streams, sorted, finished)
   pool.give(request.body)
+  request.forgetPositions()
   giveColumns(columns)
   return finished
 }

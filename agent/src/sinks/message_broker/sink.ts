@@ -372,6 +372,7 @@ export class BrokerSink implements Sink {
         sent.owners.add(finalizer, open.owners.counts[run] as number)
       })
       pool.give(open.body)
+      open.forgetPositions()
     }
     const request = sealRequest(sent, pool, codec, framed('', '', ''))
     const send = newSend(request, single)
