@@ -82,6 +82,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'buffers/disk/packing/packer.ts #shapes',
     'buffers/disk/packing/unpacker.ts #kinds',
     'buffers/disk/packing/unpacker.ts #shapes',
+    'bytes/group-texts.ts #texts', // one for each group of a chunk
     'bytes/columns.ts ends',
     'bytes/columns.ts sizes',
     'bytes/columns.ts values',

@@ -397,16 +397,18 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /**
    * For each event, the line of the first equal event, or -1 for objects; undefined if no two are equal, or if that is
-   * unknown. @param fields root fields to compare @param second the field whose times count as equal within a second
+   * unknown. Do not change the result: other batches may share it. @param fields root fields to compare @param second the
+   * field whose times count as equal within a second
    */
   groups(fields: readonly string[], second?: string): Int32Array | undefined {
     if (this.#events !== undefined) return undefined
     const known = this.#groups
     if (known?.fields === fields && known.second === second) return known.groups
     const likeness = this.#likenessOf(fields, second)
-    const groups = likeness === undefined ? undefined : this.#byEvent(this.lines.groups(likeness))
-    const isSplit = groups !== undefined && this.#split(groups, fields)
-    this.#groups = { fields, second, groups, likeness: isSplit ? undefined : likeness }
+    const columns = this.#columnsOf(fields)
+    const unsplit = likeness === undefined ? undefined : this.#byEvent(this.lines.groups(likeness))
+    const groups = unsplit === undefined || columns.length === 0 ? unsplit : this.#split(unsplit, columns)
+    this.#groups = { fields, second, groups, likeness: columns.length === 0 ? likeness : undefined }
     return groups
   }
 
@@ -450,21 +452,24 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   #byEvent(groups: Int32Array | undefined): Int32Array | undefined {
     if (groups === undefined) return undefined
     const items = this.#items
-    if (items === undefined) return groups.slice(this.#first, this.#first + this.count)
+    if (items === undefined) return groups.subarray(this.#first, this.#first + this.count)
     return items.map((item) => (item < 0 ? -1 : (groups[item] as number)))
   }
 
-  /**
-   * Splits groups whose columns differ; returns false if there are no such columns. The number of a new group is also the line of its
-   * first event.
-   */
-  #split(groups: Int32Array, fields: readonly string[]): boolean {
-    let isSplit = false
+  /** The columns with values of these fields. */
+  #columnsOf(fields: readonly string[]): Column[] {
+    const columns: Column[] = []
     for (const field of fields) {
       const member = this.form.members.get(field)
-      if (member?.is !== 'computed') continue
-      isSplit = true
-      const { places, values } = this.columns[member.column] as Column
+      if (member?.is === 'computed') columns.push(this.columns[member.column] as Column)
+    }
+    return columns
+  }
+
+  /** Splits groups in which these columns differ. The number of a new group is also the line of its first event. */
+  #split(unsplit: Int32Array, columns: readonly Column[]): Int32Array {
+    const groups = unsplit.slice()
+    for (const { places, values } of columns) {
       const firsts = new Map<number, number>()
       for (let index = 0; index < groups.length; index++) {
         const group = groups[index] as number
@@ -476,7 +481,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
         groups[index] = first
       }
     }
-    return isSplit
+    return groups
   }
 
   /**

@@ -312,9 +312,9 @@ export class ByteLines {
       const keyCount = this.#enterNames(kernel, members)
       // No line has one of the names, or the kernel knows it only by its positions.
       if (keyCount === undefined || keyCount < members.length) return undefined
-      groups.texts = new GroupTexts(kernel, groups.firsts, keyCount)
+      groups.texts = new GroupTexts(kernel, groups.firsts, keyCount, stream)
     }
-    return groups.texts.of(groups.firsts[line] as number, stream)
+    return groups.texts.of(groups.firsts[line] as number)
   }
 
   /**

@@ -7,33 +7,31 @@ import type { Kernel } from './kernel.ts'
 const maxText = 4096
 
 export class GroupTexts {
-  readonly #all: string
   /** By the first line of a group. */
-  readonly #starts: Int32Array
-  readonly #ends: Int32Array
-  readonly #flags: Int32Array
-  /** Where the texts were in the kernel. */
-  readonly #output: number
-  readonly #isError: number
+  readonly #texts = new Map<number, string>()
 
-  /** @param firsts for each line, the first line of its group @param keyCount of the keys that the kernel has */
-  constructor(kernel: Kernel, firsts: Int32Array, keyCount: number) {
-    const count = firsts.length
+  /**
+   * @param firsts for each line, the first line of its group @param keyCount of the keys that the kernel has @param byStream whether the
+   * groups also differ in the output stream
+   */
+  constructor(kernel: Kernel, firsts: Int32Array, keyCount: number, byStream: boolean) {
     kernel.joined.set(firsts)
-    const end = kernel.call.listGroups(keyCount, count, maxText)
-    this.#output = kernel.at('output')
-    this.#all = kernel.memory.latin1Slice(this.#output, end)
-    this.#starts = kernel.textStarts.slice(0, count)
-    this.#ends = kernel.textEnds.slice(0, count)
-    this.#flags = kernel.flags.slice(0, count)
-    this.#isError = kernel.at('isError')
+    const end = kernel.call.listGroups(keyCount, firsts.length, maxText)
+    const { flags, textStarts, textEnds } = kernel
+    const output = kernel.at('output')
+    const isError = byStream ? kernel.at('isError') : 0
+    const all = kernel.memory.latin1Slice(output, end)
+    for (let line = 0; line < firsts.length; line++) {
+      if (firsts[line] !== line) continue
+      const start = textStarts[line] as number
+      if (start < 0) continue
+      const text = all.slice(start - output, (textEnds[line] as number) - output)
+      this.#texts.set(line, ((flags[line] as number) & isError) === 0 ? text : `${text}stderr`)
+    }
   }
 
   /** The text of a group, by its first line; undefined if it is very long. */
-  of(first: number, byStream: boolean): string | undefined {
-    const start = this.#starts[first] as number
-    if (start < 0) return undefined
-    const text = this.#all.slice(start - this.#output, (this.#ends[first] as number) - this.#output)
-    return byStream && ((this.#flags[first] as number) & this.#isError) !== 0 ? `${text}stderr` : text
+  of(first: number): string | undefined {
+    return this.#texts.get(first)
   }
 }
