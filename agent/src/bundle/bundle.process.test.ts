@@ -768,7 +768,7 @@ test('the lag of reading is reported, as long as there is one', async () => {
   const written = new Date(Date.now() - 600_000).toISOString()
   const folderOf = join(logs, 'shop_old_old-uid', 'app')
   mkdirSync(folderOf, { recursive: true })
-  const line = (index: number) => `${written} stdout F ${index} ${'x'.repeat(200)}\n`
+  const line = (index: number) => `${written} stdout F ${index} ${'x'.repeat(800)}\n`
   writeFileSync(join(folderOf, '0.log'), Array.from({ length: 400 }, (_, index) => line(index)).join(''))
   log('shop', 'quiet', 'hello')
   await using agent = new Agent([

@@ -46,7 +46,7 @@ const scripts = [
   {
     script: 'e2e/operator/scale.ts',
     usage:
-      'npm run scale -- [--pipelines N] [--namespaces N] [--agents N] [--churn N] [--for SECONDS] [--look SECONDS] [--kill WHAT]',
+      'npm run scale -- [--pipelines N] [--namespaces N] [--agents N] [--churn N] [--for SECONDS] [--delivery HOW] [--pods N] [--look SECONDS] [--kill WHAT]',
   },
   { script: 'operator/src/tools/screens.ts', usage: 'npm run screens -- [--check] [--only NAME]' },
   { script: 'e2e/run-tests.ts', usage: 'npm test -- [--only STAGE]' },

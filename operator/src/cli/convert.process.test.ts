@@ -99,7 +99,7 @@ test('a text of no known agent is refused with the agents that are known', () =>
   const { stdout, stderr, status } = convert(['-f', '-'], 'hello: world\n')
   expect([stdout, status]).toEqual(['', 64])
   expect(stderr).toContain('stdin.yaml: could not detect the agent of this configuration.')
-  expect(stderr).toMatch(/--from.*Vector, Fluent Bit/)
+  expect(stderr).toMatch(/--from.*vector, fluent-bit, fluentd, filebeat, alloy, promtail, otel/)
 })
 
 test('a text that is not valid YAML is refused with its first mistake', () => {
