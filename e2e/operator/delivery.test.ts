@@ -463,7 +463,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await programmed('shop/behind')
     // More lines than one read returns, written ten minutes ago. The rest waits because of the limit.
     const then = new Date(Date.now() - 600_000)
-    const lines = Array.from({ length: 500 }, (_, index) => `line ${index} ${'x'.repeat(200)}`)
+    const lines = Array.from({ length: 500 }, (_, index) => `line ${index} ${'x'.repeat(800)}`)
     say(lines, then)
     const status = async () =>
       (await api.get('/apis/penstock.dev/v1alpha1/namespaces/shop/pipelines/behind')).status as

@@ -289,6 +289,7 @@ async function fillLogs(api: Api, fleet: Fleet): Promise<void> {
 async function pauseRollout(cluster: Cluster): Promise<void> {
   const patch = (args: readonly string[], spec: object) =>
     cluster.kubectl(['patch', ...args, '--type=merge', '-p', JSON.stringify({ spec })])
-  await patch(['agents.penstock.dev', 'node', '-n', system], { rollout: { paused: true } })
+  // A change reaches the only node as a canary. Its Secrets are not mounted again here, so the change stays in progress.
+  await patch(['agents.penstock.dev', 'node', '-n', system], { configDelivery: 'Mounted', rollout: { paused: true } })
   await patch(['pipelines.penstock.dev', 'limited', '-n', 'shop'], { limits: { perContainer: { linesPerSecond: 2 } } })
 }

@@ -152,21 +152,22 @@ async function explain(
 ): Promise<WhyReport> {
   const { namespace = 'default', labels = {} } = pod.metadata
   const node = pod.spec.nodeName
-  const unread: string[] = []
+  const permissions: Permission[] = []
   const [own, cluster, agents, spaces, ...sources] = await Promise.all([
     client.list<Pipeline>(typeOf('Pipeline'), { namespace }),
-    allowed(unread, 'ClusterPipelines', client.list<Pipeline>(typeOf('ClusterPipeline'))),
-    allowed(unread, 'Agents', client.list<Agent>(typeOf('Agent'))),
+    allowed(permissions, 'ClusterPipelines', client.list<Pipeline>(typeOf('ClusterPipeline'))),
+    allowed(permissions, 'Agents', client.list<Agent>(typeOf('Agent'))),
     allowed(
-      unread,
+      permissions,
       `the labels of namespace ${namespace}`,
       client.get(namespaceType, undefined, namespace).then((found) => (found === undefined ? [] : [found])),
     ),
-    allowed(unread, `Sources of namespace ${namespace}`, client.list<KubeObject>(typeOf('Source'), { namespace })),
-    allowed(unread, 'ClusterSources', client.list<KubeObject>(typeOf('ClusterSource'))),
+    allowed(permissions, `Sources of namespace ${namespace}`, client.list<KubeObject>(typeOf('Source'), { namespace })),
+    allowed(permissions, 'ClusterSources', client.list<KubeObject>(typeOf('ClusterSource'))),
   ])
   const [space] = spaces ?? []
   const namespaceLabels = space?.metadata.labels ?? {}
+  const unread = permissions.filter(({ isRefused }) => isRefused).map(({ name }) => name)
   const about = { pod: keyOf(pod), phase: pod.status?.phase, node, unread, namespace, hasClusterPipelines: !!cluster }
   const isWanted = compileSelector(notExcluded)
   for (const [what, its] of [
@@ -214,13 +215,20 @@ async function explain(
   return { ...about, pipelines }
 }
 
-/** The objects, or undefined if the user may not read them: their name is then added to `unread`. */
-async function allowed<T>(unread: string[], name: string, objects: Promise<readonly T[]>) {
+interface Permission {
+  readonly name: string
+  isRefused: boolean
+}
+
+/** The objects, or undefined if the user may not read them. `permissions` lists the names in the order of the calls. */
+async function allowed<T>(permissions: Permission[], name: string, objects: Promise<readonly T[]>) {
+  const permission: Permission = { name, isRefused: false }
+  permissions.push(permission)
   try {
     return await objects
   } catch (error) {
     if (!(error instanceof KubeError) || error.status !== 403) throw error
-    unread.push(name)
+    permission.isRefused = true
     return undefined
   }
 }
