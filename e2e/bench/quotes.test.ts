@@ -68,8 +68,8 @@ const quotes: readonly Quote[] = [
     page: guide,
     text: /one core, parsed \| 1 core \| (\d+) MB at ([\d,]+) lines\/s \|/,
     of: [
-      ['`peak` (best and middle of five)', 7],
-      ['`peak` (best and middle of five)', 5],
+      ['`peak` (best and middle of three)', 7],
+      ['`peak` (best and middle of three)', 5],
     ],
   },
   {
