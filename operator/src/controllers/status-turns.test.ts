@@ -1,10 +1,5 @@
 // The order of requests when the rate limit delays them: a server records the requests of the real client.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
@@ -12,35 +7,21 @@ import { pipelineKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
 import type { Cache } from '../kube/cache.ts'
 import { createKubeClient } from '../kube/client.ts'
-import { KubeConnection } from '../kube/connection.ts'
 import { serverReviews } from '../kube/reviews.ts'
 import { Store } from '../kube/store.ts'
+import { startKubeServer } from '../testing/kube-server.ts'
 import { ControllerMetrics } from './controller.ts'
 import { Statuses, type StatusObject } from './status.ts'
 
 /** An API server that always responds with an empty object, and a client that may send a request every 50 ms. */
 async function served() {
-  const stack = new AsyncDisposableStack()
   const requests: string[] = []
-  const server = createServer((request, response) => {
+  const server = await startKubeServer((request, response) => {
     requests.push(`${request.method} ${request.url?.split('?')[0]?.split('/').slice(-2).join('/')}`)
     response.end('{"metadata":{},"status":{}}')
   })
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  stack.defer(() => new Promise<void>((done) => server.close(() => done())))
-  const folder = mkdtempSync(join(tmpdir(), 'penstock-turns-'))
-  stack.defer(() => rmSync(folder, { recursive: true }))
-  const { port } = server.address() as AddressInfo
-  const config = {
-    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'c' },
-    clusters: [{ name: 'c', cluster: { server: `http://127.0.0.1:${port}` } }],
-    ...{ users: [{ name: 'u', user: {} }], contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }] },
-  }
-  writeFileSync(join(folder, 'config'), JSON.stringify(config))
-  const connection = await KubeConnection.open({ kubeconfig: join(folder, 'config') })
-  stack.defer(() => connection.close())
-  const kube = createKubeClient(connection, { perSecond: 20, burst: 1 })
-  return { kube, requests, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  const kube = createKubeClient(server.connection, { perSecond: 20, burst: 1 })
+  return { kube, requests, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
 }
 
 test.each([
