@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { closeSync, linkSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { processCpu } from '../process-cpu.ts'
+import { memoryMiB, processCpu } from '../process-figures.ts'
 import { type Program, programOf } from '../program.ts'
 import type { Delivery } from './delivered.ts'
 import type { Cpus } from './pinning.ts'
@@ -207,10 +207,10 @@ export function peakRss(pid: number): number | undefined {
   return memoryMb(pid, 'VmHWM')
 }
 
-function memoryMb(pid: number, field: string): number | undefined {
+function memoryMb(pid: number, field: 'VmRSS' | 'VmHWM'): number | undefined {
   try {
-    const match = new RegExp(`${field}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
-    return match === null ? undefined : Number(match[1]) / 1024
+    const mebibytes = memoryMiB(pid, field)
+    return Number.isNaN(mebibytes) ? undefined : mebibytes
   } catch {
     return undefined // ended meanwhile
   }

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { bundleFiles, project } from '@penstock/agent/testing/bundle'
 import { freePort } from '@penstock/agent/testing/free-port'
-import { processCpu } from '../process-cpu.ts'
+import { processCpu } from '../process-figures.ts'
 import {
   containerOf,
   endedChildrenCpu,

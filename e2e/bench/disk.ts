@@ -6,7 +6,7 @@ import { appendFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync,
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { processCpu } from '../process-cpu.ts'
+import { processCpu } from '../process-figures.ts'
 import { peakRss, root, rssMb } from './agent-process.ts'
 import { calibrate } from './calibrate.ts'
 import { firstThird, lastThird, mean, round } from './figures.ts'

@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { Destination, HostileAgent, hostileBundle, tenants, victimInterval } from '../attacks/hostile-agent.ts'
-import { processCpu } from '../process-cpu.ts'
+import { processCpu } from '../process-figures.ts'
 import { mean, percentile, round } from './figures.ts'
 
 /** The promise to tenants: 99 of 100 lines arrive within this time, whatever other tenants do. */

@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { processCpu } from '../process-cpu.ts'
+import { processCpu } from '../process-figures.ts'
 import {
   type BenchProgram,
   cpuToFirstLine,

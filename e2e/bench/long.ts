@@ -3,7 +3,7 @@
 import { appendFileSync, mkdirSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { processCpu } from '../process-cpu.ts'
+import { processCpu } from '../process-figures.ts'
 import { peakRss, rssMb, sampleRss } from './agent-process.ts'
 import { firstThird, lastThird, mean, round } from './figures.ts'
 import { criLine } from './lines.ts'

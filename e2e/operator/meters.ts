@@ -1,7 +1,7 @@
 // Instruments for the scale measurement: CPU and memory of processes, and the waiting time of authors.
 
 import { readFileSync } from 'node:fs'
-import { processCpu } from '../process-cpu.ts'
+import { memoryMiB, processCpu } from '../process-figures.ts'
 import type { Api } from './fleet.ts'
 import { conditionOf, type OperatorProcess, type PipelineLike, saysOf } from './process.ts'
 
@@ -143,10 +143,8 @@ export function treeOf(pid: number): readonly number[] {
  */
 function peakOf(pids: readonly number[]): number {
   const figures = pids.map((pid) => {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-    const mebibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024
-    const files = mebibytes('RssFile')
-    return { own: mebibytes('VmHWM') - files, files }
+    const files = memoryMiB(pid, 'RssFile')
+    return { own: memoryMiB(pid, 'VmHWM') - files, files }
   })
   return figures.reduce((sum, { own }) => sum + own, 0) + Math.max(...figures.map(({ files }) => files))
 }

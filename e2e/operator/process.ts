@@ -8,6 +8,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Cluster } from '../cluster/cluster.ts'
 import { restAfter, root, until } from '../command.ts'
+import { memoryMiB } from '../process-figures.ts'
 import { programOf } from '../program.ts'
 
 export const system = 'penstock-system'
@@ -134,9 +135,7 @@ export class OperatorProcess implements AsyncDisposable {
 
   /** Current and peak resident memory in MiB. */
   memory(): { readonly now: number; readonly peak: number } {
-    const status = readFileSync(`/proc/${this.pid}/status`, 'utf8')
-    const mebibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024
-    return { now: mebibytes('VmRSS'), peak: mebibytes('VmHWM') }
+    return { now: memoryMiB(this.pid, 'VmRSS'), peak: memoryMiB(this.pid, 'VmHWM') }
   }
 
   async kill(): Promise<void> {
