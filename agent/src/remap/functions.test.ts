@@ -51,6 +51,14 @@ test.each([
   ['keys({"__proto__": 1})', '["__proto__"]'],
   ['flatten({"__proto__": {"a": 1}})', '{ "__proto__.a": 1 }'],
   ['parse_regex!("a", r\'(?P<__proto__>a)\')', '{ "__proto__": "a" }'],
+  // The first part of a path decides what `set` makes, and a computed one cannot break the kind that the program was compiled for.
+  ['set!([], [], 1)', '1'],
+  ['set!({"a": 1}, [0], 2)', '[2]'],
+  ['o = set!([1], ["a"], 2)\nkeys(o)', '["a"]'],
+  ['.p = ["a"]\nset!({}, array!(.p), 2)', '{ "a": 2 }'],
+  ['.p = []\nset({}, array!(.p), {"b": 1}) ?? 0', '{ "b": 1 }'],
+  ['.p = []\nset({}, array!(.p), 2) ?? "refused"', '"refused"'],
+  ['.p = [0]\nx = {"a": 1}\nset(x, array!(.p), 2) ?? keys(x)', '["a"]'],
   // Removed fields are absent.
   ['. = {"a": 1, "b": 2}\ndel(.a)\n[length(.), keys(.), merge({"a": 3}, .)]', '[1, ["b"], { "a": 3, "b": 2 }]'],
   // Empty matches.
