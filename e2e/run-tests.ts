@@ -28,7 +28,12 @@ const conformance = ['remap', 'wire'] as const
  * Tests on nodes. Only one such cluster can exist at a time, so they run one after another. A test that is missing here still works, but waits
  * for the cluster in parallel with other tests, which takes longer.
  */
-const onNodes = ['e2e/install.test.ts', 'e2e/node-agent.test.ts', 'e2e/documents/on-cluster.test.ts'] as const
+const onNodes = [
+  'e2e/cluster/cluster.test.ts',
+  'e2e/install.test.ts',
+  'e2e/node-agent.test.ts',
+  'e2e/documents/on-cluster.test.ts',
+] as const
 /** They take a quarter of an hour, which is too long for a run of all tests; `npm run walk` and `npm run skew` run them. */
 const byItself = ['e2e/operator/walk.test.ts', 'e2e/operator/skew.test.ts'] as const
 /** Number of other tests in parallel, which spend nearly half of their time waiting. */
