@@ -288,6 +288,17 @@ test.each<[string, readonly AgentNode[], readonly string[]]>([
   expect(readersFor({ ...few, also }, new Set(['shop/a', 'shop/b']), nodes, policy)).toEqual(also)
 })
 
+test.each<[string, Partial<AgentNode>]>([
+  ['has ended', { crashed: true }],
+  ['hangs', { stuck: true }],
+  ['could not load the change', { failed: new Set(['shop/a']) }],
+])('no agent is added while a canary %s', (_, trouble) => {
+  const nodes = reading({ [out]: ['shop/a'] })
+  expect(readersFor(few, new Set(['shop/a']), nodes, policy)).toEqual([out])
+  const inTrouble = nodes.map((each) => (each.node === within ? { ...each, ...trouble } : each))
+  expect(readersFor(few, new Set(['shop/a']), inTrouble, policy)).toEqual([])
+})
+
 test('few agents are added, however many changes are read on other nodes', () => {
   const names = outside.slice(0, 20)
   const nodes = reading(Object.fromEntries(names.map((name) => [name, [`shop/${name}`]])))

@@ -351,7 +351,7 @@ const minReaders = 3
 
 /**
  * The agents of a first step that are chosen because none of the others reads logs for one of the changes. At most as many as the
- * percentage chooses, and never more than the next step would.
+ * percentage chooses, and never more than the next step would; and none while a chosen one is in trouble.
  */
 export function readersFor(
   candidate: Pick<TriedRevision, 'percent' | 'salt' | 'also'>,
@@ -362,6 +362,8 @@ export function readersFor(
   const also = [...(candidate.also ?? [])]
   const alive = nodes.filter(({ stale }) => !stale)
   const chosen = alive.filter(({ node }) => takesCandidate(candidate, node))
+  // Another agent must not receive what may just have ended, hung or failed on one of them.
+  if (chosen.some(({ crashed, stuck, failed }) => crashed || stuck || !failed.isDisjointFrom(changed))) return also
   const covered = new Set(chosen.flatMap(({ reads }) => [...(reads ?? [])]))
   const byPercent = chosen.length - also.length
   const room = Math.floor((alive.length * ((canary?.percent ?? 0) + step.percent)) / 100) - byPercent

@@ -36,6 +36,18 @@ test('an agent waits since its first report of an unbroken row in this step', ()
   expect(since('Waiting', 5)).toBe(5)
 })
 
+test('an agent that starts again still counts as one that reads logs, until the step ends', () => {
+  const watch = new StepWatch()
+  const reads = (...ids: string[]) => {
+    const said = { ...report('Loaded'), reading: new Set(ids) }
+    return [...(watch.node(pod(0), said, false, 0).reads ?? [])]
+  }
+  watch.follow('r 0', [pod(0)])
+  expect([reads('shop/a'), reads(), reads('shop/b')]).toEqual([['shop/a'], ['shop/a'], ['shop/a', 'shop/b']])
+  watch.follow('r 1', [pod(0)])
+  expect(reads()).toEqual([])
+})
+
 const candidate: Candidate = { rev: 'new', shards: [], percent: 5, salt: '' }
 function figures([eventsIn, dropped]: readonly [number, number]): Report['pipelines'] {
   const rest = { generation: 1, uid: '', hash: '', eventsOut: 0, filtered: 0, lostBytes: 0, bufferedEvents: 0 }

@@ -12,6 +12,11 @@ export class StepWatch {
   #restarts: ReadonlyMap<string, number> = new Map()
   /** Since when pods have continuously reported that they wait, by uid. */
   #waits = new Map<string, number>()
+  /**
+   * Ids of the pipelines that each agent has read logs for, by uid of the pod. One that starts again, or loads another version, has not
+   * opened its files when it reports, and is none the less an agent that reads them.
+   */
+  #reads = new Map<string, ReadonlySet<string>>()
 
   /** Resets if this is a different step. */
   follow(step: string, pods: readonly AgentPod[]): void {
@@ -19,6 +24,7 @@ export class StepWatch {
     this.#step = step
     this.#restarts = new Map(pods.map((pod) => [pod.metadata.uid ?? '', restartsOf(pod)]))
     this.#waits = new Map()
+    this.#reads = new Map()
   }
 
   node(pod: AgentPod, report: Report | undefined, stale: boolean, now: number): AgentNode {
@@ -34,7 +40,7 @@ export class StepWatch {
       waitingSince: this.#waitingSince(uid, report?.state, now),
       stale,
       crashed: before !== undefined && restartsOf(pod) > before,
-      reads: report?.reading,
+      reads: this.#readsOf(uid, report?.reading),
     }
   }
 
@@ -50,8 +56,16 @@ export class StepWatch {
       waitingSince: this.#waitingSince(podUid, state, now),
       stale: false,
       crashed: false,
-      reads: reading,
+      reads: this.#readsOf(podUid, reading),
     }
+  }
+
+  #readsOf(pod: string, reading: ReadonlySet<string> | undefined): ReadonlySet<string> | undefined {
+    const before = this.#reads.get(pod)
+    if (reading === undefined || before?.isSupersetOf(reading) === true) return before
+    const all = before === undefined || before.isSubsetOf(reading) ? reading : before.union(reading)
+    this.#reads.set(pod, all)
+    return all
   }
 
   #waitingSince(pod: string, state: string | undefined, now: number): number | undefined {

@@ -118,7 +118,11 @@ function decideOne(delivered: Delivered, index: number, gathered: Gathered): Tra
   })
   const { state, events, isStarted, leaves } = transition
   const content = state.candidate?.rev === bundle.rev ? bundle.fragments : tried
-  putView(delivered, index, withReaders(state, changesOf(content, runs), seenNodes, policy))
+  putView(
+    delivered,
+    index,
+    withReaders(state, changesOf(content, runs), seenNodes, { policy, now, hearingMs: fleet.hearingMs }),
+  )
   // Agents that ended because of a change may end again before they have received the content without it.
   if (leaves !== undefined || (isStarted && candidate !== undefined)) memory.steps.forget()
   for (const event of events)
@@ -137,11 +141,13 @@ function withReaders(
   state: RolloutState,
   changed: readonly string[],
   nodes: readonly AgentNode[],
-  policy: RolloutPolicy,
+  { policy, now, hearingMs }: { readonly policy: RolloutPolicy; readonly now: number; readonly hearingMs: number },
 ): RolloutState {
   const { candidate, record } = state
   if (candidate === undefined || candidate.percent >= 100 || (record.step ?? 0) > 0) return state
-  const also = readersFor(candidate, new Set(changed), nodes, policy)
+  // Of a Pipeline that all agents have just received, some have reported that they read its logs, and others are about to.
+  const isKnown = (id: string) => !(now - Date.parse(record.added?.[id] ?? '') < hearingMs)
+  const also = readersFor(candidate, new Set(changed.filter(isKnown)), nodes, policy)
   return also.length === (candidate.also?.length ?? 0) ? state : { ...state, candidate: { ...candidate, also } }
 }
 
