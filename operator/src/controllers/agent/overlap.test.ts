@@ -402,3 +402,37 @@ test('a change is also tried by an agent that reads logs for it', async () => {
   expect(bench.count('a2')).toBeLessThan(size / 4)
   expect(await bench.until('a2', ownSeconds)).toBeDefined()
 })
+
+const tries = (bench: RolloutBench, content: string) =>
+  [...bench.nodes].filter(([, { revision }]) => bench.holds(revision, content)).map(([name]) => name)
+
+test('an agent that a change has ended is not taken for one that reads no logs for it', async () => {
+  const bench = await running('a1', 'b1')
+  for (const [, node] of bench.nodes) node.reads = [idOf('a1')]
+  await bench.pass(5)
+  bench.want('a2', 'b1')
+  await bench.settle()
+  const canaries = tries(bench, 'a2')
+  expect(canaries.length).toBeGreaterThan(0)
+  // It reports before the kubelet has counted the restart.
+  for (const name of canaries) Object.assign(bench.nodes.get(name) ?? {}, { reads: [] })
+  await bench.pass(50)
+  expect(tries(bench, 'a2')).toEqual(canaries)
+})
+
+test('who reads logs for a Pipeline that all agents have just received is not decided by the first report', async () => {
+  const bench = await running('a1')
+  for (const [, node] of bench.nodes) node.reads = [idOf('a1')]
+  bench.want('a1', 'b1')
+  await bench.settle()
+  bench.want('a1', 'b2')
+  await bench.settle()
+  const canaries = tries(bench, 'b2')
+  const early = [...bench.nodes].find(([name]) => !canaries.includes(name))
+  Object.assign(early?.[1] ?? {}, { reads: [idOf('a1'), idOf('b1')] })
+  await bench.pass(20)
+  expect(tries(bench, 'b2')).toEqual(canaries)
+  // After some heartbeats it is certain.
+  await bench.pass(30)
+  expect(tries(bench, 'b2')).toContain(early?.[0])
+})
