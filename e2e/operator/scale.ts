@@ -77,6 +77,16 @@ function percentiles(times: readonly number[]): string {
   return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms (${times.length} changes)`
 }
 
+/** The p99 of each minute, which shows whether a slow time belongs to the change of the leader. */
+function byMinute(times: readonly { readonly at: number; readonly tookMs: number }[]): string {
+  const begin = Math.min(...times.map(({ at }) => at))
+  const minutes = Map.groupBy(times, ({ at }) => Math.floor((at - begin) / 60_000))
+  const minute = (index: number) => (minutes.get(index) ?? []).map(({ tookMs }) => tookMs)
+  return Array.from({ length: Math.max(...minutes.keys()) + 1 }, (_, index) =>
+    percentile(minute(index), 0.99).toFixed(0),
+  ).join(', ')
+}
+
 /** All participants. */
 interface Scene {
   readonly size: Size
@@ -348,6 +358,7 @@ function printChurned({ stopwatch, meters, size }: Scene, churned: Churned): Goa
     ['cores in addition to the operator', rate(Object.entries(beside), 2)],
     ['apply to Accepted', `${percentiles(all)}`],
     ['without the time of no leader', percentiles(besides)],
+    ['p99 of each minute, in ms', byMinute(stopwatch.times)],
     ['of it: the request of the author', percentiles(stopwatch.answered)],
     [
       'of it: Pipelines',
