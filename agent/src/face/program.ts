@@ -3,6 +3,7 @@
 
 export { keepCompiled, threadEnvironment } from '../cli/compiled.ts'
 export { leaveMemoryOutOfDumps } from '../cli/core-dump.ts'
+export { giveBackFreeBlocks } from '../cli/memory.ts'
 export { pause, systemClock } from '../clock.ts'
 export { type Dialect, type Flags, flagHelp, type ParsedArgs, parseFlags } from '../command-line/flags.ts'
 export { helpText } from '../command-line/help.ts'

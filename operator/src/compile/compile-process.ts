@@ -31,7 +31,7 @@ const ticksPerSecond = 100
 const heavy = { cpuMs: 400, mb: 48 }
 
 /** Variables that configure Node; no other part of the operator's environment concerns a tenant. */
-const variables = ['NODE_ENV', 'MALLOC_ARENA_MAX', 'TZ', 'LANG']
+const variables = ['NODE_ENV', 'MALLOC_ARENA_MAX', 'MALLOC_MMAP_THRESHOLD_', 'MALLOC_TRIM_THRESHOLD_', 'TZ', 'LANG']
 
 interface Usage {
   readonly cpuMs: number
@@ -111,7 +111,7 @@ export class CompileProcess {
         ),
         ...['--disable-warning=ExperimentalWarning', '--disable-warning=SecurityWarning'],
         // A small young generation, because compiles are short and the process stays.
-        ...[`--max-old-space-size=${heapMb}`, '--max-semi-space-size=2'],
+        ...[`--max-old-space-size=${heapMb}`, '--max-semi-space-size=2', '--heap-growing-percent=40'],
       ],
       // Node's output on running out of memory does not help users.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

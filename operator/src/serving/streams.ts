@@ -44,7 +44,7 @@ const turnMs = 10
 /** Responses a second that only name another revision, which thousands of agents would otherwise cause at every change of one Pipeline. */
 const maxNamedPerSecond = 300
 /** Responses for many agents are built once. */
-const maxKeptBytes = 16 * 1024 * 1024
+const maxKeptBytes = 4 * 1024 * 1024
 
 /** The identity and the content of an agent. */
 interface Request {
