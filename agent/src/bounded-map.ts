@@ -1,20 +1,23 @@
-// A cache with keys from data: its bytes and entries are bounded for any data. Entries are in two generations. New and recently used
-// entries are in the young one. When it reaches half of the limit, it becomes the old one, and the earlier old one is dropped. A hit in
-// the young generation costs one look-up only.
+// A cache for keys that come from data. Its entries and bytes are bounded, whatever the data contains. It has two generations: new and
+// recently used entries are in the young one. When the young generation reaches half of the limit, it becomes the old one, and the
+// previous old one is dropped. A hit in the young generation costs a single look-up.
 
 export type CacheLimits<V> = {
   readonly maxEntries: number
-  /** Of keys and values together, as estimated. */
+  /** Estimated size of keys and values together. */
   readonly maxBytes: number
 } & ([V] extends [number | boolean] ? { readonly sizeOf?: undefined } : { readonly sizeOf: SizeOf<V> })
 
-/** Bytes that a value keeps alive, without those of its key. It must always return the same for a value. */
+/**
+ * Returns the number of bytes that a value keeps alive, without those of its key. It must always return the same number
+ * for a value.
+ */
 type SizeOf<V> = (value: V) => number
 
-/** Bytes of an entry beside its characters: the place in the map, the headers of key and value. */
+/** Bytes of an entry without its characters: its slot in the map, and the headers of key and value. */
 const entryBytes = 100
 
-/** An entry that would take more than this part of the cache is not kept: it would cost many others their place. */
+/** Larger entries are not cached, because each would displace many others. */
 const maxShare = 1 / 8
 
 export class BoundedMap<V extends object | string | number | boolean> {
@@ -32,12 +35,12 @@ export class BoundedMap<V extends object | string | number | boolean> {
     this.#sizeOf = (limits.sizeOf as SizeOf<V> | undefined) ?? noBytes
   }
 
-  /** Entries that are kept. */
+  /** Number of entries. */
   get size(): number {
     return this.#young.size + this.#old.size
   }
 
-  /** Estimated bytes of what is kept. */
+  /** Estimated size of all entries in bytes. */
   get bytes(): number {
     return this.#youngBytes + this.#oldBytes
   }
@@ -57,7 +60,7 @@ export class BoundedMap<V extends object | string | number | boolean> {
     return value
   }
 
-  /** Keeps a value, in place of one that the key had; not if it is too large to be kept. */
+  /** Stores a value for a key and removes the previous one. A value that is too large is not stored. */
   set(key: string, value: V): void {
     this.delete(key)
     const bytes = this.#bytesOf(key, value)
@@ -105,17 +108,17 @@ function noBytes(): number {
 }
 
 /**
- * The same text in separate memory, for values that keep it. A piece that was cut from a text keeps the whole text alive: ten
- * characters in a cache can hold a line of a megabyte. Keys do not need it: the engine copies the keys of a map.
+ * Copies a text to separate memory, for values that outlive their event. A substring keeps the whole text alive, so ten
+ * cached characters can hold a line of a megabyte. Keys need no copy, because the engine copies the keys of a map.
  */
 export function ownText(text: string): string {
-  // Joined, the characters are copied into a new text, of which this is a piece.
+  // The concatenation copies the characters into a new text, of which the result is a substring.
   return ` ${text}`.slice(1)
 }
 
 /**
- * The bytes of a text in separate memory, to be kept. `Buffer.from` takes a short text into a pool of 64 KiB, all of which stays as long
- * as one of its pieces does.
+ * Copies the bytes of a text to separate memory. `Buffer.from` places a short text in a pool of 64 KiB, which stays in memory for as
+ * long as any of its slices.
  */
 export function ownBytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))

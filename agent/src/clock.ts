@@ -1,19 +1,19 @@
-// Time for code that waits, so that tests can set it by hand.
+// The clock for code that waits. Tests replace it with a manual one.
 
 export interface Clock {
-  /** Milliseconds since any fixed moment; never goes back. */
+  /** Milliseconds since an arbitrary fixed moment. It never decreases. */
   now(): number
-  /** Runs an action once, later; what it returns cancels it. */
+  /** Runs an action once, after a delay. The returned function cancels it. */
   after(ms: number, action: () => void): () => void
 }
 
-/** Longest time that a timer can hold, almost 25 days; a timer of Node with a longer time ends at once. */
+/** Maximum delay of a timer in Node, almost 25 days. A timer with a longer delay would fire immediately. */
 const longest = 2_147_483_647
 
-/** A time in milliseconds, any from nothing to infinity, as timers take it: whole, and no longer than they can hold. */
+/** Converts any delay, including infinity, to one that timers accept: a whole number up to the maximum. */
 export const timerMs = (ms: number): number => Math.min(Math.ceil(ms), longest)
 
-/** A signal that is aborted after the time. */
+/** A signal that aborts after a delay. */
 export const timeoutSignal = (ms: number): AbortSignal => AbortSignal.timeout(timerMs(ms))
 
 export const systemClock: Clock = {
@@ -24,7 +24,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** Resolves after the time, or at once when the signal aborts. */
+/** Resolves after a delay, or as soon as the signal aborts. */
 export function pause(ms: number, signal: AbortSignal, clock: Clock = systemClock): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve()

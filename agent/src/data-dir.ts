@@ -1,4 +1,4 @@
-// Directories in `data_dir`, for what must be known after a restart, and the space that their file system has.
+// Creates directories in `data_dir` for state that must survive a restart, and measures the space of their file system.
 
 import {
   accessSync,
@@ -14,7 +14,7 @@ import {
 import { dirname, join, resolve } from 'node:path'
 import { errorText, PenstockError } from './errors.ts'
 
-/** The file operations that make a directory. */
+/** The file operations that create a directory. */
 export interface DirectoryFiles {
   mkdirSync(path: string, options: { readonly mode: number }): void
   openSync(path: string, flags: string): number
@@ -24,10 +24,14 @@ export interface DirectoryFiles {
 
 export const directoryFiles: DirectoryFiles = { mkdirSync, openSync, fsyncSync, closeSync }
 
-/** Makes a directory, and those above it, if it is not there: a loss of power takes it no more away than what is synced into it. */
+/**
+ * Creates a missing directory and its missing parents. After a power failure, the directory still exists if any synced file in it
+ * does.
+ */
 export function makeDirectory(path: string, mode = 0o777, files: DirectoryFiles = directoryFiles): void {
   const whole = resolve(path)
-  // Level by level: where a file system takes no folders, such as /proc, a recursive mkdir of Node does not return.
+  // Create the levels one by one, because Node's recursive mkdir never returns on a file system without folders, such
+  // as /proc.
   const missing: string[] = []
   for (let at = whole; !existsSync(at); at = dirname(at)) missing.push(at)
   for (const level of missing.toReversed()) {
@@ -45,7 +49,7 @@ export function makeDirectory(path: string, mode = 0o777, files: DirectoryFiles 
     try {
       files.fsyncSync(parent)
     } catch (error) {
-      // Some file systems, above all of networks, cannot sync folders: what they promise of their names is up to them.
+      // Some file systems, most of them on networks, cannot sync folders, so nothing more can be guaranteed there.
       if (!['EINVAL', 'ENOTSUP'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
     } finally {
       files.closeSync(parent)
@@ -54,9 +58,9 @@ export function makeDirectory(path: string, mode = 0o777, files: DirectoryFiles 
 }
 
 export interface Space {
-  /** Bytes of the whole file system. */
+  /** Size of the whole file system in bytes. */
   readonly size: number
-  /** Bytes that a user without special rights can still write. */
+  /** Number of bytes that an unprivileged user can still write. */
   readonly available: number
 }
 
@@ -70,11 +74,7 @@ export function spaceOf(path: string): Space | undefined {
   }
 }
 
-/**
- * Makes a component's own directory, if it is not there.
- * @returns its path
- * @throws PEN_DATA_DIR where it cannot be made
- */
+/** Creates a component's own directory if it is missing. @returns its path @throws PEN_DATA_DIR if this fails */
 export function componentDirectory(dataDir: string, id: string): string {
   const directory = join(dataDir, id)
   try {

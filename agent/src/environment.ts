@@ -1,4 +1,4 @@
-// The variables of an environment, as configurations and credentials read them.
+// Environment variables for configurations and credentials.
 
 /** Values by name; an absent variable is undefined. */
 export type Environment = Readonly<Record<string, string | undefined>>

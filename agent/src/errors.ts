@@ -1,7 +1,7 @@
 // Every error that ends an operation is a PenstockError with a code; users and tests match codes, never messages.
 // Failures that data can cause are return values, not exceptions.
 
-/** Code of each error and the one line that the reference says about it. */
+/** Each error code with its one-line summary in the reference. */
 export const errorCodes = {
   PEN_CONFIG_INVALID: 'The configuration has problems; each is listed with its file, line and path.',
   PEN_CONFIG_UNREADABLE: 'A configuration file or directory cannot be read.',
@@ -27,11 +27,14 @@ export const errorCodes = {
 export type ErrorCode = keyof typeof errorCodes
 
 export interface PenstockErrorOptions extends ErrorOptions {
-  /** The text to show for a tenant's component: it holds nothing of events, answers or secrets. If absent, the line of the code. */
+  /**
+   * The text to show for a tenant's component, without any part of events, responses or secrets; by default the summary of the
+   * code.
+   */
   readonly fact?: string
   /** Id of the component that cannot be built. */
   readonly component?: string
-  /** Status of the answer that is the error. */
+  /** Status of the response that caused the error. */
   readonly status?: number
   /** The cause of the failure, if the system gives no code for it. */
   readonly kind?: FailureKind
@@ -64,13 +67,18 @@ const kindsOfCodes: readonly (readonly [RegExp, FailureKind])[] = [
   [/^(?:ECONN|EHOST|ENET|EAI_|UND_ERR_)|^(?:ENOTFOUND|ETIMEDOUT|EPIPE|PEN_EGRESS_DENIED|TimeoutError)$/, 'connection'],
 ]
 
-/** The kind of a code of the system, of TLS or of the HTTP client; the name of an error without a code serves as one. */
+/**
+ * The kind of failure for an error code of the system, of TLS or of the HTTP client. Pass the name of an error that has
+ * no code.
+ */
 export const kindOfCode = (code: string): FailureKind | undefined =>
   kindsOfCodes.find(([codes]) => codes.test(code))?.[1]
 
 const maxCauses = 8
 
-/** The kind and the status of an error, or of the nearest of its causes that has one; of several errors at once, those of the first. */
+/**
+ * The kind and the status of an error, or of its nearest cause that has one. For an AggregateError, those of its first error.
+ */
 export function failureOf(error: unknown): { readonly kind?: FailureKind; readonly status?: number } {
   let kind: FailureKind | undefined
   let status: number | undefined
@@ -100,13 +108,15 @@ const fileReasons: Readonly<Record<string, string>> = {
   EMFILE: 'too many files are open',
 }
 
-/** Why a file cannot be read or written, as a clause for people: the text of the system has codes and names of its functions. */
+/**
+ * Why a file cannot be read or written, as a clause for people. The system's own text contains codes and function names.
+ */
 export function fileReason(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   return fileReasons[code ?? ''] ?? code ?? errorText(error)
 }
 
-/** Text of anything thrown, for a log field or a message. */
+/** The text of any thrown value, for a log field or a message. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,6 +1,7 @@
-// The one reader of files that an option or a program names. It opens regular files alone: a device would never end, a FIFO
-// would wait for its writer. It counts the bytes that it reads, because files of /proc say that they are empty. It reads nothing
-// below a protected folder, where the agent keeps secret values. Errors name option, path and reason, never content.
+// The only reader of files that an option or a program names. It opens only regular files, because a device may never end and a
+// FIFO would wait for its writer. It limits the bytes that it reads instead of the file size, which is 0 for files in /proc. It
+// reads no file below a protected folder, where the agent keeps secret values. Errors contain the option, the path and the
+// reason, but never content.
 
 import {
   close,
@@ -22,24 +23,24 @@ import { sep } from 'node:path'
 import { promisify } from 'node:util'
 import { fileReason } from './errors.ts'
 
-/** The kind of file, and its user. */
+/** A file, and the option or parameter that names it. */
 export interface GivenFile {
-  /** The option or parameter that names the file, as its user writes it: `tls.ca_file`. */
+  /** The option or parameter as users write it, such as `tls.ca_file`. */
   readonly option: string
   readonly path: string
-  /** 16 MiB if not given. */
+  /** 16 MiB by default. */
   readonly maxBytes?: number
 }
 
 const defaultMaxBytes = 16 * 1024 * 1024
 const pieceBytes = 64 * 1024
 
-/** A file that cannot be read, or must not be. */
+/** The file cannot be read, or must not be read. */
 export class GivenFileError extends Error {
   readonly file: GivenFile
-  /** A clause about the file: `it is a folder, not a regular file`. */
+  /** A clause such as `it is a folder, not a regular file`. */
   readonly reason: string
-  /** Of the system: `ENOENT`. Undefined where the file itself is refused. */
+  /** The system's error code, such as `ENOENT`; undefined if the reader itself rejects the file. */
   readonly code: string | undefined
 
   constructor(file: GivenFile, reason: string, code?: string, options?: ErrorOptions) {
@@ -51,10 +52,10 @@ export class GivenFileError extends Error {
   }
 }
 
-/** Folders that are closed to options and programs, and how many have asked for it. */
+/** Folders that options and programs must not read, each with its number of protections. */
 const protectedFolders = new Map<string, number>()
 
-/** Closes a folder, and all that links below it lead to, until the result is disposed. */
+/** Protects a folder, including access through links, until the result is disposed. */
 export function protectFolder(path: string): Disposable {
   protectedFolders.set(path, (protectedFolders.get(path) ?? 0) + 1)
   return {
@@ -71,7 +72,7 @@ export function readGivenFile(file: GivenFile): Buffer {
     file,
     attempt(file, () => statSync(file.path)),
   )
-  // Between the two checks the path may have come to name another file.
+  // Checks again after opening, because the path may meanwhile name another file.
   const descriptor = attempt(file, () => openSync(file.path, constants.O_RDONLY | constants.O_NONBLOCK))
   try {
     refuseUnlessRegular(
@@ -95,7 +96,7 @@ export function readGivenText(file: GivenFile): string {
   return readGivenFile(file).toString('utf8')
 }
 
-// Looked up at each call, so tests see which files are opened.
+// Looks up the functions at each call, so that tests can observe which files are opened.
 const statLater = (path: string) => promisify(stat)(path)
 const openLater = (path: string, flags: number) => promisify(open)(path, flags)
 const fstatLater = promisify(fstat)
@@ -125,7 +126,7 @@ export async function readGivenTextLater(file: GivenFile): Promise<string> {
   return (await readGivenFileLater(file)).toString('utf8')
 }
 
-/** Parses a text that may be secret. The error says no more than that it is not JSON: that of `JSON.parse` quotes the text. */
+/** Parses a text that may be secret. The error contains no part of the text, unlike that of `JSON.parse`. */
 export function parseSecretJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -177,7 +178,7 @@ function refuseProtected(file: GivenFile, descriptor: number): void {
   }
 }
 
-/** The path of an open file, with no links in it. */
+/** The path of an open file, with all links resolved. */
 function pathOf(descriptor: number, file: GivenFile): string {
   try {
     return readlinkSync(`/proc/self/fd/${descriptor}`)
@@ -190,7 +191,7 @@ function realOf(folder: string): string {
   try {
     return realpathSync(folder)
   } catch {
-    return folder // not there yet, so nothing is below it
+    return folder // the folder does not exist yet, so it contains no file
   }
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S node --conditions=source
 
-// The process: finds the sub-command, runs it and exits with its code. Commands load when they are called, so a running agent holds
+// The process: finds the sub-command, runs it, and exits with its code. Each command is loaded on demand, so a running agent holds
 // only the code that it needs.
 
 import { type Command, commands as described } from './cli/commands.ts'
@@ -38,7 +38,10 @@ Every command also takes:
 `
 }
 
-/** These write more than text for people: unchanged events, logs, and codes that move the cursor of the input line. */
+/**
+ * Commands whose output is not only text for people: unchanged events, logs, and codes that move the cursor of the
+ * input line.
+ */
 const ownStreams: ReadonlySet<string> = new Set(['run', 'remap', 'vrl'])
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -68,10 +71,12 @@ async function main(argv: readonly string[]): Promise<number> {
   return run((flags ?? flagTable)?.['color'] === undefined ? plain : words)
 }
 
-/** An agent that ends does not wait for anybody who reads its log; its sinks have waited for their destinations. */
+/**
+ * Whether to wait for the reader of the output. The agent itself does not wait for the reader of its log when it ends.
+ */
 let waitsForReader = false
 
-/** An exit throws away what pipes have not taken. */
+/** Waits until pipes have taken all output, because `process.exit` discards the rest. */
 async function outputTaken(): Promise<void> {
   if (!waitsForReader) return
   await taken(process.stdout)
@@ -85,7 +90,7 @@ async function taken(stream: NodeJS.WriteStream): Promise<void> {
   await promise
 }
 
-/** With the code, whose page says more; a word that was not understood needs none. */
+/** Adds the error code, which has a page in the reference. Usage errors need no such page. */
 const codedText = (error: PenstockError): string =>
   error.code === 'PEN_USAGE' ? error.message : `${error.message} (${error.code})`
 

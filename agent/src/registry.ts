@@ -1,4 +1,4 @@
-// Every component, one per line. The only list of components.
+// The only list of all components, one per line.
 
 import { type AnyDeclaration, erased, registryOf } from './component.ts'
 import { blackhole } from './sinks/blackhole.ts'

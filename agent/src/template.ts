@@ -1,6 +1,6 @@
-// Text with `{{ field }}` placeholders and strftime items, compiled once and rendered for each event.
-// The text outside placeholders is a strftime pattern; its clock is the time of the event, else the present, in UTC.
-// The text of a pattern is kept for as long as it holds (a day, or a second), so a daily index name costs a comparison per event.
+// Text with `{{ field }}` placeholders and strftime items, compiled once and rendered for each event. The text outside
+// placeholders is a strftime pattern, which formats the time of the event in UTC, or the current time if the event has none. The
+// formatted text is reused while it is valid (a day, or a second), so a daily index name costs one comparison per event.
 
 import { valueText } from './codecs/value-text.ts'
 import { PenstockError } from './errors.ts'
@@ -15,32 +15,34 @@ import { instantOf } from './time-field.ts'
 export interface Template {
   /** The text as the user wrote it. */
   readonly source: string
-  /** True if every event gives the same text. */
+  /** True if the text is the same for every event. */
   readonly isStatic: boolean
   /** The fields that the text refers to. */
   readonly paths: readonly Path[]
-  /** The data that events with the same text have in common; undefined if unknown. */
+  /** The data that determines the text: events with equal data have the same text; undefined if unknown. */
   readonly likeness: Likeness | undefined
-  /** The text for an event; undefined if fields are missing, which `missing` then names, or if it would be too long. */
+  /**
+   * The text for an event; undefined if it would be too long, or if fields are missing, which `missing` then returns.
+   */
   render(event: LogEvent | MetricEvent): string | undefined
-  /** Names of the fields that the event does not have, as the template spells them. */
+  /** Names of the missing fields, as written in the template. */
   missing(event: LogEvent | MetricEvent): string[]
-  /** Number of events since the last call whose time was unreadable and replaced by the present. */
+  /** Number of events since the last call with an unreadable time, for which the current time was used. */
   readonly unreadableTimes: number
   takeUnreadableTimes(): number
 }
 
-/** The data that events with equal treatment share. */
+/** The parts of an event that determine the texts of templates. */
 export interface Likeness {
-  /** Fields of the root with the same values. */
+  /** Fields of the root whose values must be equal. */
   readonly fields: readonly string[]
-  /** The one of them that is a time, of which the second is enough. */
+  /** One of these fields, if it is a time of which only the second matters. */
   readonly second: string | undefined
-  /** Whether the present decides, too, where an event has no such time. */
+  /** Whether the current time also matters, for events without a time. */
   readonly isDated: boolean
 }
 
-/** The data that events have in common if the texts of all templates are the same; undefined if unknown. */
+/** The data that determines the texts of all templates; undefined if unknown. */
 export function commonLikeness(templates: readonly Template[]): Likeness | undefined {
   const fields = new Set<string>()
   let second: string | undefined
@@ -51,21 +53,21 @@ export function commonLikeness(templates: readonly Template[]): Likeness | undef
     for (const field of likeness.fields) fields.add(field)
     second ??= likeness.second
   }
-  // Where a text shows the field itself, all of its digits count.
+  // If a template also inserts the field itself, all of its digits matter.
   const isShown = templates.some(({ paths }) => paths.some(({ segments }) => segments[0] === second))
   return { fields: [...fields], second: isShown ? undefined : second, isDated }
 }
 
 /**
- * Characters that fields may give together: a template that names one field a thousand times would make a megabyte of each
- * kilobyte, and no name of a file, an index or a label is as long.
+ * Maximum number of characters from all fields together. Otherwise, a template that contains one field a thousand times
+ * would turn each kilobyte into a megabyte. No name of a file, an index or a label is as long.
  */
 export const maxJoinedLength = 65_536
 
 /**
- * Compiles a template; throws a PenstockError if it is not a valid one.
- * @param timestampKey the field of log events that holds their time (`log_schema.timestamp_key`)
- * @param zone of times that are text without a zone
+ * Compiles a template; throws a PenstockError if it is not valid.
+ * @param timestampKey the field of log events with their time (`log_schema.timestamp_key`)
+ * @param zone the zone of times in text form that have none
  */
 export function compileTemplate(text: string, timestampKey = 'timestamp', zone: Zone = utc): Template {
   const parts = parse(text)
@@ -73,7 +75,7 @@ export function compileTemplate(text: string, timestampKey = 'timestamp', zone: 
   return new CompiledTemplate(text, parts, timestampKey, zone)
 }
 
-/** The problem of a template; undefined if there is none. */
+/** Why a template is not valid; undefined if it is. */
 export function templateProblem(text: string): string | undefined {
   const parts = parse(text)
   return typeof parts === 'string' ? parts : undefined
@@ -91,7 +93,7 @@ interface TimePart {
   readonly pattern: Strftime
   /** True if the text is the same for a whole day. */
   readonly holdsForDay: boolean
-  /** The day, counted from the epoch, that `text` belongs to. */
+  /** The day of `text`, counted from the epoch. */
   day: number
   text: string
 }
@@ -100,7 +102,7 @@ interface FieldPart {
   readonly kind: 'field'
   readonly name: string
   readonly path: Path
-  /** The name of a field at the root, for the usual case. */
+  /** The name of the field if it is at the root, which is the usual case. */
   readonly key: string | undefined
 }
 

@@ -1,6 +1,6 @@
-// Whether a stream takes colours: it is a terminal with colours, and no setting forbids them (`NO_COLOR`, `TERM=dumb`, `--color`).
-// Lines that are too long for a terminal are broken between words. `--color` is a flag of every command of both programs, so it is read
-// here, before a command reads its flags.
+// Decides whether a stream gets colours: it must be a terminal with colours, and no setting may forbid them (`NO_COLOR`, `TERM=dumb`,
+// `--color`). Also wraps long lines between words. Every command of both programs has the flag `--color`, so it is read here, before a
+// command reads its own flags.
 
 import type { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
@@ -40,13 +40,13 @@ export function readColor(argv: readonly string[]): readonly string[] {
   return rest
 }
 
-/** `auto` follows what the environment says of the terminal, as Node reads it. */
+/** With `auto`, Node decides from the environment whether the terminal has colours. */
 export function takesColors(stream: MaybeTerminal, choice: ColorChoice = chosen): boolean {
   if (choice !== 'auto') return choice === 'always'
   return stream.isTTY === true && stream.hasColors?.() === true
 }
 
-/** Whether lines of the stream can be written again. */
+/** Whether lines on the stream can be overwritten. */
 export function isRedrawn(stream: MaybeTerminal): boolean {
   return stream.isTTY === true && process.env['TERM'] !== 'dumb'
 }
@@ -67,8 +67,8 @@ export function columnsOf(stream: MaybeTerminal): number | undefined {
 }
 
 /**
- * A line, broken between words where it is too long.
- * @param hang columns before the words of the lines after the first
+ * Wraps a line between words.
+ * @param hang indentation of the lines after the first
  */
 export function wrapped(line: string, columns: number | undefined, hang: number): string {
   const widthOf = (text: string) => stripVTControlCharacters(text).length

@@ -1,5 +1,6 @@
-// The time of an event, in the field that an option or the log schema names. It is a timestamp, or text from JSON and files: RFC 3339,
-// or one of the forms that `guessTimestamp` knows. Any other value is no time: the event keeps it, and it is counted, and logged once.
+// Reads the time of an event from the field that an option or the log schema names. The value is a timestamp, or text in RFC 3339 or
+// another format that `guessTimestamp` recognises. The event keeps any other value, which is counted as unreadable, and logged the
+// first time.
 
 import type { SinkContext } from './component.ts'
 import type { LogEvent } from './event/log.ts'
@@ -10,31 +11,31 @@ import { guessTimestamp } from './formats/datetime.ts'
 import { utc, type Zone, zoneOrUtc } from './formats/timezone.ts'
 import { warnedOnce } from './telemetry/warned-once.ts'
 
-/** Longer text is not looked at: no form of a time needs this many characters. */
+/** Longer text is never a time, because no time format needs more characters. */
 const maxLength = 64
 
-/** The instant that a value stands for; dates without a zone are in the one given. Undefined if it is no time. */
+/** Converts a value to an instant; undefined if it is not a time. `zone` applies to dates without a time zone. */
 export function instantOf(value: Value | undefined, zone: Zone = utc): Timestamp | undefined {
   if (value instanceof Timestamp) return value
   return typeof value === 'string' && value.length <= maxLength ? guessTimestamp(value, zone) : undefined
 }
 
 export interface TimeField {
-  /** The instant of an event; undefined if the field is absent or holds no time, which is noted. */
+  /** The instant of an event; undefined if the field is missing, or is not a time and was therefore counted. */
   of(fields: ValueObject): Timestamp | undefined
-  /** The same, of an event for which no object has to be made. */
+  /** The same, without creating the fields of an event that does not have them yet. */
   ofEvent(event: LogEvent): Timestamp | undefined
-  /** The same, of the value of the field. */
+  /** The same for the value of the field. */
   ofValue(value: Value | undefined): Timestamp | undefined
-  /** Counts what has been noted. For each run of events. */
+  /** Reports the unreadable times since the last call. Call it once for each run of events. */
   report(): void
 }
 
 type ReportContext = Pick<SinkContext, 'globals' | 'events'>
 
 /**
- * Counts times that cannot be read, and logs the first.
- * @param option what names the field
+ * Counts unreadable times, and logs the first.
+ * @param option the option that names the field
  */
 function unreadableTimes(option: string, field: string, context: ReportContext): (count: number) => void {
   return warnedOnce(context.events, {
@@ -46,12 +47,12 @@ function unreadableTimes(option: string, field: string, context: ReportContext):
   })
 }
 
-/** Those of the events' own time, which is the clock of templates. */
+/** Reports unreadable times in the timestamp field of events, which templates use as their clock. */
 export function unreadableEventTimes(context: ReportContext): (count: number) => void {
   return unreadableTimes('log_schema.timestamp_key', context.globals.logSchema.timestampKey, context)
 }
 
-/** @param option what names the field, for the report */
+/** @param option the option that names the field, for the report */
 export function timeField(segments: readonly PathSegment[], option: string, context: ReportContext): TimeField {
   const zone = zoneOrUtc(context.globals.timezone)
   let unreadable = 0

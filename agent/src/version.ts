@@ -1,4 +1,4 @@
-// The version of the agent, as its package says it.
+// The version of the agent, from its package.json.
 
 import { readFileSync } from 'node:fs'
 
