@@ -1,5 +1,5 @@
-// The path of a new revision: tried on few agents, then on more, then on all, or reverted. Pure: the same observation gives the same
-// decision, and time is an argument.
+// Decides the next step of a rollout: a revision is tried on few agents, then on more, then on all, or it is rolled back. Pure: the
+// same observation gives the same decision, and time is an argument.
 
 import { bucketOf, type LoadFailure, takesCandidate } from '@penstock/agent/bundle'
 import { counted } from '@penstock/agent/program'
@@ -8,7 +8,7 @@ import { maxAside, mayHalve } from '../fleet/aside.ts'
 import { isWithout, type Judgement, judge, maxWaitMs } from './rollout-judge.ts'
 
 export interface RolloutPolicy {
-  /** Null: all at once, with the same rollback rules. */
+  /** Null: all agents receive a revision at once, with the same rules for a rollback. */
   readonly canary: { readonly percent: number; readonly minNodes: number; readonly bakeMs: number } | null
   readonly step: { readonly percent: number; readonly bakeMs: number }
   readonly maxFailedPercent: number
@@ -61,37 +61,40 @@ export interface AgentNode {
   readonly node: string
   /** Undefined: it has not reported since this operator started. */
   readonly revision: string | undefined
-  /** Of the changed pipelines, those that it does not run as the candidate has them; undefined: all or none, by its revision. */
+  /**
+   * The changed pipelines that it does not yet run in the candidate's version; if undefined, its revision decides about all of
+   * them.
+   */
   readonly lacks?: ReadonlySet<string> | undefined
-  /** Ids of the pipelines of its revision that it could not put in force. */
+  /** Ids of the pipelines of its revision that it could not activate. */
   readonly failed: ReadonlySet<string>
-  /** The first error message for these. */
+  /** The first error message for each of these. */
   readonly failures: readonly LoadFailure[]
-  /** Why it waits or hangs, by its own report. */
+  /** Why it waits or hangs, as it reports itself. */
   readonly reason: string | undefined
   /** It takes too long to load its content. */
   readonly stuck: boolean
   /** Since when it has continuously reported, in the candidate's current step, that it waits; in milliseconds since the epoch. */
   readonly waitingSince: number | undefined
-  /** It has been silent for too long to wait for it. */
+  /** It has been silent for so long that the rollout does not wait for it. */
   readonly stale: boolean
   /** Whether its container exited since the start of the candidate's current step. */
   readonly crashed: boolean
-  /** Ids of the pipelines that read logs on it. */
+  /** Ids of the pipelines that read logs on this node. */
   readonly reads?: ReadonlySet<string> | undefined
-  /** It runs a later candidate, with further changes: only failures that name a pipeline of this one count. */
+  /** It runs a later candidate with additional changes. Only failures that name a pipeline of this candidate count. */
   readonly isLater?: boolean | undefined
 }
 
 /** New Pipelines count as active after this time, because an agent may never finish loading them. */
 const maxArrivalMs = 300_000
 
-/** Changes that live agents do not load for this long give way to others that wait. */
+/** If live agents have not loaded a change after this time, the change gives way to waiting ones. */
 const maxLoadMs = 300_000
-/** The same of changes that gave way before. */
+/** The same for changes that have already given way once. */
 const maxReloadMs = 60_000
 
-/** When a change joined those that are tried, and since when all agents of the first step have run it. */
+/** The time at which a change joined the trial, and since when all agents of the first step have run it. */
 export interface Joined {
   readonly at: number
   readonly since: number | undefined
@@ -108,11 +111,11 @@ export interface TriedRevision {
   readonly since: number | undefined
   /** When it was first tried. */
   readonly begun?: number | undefined
-  /** When its present step began. */
+  /** When its current step began. */
   readonly stepped?: number | undefined
   /** Changes that joined its first step later, by the id of their pipeline. */
   readonly joined?: ReadonlyMap<string, Joined>
-  /** The group of changes that were set aside which it tries. */
+  /** The group of set-aside changes that it tries. */
   readonly turn?: { readonly group: string; readonly isBlocked: boolean } | undefined
 }
 
@@ -127,7 +130,7 @@ export interface Observation {
   readonly changed: ReadonlySet<string>
   /** Ids of the pipelines that a rollout which begins now would change. */
   readonly starts?: ReadonlySet<string> | undefined
-  /** The changed ones that lose events more than twice as often under the candidate. */
+  /** Ids of the changed pipelines that lose events more than twice as often under the candidate. */
   readonly worse: ReadonlySet<string>
   /** Ids of pipelines that all agents recently received without a trial, and that may still be faulty. */
   readonly added?: ReadonlySet<string>
@@ -135,11 +138,11 @@ export interface Observation {
   readonly isArrival?: boolean
   /** The same for the stable revision and the candidate. */
   readonly triesArrivals?: boolean
-  /** Whether changes that the candidate does not try would go on in its place: new ones, or any that are set aside. */
+  /** Which changes could continue in place of the candidate: new ones, or only those that were set aside. */
   readonly waits?: 'new' | 'aside' | undefined
-  /** Whether changes that leave the candidate may begin a trial beside it. */
+  /** Whether changes that leave the candidate may begin a separate trial beside it. */
   readonly maySplit?: boolean | undefined
-  /** The candidate that this one is based on: it goes to no agents that have not loaded that one. */
+  /** The candidate that this one is based on. Agents receive this one only after they have loaded its base. */
   readonly base?: { readonly percent: number; readonly salt: string; readonly isLoaded: boolean } | undefined
   readonly nodes: readonly AgentNode[]
 }
@@ -150,17 +153,18 @@ export type Decision =
   | { readonly action: 'promote' }
   /** The desired revision becomes the candidate. */
   | { readonly action: 'start'; readonly percent: number; readonly salt: string }
-  /** `leaves`: changes that joined late; they are tried again afterwards. */
+  /** `leaves`: changes that joined late and are tried again afterwards. */
   | { readonly action: 'step'; readonly percent: number; readonly leaves?: ReadonlySet<string> }
   /**
-   * Everybody who was chosen runs the candidate: from now on it is watched. `joined`: these changes that joined it, and `only`: no others.
+   * All chosen agents run the candidate, so its bake time begins. `joined`: the changes that joined later and are now loaded; `only`: the
+   * bake time begins only for these.
    */
   | { readonly action: 'watch'; readonly waitMs: number; readonly joined?: readonly string[]; readonly only?: true }
   /** The candidate is promoted, because something newer waits. */
   | { readonly action: 'settle' }
   /** The candidate is no longer desired. */
   | { readonly action: 'drop' }
-  /** Changes make room for others: `halved` if agents fail by one of them, otherwise because they do not go on. */
+  /** Changes are set aside: `halved` if one of them makes agents fail, otherwise because they make no progress. */
   | {
       readonly action: 'aside'
       readonly ids: ReadonlySet<string>
@@ -191,7 +195,8 @@ export function decide(seen: Observation): Decision {
   if (room !== undefined) return room
   if (desired !== candidate.rev) {
     if (isAtOnce(seen)) return begin(seen)
-    // Everybody has it, and going back to what was before it would be a step backwards. No change waits for new Pipelines.
+    // All agents have the candidate, so the next rollout starts from it and not from the version before. Changes do not
+    // wait for new Pipelines.
     const isOut = isArrived(seen) || waitingFor(seen, candidate) === 0
     if (candidate.percent >= 100 && isOut) return { action: 'settle' }
   }
@@ -201,17 +206,18 @@ export function decide(seen: Observation): Decision {
   return advance(seen, candidate)
 }
 
-/** Only what did the harm is taken back. Where nothing shows which change that was, they are tried again in halves. */
+/** Rolls back only the harmful changes. If these are not known, the suspected changes are tried again in halves. */
 function takeBack(seen: Observation, candidate: TriedRevision, judged: Judgement): Decision {
   const { culprits, why, isNamed, reasons } = judged
-  // On agents that run several candidates, an earlier one may be the cause: a trial without the others shows it.
+  // On agents with several candidates, an earlier candidate may be the cause. A trial without the others shows whether
+  // it is.
   const isUncertain = seen.base !== undefined && culprits.size <= maxAside
   if (!isNamed && (isUncertain || mayHalve(culprits.size, candidate.turn?.group)))
     return { action: 'aside', ids: culprits, halved: true, why }
   return { action: 'abort', culprits, why, ...(reasons.size === 0 ? {} : { reasons }) }
 }
 
-/** Changes by which a candidate does not go on make room for others, which are tried or wait. */
+/** Sets aside the changes that keep a candidate from progressing, if others are being tried or wait. */
 function makeRoom(seen: Observation, candidate: TriedRevision, judged: Judgement): Decision | undefined {
   const { changed, policy, waits } = seen
   if (policy.paused) return undefined
@@ -219,7 +225,7 @@ function makeRoom(seen: Observation, candidate: TriedRevision, judged: Judgement
   const ids = failing.size > 0 ? failing : lateOf(seen, candidate)
   if (ids.size === 0) return undefined
   const why = failing.size > 0 ? judged.why : `agents have not loaded it for ${counted(maxLoadMs / 60_000, 'minute')}`
-  // One of them may hold up the others. Those of a later step have been loaded before.
+  // One of them may delay the others. In a later step, agents have already loaded all of them.
   const isOneOf = failing.size > 0 ? !judged.isNamed : candidate.step === 0
   if (isOneOf && !isMarked(candidate) && mayHalve(ids.size, candidate.turn?.group))
     return { action: 'aside', ids, halved: true, why }
@@ -229,7 +235,9 @@ function makeRoom(seen: Observation, candidate: TriedRevision, judged: Judgement
 
 const isMarked = ({ turn }: TriedRevision) => turn?.isBlocked === true
 
-/** Changes that agents have had for too long without loading them. In a later step, few such agents are passed over instead. */
+/**
+ * The changes that agents have not loaded in time. In a later step, the rollout continues without such agents if they are few.
+ */
 function lateOf(seen: Observation, candidate: TriedRevision): Set<string> {
   const { now, changed } = seen
   const most = isMarked(candidate) && seen.waits === 'new' ? maxReloadMs : maxLoadMs
@@ -245,7 +253,7 @@ function lateOf(seen: Observation, candidate: TriedRevision): Set<string> {
   return late
 }
 
-/** Whether nothing but arrivals is tried, and no agent has yet to show by waiting whether it can load them. */
+/** Whether the candidate contains only new or deleted Pipelines, and no live agent reports that it waits for them. */
 function isArrived({ triesArrivals, nodes }: Observation): boolean {
   return triesArrivals === true && !nodes.some(({ waitingSince, stale }) => waitingSince !== undefined && !stale)
 }
@@ -259,11 +267,11 @@ interface TrialClock {
   readonly ids: ReadonlySet<string>
   readonly at: number | undefined
   readonly since: number | undefined
-  /** Whether it is that of changes that joined later. */
+  /** Whether this is the clock of a change that joined later. */
   readonly isJoined: boolean
 }
 
-/** The changes of a candidate's first step, by when they began and since when they have been watched. */
+/** The changes of a candidate's first step, grouped by the begin of their trial and of their bake time. */
 function clocksOf({ changed }: Pick<Observation, 'changed'>, candidate: TriedRevision): TrialClock[] {
   const { joined = new Map<string, Joined>(), begun, since } = candidate
   const first = new Set([...changed].filter((id) => !joined.has(id)))
@@ -273,7 +281,10 @@ function clocksOf({ changed }: Pick<Observation, 'changed'>, candidate: TriedRev
   return clocks
 }
 
-/** Whether a change may join a candidate on its first agents, where each has a bake of its own: until one of them has passed it. */
+/**
+ * Whether a change may join a candidate in its first step, where each change has its own bake time. This is possible until one of
+ * them has completed it.
+ */
 export function mayJoin(
   candidate: TriedRevision,
   { canary, paused }: RolloutPolicy,
@@ -287,8 +298,8 @@ export function mayJoin(
 }
 
 /**
- * Whether the next changes may be tried beside these: they have passed the bake of one of them at least, so that an agent which fails from
- * then on fails by the newer ones.
+ * Whether the next changes may be tried beside these. At least one of these must have completed its bake time, so that later failures
+ * point to the newer changes.
  */
 export function mayFollow(
   candidate: TriedRevision,
@@ -302,7 +313,7 @@ export function mayFollow(
   return clocksOf({ changed }, candidate).some(({ since }) => since !== undefined && now - since >= canary.bakeMs)
 }
 
-/** Choices of canaries that are compared. */
+/** Maximum number of canary choices to compare. */
 const maxSalts = 32
 
 function begin(seen: Observation): Decision {
@@ -311,9 +322,9 @@ function begin(seen: Observation): Decision {
   const most = base?.percent ?? 100
   const { canary } = policy
   if (canary === null || seen.isArrival === true || isAtOnce(seen)) return { action: 'start', percent: most, salt }
-  // A lost agent would try nothing.
+  // A lost agent tests nothing.
   const alive = nodes.filter(({ stale }) => !stale)
-  // A percentage that selects no agent would try nothing, and restart forever.
+  // A percentage that selects no agent would test nothing, and the trial would restart forever.
   const least = Math.min(Math.max(1, canary.minNodes), alive.length)
   const choice = (name: string) => {
     const buckets = alive.map(({ node }) => bucketOf(name, node)).sort((left, right) => left - right)
@@ -322,7 +333,7 @@ function begin(seen: Observation): Decision {
   }
   const first = choice(salt)
   if (base !== undefined) return { action: 'start', ...first }
-  // Without lines, a change is hardly tried.
+  // An agent without lines for a change hardly tests it.
   const read = new Set([...(seen.starts ?? [])].filter((id) => alive.some(({ reads }) => reads?.has(id))))
   let best = { ...first, covered: coveredBy(first, read, alive) }
   for (let turn = 1; best.covered < read.size && turn < maxSalts; turn++) {
@@ -333,7 +344,7 @@ function begin(seen: Observation): Decision {
   return { action: 'start', percent: best.percent, salt: best.salt }
 }
 
-/** Number of these pipelines that chosen agents read logs for. */
+/** The number of these pipelines for which some chosen agent reads logs. */
 function coveredBy(
   choice: { readonly percent: number; readonly salt: string },
   ids: ReadonlySet<string>,
@@ -380,11 +391,12 @@ export function readersFor(
   return also
 }
 
-/** Number of chosen agents that are alive and do not run the candidate yet, or these of its changes. */
+/** The number of live chosen agents that do not run the candidate yet, or not these of its changes. */
 function waitingFor(seen: Observation, candidate: TriedRevision, ids?: ReadonlySet<string>): number {
   const chosen = seen.nodes.filter(({ node, stale }) => !stale && takesCandidate(candidate, node))
   const waiting = chosen.filter((node) => isWithout(node, candidate, ids)).length
-  // Agents have run it in the step before. Few that do not load it hold up nothing that others wait for.
+  // Agents of the previous step already run it. If other changes wait, the rollout does not wait for a few agents that
+  // fail to load it.
   const isLong = candidate.stepped !== undefined && seen.now - candidate.stepped >= maxLoadMs
   return candidate.step > 0 && isLong && seen.waits !== undefined && waiting * 2 <= chosen.length ? 0 : waiting
 }
@@ -393,12 +405,12 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
   const { now, policy } = seen
   if (policy.paused) return { action: 'none', why: 'The rollout is paused.' }
   const alive = seen.nodes.filter(({ stale }) => !stale)
-  // All selected agents are lost: others try it.
+  // All chosen agents are lost, so other agents try it.
   if (alive.length > 0 && !alive.some(({ node }) => takesCandidate(candidate, node))) {
     if (seen.base !== undefined) return { action: 'none', why: 'It waits for its agents.' }
     return begin(seen)
   }
-  // The first group is observed like a canary; so are all agents if they received it at once.
+  // The first group is watched like a canary, and so are all agents if they received the revision at once.
   const isCanary = (candidate.percent < 100 || seen.triesArrivals === true) && candidate.step === 0
   const bakeMs = policy.canary !== null && (isAtOnce(seen) || isCanary) ? policy.canary.bakeMs : policy.step.bakeMs
   const clocks = clocksOf(seen, candidate).map((clock) => {
@@ -432,7 +444,9 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
   return { action: 'step', percent, ...(leaves.size > 0 ? { leaves } : {}) }
 }
 
-/** Whether it takes longer to wait for changes that joined late than to try them again, after the others or beside them. */
+/**
+ * Whether waiting for changes that joined late would take longer than trying them again after the others, or beside them.
+ */
 function isSlower(
   late: readonly (TrialClock & { readonly leftMs: number; readonly waiting: number })[],
   { percent }: TriedRevision,
