@@ -1,23 +1,23 @@
-// Whether agents fail because of what is tried, and by which change. Pure.
+// Decides whether agents fail because of the tried changes, and because of which of them. Pure.
 
 import { takesCandidate } from '@penstock/agent/bundle'
 import { counted, countedOf } from '@penstock/agent/program'
 import type { AgentNode, Observation, TriedRevision } from './rollout-plan.ts'
 
-/** An agent that reports for this long that it waits for parts of the candidate will not get them by waiting. */
+/** An agent that has reported for this long that it waits for parts of the candidate will not receive them. */
 export const maxWaitMs = 120_000
 
 export interface Judgement {
   readonly culprits: ReadonlySet<string>
   readonly why: string
-  /** Whether each of the culprits is known to have done harm; otherwise one of them has. */
+  /** Whether each culprit is known to be harmful; otherwise at least one of them is. */
   readonly isNamed: boolean
   readonly reasons: ReadonlyMap<string, string>
 }
 
 const innocent: Judgement = { culprits: new Set(), why: '', isNamed: true, reasons: new Map() }
 
-/** Whether an agent does not run these of the changed pipelines, or any of them, as the candidate has them. */
+/** Whether an agent lacks the candidate's version of one of these pipelines; without `ids`, of any changed pipeline. */
 export function isWithout(node: AgentNode, candidate: TriedRevision, ids?: ReadonlySet<string>): boolean {
   if (node.revision === candidate.rev) return false
   if (node.lacks === undefined || ids === undefined) return true
@@ -25,7 +25,7 @@ export function isWithout(node: AgentNode, candidate: TriedRevision, ids?: Reado
   return false
 }
 
-/** The changes by which more agents fail than the policy allows. */
+/** The changes because of which more agents fail than the policy allows. */
 export function judge(seen: Observation, candidate: TriedRevision): Judgement {
   const { now, policy, changed, worse, added, nodes } = seen
   const chosen = nodes.filter(({ node, isLater }) => isLater === true || takesCandidate(candidate, node))
@@ -41,7 +41,7 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
   const named = new Set([...worse, ...(tooMany ? failing.filter((node) => !isAny(node)).flatMap(fails) : [])])
   const isNamed = named.size > 0
   const culprits = new Set(named)
-  // Nothing shows which change made an agent end, hang or wait: all that it was loading are under suspicion.
+  // It is unknown which change made an agent end, hang or wait, so all changes that it was loading are suspects.
   if (!isNamed) for (const node of failing) for (const id of suspectsOf(node, suspects, changed)) culprits.add(id)
   const first = failing.find((node) => isAny(node) !== isNamed)
   if (first === undefined) {
@@ -69,15 +69,15 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
   return { culprits, why: `${count}: ${what}`, isNamed, reasons }
 }
 
-/** An agent that ended may have done so by anything; one that hangs or waits runs what it does not lack. */
+/** Any change may have ended an agent. An agent that hangs or waits already runs the changes that it does not lack. */
 function suspectsOf(node: AgentNode, suspects: ReadonlySet<string>, changed: ReadonlySet<string>): Iterable<string> {
   const { crashed, lacks } = node
   if (crashed || lacks === undefined || lacks.size === 0) return suspects
   return [...suspects].filter((id) => lacks.has(id) || !changed.has(id))
 }
 
-/** The part of an agent's message that is kept in an annotation beside those of other Pipelines. */
+/** Maximum length of an agent's message, because the annotation contains the messages of all Pipelines. */
 const maxSaid = 256
 
-/** Words of an agent as the end of a sentence. */
+/** The message of an agent, shortened to end another sentence. */
 const brief = (text: string) => text.slice(0, maxSaid).replace(/\.$/, '')
