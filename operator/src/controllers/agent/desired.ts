@@ -26,7 +26,7 @@ export function selectFragments(
 ): {
   readonly entries: readonly BundledPipeline[]
   readonly rolledBack: RolledBack
-  /** Of the withheld ones, those that still apply, by Pipeline. */
+  /** The withheld versions that still apply, by Pipeline. */
   readonly withheld: ReadonlyMap<string, string>
 } {
   const entries: BundledPipeline[] = []
@@ -44,7 +44,7 @@ export function selectFragments(
     if (known.has(digest)) stillWithheld.set(id, digest)
     if (isBack || stillWithheld.has(id)) {
       fragment = stable.get(id)
-      // All agents received it at once, because it was new: there is no earlier version.
+      // All agents received it at once because it was new, so there is no earlier version.
       if (fragment?.hash === hash) fragment = undefined
     }
     if (fragment !== undefined) entries.push({ fragment, createdAt: artifact.createdAt })
@@ -68,7 +68,7 @@ export function dropRevisions(delivered: Delivered, mayCarry: (fragment: Fragmen
     delivered.revisions.delete(rev)
     found = true
     if (delivered.candidate?.rev === rev) delivered.candidate = undefined
-    // Those after it contain the same.
+    // Later candidates contain the same Pipeline.
     const at = delivered.later?.findIndex((each) => each.rev === rev) ?? -1
     if (at >= 0) delivered.later = delivered.later?.slice(0, at) ?? []
     if (delivered.stable?.rev === rev) delivered.stable = undefined

@@ -1,5 +1,5 @@
-// Adds new Pipelines to the revisions of a running rollout and removes deleted ones, lets changes join and leave it, without starting it
-// again. Says what a rollout that begins now would try.
+// Updates the revisions of a running rollout without restarting it: adds new Pipelines, removes deleted ones, and lets changes join or
+// leave. It also determines the content that a rollout would try if it began now.
 
 import type { Candidate } from '@penstock/agent/bundle'
 import { groupOf, isTurnDue, isWaiting, nextGroup, stillAside } from '../../fleet/aside.ts'
@@ -21,26 +21,26 @@ import { maxJoined, type RolloutState, rebase, triedOf } from './transition.ts'
 import { maxTrials, moveUp, putView, trialsOf, viewOf } from './trials.ts'
 
 export interface Start {
-  /** The content that a rollout which begins now tries, or that the present one does where nothing new may begin. */
+  /** The content that a rollout would try if it began now; the content of the current trial if no trial may begin. */
   readonly revision: KnownRevision
-  /** The content that a further trial beside the others tries. */
+  /** The content for an additional trial that runs beside the others. */
   readonly next?: KnownRevision | undefined
-  /** Whether there may be a further trial, as far as the present ones are concerned. */
+  /** Whether the current trials allow an additional one. */
   readonly maySplit?: boolean
-  /** The group of changes that were set aside which is part of it. */
+  /** The group of set-aside changes that `revision` contains. */
   readonly turn: string | undefined
-  /** Whether changes that the candidate does not try would go on in its place: new ones, or any that are set aside. */
+  /** Which changes could continue in place of the candidate: new ones, or only those that were set aside. */
   readonly waits: 'new' | 'aside' | undefined
-  /** The same for the last candidate. */
+  /** The same for the candidate of the last trial. */
   readonly waitsLast?: 'new' | 'aside' | undefined
 }
 
 export interface Rebasing {
   readonly policy: RolloutPolicy
-  /** When each Pipeline was made, by id. */
+  /** Creation time of each Pipeline, by id. */
   readonly createdAt: ReadonlyMap<string, string>
   readonly now: number
-  /** Ids of the Pipelines whose change leaves the candidates. */
+  /** Ids of the Pipelines whose change must be removed from the candidates. */
   readonly leaves?: ReadonlySet<string> | undefined
   /** Whether these revisions fit into the Secrets together; true if absent. */
   readonly hasRoom?: (revisions: readonly KnownRevision[]) => boolean
@@ -58,7 +58,7 @@ export async function rebaseRollout(delivered: Delivered, bundle: KnownRevision,
   const { leaves } = seen
   moveUp(delivered)
   const { stable } = delivered
-  // Where the content is lost nothing is known of what agents run.
+  // If the stable content is lost, the content that agents run is unknown.
   if (stable === undefined || !delivered.revisions.has(stable.rev))
     return { revision: bundle, turn: undefined, waits: undefined }
   const apart = apartOf(delivered, bundle.fragments, fragmentsIn(delivered, stable))
@@ -70,7 +70,7 @@ export async function rebaseRollout(delivered: Delivered, bundle: KnownRevision,
   const { state, next, isOver } = await rebaseOne(place(0), bundle.fragments, apart, seen, rendered)
   putView(delivered, 0, state)
   if (isOver && (leaves === undefined || trialsOf(delivered).length > 0)) return rebaseRollout(delivered, bundle, seen)
-  // The group that the first trial tries belongs to what the others are based on.
+  // The other trials are based on the first one, so they already contain its group.
   const rest = {
     ...apart,
     aside: new Map([...apart.aside].filter(([id]) => !apart.turn.has(id))),
@@ -95,8 +95,8 @@ export async function rebaseRollout(delivered: Delivered, bundle: KnownRevision,
 }
 
 /**
- * The desired content without further changes of Pipelines whose change is in the first step of one of the first trials: agents that run the
- * further change would not show whether they can run the first one.
+ * The desired content, but without a second change of a Pipeline whose first change is still in the first step of an earlier trial. Agents
+ * that run the second change would not show whether they can run the first one.
  */
 function withoutFirstSteps(desired: Content, delivered: Delivered, trials: number): Content {
   const content = new Map(desired)
@@ -112,7 +112,7 @@ function withoutFirstSteps(desired: Content, delivered: Delivered, trials: numbe
 
 type Rendered = (wanted: Content) => Promise<KnownRevision>
 
-/** The contents of one trial, and of the stable revision if it is the first. */
+/** Updates the content of one trial; for the first trial, also that of the stable revision. */
 async function rebaseOne(
   { revisions, view, isFirst, isLast }: Place,
   desired: Content,
@@ -161,7 +161,9 @@ function maySplit(delivered: Delivered, { leaves, now }: Rebasing): boolean {
   return leaves === undefined && length > 0 && length < maxTrials && !isTurnDue(aside, turn, now)
 }
 
-/** The content of a further trial: changes that may not join the last one, and need not wait for it. */
+/**
+ * The content for an additional trial: changes that can no longer join the last trial, and need not wait for its end.
+ */
 async function nextTrial(
   delivered: Delivered,
   desired: Content,
@@ -195,17 +197,23 @@ function isOpen(
   return tried !== undefined && mayJoin(tried, policy, changed, now)
 }
 
-/** Whether so many changes may join: if they are too many for a bake of their own, all begin theirs again, which has an end. */
+/**
+ * Whether these changes may join. If there are too many for separate bake times, all changes start theirs again, which is only
+ * allowed for a limited time.
+ */
 function mayTake(record: RolloutRecord, ids: readonly string[], seen: Rebasing): boolean {
   return Object.keys(record.joined ?? {}).length + ids.length <= maxJoined || isFirstBake(record, seen)
 }
 
-/** A Pipeline that changes again and again begins its bake again only in this time. Otherwise nothing would ever pass it. */
+/**
+ * A Pipeline that keeps changing may restart its bake time only during the first bake time of the trial. Otherwise the trial
+ * would never end.
+ */
 function isFirstBake({ begun }: RolloutRecord, { policy, now }: Rebasing): boolean {
   return now - Date.parse(begun ?? '') < (policy.canary?.bakeMs ?? 0)
 }
 
-/** The changes that are set aside, and the group of them that is tried or comes next. */
+/** The set-aside changes, and the group of them that is being tried or comes next. */
 function apartOf(
   delivered: Delivered,
   desired: Content,
@@ -230,7 +238,7 @@ function waitsFor(
   return isWaiting(record.aside, group) ? 'aside' : undefined
 }
 
-/** A revision with this content: one that is known, or a new one. */
+/** A revision with this content: a known one, or else a new one. */
 async function renderedOf(
   delivered: Delivered,
   wanted: Content,
@@ -255,7 +263,10 @@ export function keepRevision({ revisions }: Pick<Delivered, 'revisions'>, revisi
   shareFragments(revisions)
 }
 
-/** For the revision that an agent runs: the changed Pipelines that it does not run as the candidate has them. */
+/**
+ * Returns a function that finds, for the revision of an agent, the changed Pipelines that the agent does not yet run in
+ * the candidate's version.
+ */
 export function lacksIn(
   delivered: Pick<Delivered, 'revisions'>,
   candidate: Candidate | undefined,

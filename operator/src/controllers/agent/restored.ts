@@ -32,7 +32,7 @@ export function restored(
     if (annotation !== undefined) delivered.record = JSON.parse(annotation) as RolloutRecord
     const { later = [] } = manifest
     const named = [manifest.stable, manifest.candidate, ...later].filter((revision) => revision !== undefined)
-    // The manifest does not name the revisions that a rollout may return to, or that agents run a moment longer.
+    // The manifest does not name revisions that a rollout may return to, or that agents still run for a moment.
     const kept = [...config.slots.keys()].flatMap((key) => {
       const [, prefix] = /^r([0-9a-f]{12})-0\.json\.gz$/.exec(key) ?? []
       if (prefix === undefined || named.some(({ rev }) => rev.startsWith(prefix))) return []
@@ -59,7 +59,7 @@ export function restored(
   return delivered
 }
 
-/** The revision that these shards add up to. Shards that were not all there end in an error elsewhere. */
+/** The revision that consists of these shards. Missing shards cause an error elsewhere. */
 function revisionOf(shards: readonly Shard[], { data }: AgentSecrets['config']): Revision {
   return { rev: sha256(Buffer.concat(shards.map(({ key }) => gunzipSync(data(key) as Buffer)))), shards }
 }
