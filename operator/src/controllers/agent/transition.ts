@@ -28,15 +28,15 @@ export interface RolloutEvent {
 export interface Seen {
   readonly now: number
   readonly policy: RolloutPolicy
-  /** The content that a rollout which begins now tries: all that must run, but what is set aside. */
+  /** The content that a rollout would try if it began now: the desired content without the set-aside changes. */
   readonly bundle: KnownRevision
-  /** The group of changes that were set aside which is part of it. */
+  /** The group of set-aside changes that `bundle` contains. */
   readonly turn?: string | undefined
   /** The pipelines of the candidate. */
   readonly tried: ReadonlyMap<string, Fragment>
   /** Ids of the pipelines that differ between the candidate and the stable revision. */
   readonly changed: ReadonlySet<string>
-  /** Ids of the pipelines that a rollout which begins now would change. */
+  /** Ids of the pipelines that a rollout would change if it began now. */
   readonly starts?: ReadonlySet<string>
   readonly worse: ReadonlySet<string>
   /**
@@ -45,9 +45,9 @@ export interface Seen {
    */
   readonly isArrival?: boolean
   readonly triesArrivals?: boolean
-  /** Whether changes that the candidate does not try would go on in its place. */
+  /** Which changes could continue in place of the candidate. */
   readonly waits?: 'new' | 'aside' | undefined
-  /** Whether changes that leave the candidate may begin a trial beside it. */
+  /** Whether changes that leave the candidate may begin a separate trial beside it. */
   readonly maySplit?: boolean
   /** The candidate that this one is based on. */
   readonly base?: Observation['base']
@@ -63,7 +63,9 @@ export interface Transition {
   readonly recheckMs: number | undefined
   /** Whether a new candidate has started, so that restarts and waits count from zero. */
   readonly isStarted: boolean
-  /** Ids of the Pipelines whose change leaves the candidate. The contents follow before anything is written. */
+  /**
+   * Ids of the Pipelines whose change leaves the candidate. The caller updates the contents before it writes anything.
+   */
   readonly leaves?: ReadonlySet<string> | undefined
 }
 
@@ -119,10 +121,10 @@ export function triedOf({ candidate, record }: Pick<RolloutState, 'candidate' | 
 
 /** How long a Pipeline that all agents received at once is observed. */
 const addedMs = 300_000
-/** The record is an annotation. */
+/** The number is limited because the record is stored in an annotation. */
 const maxAdded = 500
 
-/** The record with Pipelines that all agents receive without a trial, and without those whose observation is over. */
+/** Adds Pipelines that all agents receive without a trial, and removes those that need no more observation. */
 function withAdded(record: RolloutRecord, ids: readonly string[], now: number): RolloutRecord {
   const { added = {}, ...rest } = record
   const at = new Date(now).toISOString()
@@ -134,19 +136,21 @@ function withAdded(record: RolloutRecord, ids: readonly string[], now: number): 
 /** Rendered content after Pipelines were added or removed; unchanged content is absent. */
 export interface Rebased {
   readonly stable?: KnownRevision
-  /** Null: nothing is left to try. */
+  /** Null if nothing is left to try. */
   readonly candidate?: KnownRevision | null
   readonly added: readonly string[]
-  /** Ids of the Pipelines whose change has joined those that are tried; all of them begin their bake again if these are too many. */
+  /**
+   * Ids of the Pipelines whose change has joined the trial. If there are too many, all changes start their bake time again.
+   */
   readonly joined: ReadonlySet<string>
-  /** Ids of the Pipelines whose change is tried. */
+  /** Ids of the Pipelines whose change is being tried. */
   readonly tried: ReadonlySet<string>
 }
 
-/** So many changes have a bake of their own. */
+/** Maximum number of changes with a separate bake time. */
 export const maxJoined = 200
 
-/** The state with these contents: the rollout stays as far as it is. */
+/** The state with these contents; the progress of the rollout stays the same. */
 export function rebase(before: RolloutState, rebased: Rebased, now: number): RolloutState {
   let record = withAdded(before.record, rebased.added, now)
   let { stable, candidate } = before
@@ -185,7 +189,7 @@ function carryOut(decision: Decision, before: RolloutState, seen: Seen): Transit
       return to(
         {
           candidate: { ...revision, percent, salt },
-          // It has all that they try.
+          // The new candidate contains the changes of all later ones.
           ...(before.later === undefined ? {} : { later: [] }),
           record: begunAt(withoutLater(record), seen),
         },
@@ -260,7 +264,7 @@ function takenBack(
     state: { ...before, candidate: goesOn ? candidate : undefined, record: { ...kept, history } },
     events: [{ type: 'Warning', reason: 'RolledBack', message: `${what} is taken back: ${why}.` }],
     recheckMs: 0,
-    // Restarts and failures of agents because of it do not count against the rest.
+    // Restarts and failures because of the rolled-back changes must not count against the others.
     isStarted: goesOn,
     leaves: culprits,
   }
@@ -274,7 +278,7 @@ function setAside(
   const { candidate, record } = before
   const hashOf = (id: string) => tried.get(id)?.hash
   const { joined = {} } = record
-  // Those that joined last are the most suspicious, and the names of Pipelines say nothing.
+  // The changes that joined last are the most suspicious. The names of Pipelines give no hint.
   const byTime = [...ids].sort((left, right) => ((joined[left]?.at ?? '') < (joined[right]?.at ?? '') ? -1 : 1))
   const aside = isHalved
     ? halved(record, byTime, hashOf, { why, now })
@@ -285,7 +289,7 @@ function setAside(
   const isCanary = (record.step ?? 0) === 0
   const message = `${ids.size} of the changes of revision ${shortRevision(candidate?.rev ?? '')} are set aside: ${why}.`
   return {
-    // The others have not been loaded as long as these held up the agents.
+    // These changes kept the agents from loading the others, so the time of the others starts again.
     state: { ...before, record: isCanary ? { ...others, begun } : { ...others, stepped: begun } },
     events: [{ type: 'Warning', reason: 'SetAside', message }],
     recheckMs: 0,
@@ -368,16 +372,16 @@ function withoutLater({ later: _, ...rest }: RolloutRecord): RolloutRecord {
   return rest
 }
 
-/** The record after the changes of a group are in force. */
+/** The record after the changes of a group have become active. */
 const withoutTurn = (record: RolloutRecord, turn: string | undefined) =>
   withoutAside(record, groupOf(record.aside, turn))
 
-/** The record without anything that is set aside. */
+/** The record without any set-aside changes. */
 function withoutTurns({ aside: _, turn: __, ...record }: RolloutRecord): RolloutRecord {
   return record
 }
 
-/** The record with the times of changes that joined those that are tried, and without those of others. */
+/** Adds the times of changes that joined the trial, and removes those of changes that are no longer tried. */
 function withJoined(record: RolloutRecord, { joined: ids, tried }: Rebased, now: number): RolloutRecord {
   const { joined = {}, ...rest } = record
   const at = new Date(now).toISOString()
@@ -390,7 +394,7 @@ function withJoined(record: RolloutRecord, { joined: ids, tried }: Rebased, now:
   return all.length === 0 ? rest : { ...rest, joined: Object.fromEntries(all) }
 }
 
-/** The record with the time since which changes are watched. */
+/** Records the start of the bake time. */
 function watched(record: RolloutRecord, decision: Extract<Decision, { action: 'watch' }>, now: number): RolloutRecord {
   const since = new Date(now).toISOString()
   const { joined = {} } = record
