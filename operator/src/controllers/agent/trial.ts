@@ -16,9 +16,9 @@ import { advance, type RolloutState, type Seen, type Transition } from './transi
 import { moveUp, putView, trialsOf, viewOf } from './trials.ts'
 
 export interface Decided {
-  /** After how many milliseconds to look again, if time alone can change the decision. */
+  /** Milliseconds until the next check, if time alone can change the decision. */
   readonly waitMs: number | undefined
-  /** Ids of the Pipelines whose change leaves the candidates: the contents are to be made anew. */
+  /** Ids of the Pipelines whose change leaves the candidates, so that the caller must update the contents. */
   readonly leaves: ReadonlySet<string> | undefined
 }
 
@@ -34,7 +34,7 @@ interface Gathered {
 }
 
 /**
- * Lets the rollout of an Agent continue by one decision for each of its trials, and puts the result into `delivered`.
+ * Makes one decision for each trial of an Agent's rollout, and stores the results in `delivered`.
  * @param key the key of the Agent
  */
 export function decideTrial(
@@ -68,7 +68,7 @@ export function decideTrial(
 const sooner = (left: number | undefined, right: number | undefined) =>
   left === undefined || right === undefined ? (left ?? right) : Math.min(left, right)
 
-/** Decides on one trial; with the number of trials as index, on one that may begin. */
+/** Decides about one trial. If `index` is the number of trials, decides whether another trial begins. */
 function decideOne(delivered: Delivered, index: number, gathered: Gathered): Transition {
   const { key, agent, memory, start, pods, fleet, artifacts, now } = gathered
   const view = viewOf(delivered, index)
@@ -99,7 +99,7 @@ function decideOne(delivered: Delivered, index: number, gathered: Gathered): Tra
   const seenNodes = nodes.map((node) => {
     const lacks = lacksOf(node.revision)
     if (!isLater(node.node)) return withLacks(node, candidate?.rev, lacks)
-    // A Pipeline that a later candidate changes again counts for that one alone.
+    // A Pipeline that a later candidate changes again only counts for the later one.
     const own = { ...node, failed: node.failed.difference(changedLater), isLater: true }
     return withLacks(own, candidate?.rev, lacks.difference(changedLater))
   })
@@ -123,7 +123,7 @@ function decideOne(delivered: Delivered, index: number, gathered: Gathered): Tra
     index,
     withReaders(state, changesOf(content, runs), seenNodes, { policy, now, hearingMs: fleet.hearingMs }),
   )
-  // Agents that ended because of a change may end again before they have received the content without it.
+  // An agent that ended because of a change may end again before it receives the content without the change.
   if (leaves !== undefined || (isStarted && candidate !== undefined)) memory.steps.forget()
   for (const event of events)
     if (!memory.decided.some(({ message }) => message === event.message)) memory.decided.push(event)
@@ -136,7 +136,7 @@ function baseOf(delivered: Delivered, index: number): Seen['base'] {
   return candidate && { percent: candidate.percent, salt: candidate.salt, isLoaded }
 }
 
-/** With agents in the first step that read logs for the changes. */
+/** Adds agents to the first step that read logs for the changes. */
 function withReaders(
   state: RolloutState,
   changed: readonly string[],
@@ -155,7 +155,10 @@ function without(pipelines: Report['pipelines'], ids: ReadonlySet<string>): Repo
   return Object.fromEntries(Object.entries(pipelines).filter(([id]) => !ids.has(id)))
 }
 
-/** An agent counts as one that runs the candidate when it runs all that is tried, whatever else has come or gone since. */
+/**
+ * An agent counts as running the candidate if it runs all tried changes, even if other Pipelines were added or removed
+ * since.
+ */
 function withLacks(node: AgentNode, rev: string | undefined, lacks: ReadonlySet<string>): AgentNode {
   return { ...node, lacks, revision: lacks.size === 0 && rev !== undefined ? rev : node.revision }
 }

@@ -1,5 +1,5 @@
-// The trials of a rollout, in the order in which they began: the candidate, and later candidates. Each of them adds changes to the one
-// before it, so for its decisions that one is the stable revision. Pure.
+// The trials of a rollout in the order in which they began: the candidate, then later candidates. Each trial adds changes to the
+// previous one, so the previous candidate is its stable revision. Pure.
 
 import type { Candidate } from '@penstock/agent/bundle'
 import type { Delivered, RolloutRecord, TrialRecord } from '../../fleet/state.ts'
@@ -14,7 +14,10 @@ export function trialsOf({ candidate, later = [] }: Pick<Delivered, 'candidate' 
   return candidate === undefined ? later : [candidate, ...later]
 }
 
-/** The state that the decisions of a trial are about. @param index of the trial; the number of trials for one that may begin */
+/**
+ * The state of one trial for its decisions.
+ * @param index of the trial; the number of trials for one that may begin
+ */
 export function viewOf(delivered: Trials, index: number): RolloutState {
   const { stable, candidate, later, record, why } = delivered
   if (index === 0) return { stable, candidate, record, why, ...(later === undefined ? {} : { later }) }
@@ -24,7 +27,7 @@ export function viewOf(delivered: Trials, index: number): RolloutState {
   return { stable: { rev, shards }, candidate: trials[index], record: { ...shared, ...records[index - 1] }, why }
 }
 
-/** Takes over the state after a decision of a trial. */
+/** Stores the state after a decision about a trial. */
 export function putView(delivered: Trials, index: number, state: RolloutState): void {
   if (index === 0) {
     Object.assign(delivered, state)
@@ -43,7 +46,7 @@ export function putView(delivered: Trials, index: number, state: RolloutState): 
   delivered.record = withLater(record, replaced(records, own).slice(0, delivered.later.length))
 }
 
-/** Where the first trial has ended, the next one takes its place. */
+/** Moves the next trial to the first place if the first one has ended. */
 export function moveUp(delivered: Trials): void {
   const [next, ...later] = delivered.later ?? []
   if (delivered.candidate !== undefined || next === undefined) return
@@ -59,7 +62,7 @@ function withLater(record: RolloutRecord, later: readonly TrialRecord[]): Rollou
   return later.length === 0 ? rest : { ...rest, later }
 }
 
-/** The times of a trial, and the rest of the record. */
+/** Splits a record into the times of its trial and the rest. */
 function split({
   step,
   since,
