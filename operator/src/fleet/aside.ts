@@ -1,17 +1,17 @@
-// Changes that are set aside from a rollout, so that they hold up no others and take none of them back: those under suspicion when agents fail and
-// nothing shows by which change, and those by which a rollout does not go on. Each group of them is tried by itself afterwards. Pure.
+// Changes that the operator sets aside from a rollout, so that they neither delay other changes nor cause their rollback. It sets changes aside if
+// agents fail and the failing change is unknown, or if a rollout makes no progress because of them. Later it tries each group of them alone. Pure.
 
 import type { Content } from './contents.ts'
 import type { RolloutRecord } from './state.ts'
 
 export type Aside = NonNullable<RolloutRecord['aside']>
 
-/** The record is an annotation. */
+/** The number is limited because the record is stored in an annotation. */
 export const maxAside = 200
-/** A group that has been halved so often is taken back as a whole. */
+/** A group that results from this many halvings is rolled back as a whole. */
 const maxHalvings = 4
 
-/** The entries that are still about what is to run. */
+/** The entries whose version is still desired. */
 export function stillAside(aside: Aside | undefined, desired: Content): Aside {
   return Object.fromEntries(Object.entries(aside ?? {}).filter(([id, { hash }]) => desired.get(id)?.hash === hash))
 }
@@ -26,7 +26,8 @@ export const isBlocked = (aside: Aside | undefined, group: string): boolean =>
   Object.values(aside ?? {}).some((entry) => entry.group === group && entry.blocked === true)
 
 /**
- * The group for the next trial; undefined: what is new. They take turns, and groups that did not go on before come last.
+ * The group for the next trial; undefined for the new changes. Groups and new changes alternate. Groups that made no
+ * progress before come last.
  * @param hasNew whether there are changes that are not set aside
  */
 export function nextGroup({ aside, turn }: Pick<RolloutRecord, 'aside' | 'turn'>, hasNew: boolean): string | undefined {
@@ -35,10 +36,13 @@ export function nextGroup({ aside, turn }: Pick<RolloutRecord, 'aside' | 'turn'>
   return groups.find((group) => !isBlocked(aside, group)) ?? groups[0]
 }
 
-/** A group that did not go on is tried again at the latest after this time, whatever else changes. */
+/** After this time at the latest, a group without progress is tried again, whatever else changes. */
 const maxBlockedMs = 600_000
 
-/** Whether a group waits for a trial by itself, for which the trials that go on must end. @param group the one that is tried now */
+/**
+ * Whether a group is due for a trial of its own, for which the current trials must end first.
+ * @param group the group that is being tried
+ */
 export function isTurnDue(aside: Aside | undefined, group: string | undefined, now: number): boolean {
   const since = (name: string) => Number.parseInt(name, 36)
   return Object.values(aside ?? {}).some(
@@ -47,27 +51,27 @@ export function isTurnDue(aside: Aside | undefined, group: string | undefined, n
 }
 
 /**
- * Whether a candidate that does not go on makes room for a group. Groups that did not go on by themselves either wait until nothing else is
- * tried: otherwise they would take turns without end.
+ * Whether a candidate without progress must give way to a waiting group. A group that made no progress even alone waits until nothing else
+ * is being tried. Otherwise such groups would alternate forever.
  */
 export const isWaiting = (aside: Aside | undefined, group: string | undefined): boolean =>
   Object.values(aside ?? {}).some((entry) => entry.group !== group && entry.alone !== true)
 
-/** Whether a group may be halved once more to find the change that does the harm. */
+/** Whether a group may be halved once more to find the harmful change. */
 export const mayHalve = (count: number, turn: string | undefined): boolean =>
   count > 1 && count <= maxAside && halvesOf(turn) < maxHalvings
 
 const halvesOf = (group: string | undefined) => (group === undefined ? 0 : group.length - group.indexOf(':') - 1)
 
-/** Of what is said about all of them: the record would grow too much by more. */
+/** Maximum length of the reason for a group, because the record is stored in an annotation. */
 const maxWhy = 160
 
-/** The name of a group of its own: when it was set aside, and which halves it is. */
+/** The name of a new group: the time at which it was set aside. Each halving appends a digit. */
 const named = (now: number) => `${now.toString(36)}:`
 
 /**
- * With these changes in two groups, which are tried before all others.
- * @param ids in an order in which the suspicion is about the same in both halves
+ * Adds these changes as two groups, which are tried before all others.
+ * @param ids ordered so that both halves are about equally suspicious
  */
 export function halved(
   { aside = {}, turn }: Pick<RolloutRecord, 'aside' | 'turn'>,
@@ -84,7 +88,7 @@ export function halved(
   return { ...Object.fromEntries(entries), ...without(aside, new Set(ids)) }
 }
 
-/** With these changes as a group that did not go on: it is tried after all others. */
+/** Adds these changes as one group that made no progress, which is tried after all others. */
 export function blockedAside(
   { aside = {}, turn }: Pick<RolloutRecord, 'aside' | 'turn'>,
   ids: ReadonlySet<string>,
@@ -101,7 +105,7 @@ export function blockedAside(
   return { ...without(aside, ids), ...Object.fromEntries(entries) }
 }
 
-/** The record without these entries of what is set aside. */
+/** The record without the set-aside entries of these Pipelines. */
 export function withoutAside(record: RolloutRecord, ids: ReadonlySet<string>): RolloutRecord {
   const { aside = {}, ...rest } = record
   const left = without(aside, ids)

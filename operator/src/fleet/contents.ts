@@ -1,6 +1,6 @@
-// The content of the stable revision and the candidate, Pipeline by Pipeline, while Pipelines are added, removed and changed. A
-// candidate is tried on some agents because it changes running Pipelines. A new or deleted Pipeline is no such change: it does not wait
-// for other rollouts. Pure.
+// Computes the content of the stable revision and the candidate, Pipeline by Pipeline, while Pipelines are added, removed and changed.
+// A candidate is tried on some agents because it changes running Pipelines. New and deleted Pipelines need no trial and do not wait for
+// other rollouts. Pure.
 
 import type { Fragment } from '../render/fragment.ts'
 
@@ -8,37 +8,37 @@ export type Content = ReadonlyMap<string, Fragment>
 
 export interface Contents {
   readonly stable: Content
-  /** Undefined: nothing is tried. */
+  /** Undefined if nothing is being tried. */
   readonly candidate: Content | undefined
   /** Ids of the Pipelines that all agents receive without a trial. */
   readonly added: readonly string[]
-  /** The content that a rollout beginning now tries. */
+  /** The content that a rollout would try if it began now. */
   readonly start: Content
 }
 
 export interface Trial {
   readonly content: Content
-  /** Whether all agents have it: later additions then join it. */
+  /** Whether all agents have it. Later additions then join it. */
   readonly isEverywhere: boolean
   /** Whether further changes may join it. */
   readonly mayJoin: boolean
-  /** Whether these may replace the tried content of their own Pipeline; true if absent. */
+  /** Whether a further change may replace the tried version of the same Pipeline; true by default. */
   readonly mayReplace?: boolean
-  /** Ids of the Pipelines whose change leaves it. */
+  /** Ids of the Pipelines whose change must be removed from it. */
   readonly leaves?: ReadonlySet<string> | undefined
 }
 
-/** Changes that are tried by themselves. */
+/** Changes that are tried alone. */
 export interface Apart {
-  /** Hashes of all of them, by id. */
+  /** The hash of each such change, by id of its Pipeline. */
   readonly aside: ReadonlyMap<string, string>
-  /** Ids of those that the candidate tries, or the next one will. */
+  /** Ids of those that the current or next candidate tries. */
   readonly turn: ReadonlySet<string>
 }
 
 const nothingApart: Apart = { aside: new Map(), turn: new Set() }
 
-/** Ids of the Pipelines that run, and are to run with another content. */
+/** Ids of the running Pipelines whose desired content differs. */
 export function changesOf(desired: Content, stable: Content): string[] {
   return [...desired].flatMap(([id, { hash }]) => {
     const runs = stable.get(id)
@@ -46,7 +46,7 @@ export function changesOf(desired: Content, stable: Content): string[] {
   })
 }
 
-/** The contents with all additions and removals, and the current progress of the rollout. */
+/** The contents after all additions and removals, at the current progress of the rollout. */
 export function contentsOf(
   desired: Content,
   stable: Content,
@@ -78,13 +78,13 @@ export function contentsOf(
   return { ...next, candidate, start: turn.size === 0 ? open.desired : candidate }
 }
 
-/** The desired content and the stable one as if the changes that are set aside had not been made. */
+/** The desired and the stable content without the set-aside changes. */
 function withoutAside(desired: Content, stable: Content, aside: Apart['aside']): { desired: Content; stable: Content } {
   if (aside.size === 0) return { desired, stable }
   const open = new Map(desired)
   const runs = new Map(stable)
   for (const [id, hash] of aside) {
-    // All agents got it at once, because it was new.
+    // All agents received it at once, because the Pipeline was new.
     if (runs.get(id)?.hash === hash) runs.delete(id)
     const before = runs.get(id)
     if (before === undefined) open.delete(id)
@@ -93,7 +93,7 @@ function withoutAside(desired: Content, stable: Content, aside: Apart['aside']):
   return { desired: open, stable: runs }
 }
 
-/** The contents while others are tried than those that were set aside. */
+/** The contents during a trial of changes that were not set aside. */
 function during(desired: Content, stable: Content, { content, isEverywhere, mayJoin, mayReplace = true }: Trial) {
   const base = isEverywhere ? { content: stable, added: [] } : withArrivals(desired, stable)
   const candidate = new Map<string, Fragment>()
@@ -101,7 +101,8 @@ function during(desired: Content, stable: Content, { content, isEverywhere, mayJ
     const tried = content.get(id)
     const runs = stable.get(id)
     const isSame = tried?.hash === wanted.hash || runs?.hash === wanted.hash
-    // Another change waits: its Pipeline stays unchanged in this trial, even if all agents just received it as new.
+    // A further change waits. Its Pipeline stays unchanged in this trial, even if all agents have just received it as
+    // new.
     const before = tried ?? runs
     const isNew = runs === undefined && !(isEverywhere && tried !== undefined)
     const joins = mayJoin && (mayReplace || tried?.hash === runs?.hash)
@@ -132,7 +133,10 @@ export function isSameContent(left: Content, right: Content): boolean {
   return true
 }
 
-/** Of the tried Pipelines, those that an agent does not run as the candidate has them. Others may have come or gone since. */
+/**
+ * The tried Pipelines of which an agent does not run the candidate's version. Other Pipelines may have been added or removed
+ * since.
+ */
 export function lacking(runs: Content | undefined, candidate: Content, changed: ReadonlySet<string>): Set<string> {
   const lacks = new Set<string>()
   for (const id of changed) if (runs === undefined || runs.get(id)?.hash !== candidate.get(id)?.hash) lacks.add(id)
