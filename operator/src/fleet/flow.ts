@@ -66,7 +66,7 @@ interface Component {
 /** A span of slots. */
 interface Span {
   readonly from: number
-  /** Not in it any more. */
+  /** The end, which is not part of the span. */
   readonly to: number
 }
 

@@ -27,7 +27,7 @@ export class HeldTexts {
     return { ...found, message: known.message }
   }
 
-  /** Drops the objects that are gone. */
+  /** Forgets objects that no longer exist. */
   keep(has: (key: string) => boolean): void {
     for (const key of this.#since.keys()) if (!has(key)) this.#since.delete(key)
   }

@@ -1,5 +1,5 @@
-// Contents that were rolled back, which are not tried again before they or their `retry` change. The record is an annotation, so only the
-// newest entries keep their reason; older ones become digests. Pure.
+// Versions of Pipelines that were rolled back, and are not tried again until they or their `retry` annotation change. The record is
+// stored in an annotation, so only the newest entries keep their reason, and older ones become digests. Pure.
 
 import { sha256 } from '@penstock/agent/bundle'
 import type { RolloutRecord } from './state.ts'
@@ -13,15 +13,15 @@ export interface TriedVersion {
   readonly retry?: string | undefined
 }
 
-/** Entries with a reason. */
+/** Maximum number of entries with a reason. */
 export const maxRolledBack = 100
 export const maxRolledBackBytes = 40_000
-/** Entries without one: the oldest are forgotten, and may be tried again. */
+/** Maximum number of entries without a reason. The oldest are dropped, and may be tried again. */
 export const maxWithheld = 2000
 const maxWhyBytes = 600
 const maxRetry = 64
 
-/** A user may set the annotation to any text. */
+/** Shortens the annotation, because users may set it to any text. */
 export const shortRetry = (retry: string | undefined): string | undefined =>
   retry === undefined || retry.length <= maxRetry ? retry : sha256(retry).slice(0, maxRetry)
 
@@ -30,14 +30,14 @@ export const digestOf = ({ id, hash, retry }: TriedVersion): string =>
     .toString('base64url')
     .slice(0, 11)
 
-/** The record with these versions, of which each has its reason. */
+/** Adds these versions, each with its reason. */
 export function withRolledBack(
   record: RolloutRecord,
   versions: readonly (TriedVersion & { readonly why: string })[],
 ): RolloutRecord {
   const all = new Map(Object.entries(record.rolledBack))
   for (const { id, hash, retry, why } of versions) {
-    // The newest come last.
+    // The newest entries come last.
     all.delete(id)
     all.set(id, { hash, ...(retry === undefined ? {} : { retry }), why: cut(why) })
   }
@@ -56,7 +56,7 @@ export function withRolledBack(
 const sizeOf = (entries: readonly (readonly [string, unknown])[]) =>
   Buffer.byteLength(JSON.stringify(Object.fromEntries(entries)))
 
-/** A text of at most so many bytes as JSON. */
+/** Shortens a text to the maximum size as JSON. */
 function cut(text: string): string {
   let end = Math.min(text.length, maxWhyBytes)
   while (Buffer.byteLength(JSON.stringify(text.slice(0, end))) > maxWhyBytes) end = Math.floor(end * 0.9)

@@ -19,26 +19,29 @@ import { type HeartbeatContent, readHeartbeat } from './heartbeat.ts'
 import { type Refusals, refusalsAfter } from './reach.ts'
 import type { Undone } from './undo.ts'
 
-/** How far the trial of a candidate is. */
+/** The progress of a candidate's trial. */
 export interface TrialRecord {
-  /** Step of the candidate, and since when all agents of that step have run it, RFC 3339. */
+  /** Step of the candidate, and since when all agents of that step have run it (RFC 3339). */
   readonly step?: number
   readonly since?: string
-  /** When the candidate was first tried, and when its present step began. */
+  /** When the candidate was first tried, and when its current step began. */
   readonly begun?: string
   readonly stepped?: string
-  /** Changes that joined the canaries later, by Pipeline: when, and since when all canaries have run each of them. */
+  /** Changes that joined in the first step, by Pipeline: when each joined, and since when all canaries have run it. */
   readonly joined?: Readonly<Record<string, { readonly at: string; readonly since?: string }>>
 }
 
-/** Content of an annotation of the first Secret, with which another process continues a rollout. Its own trial is that of the candidate. */
+/**
+ * The annotation of the first Secret, from which another process continues a rollout. The members inherited from `TrialRecord` belong to
+ * the candidate.
+ */
 export interface RolloutRecord extends TrialRecord {
   /** The trials of the later candidates. */
   readonly later?: readonly TrialRecord[]
   /**
-   * Changes that wait for a trial apart from others, by Pipeline, the next ones first: agents failed, and nothing shows by which one, or
-   * did not go on. Those of one `group` are tried together. `blocked`: they did not go on before, and give way to others; `alone`: they
-   * were then tried by themselves.
+   * Changes that wait for a separate trial, by Pipeline, the next ones first. They were set aside because one of them made agents fail,
+   * or because they made no progress. Changes with the same `group` are tried together. `blocked`: they made no progress before, and
+   * give way to others; `alone`: not even alone.
    */
   readonly aside?: Readonly<
     Record<
@@ -52,15 +55,18 @@ export interface RolloutRecord extends TrialRecord {
       }
     >
   >
-  /** The group that is tried, or that was tried last. */
+  /** The group that is being tried, or was tried last. */
   readonly turn?: string
-  /** Pipelines that all agents have got without their own trial, and when: if agents fail soon, they are under suspicion, too. */
+  /**
+   * Pipelines that all agents received without a trial, and when. If agents fail soon afterwards, these Pipelines are suspects
+   * too.
+   */
   readonly added?: Readonly<Record<string, string>>
-  /** Rolled-back content, which is not tried again before it or `retry` changes. */
+  /** Rolled-back content, which is not tried again until it or `retry` changes. */
   readonly rolledBack: Readonly<
     Record<string, { readonly hash: string; readonly retry?: string; readonly why: string }>
   >
-  /** Digests of older such content, whose reason is no longer kept. */
+  /** Digests of older rolled-back content, whose reason is no longer stored. */
   readonly withheld?: readonly string[]
   readonly history: readonly { readonly revision: string; readonly at: string; readonly result: string }[]
   /** The revision that a user returned to. */
@@ -86,7 +92,7 @@ export interface Delivered {
   selected: ReadonlyMap<string, Fragment>
   /** Pipelines omitted because of the size, with the reason. */
   evicted: ReadonlyMap<string, string>
-  /** Ids of Pipelines that were rolled back so long ago that the reason is no longer kept. */
+  /** Ids of Pipelines that were rolled back so long ago that the reason is no longer stored. */
   withheld?: ReadonlySet<string>
   /** The maximum delay of an agent's first request to the API server. */
   startSpreadMs: number

@@ -1,17 +1,17 @@
-// The pods of an Agent that count for the status of its Pipelines. Agents start, join and get lost all the time, which is no news of a
-// Pipeline: such pods are counted separately from those that serve. Pure, except for the memory of `Standstill`.
+// Determines which pods of an Agent count for the status of its Pipelines. Pods start and get lost all the time, which says nothing
+// about a Pipeline, so these pods are counted separately from serving ones. Pure, except for the memory of `Standstill`.
 
 import { countedOf } from '@penstock/agent/program'
 import { type Condition, conditionOf } from '../api/conditions.ts'
 import type { Report } from './state.ts'
 
 /**
- * `serving`: it runs the content of the Agent. `starting`: it has not loaded the content in force yet, and is young enough to do so in
- * a moment. `lost`: it has been silent for too long.
+ * `serving`: it runs the content of the Agent. `starting`: it has started recently and has not loaded the active content yet. `lost`:
+ * it has been silent for too long.
  */
 export type ServingState = 'serving' | 'starting' | 'lost'
 
-/** An agent that runs nothing in force for this long after its start is no longer starting. */
+/** An agent that still runs no active revision this long after its start counts as serving. */
 export const startingMs = 120_000
 
 /** @param inForce revisions that the Agent runs */
@@ -27,7 +27,7 @@ export function standingOf(
   return hasServed || now - report.heardSince >= startingMs ? 'serving' : 'starting'
 }
 
-/** The pods of an Agent, by how they stand. */
+/** The number of an Agent's pods in each state. */
 export interface Turnout {
   readonly serving: number
   readonly starting: number
@@ -40,7 +40,7 @@ export function turnoutOf(standings: Iterable<ServingState>): Turnout {
   return counts
 }
 
-/** The pods of several Agents, and how many of them run a Pipeline. */
+/** The numbers of pods of several Agents, and how many of the pods run a Pipeline. */
 export interface Share extends Turnout {
   readonly current: number
   /** Pods that run an earlier version of it. */
@@ -48,8 +48,8 @@ export interface Share extends Turnout {
 }
 
 /**
- * How far the newest version of a Pipeline is in force. `before`: no pod runs it, and some run an earlier version. `unheard`: there are pods,
- * and none of them serves.
+ * Where the newest version of a Pipeline is active. `before`: no pod runs it, but some run an earlier version. `unheard`: there are pods, but
+ * none of them serves.
  */
 export type Extent = 'everywhere' | 'somewhere' | 'before' | 'nowhere' | 'unheard' | 'podless'
 
@@ -71,15 +71,15 @@ export function shareText({ current, earlier, serving, starting, lost }: Share):
   return beside.length === 0 ? `${text}.` : `${text}; ${beside.join(', ')}.`
 }
 
-/** Numbers that a status has of the pods of its Agents. */
+/** The entry about an Agent in a status. */
 interface Counted {
   readonly name: string
   readonly revision?: string | undefined
 }
 
 /**
- * Whether the numbers in the status of a Pipeline may stay unchanged while pods come and go: it was in force for these Agents with this
- * content, and no serving pod contradicts that.
+ * Whether the numbers in the status of a Pipeline may stay unchanged while pods come and go. They may if this content was active for
+ * these Agents, and no serving pod contradicts that.
  */
 export function mayHold(
   before:
@@ -96,20 +96,22 @@ export function mayHold(
   return stood.size === agents.length && agents.every(({ name, revision }) => stood.get(name) === revision)
 }
 
-/** The pods of an Agent stand still when they have been the same for this long. */
+/** The pods of an Agent are settled if their numbers have not changed for this long. */
 export const settledMs = 300_000
-/** Where pods come and go continuously, numbers follow after this time, for as long as it takes to write them. */
+/** If pods come and go continuously, the numbers are updated after `heldMs`, during `followMs`. */
 const heldMs = 1_800_000
 const followMs = 120_000
 
 interface Known {
   readonly turnout: Turnout
   readonly since: number
-  /** When numbers follow at the latest. */
+  /** The latest time for the next update of the numbers. */
   readonly until: number
 }
 
-/** Remembers of each Agent since when its pods stand still. A process begins with the numbers of the one before it. */
+/**
+ * Remembers since when the pods of each Agent are settled. A new process starts with the numbers of its predecessor.
+ */
 export class Standstill {
   readonly #known = new Map<string, Known>()
 
@@ -120,7 +122,7 @@ export class Standstill {
     return isFree(next, now)
   }
 
-  /** Drops the Agents that are gone. */
+  /** Forgets Agents that no longer exist. */
   keep(agents: { has(agent: string): boolean }): void {
     for (const agent of this.#known.keys()) if (!agents.has(agent)) this.#known.delete(agent)
   }

@@ -1,5 +1,5 @@
-// Going back to an earlier revision, as `penstock rollout undo` asks for by an annotation. The earlier revision stays until
-// the Pipelines differ from those at the time of the request, or the annotation is removed. Pure.
+// Returns to an earlier revision, which `penstock rollout undo` requests with an annotation. The earlier revision stays
+// until the Pipelines differ from those at the time of the request, or until the annotation is removed. Pure.
 
 import type { RolloutRecord } from './state.ts'
 
@@ -7,21 +7,24 @@ import type { RolloutRecord } from './state.ts'
 export const undoAnnotation = 'penstock.dev/undo'
 
 export interface Undone {
-  /** The annotation that asked for it. */
+  /** The annotation with the request. */
   readonly request: string
-  /** The running revision, and the one that would run without the request; absent when it is over. */
+  /** The running revision, and the one that would run without the request; undefined if the request is over. */
   readonly to?: string
   readonly from?: string
 }
 
-/** The content is one that all agents have run: only such a revision can be restored. */
+/** Whether all agents have run the revision. Only such a revision can be restored. */
 export const isGood = ({ result }: { readonly result: string }): boolean =>
   result === 'RolledOut' || result === 'Undone'
 
 const maxGood = 4
 const maxOthers = 3
 
-/** With a new entry, newest first: the revision that runs and the three before it, and some that were taken back. */
+/**
+ * Adds an entry to the history, newest first. Keeps the running revision, the three before it, and some that were
+ * rolled back.
+ */
 export function remembered(history: RolloutRecord['history'], entry: RolloutRecord['history'][number]) {
   const seen = new Set<string>()
   let good = 0
