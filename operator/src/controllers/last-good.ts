@@ -26,7 +26,7 @@ export class LastGood {
   readonly #kube: KubeClient
   readonly #namespace: string
   readonly #logger: Logger
-  /** Digest of what is stored, by id. */
+  /** Digest of the stored version, by id. */
   readonly #stored = new Map<string, string>()
 
   constructor(kube: KubeClient, namespace: string, logger: Logger) {

@@ -9,7 +9,7 @@ export interface GraceFacts {
   readonly before: Condition | undefined
   /** Digest of the rules under which the running version was accepted; undefined if unknown, or if nothing runs. */
   readonly ranUnder: string | undefined
-  /** Digest of the rules that hold. */
+  /** Digest of the current rules. */
   readonly rules: string
   readonly graceMs: number
   /** In milliseconds since the epoch. */

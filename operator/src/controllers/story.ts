@@ -34,7 +34,7 @@ const reporters: Partial<Readonly<Record<ConditionType, Reporter>>> = {
   Programmed(before, after) {
     const { reason, message } = after
     if (reason === 'InternalError') return before?.reason === reason ? undefined : warning(reason, message)
-    // Others are steps on the way.
+    // Other conditions are intermediate steps.
     const isTrouble = reason === 'NodesFailed' || reason === 'RolledBack' || reason === 'BundleTooLarge'
     if (isTrouble && isNewTrouble(before, after)) return warning(reason, message)
     return reason === 'Programmed' && isNewlyTrue(before, after) ? normal(reason, message) : undefined

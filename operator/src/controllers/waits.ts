@@ -18,7 +18,7 @@ export function waitText(
   const at = trials.findIndex((trial) => fragmentsIn(delivered, trial).get(id)?.hash === hash)
   const isTried = at >= 0
   const aside = record.aside?.[id]
-  // It may have been new, so that all agents had it.
+  // The Pipeline may be new, so that all agents received it at once.
   if (!isTried && aside?.hash === hash)
     return `It was set aside on Agent ${agent} and will be tried again separately: ${aside.why}.`
   if (candidate === undefined || fragmentsIn(delivered, stable).get(id)?.hash === hash) return undefined
@@ -29,7 +29,7 @@ export function waitText(
   return `Its rollout on Agent ${agent} is ${extent}.${isPaused ? '' : ` ${ownWhy(delivered, id, at)}`}`.trim()
 }
 
-/** Why it does not go on; where changes have joined it, others wait for something else than this one. */
+/** Why it makes no progress. If changes have joined it, they may wait for something else. */
 function ownWhy({ record, why }: Pick<Delivered, 'record' | 'why'>, id: string, trial: number): string {
   const { joined = {}, since } = (trial === 0 ? record : record.later?.[trial - 1]) ?? {}
   if (trial === 0 && Object.keys(joined).length === 0) return why

@@ -6,7 +6,7 @@ import { skewText } from '../../fleet/skew.ts'
 import { fragmentsIn, shortRevision } from '../revisions.ts'
 import { type AgentView, failureText, undoneText } from './view.ts'
 
-/** Why the rollout does not go on, and what comes after it. */
+/** Why the rollout makes no progress, and what follows it. */
 function pendingIn({ why, record: { aside = {}, turn } }: AgentView['delivered']): string[] {
   const later = Object.values(aside).filter(({ group }) => group !== turn).length
   return [
@@ -15,7 +15,7 @@ function pendingIn({ why, record: { aside = {}, turn } }: AgentView['delivered']
   ]
 }
 
-/** Undefined as long as nothing is delivered. */
+/** Undefined until something is delivered. */
 export function agentStatus({ key, delivered, desired, live, stale, byRevision, failing, isSidecar }: AgentView) {
   const { stable, candidate, later = [] } = delivered
   const newest = later.at(-1) ?? candidate ?? stable

@@ -78,7 +78,7 @@ export function shareOf(
   return share
 }
 
-/** Of a Pipeline, on all its Agents. */
+/** The sums for a Pipeline on all of its Agents. */
 export function trafficOn(views: readonly AgentView[], id: string): Traffic {
   const sum = noTraffic()
   for (const { traffic } of views) {
