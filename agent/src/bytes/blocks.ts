@@ -1,5 +1,5 @@
-// Copies of chunks whose lines must wait. Reusable blocks avoid memory outside the heap: V8 starts a collection when there is much of
-// it, however small the heap is.
+// Copies of chunks whose lines must wait. Blocks are reused, because V8 starts a collection if much memory outside the heap is
+// allocated, however small the heap is.
 
 import { Spares } from '../event/spares.ts'
 

@@ -97,7 +97,7 @@ export interface LineLikeness {
 interface LineGroups {
   /** For each line, the first equal line. */
   readonly firsts: Int32Array
-  /** Undefined until they are asked for, or if a name is unknown. */
+  /** Undefined before the first request, or if a name is unknown. */
   texts: GroupTexts | undefined
 }
 
@@ -115,16 +115,16 @@ export class ByteLines {
   #values: Map<string, NamedValues> | undefined
   /** Groups by requested likeness, which comes from a configuration. */
   #groups: Map<string, LineGroups> | undefined
-  /** The likeness that was asked for last, and its groups. */
+  /** The most recently requested likeness, and its groups. */
   #last: { readonly likeness: LineLikeness; readonly groups: LineGroups | undefined } | undefined
   #times: LineTimes | undefined
-  /** The name that was asked for last, and whether some line may have such a member. */
+  /** The most recently requested name, and whether some line may have such a member. */
   #asked: { readonly name: string; readonly mayHave: boolean } | undefined
 
   /** Set as long as the bytes are those of the chunk. */
   #place: ResultPlace | undefined
   #hasPlaces: boolean | undefined
-  /** Gives the bytes back, if they stay unchanged until then. */
+  /** Returns the bytes to their owner; undefined if they may change before. */
   #giveBack: (() => void) | undefined
   /** The kernel's results about the message objects, from before the lines had to wait. */
   #objects: ReadObjects | undefined
@@ -218,7 +218,7 @@ export class ByteLines {
     return kernel
   }
 
-  /** Brings in what was read of the lines, whose bytes are in the kernel. */
+  /** Restores the earlier results for the lines, whose bytes are in the kernel. */
   #enterObjects(kernel: Kernel, objects: ReadObjects, place: number): void {
     objects.enter(kernel, place)
     kernel.content.isRead = true
@@ -464,8 +464,8 @@ export class ByteLines {
   }
 
   /**
-   * Called before the memory of the lines is reused: copies bytes that are still needed. @param lend leaves the memory to the
-   * lines in place of a copy, and returns how they give it back; undefined if it cannot
+   * Called before the memory of the lines is reused. Copies the bytes that are still needed.
+   * @param lend lends the memory to the lines instead, and returns the function that gives it back; undefined if it cannot
    */
   keep(lend?: () => (() => void) | undefined): void {
     const bytes = this.#bytes

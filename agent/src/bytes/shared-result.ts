@@ -1,17 +1,17 @@
-// Results that readers of the same lines share. The chunk of the lines has the place, and the reader that comes first leaves its result there.
+// Results that readers of the same lines share. The first reader stores its result in a place that belongs to the chunk of the lines.
 
 /** The result that one reader of lines leaves for the others. */
 export interface SharedResult {
   readonly bytes: number
-  /** Gives its memory back. */
+  /** Releases its memory. */
   release(): void
 }
 
-/** Exists as long as the lines do. */
+/** The place exists as long as the lines. */
 export interface ResultPlace {
   readonly result: SharedResult | undefined
-  /** Whether others will read the lines, and none has left a result. */
+  /** Whether other readers will read the lines, and none of them has stored a result. */
   readonly isWanted: boolean
-  /** False if there is no room for it; the caller keeps it then. */
+  /** Returns false if there is no room for the result, which then stays with the caller. */
   leave(result: SharedResult): boolean
 }

@@ -65,8 +65,8 @@ export function splitLines(chunk: i32, from: i32, length: i32, maxBytes: i32): i
 }
 
 /**
- * Brings bytes that have waited into the cache, one after the other: to miss them one by one where they are read costs several times as
- * much. Returns a number that depends on all that it has read, so that the reads stay.
+ * Loads bytes that have waited into the CPU cache, in ascending order. Separate cache misses during the actual reads would cost several
+ * times as much. Returns a number that depends on all bytes read, so that the compiler does not remove the reads.
  */
 export function touch(from: i32, to: i32): i32 {
   let sum: i32 = 0
