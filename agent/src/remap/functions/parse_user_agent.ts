@@ -10,7 +10,7 @@ const text = kinds.string.or(kinds.null)
 
 const limits = { maxEntries: 1000, maxBytes: 4 << 20, sizeOf: bytesOf }
 
-/** Bytes of a result: its objects, and its texts, which are its own. */
+/** The size of a result: its objects, and its texts, which share no memory with others. */
 function bytesOf(result: ValueObject): number {
   let bytes = 1500
   for (const part of Object.values(result)) {
@@ -19,7 +19,10 @@ function bytesOf(result: ValueObject): number {
   return bytes
 }
 
-/** The result with texts of its own: those of the data sets are pieces of the user agent, and would keep all of it. */
+/**
+ * Copies the texts of a result, because the data sets return slices of the user agent, which would keep all of it in
+ * memory.
+ */
 function withOwnTexts(result: ValueObject): ValueObject {
   for (const part of Object.values(result) as ValueObject[]) {
     for (const name in part) if (typeof part[name] === 'string') part[name] = ownText(part[name])
