@@ -271,8 +271,8 @@ export class Discovery implements Finder {
   #walk(directory: string): void {
     const folder = this.#folders.get(directory)
     if (folder === undefined) return
-    // The time first: a change after it is seen at the next look. Clocks of file systems tick every few milliseconds: what
-    // has changed just now may change again at the same time, and is walked again.
+    // Read the time before the walk, so that the next check notices any later change. File system clocks tick every few
+    // milliseconds, so a folder that has just changed may change again within the same tick, and is walked again.
     const time = this.#timeOf(directory)
     folder.time = Date.now() - time < clockTickMs ? Number.NaN : time
     let entries: import('node:fs').Dirent[]

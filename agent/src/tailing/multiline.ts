@@ -66,7 +66,7 @@ function compilePattern(text: string): (line: string) => boolean {
   return (line) => compiled.test(line)
 }
 
-/** A group grows no further than this. Each line is an object of its own, however short it is. */
+/** Maximum number of lines in a group, because each line is a separate object, however short it is. */
 const maxGroupBytes = 1 << 20
 export const maxGroupLines = 16_384
 

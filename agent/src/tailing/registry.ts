@@ -404,7 +404,9 @@ export class FileRegistry<State> {
   }
 }
 
-/** Files that are retried at a time. A container may create more than the agent can look at every second. */
+/**
+ * Number of files that are retried at a time. A container may create more files than the agent can check every second.
+ */
 const maxRetries = 1000
 
 /** Keys of files, by folder. */

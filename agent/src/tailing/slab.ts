@@ -9,7 +9,7 @@ import type { ResultPlace } from '../bytes/shared-result.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes } from '../event/value.ts'
 
-/** The function behind `toString`; called for every line, the way there costs as much as the work. */
+/** The function behind `toString`. It is called for every line, and the indirection would cost as much as the work. */
 type Sliceable = Buffer & { latin1Slice(from: number, to: number): string; utf8Slice(from: number, to: number): string }
 
 const encodings = { unknown: 0, ascii: 1, utf8: 2, mixed: 3 } as const
@@ -84,8 +84,8 @@ export class Slab {
   }
 
   /**
-   * Leaves the bytes to a holder until it gives them back; undefined if it must copy them. A few lines must not keep a large buffer, and
-   * only chunks of the kernel are worth keeping.
+   * Lends the bytes to a holder until it returns them; undefined if the holder must copy them. A few lines must not keep a large buffer,
+   * and only chunks of the kernel are worth lending.
    */
   lend(): (() => void) | undefined {
     const pool = this.#pool
@@ -94,7 +94,7 @@ export class Slab {
     return () => pool.give(this)
   }
 
-  /** Removes the lines that are not wanted; returns their number. */
+  /** Removes unwanted lines, and returns their number. */
   keep(wanted: (start: number, end: number) => boolean): number {
     if (this.isView) {
       this.results = undefined
@@ -197,7 +197,7 @@ export class Slab {
 
   /** The same lines in a buffer of exactly their size. */
   compacted(): Slab {
-    // Not a piece of a pool: the chunk may wait, and the whole pool with it.
+    // Allocate separately: a slice of a pool would keep the whole pool while the chunk waits.
     const copy = new Slab(Buffer.allocUnsafeSlow(this.consumed))
     this.buffer.copy(copy.buffer, 0, 0, this.consumed)
     copy.base = this.base
@@ -284,7 +284,7 @@ export class SlabPool {
   give(slab: Slab): void {
     slab.held = false
     if (this.#free.length >= this.#keep || slab.buffer.length !== this.capacity) return
-    // A slab that is none, from before the kernel was needed, gives way to a chunk.
+    // A chunk replaces a slab that was created before the kernel was needed.
     if (this.#hasChunks && !isChunk(slab.buffer) && hasFreeChunk()) return
     if (slab.starts.length > maxKeptLines) {
       slab.starts = new Int32Array(0)

@@ -15,7 +15,7 @@ import type { Delimiter, Slab, SlabPool } from './slab.ts'
 export const defaultReadBytes = 2048
 
 export interface TailOptions {
-  /** Those of the disk if not given. */
+  /** By default those of the disk. */
   readonly files?: TailFiles | undefined
   /** The folder that reading must not leave. */
   readonly confinement?: Confined | undefined
@@ -38,7 +38,10 @@ export interface TailOptions {
   /** A file's turn ends with the chunk that exceeds this, or, if it is exact, before more is read. */
   readonly maxReadBytes: number
   readonly isReadBoundExact?: boolean | undefined
-  /** Where older files are read to their end first: in each folder, which keeps the order across a rotation, or among all files. */
+  /**
+   * Whether older files are read to their end first within each folder, which keeps the order across a rotation, or among all
+   * files.
+   */
   readonly oldestFirst: 'folder' | 'all' | undefined
   readonly readFrom: 'beginning' | 'end'
   readonly ignoreOlderMs: number | undefined

@@ -24,8 +24,8 @@ const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? 
 const timeOf = (value: unknown) => (typeof value === 'string' ? parseRfc3339(value) : undefined)
 
 /**
- * The mistake in an object, or the event that it is.
- * @param includesObject whether the event holds the object, too
+ * Converts an object to an event, or returns what is wrong with it.
+ * @param includesObject whether the event also contains the object
  */
 export function readEvent(object: unknown, schema: Globals['logSchema'], includesObject: boolean): Occurrence | string {
   if (!isTable(object) || !isTable(object['metadata'])) return 'It has no metadata.'
@@ -58,7 +58,7 @@ export function readEvent(object: unknown, schema: Globals['logSchema'], include
       related: reference(object['related']),
       reporting_controller: textOf(object['reportingController']) ?? textOf(source['component']),
       reporting_instance: textOf(object['reportingInstance']) ?? textOf(source['host']),
-      // It comes from JSON, so each value in it is one of an event.
+      // The object comes from JSON, so event fields can hold all of its values.
       ...(includesObject ? { object: object as ValueObject } : {}),
     },
   }

@@ -1,5 +1,5 @@
-// Rotated files that the runtime had compressed before a source began with their container. Nobody reads them, because compressed files
-// are those of earlier rotations, which a source that began in time has read. So they are named to those who ask about the pod.
+// Rotated files that the runtime had compressed before a source found their container. The source does not read them: if it had started
+// in time, it would have read these files before their compression. `penstock why` lists them for the pod.
 
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,25 +7,25 @@ import { createGunzip } from 'node:zlib'
 
 export interface CompressedLog {
   readonly file: string
-  /** Of the compressed file, in bytes. */
+  /** Size of the compressed file in bytes. */
   readonly size: number
-  /** Undefined while they are being counted. */
+  /** Undefined while the lines are being counted. */
   readonly lines: number | undefined
 }
 
 const leastPruned = 1000
 
 interface Container {
-  /** When the source began with it, in ms. */
+  /** When the source found it, in milliseconds. */
   readonly began: number
-  /** The lines of each compressed file that was counted; undefined while it is. */
+  /** The number of lines of each compressed file; undefined while they are being counted. */
   readonly lines: Map<string, number | undefined>
 }
 
 export class CompressedLogs {
   readonly #isLeft: (path: string) => boolean
   readonly #containers = new Map<string, Container>()
-  /** With so many containers, those that are gone are forgotten. */
+  /** Above this number of containers, deleted ones are forgotten. */
   #pruneFrom = leastPruned
 
   /** @param isLeft whether the source does not read a file */
@@ -33,7 +33,7 @@ export class CompressedLogs {
     this.#isLeft = isLeft
   }
 
-  /** The source begins with a file of the folder of a container. */
+  /** The source has found a file in the folder of a container. */
   opened(directory: string): void {
     if (this.#containers.has(directory)) return
     this.#containers.set(directory, { began: Date.now(), lines: new Map() })
@@ -42,7 +42,7 @@ export class CompressedLogs {
     this.#pruneFrom = Math.max(leastPruned, 2 * this.#containers.size)
   }
 
-  /** Those of a folder, in the order of their names. Their lines are counted from the first call on. */
+  /** The compressed files of a folder, sorted by name. The first call starts to count their lines. */
   in(directory: string): readonly CompressedLog[] {
     const container = this.#containers.get(directory)
     if (container === undefined) return []
@@ -71,7 +71,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-/** The lines that can be decompressed; the file may be damaged, or go meanwhile. */
+/** The number of lines that can be decompressed. The file may be damaged, or be removed meanwhile. */
 function linesIn(file: string): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
   let lines = 0

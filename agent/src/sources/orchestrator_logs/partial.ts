@@ -10,7 +10,10 @@ export interface MergeLimit {
 }
 
 const expiryMs = 30_000
-/** Without a limit in the options, parts are passed on at this size: a container that never ends its line would fill the memory. */
+/**
+ * Without a limit in the options, parts are passed on at this size, because a container that never ends its line would fill the
+ * memory.
+ */
 const maxUnlimitedBytes = 4 * 1024 * 1024
 const truncatedMark = Buffer.from('..TRUNCATED')
 const none = Buffer.alloc(0)
@@ -20,7 +23,7 @@ export type Merged = { readonly text: string | Bytes; readonly truncated: boolea
 /** The parts of the current line of one stream of one file. */
 export class PartialLine {
   readonly #limit: MergeLimit | undefined
-  /** The parts so far, with room for more: as single objects, countless short parts would take many times their bytes. */
+  /** The parts so far, with room for more. Separate objects for many short parts would need many times their bytes. */
   #text = none
   #bytes = 0
   #since = 0

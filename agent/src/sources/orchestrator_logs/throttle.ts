@@ -1,5 +1,5 @@
-// The limits of a source: one for each container, one for its pipeline, and those shared by all readers of a key. They apply
-// to a chunk of lines before any other work.
+// The limits of a source: one for each container, one for its pipeline, and those that all readers with the same key share.
+// They apply to a chunk of lines before any other work.
 
 import type { RateLimitOptions } from '../../component.ts'
 import type { Slab } from '../../tailing/slab.ts'
