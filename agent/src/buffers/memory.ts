@@ -99,7 +99,7 @@ export class MemoryBuffer implements SinkBuffer {
       const whole = rest
       const part = whole.slice(0, room)
       rest = whole.slice(room, whole.count)
-      // Only the parts hold the lines from now on. Otherwise, their memory would not be used again.
+      // Release the whole batch: if only its parts hold the lines, their memory can be reused.
       if (whole instanceof ByteBatch) whole.done()
       this.#enter(part)
       // The sink may have taken the part already, which frees space again.

@@ -113,8 +113,8 @@ export class Batcher {
       ? Math.max(minBodyLimit, bodyFactor * limits.maxBytes)
       : defaultBodyLimit
     const roomy = Math.min(Math.max(limits.maxBytes * 1.25, 1 << 16), 1 << 24)
-    // Partitions may be many, and most of them small: their bodies begin small. Of large bodies only what one request after the other
-    // needs is kept.
+    // There may be many partitions, most of them small, so their bodies begin small. The pool keeps only as many large bodies as
+    // consecutive requests need.
     this.pool =
       writer.partition === undefined
         ? new BodyPool(roomy, roomy > 1 << 22 ? 2 : 8)

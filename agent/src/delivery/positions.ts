@@ -1,5 +1,5 @@
-// Where the events of a request begin and end in its body. The memory of an ended request is used for the next one: it is outside the heap,
-// and V8 collects the whole heap if there is much of it.
+// The positions at which the events of a request begin and end in its body. The next request reuses the memory of an ended one. This memory
+// is outside the heap, and V8 would start a collection of the whole heap if many requests allocated it.
 
 import { Spares } from '../event/spares.ts'
 
@@ -8,13 +8,13 @@ export interface Positions {
   readonly ends: Uint32Array
 }
 
-/** Memory for fewer events is not kept: a small request must not hold much of it. */
+/** Smaller arrays are not kept, and a small request gets a new one, so that it never holds a large one. */
 const minSpare = 1 << 10
 const maxSpare = 1 << 14
 
 const spares = new Spares<Positions>(16)
 
-/** For at least this many events. The numbers are undefined. */
+/** Returns arrays for at least this many events. Their initial content is undefined. */
 export function takePositions(events: number): Positions {
   const kept = events < minSpare ? undefined : spares.take()
   if (kept !== undefined && kept.ends.length >= events) return kept

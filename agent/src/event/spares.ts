@@ -1,13 +1,13 @@
-// Buffers in reserve, because new ones cost as much as the events that fill them. A limited number is kept, and only as many as were used
-// in the last seconds: after a burst, and when an agent becomes idle, the others go.
+// Spare buffers, because a new buffer costs as much as the events that fill it. Their number is limited, and a timer removes those that
+// were not needed in the last seconds, for example after a burst or when the agent becomes idle.
 
-/** Interval between two checks of how many spares were needed. */
+/** Interval at which unneeded spares are removed. */
 const checkMs = 10_000
 
 export class Spares<T> {
   readonly #free: T[] = []
   readonly #max: number
-  /** Lowest number of spares since the last check: that many were not needed. */
+  /** Lowest number of spares since the last check, which is the number of unneeded ones. */
   #unused = 0
   #timer: NodeJS.Timeout | undefined
 

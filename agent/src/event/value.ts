@@ -90,7 +90,10 @@ export function isObject(value: Value | undefined): value is ValueObject {
   return prototype === Object.prototype || prototype === null
 }
 
-/** The value with its texts and bytes in separate memory, to be kept: those of events may be pieces of much longer ones. */
+/**
+ * Copies a value with its texts and bytes to separate memory, so that it can outlive its event. The originals may be slices
+ * of much longer ones.
+ */
 export function ownValue(value: Value): Value {
   if (typeof value === 'string') return ownText(value)
   if (value instanceof Bytes) return new Bytes(Buffer.from(new Uint8Array(value.bytes).buffer))

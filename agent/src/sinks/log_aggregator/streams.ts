@@ -105,10 +105,13 @@ function write(
   format.write(from, streams, runs, into)
 }
 
-/** Columns of finished requests. Their memory is outside the heap: V8 collects the whole heap if there is much of it. */
+/**
+ * Columns of finished requests, for reuse. Their memory is outside the heap, and V8 would start a collection of the
+ * whole heap if many requests allocated it.
+ */
 const spares = new Spares<Columns>(4)
 
-/** Columns for fewer entries are not kept: a small request must not hold much memory. */
+/** Smaller columns are not kept, and a small request gets new ones, so that it never holds large ones. */
 const minSpare = 1 << 10
 /** Maximum number of entries for which columns are kept. */
 const maxSpare = 1 << 14

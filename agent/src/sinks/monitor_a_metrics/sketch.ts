@@ -82,7 +82,7 @@ export class Sketch {
     }
   }
 
-  /** The bins, by key; among equal keys the last ones are full. */
+  /** The bins, sorted by key. If several bins have the same key, the last ones are full. */
   bins(): Bin[] {
     const bins: Bin[] = []
     for (const key of [...this.#counts.keys()].sort((left, right) => left - right)) {

@@ -38,10 +38,10 @@ export class Packer {
   /** Text of the current block. */
   #text = ''
   #units = 0
-  /** Whether a block was announced. */
+  /** Whether a block of text was announced. */
   #announced = false
   #record = 0
-  /** Those that the record has defined, by their numbers. */
+  /** The shapes that the record has defined, by their numbers. */
   #shapes: ShapePacker[] = []
   #events = 0
   /** Kinds of lines in this record, by their source and their changes by programs. */
@@ -50,7 +50,7 @@ export class Packer {
 
   /** Starts a new record. */
   begin(): void {
-    this.#forget() // what a record that was not finished has left
+    this.#forget() // the state of an earlier, unfinished record
     const { values, texts } = recordMemory()
     this.values = values
     this.#view = viewOf(values)
@@ -83,7 +83,7 @@ export class Packer {
     return packed
   }
 
-  /** Lets go of everything that the record has kept of events: there are many shapes, and a value may be a megabyte. */
+  /** Releases all references to events, because there are many shapes and a single value may be a megabyte. */
   #forget(): void {
     for (const packer of this.#shapes) {
       if (packer.record === this.#record) resetPacker(packer)

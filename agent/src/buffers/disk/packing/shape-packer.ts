@@ -33,15 +33,17 @@ export function shapePacker(shape: Shape): ShapePacker {
   return packer
 }
 
-/** Ends its part in a record, and lets go of the values of the last object. */
+/** Ends its part of a record, and releases the values of the last object. */
 export function resetPacker(packer: ShapePacker): void {
   packer.record = 0
   packer.reset()
 }
 
-/** After this many objects of a shape in a record, a member that differed each time counts as always different, */
+/** If a member differed in each of this many objects of a record, it counts as always different. */
 const oftenEnough = 16
-/** and is not compared in this many records, because comparing long texts costs more than packing them. */
+/**
+ * Number of records in which such a member is not compared, because comparing long texts costs more than packing them.
+ */
 const recordsUnlike = 15
 
 // The last value is recorded only after the member was packed: objects of the shape may be nested, and the reader knows the member only

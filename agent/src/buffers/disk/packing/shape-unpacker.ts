@@ -13,32 +13,37 @@ export interface MemberReader {
 
 interface Members {
   unpack(unpacker: MemberReader): ValueObject
-  /** Lets go of the values of the last object. */
+  /** Releases the values of the last object. */
   forget(): void
 }
 
 /** Rebuilds objects of a shape; cached, because consecutive records have the same shapes. */
 export interface ShapeUnpacker {
   seen: number
-  /** No value may stay here when a record ends: there are many shapes, and a value may be a megabyte. */
+  /**
+   * Must hold no values after the end of a record, because there are many shapes and a single value may be a megabyte.
+   */
   members: Members
 }
 
-/** Shapes with the same names: objects with another member order are another shape, with separate last values. */
+/**
+ * Shapes with the same member names. Objects with another order of members have another shape, with separate last
+ * values.
+ */
 interface Namesakes {
   readonly shapes: ShapeUnpacker[]
-  /** How many of them a record has defined, and in which record. */
+  /** Number of these shapes that the record has defined, and the number of that record. */
   defined: number
   record: number
 }
 
 const unpackers = new Map<string, Namesakes>()
 let unpackersKept = 0
-/** Characters of their names. */
+/** Total number of characters in their names. */
 let namesKept = 0
 /** Number of records with a shape after which generated code pays off. */
 const worthIt = 8
-/** When either limit is reached, they are made again from the next record on. */
+/** When either limit is reached, all unpackers are dropped, and created again from the next record on. */
 const maxUnpackers = 128
 const maxNames = 1 << 20
 

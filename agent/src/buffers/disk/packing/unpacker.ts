@@ -114,7 +114,7 @@ export class Unpacker {
   }
 
   #begin(bytes: Buffer, textAt: number): void {
-    this.#end() // of a record that could not be read to its end
+    this.#end() // an earlier record may not have been read to its end
     this.#bytes = bytes
     this.#view = viewOf(bytes)
     this.#at = 0
