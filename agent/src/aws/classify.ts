@@ -11,7 +11,7 @@ const ended =
 
 /**
  * Returns the attempt unchanged, or a retry if the service requests one or if new credentials may be available.
- * @param renew requests new credentials for the next attempt; returns false if there cannot be any
+ * @param renew requests new credentials for the next attempt; returns false if none are possible
  */
 export function retryAws(response: HttpResponse, attempt: Attempt, renew: () => boolean): Attempt {
   if (attempt.outcome !== 'rejected') return attempt

@@ -358,7 +358,7 @@ export class InstanceMetadata {
         if (answer.status < 500) return undefined
       } catch (error) {
         if (this.#signal.aborted) throw error
-        // Outside an instance nothing responds: try again, and then continue with the chain.
+        // Outside an instance, no service responds. Try once more, and then continue with the next place.
       }
     }
     return undefined

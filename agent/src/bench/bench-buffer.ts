@@ -12,7 +12,7 @@ import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
 
-const batchEvents = 800 // a quarter of a megabyte
+const batchEvents = 800 // 256 KiB
 
 const [eventsText = '', file = '', folder = '', kind = 'raw', part = 'all'] = process.argv.slice(2)
 const total = Number(eventsText)

@@ -1,4 +1,4 @@
-// Returns memory to the system that only the start needed.
+// After the start, returns memory to the system that only the start needed.
 
 import { readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
@@ -6,18 +6,19 @@ import { runInNewContext } from 'node:vm'
 import type { Logger } from '../telemetry/logger.ts'
 
 /**
- * When pages of the program go back, in milliseconds from when the components run. By then the start has touched most of them; if they go
- * back before the heap grows under the first lines, they do not add to the peak of memory. Nor do those that the first lines have touched.
+ * Delays in milliseconds after which pages of the program are released, counted from the start of the components. The start itself uses
+ * most pages. Releasing them before the heap grows with the first lines keeps them out of the peak of memory. The second time also
+ * releases the pages that the first lines have used.
  */
 const pagesAfterMs = [0, 2000] as const
 
 /**
- * When garbage goes back too. After five seconds the first lines are read; after ten, the objects of a large cluster are listed, and the
- * first lines of all files are read.
+ * Delays after which garbage is collected too. After five seconds, the agent has read the first lines. After ten seconds, it has listed
+ * the objects of a large cluster, and read the first lines of all files.
  */
 const garbageAfterMs = [5000, 10_000] as const
 
-/** Gives memory back once the components run, and until the start is over. The result ends the wait. */
+/** Releases memory several times after the components have started. The returned function cancels this. */
 export function giveBackAfterStart(logger: Logger): () => void {
   const timers = [
     ...pagesAfterMs.map((ms) => setTimeout(() => giveBackPages(logger), ms)),

@@ -1,5 +1,5 @@
-// Mistakes of YAML in the words of people who write it by hand. The parser speaks of its grammar (`implicit keys`, `compact mappings`), and
-// reports one wrong space several times: here a mistake is what somebody got wrong, where it begins, and what to do.
+// Describes mistakes in YAML for people who write it by hand. The parser uses the terms of its grammar (`implicit keys`, `compact
+// mappings`), and reports one wrong space several times. This module reports each mistake once, with the place where it begins and the fix.
 
 import { type Document, isScalar, type LineCounter, type Node, visit, type YAMLParseError } from 'yaml'
 
@@ -21,7 +21,7 @@ const columns =
   'The keys of a table start in the same column, and so do the `-` of a list: compare the spaces before this line with those of the lines above.'
 const inQuotes = "Write it in quotes, such as `'…'`."
 
-/** The parser says so of all further parts of a text whose structure it has lost. */
+/** The parser's message for all parts of a text after it has lost the structure. */
 const atTopLevel = /^Unexpected .* token in YAML stream/s
 
 /** The meaning of each message of the parser; the first pattern that matches counts. */
@@ -98,7 +98,7 @@ const meanings: readonly (readonly [RegExp, (found: RegExpExecArray, place: Plac
   [/^Unexpected /, () => ({ message: 'This does not fit what stands before it', help: columns })],
 ]
 
-/** The mistakes of a document, without those that follow from another one: beside it, and in columns after it. */
+/** The mistakes of a document, without consequences of other mistakes, such as errors on neighbouring lines. */
 export function mistakesOf(text: string, document: Document, lines: LineCounter): readonly YamlMistake[] {
   const mistakes: YamlMistake[] = []
   const taken = new Set<number>()
@@ -114,7 +114,7 @@ export function mistakesOf(text: string, document: Document, lines: LineCounter)
   return mistakes
 }
 
-/** Double braces that nothing quotes: what other programs take for a template. */
+/** Double braces without quotes, which other programs read as a template. */
 export const bareTemplate: Words = {
   message: '`{{ … }}` without quotes is no text: YAML reads it as a table in a table',
   help: 'Write the whole value in quotes, such as `"{{ field }}"`.',
@@ -144,7 +144,7 @@ function lineAt({ text, offset }: Place): string {
   return text.slice(from, to < 0 ? undefined : to)
 }
 
-/** The parser finds the end of the text at fault; the quote that was left open is where the mistake is. */
+/** The parser reports the end of the text, but the mistake is at the open quote. */
 function openQuote({ text, document, offset }: Place): Words {
   let start = offset
   visit(document, {
@@ -178,7 +178,7 @@ function openBracket({ text, document, offset }: Place): Words {
   }
 }
 
-/** `a: b: c`, or a key further right than the one above it that has a value already. */
+/** `a: b: c`, or a key that is indented below a key that already has a value. */
 function innerKey(place: Place): Words {
   const { text, offset } = place
   const end = text.indexOf('\n', offset)
@@ -192,7 +192,7 @@ function innerKey(place: Place): Words {
   return { message: 'The line below this value starts further right than the key of the value', help: columns }
 }
 
-/** Whether a key is a table or a list: nothing that the configuration knows has such keys. */
+/** Whether a key is a table or a list, which no configuration supports. */
 export function isKeyOfParts(key: unknown): key is Node {
   return typeof key === 'object' && key !== null && !isScalar(key) && 'items' in key
 }

@@ -413,7 +413,7 @@ function multiply(left: Value, right: Value): Value {
 function repeated(text: string | Bytes, count: number | bigint): Value {
   const bytes = bytesOf(text)
   if (count <= 0 || bytes.length === 0) return ''
-  // Not worth the memory, and irrelevant to the semantics.
+  // Not cached: it would need memory, and the semantics do not depend on it.
   if (bytes.length * Number(count) > 0x10_0000) throw new TooManySteps()
   return textFrom(Buffer.concat(Array.from({ length: Number(count) }, () => bytes)))
 }

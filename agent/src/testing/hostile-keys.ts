@@ -109,7 +109,7 @@ const sink = (
 
 type StartedSink = Awaited<ReturnType<typeof startSink>>
 
-/** Takes a pool of Node for short buffers: a piece of the one before that is kept would keep 64 KiB. */
+/** Uses up Node's current pool for short buffers, so that each kept slice of a pool would keep a separate 64 KiB. */
 function takePool(): void {
   for (let taken = 0; taken < Buffer.poolSize; taken += 16_384) Buffer.from('x'.repeat(16_384))
 }
@@ -305,7 +305,7 @@ const cases: readonly Case[] = [
     3900,
     2000,
     ({ fields }) => String(fields['r']).length === 1502,
-    // In two bytes a letter, with a version that is a piece of it.
+    // A user agent in UTF-16, whose version would be a slice of it.
     (text) =>
       `Mozilla/5.0 (X11; Linux x86_64) ж Firefox/${text.replaceAll(/[^0-9]/g, '7').slice(0, 1500)}.1 ${text.slice(0, 150)}`,
   ),

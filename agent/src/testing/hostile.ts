@@ -48,7 +48,7 @@ const bodies = [
   (size: number) => Buffer.from(`<191>${' '.repeat(size)}`),
   (size: number) => Buffer.alloc(size, 0xff),
   (size: number) => Buffer.alloc(size, 0x0a),
-  (size: number) => Buffer.alloc(size, 0x12), // a nested field of protobuf, again and again
+  (size: number) => Buffer.alloc(size, 0x12), // a repeated, nested protobuf field
   (size: number) => Buffer.from('ünïcödé '.repeat(size / 8), 'utf16le'),
   (size: number) => Buffer.from('caf\u00e9 '.repeat(size / 5), 'latin1'),
 ]
@@ -59,14 +59,14 @@ export function hostileBytes(random: Random, codec: DecodingCodec, longest: numb
   switch (random.below(6)) {
     case 0: // cut off
       return frame.subarray(0, random.below(frame.length))
-    case 1: // some bytes are others
+    case 1: // some bytes are changed
       for (let flips = 1 + random.below(8); flips > 0; flips--) frame[random.below(frame.length)] = random.below(256)
       return frame
     case 2:
       return Buffer.concat([random.pick(prefixes), frame])
     case 3:
       return Buffer.from(Uint8Array.from({ length: random.below(300) }, () => random.below(256)))
-    case 4: // one part again and again
+    case 4: // one part is repeated
       return Buffer.concat(Array.from({ length: 1 + random.below(longest / (frame.length + 1)) }, () => frame))
     default:
       return random.pick(bodies)(12 + random.below(longest))

@@ -40,7 +40,7 @@ export interface TopologyContext {
   readonly globals: ConfigGlobals
   readonly logger: Logger
   readonly metrics: Metrics
-  /** How long equal messages of a component are limited; 0: not at all. */
+  /** Time window in which equal messages of a component are limited; 0 disables the limit. */
   readonly logRateLimitMs: number
   readonly pressure: Pressure
   readonly stopwatch: Stopwatch

@@ -1,6 +1,7 @@
-// Detects a blocked event loop: a program that computes for seconds, a disk that does not answer, a machine that gives the process no
-// time. Meanwhile no events move and no probe is answered. Afterwards the agent logs the duration and the cause. /health fails for a
-// while only if the process itself computed for too long: a restart gives it no faster disk and no more time of the machine.
+// Detects a blocked event loop: a program that computes for seconds, a disk that does not respond, or a machine that gives the
+// process no CPU time. Meanwhile, no events move and no probe gets a response. Afterwards, the agent logs the duration and the cause.
+// /health fails for a while only if the process itself computed for too long, because a restart would not make the disk or the
+// machine faster.
 
 import type { Logger } from '../telemetry/logger.ts'
 import type { HistogramSeries, Metrics } from '../telemetry/metrics.ts'
@@ -40,7 +41,7 @@ export class Watchdog implements Disposable {
     const cpu = cpuMs()
     const culprit = this.#options.culprit()
     if (late >= stallMs) {
-      // Beside much other work a short computation takes long: it is the same computation, so it does not count either.
+      // On a busy machine, even a short computation takes long, so only CPU time counts.
       const busyMs = Math.min(late, cpu - this.#cpuMs)
       if (busyMs >= stallMs) this.#stalls.push({ end: now, busyMs })
       this.#seconds.observe(late / 1000)

@@ -99,7 +99,8 @@ export const remap = defineTransform({
     const problem: OptionProblem = {
       path: options.source !== undefined ? 'source' : options.file !== undefined ? 'file' : 'files',
       message: `The program does not compile: ${first?.message ?? 'unknown error'} (E${String(first?.code ?? 0).padStart(3, '0')}).`,
-      // A place in a file of its own is none in the value of the option.
+      // The option does not contain the text of a program file, so a position in that file has no position in the
+      // option.
       ...(options.source === undefined ? {} : { position: positionOf(source, first?.labels[0]?.span[0] ?? 0) }),
       rendered: options.file === undefined ? compiled.rendered : named(compiled.rendered, options.file),
       ...(diagnostic === undefined ? {} : { diagnostic }),
