@@ -65,7 +65,10 @@ const relayMs = 10_000
  * the caches show it. A thousand agents would otherwise use a third of the operator's requests for reviews.
  */
 const keepRunningMs = 600_000
-/** Connections that wait to be taken: after a restart all agents of a large cluster come at once. The kernel may hold fewer. */
+/**
+ * Maximum number of connections that wait to be accepted, because all agents of a large cluster connect at once after a
+ * restart. The kernel may have a lower limit.
+ */
 const backlog = 4096
 
 export function heartbeatPart(fleet: FleetState, options: HeartbeatServerOptions = {}): OperatorPart {
@@ -97,7 +100,7 @@ class HeartbeatServer implements AsyncDisposable {
   })
   readonly #readers: TokenGate<User>
   readonly #count: Counter
-  /** For the first certificate. */
+  /** Subscription that waits for the first certificate. */
   #waiting: Disposable | undefined
 
   constructor(context: OperatorContext, fleet: FleetState, options: HeartbeatServerOptions) {
@@ -234,7 +237,7 @@ class HeartbeatServer implements AsyncDisposable {
     give(response, { periodMs, denied, ...(gone.length === 0 ? {} : { gone }) } satisfies HeartbeatAnswer)
   }
 
-  /** An agent that asks for inquiries, or sends its answers. */
+  /** Handles an agent that requests inquiries or sends its answers. */
   async #inquire(
     request: IncomingMessage,
     response: ServerResponse,
@@ -286,7 +289,7 @@ class HeartbeatServer implements AsyncDisposable {
     return this.#gate.of(token, address, pod !== undefined ? `${isThere ? 'at' : 'of'} ${claims.podUid}` : undefined)
   }
 
-  /** The pod with this name and uid; undefined if the caches do not have it, as those with a sidecar. */
+  /** The pod with this name and uid; undefined if the caches do not contain it, as for pods with a sidecar. */
   #podOf(namespace: string | undefined, name: string, uid: string): Pod | undefined {
     const pod = this.#pods.get(namespace, name)
     return pod?.metadata.uid === uid ? pod : undefined

@@ -73,7 +73,7 @@ export class Streams implements Disposable {
   readonly #fleet: FleetState
   /** By uid of the pod. */
   readonly #held = new Map<string, Held>()
-  /** Those to look at. */
+  /** Held requests that must be checked. */
   readonly #due = new Set<Held>()
   #turn: NodeJS.Immediate | undefined
   readonly #slots = new Slots(maxSending)
@@ -81,7 +81,7 @@ export class Streams implements Disposable {
   readonly #given = new Map<string, ReadonlySet<string>>()
   /** When the last response to a pod was one that only named another revision, by uid of the pod. */
   readonly #namedAt = new Map<string, number>()
-  /** Requests for which there is only another name, which can wait. */
+  /** Requests whose only news is another revision name, which can wait. */
   readonly #postponed = new Set<Held>()
   #postponing: NodeJS.Timeout | undefined
   readonly #namedPerSecond: number
@@ -195,7 +195,7 @@ export class Streams implements Disposable {
     })
   }
 
-  /** Whether an agent is to have a response now. Different content never waits. */
+  /** Whether to respond to an agent now. Different content never waits. */
   #isTimeFor({ asked, have }: Request, { mark }: Part): boolean {
     const last = have?.mark === mark ? this.#namedAt.get(asked.podUid) : undefined
     return last === undefined || performance.now() - last >= this.#spacingMs
@@ -254,8 +254,9 @@ export class Streams implements Disposable {
   }
 
   /**
-   * The pipelines sent to a pod: an agent's report of what it runs is only a claim. An operator that has restarted recognises the
-   * content by the mark, which covers content and secret values, so no agent can forge one for a pipeline that it did not receive.
+   * The pipelines sent to a pod, because an agent's own report is only a claim. After a restart, the operator recognises the
+   * content by its mark. The mark covers content and secret values, so no agent can forge one for a pipeline that it did not
+   * receive.
    */
   #givenTo(
     pod: string,

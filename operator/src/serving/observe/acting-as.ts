@@ -22,8 +22,8 @@ export function actingAsText({ username, groups }: ActingAs): string {
 }
 
 /**
- * Undefined: an invalid value. The check is strict: another form, a second header or an unknown member may mean more or less than is
- * read here.
+ * Undefined if the value is invalid. The check is strict, because another form, a second header or an unknown member may have a
+ * meaning that this code does not know.
  */
 export function actingAsIn(text: string): ActingAs | undefined {
   if (text.length > longestActingAs) return undefined

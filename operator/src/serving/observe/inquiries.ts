@@ -12,7 +12,7 @@ export interface Asked {
   readonly node: string
 }
 
-/** Somebody who looks. */
+/** An observer of Pipelines. */
 export interface Look {
   readonly id: string
   /** The request to an agent; undefined if the agent is not concerned. */

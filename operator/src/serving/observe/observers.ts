@@ -30,7 +30,7 @@ const strangers = { perSource: { perSecond: 1, burst: 10 }, total: { perSecond: 
  * operator's own work needs most of its 50 requests a second to the API server.
  */
 const questions = { perUser: { perSecond: 5, burst: 250 }, total: { perSecond: 20, burst: 1000 } }
-/** At a time, of all users. */
+/** Maximum number of concurrent requests of all users. */
 const maxLooks = 32
 /** A reader with this many unread bytes misses further events. */
 const maxUnread = 1 << 20
@@ -40,7 +40,7 @@ const limits = { forMs: { usual: 600_000, most: 3_600_000 }, tapMs: 1000, topMs:
 const maxEvents = 1000
 const tooMany = 'Too many ask at once; try again in a few seconds.'
 
-/** Says in HTTP what is wrong. */
+/** An error with its HTTP status. */
 class Refusal extends Error {
   readonly status: number
 

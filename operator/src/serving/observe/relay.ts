@@ -20,7 +20,7 @@ export const tokenHeader = 'x-penstock-token'
  */
 export const actingAsHeader = 'x-penstock-acting-as'
 export const longestActingAs = 8192
-/** The operator's version, for commands that may differ too much from it. */
+/** The operator's version, so that commands can warn if theirs differs too much. */
 export const versionHeader = 'x-penstock-version'
 const passedOn = ['authorization', tokenHeader, actingAsHeader, 'content-type'] as const
 /** Headers of the leader's answer that only the leader can set, because another replica may be of another release. */
@@ -52,7 +52,7 @@ export function relay(
       }
       response.writeHead(status, { 'content-type': answered.headers['content-type'] ?? 'application/json' })
       response.flushHeaders()
-      answered.on('error', () => response.destroy()) // the leader has gone: the sender sees a broken response and asks again
+      answered.on('error', () => response.destroy()) // the leader has ended: the client sees an incomplete response and retries
       answered.pipe(response)
       resolve(status)
     }

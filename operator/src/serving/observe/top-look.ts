@@ -10,7 +10,7 @@ import type { FleetState } from '../../fleet/state.ts'
 import type { Asked, Look } from './inquiries.ts'
 import type { Runner } from './observers.ts'
 
-/** One Pipeline as it is now. */
+/** The current figures of one Pipeline. */
 export interface TopRow {
   readonly kind: string
   readonly namespace?: string
@@ -44,7 +44,7 @@ interface PodReport {
   readonly pipelines: ReadonlyMap<string, Figures>
 }
 
-/** More are not named one by one. */
+/** Maximum number of silent pods that are named individually. */
 const maxNamed = 50
 const maxMs = 3_600_000
 const maxPositions = 200
