@@ -84,7 +84,7 @@ export class LeftoverAnswers {
           : await this.#kube.get<KubeObject>(pipelineKind, namespace, name)
       return object === undefined ? 'absent' : { uid: object.metadata.uid ?? '' }
     } catch {
-      return 'unknown' // forbidden, or the API server is unavailable: asked again in a minute
+      return 'unknown' // forbidden, or the API server is unavailable: checked again in a minute
     }
   }
 }
