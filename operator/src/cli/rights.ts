@@ -71,7 +71,7 @@ export class Rights {
           while (!signal.aborted) {
             await pause(lookAgainMs, signal)
             if (signal.aborted) return
-            const usable = (await this.usable(signal).catch(() => undefined)) ?? [] // asked again in a minute
+            const usable = (await this.usable(signal).catch(() => undefined)) ?? [] // checked again in a minute
             const opened = usable.filter((one) => before.has(one))
             if (opened.length === 0) continue
             this.#logger.info(

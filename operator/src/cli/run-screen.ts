@@ -87,7 +87,7 @@ export class RunScreen {
     this.#write('err', printableWithColours(text))
   }
 
-  /** Takes the hint away. */
+  /** Removes the hint. */
   close(): void {
     this.#hint = ''
     if (this.#isLive) this.#terminal.err.write('\r\u001b[K')

@@ -128,7 +128,7 @@ function shown({ text, absent, code }: Look): number {
   return code
 }
 
-/** Between two looks. */
+/** Interval between two refreshes. */
 const watchMs = 2000
 
 /** Clears the terminal; written as bytes, because the process prints no terminal codes in text except colours. */

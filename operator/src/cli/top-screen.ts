@@ -21,7 +21,7 @@ function numbers(title: string, value: (row: TopRow) => number): Column {
 const columns: readonly Column[] = [
   { title: 'PIPELINE', text: nameOf },
   {
-    // Not AGENTS: `get` and `status` count those that run the current version by it.
+    // The heading is not AGENTS, which is the number of agents with the current version in `get` and `status`.
     title: 'ANSWERED',
     value: ({ agents }) => agents.answered,
     text: ({ agents }) => `${agents.answered}/${agents.asked}`,
@@ -45,7 +45,7 @@ const gap = 2
 /** If a name would have less space than this, a column is omitted instead. */
 const minName = 16
 
-/** Those that a narrow screen leaves out, the first one first. */
+/** Columns that a narrow screen omits, in this order. */
 const expendable = ['SIZE', 'ANSWERED', 'BUFFERED']
 
 interface Cells {

@@ -70,7 +70,7 @@ ${operatorFlagHelp}
 
 /** Timeout for the operator to start its response: it may be busy, or far away. */
 const operatorMs = 30_000
-/** Timeout for the agent to answer, from then on. */
+/** Timeout for the agent's answer after the response has started. */
 const agentMs = 6000
 
 export async function run(argv: string[]): Promise<number> {
@@ -189,7 +189,7 @@ async function explain(
   })
   const asked = selected.filter(({ reads, obstacles }) => reads && obstacles.length === 0 && node !== undefined)
   const kinds = [...new Set(asked.map(({ pipeline }) => pipeline.kind))]
-  // Together: a slow operator or agent delays the command only once.
+  // In parallel, so that a slow operator or agent delays the command only once.
   const found = new Map(await Promise.all(kinds.map(async (kind) => [kind, await stands(kind)] as const)))
   const pipelines = selected.map(({ pipeline, entries, reads, obstacles }): PipelineAnswer => {
     const answer = { kind: pipeline.kind, name: keyOf(pipeline), sources: entries }
