@@ -11,41 +11,41 @@ import type { Caches } from './kube/cache.ts'
 import type { KubeClient } from './kube/client.ts'
 import type { Reviews } from './kube/reviews.ts'
 
-/** From the flags of `penstock operator`. */
+/** The settings from the flags of `penstock operator`. */
 export interface OperatorSettings {
   /** Namespace of the operator. */
   readonly namespace: string
-  /** Namespaces in which Agents of mode Node are honoured. */
+  /** Namespaces in which Agents of mode Node are allowed. */
   readonly agentNamespaces: readonly string[]
-  /** Undefined: all. With a list, Cluster kinds are off. */
+  /** The watched namespaces; undefined: all. With a list, the cluster-scoped kinds have no effect. */
   readonly watchNamespaces: readonly string[] | undefined
   readonly watchNamespaceSelector: string | undefined
-  /** Rights come from Roles in the namespaces that are watched: nothing beyond these can be read, asked or written. */
+  /** Whether all rights come from Roles in the watched namespaces, so that the operator cannot access anything else. */
   readonly rolesOnly: boolean
   readonly secretsMode: 'All' | 'Label' | 'Namespaced'
   readonly leaderElection: boolean
-  /** How long the last good version runs on after something that it refers to is gone. */
+  /** How long the last good version continues to run after an object that it refers to was deleted. */
   readonly refGracePeriodMs: number
-  /** Where probes and metrics are answered; empty: nowhere. */
+  /** Listening address for probes and metrics; empty: none. */
   readonly httpAddress: string
-  /** Where agents report to; empty: nowhere. */
+  /** Listening address for the reports of agents; empty: none. */
   readonly heartbeatAddress: string
-  /** URL under which agents reach it. */
+  /** URL at which agents reach the operator. */
   readonly heartbeatUrl: string
-  /** How often an agent reports. */
+  /** Interval between two reports of an agent. */
   readonly heartbeatPeriodMs: number
   readonly webhookAddress: string
-  /** Image of agents that name none. */
+  /** Default image of agents. */
   readonly agentImage: string
-  /** The NetworkPolicy of Agents that do not configure one; undefined: none. */
+  /** The default NetworkPolicy of Agents; undefined: none. */
   readonly agentNetworkPolicy: 'Metadata' | 'NoMetadata' | undefined
-  /** Secret with the token that may read metrics, in the namespace of an Agent; empty: none. */
+  /** Name of the Secret, in the namespace of an Agent, with the token that may read metrics; empty: none. */
   readonly metricsTokenSecret: string
   readonly clusterName: string
   readonly authorizeClusterPipelines: boolean
 }
 
-/** All that are looked into; undefined: every one. */
+/** All namespaces that the operator watches; undefined: every namespace. */
 export function namespacesOf(settings: OperatorSettings): string[] | undefined {
   const { watchNamespaces, agentNamespaces, namespace } = settings
   return watchNamespaces && [...new Set([...watchNamespaces, ...agentNamespaces, namespace])]
@@ -59,30 +59,31 @@ export interface ArtifactChange {
 
 /** The newest accepted version of every Pipeline. */
 export interface ArtifactStore {
-  /** Whether every Pipeline of the start has been compiled. Until then, the operator removes nothing. */
+  /** Whether every Pipeline that existed at the start has been compiled. Until then, the operator removes nothing. */
   readonly complete: boolean
   get(id: string): Artifact | undefined
   values(): IterableIterator<Artifact>
-  /** Hears of every change, and once with no change when it becomes complete. */
+  /** Calls the handler for every change, and once without a change when the store becomes complete. */
   subscribe(handler: (change: ArtifactChange | undefined) => void): Disposable
 }
 
 /** The report of one part about an object. It replaces the earlier report of that part. */
 export interface StatusContribution {
-  /** Generation of the object that it is about. */
+  /** Generation of the object that the report describes. */
   readonly generation: number
   readonly findings: readonly Finding[]
-  /** Further members of the status, each owned by one part. */
+  /** Other members of the status, each owned by one part. */
   readonly fields?: Readonly<Record<string, unknown>>
 }
 
 /**
- * The one writer of status. Parts report what they own; `Ready`, `Reconciling` and `Stalled` are derived. Aspects that no part has
- * reported yet keep their written state, so a restart writes nothing. A write that changes no condition waits up to 30 s.
+ * The only writer of status. Each part reports the conditions and members that it owns, and `Ready`, `Reconciling` and `Stalled`
+ * derive from them. Conditions and members that no part has reported yet keep their stored values, so a restart writes nothing. A
+ * write that changes no condition waits up to 30 s.
  */
 export interface StatusWriter {
   report(kind: ResourceKind, object: KubeObject, part: StatusPart, contribution: StatusContribution): void
-  /** The part's last report, if there is one since the start. */
+  /** The part's last report since the start, if any. */
   reported(kind: ResourceKind, object: KubeObject, part: StatusPart): StatusContribution | undefined
 }
 
@@ -138,15 +139,15 @@ export interface OperatorContext {
   readonly signal: AbortSignal
   /** Whether this process may write; true without leader election. */
   isLeader(): boolean
-  /** Identity of the leader as its Lease says, for those who pass requests on. */
+  /** Identity of the leader in the Lease, for servers that forward requests to it. */
   leader(): string | undefined
 }
 
 /** A part of the operator: a controller, or a server. */
 export interface OperatorPart {
   readonly name: string
-  /** Whether it runs on the leader alone: all that write do. */
+  /** Whether it runs only on the leader, as all parts do that write. */
   readonly leaderOnly: boolean
-  /** Starts it; what it gives ends it, after it has finished what it was doing. */
+  /** Starts the part. Disposing the result stops it after its current work. */
   start(context: OperatorContext): Promise<AsyncDisposable>
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env -S node --conditions=source
-// The `penstock` command: one sub-command a file in cli/. It works on resources; the agent's own command is `penstock-agent`.
+// The `penstock` command. Each sub-command is a file in cli/. It works on resources; the agent has its own command,
+// `penstock-agent`.
 
 import { endWithReader, keepCompiled, leaveMemoryOutOfDumps, printOnlyPrintable } from '@penstock/agent/program'
 

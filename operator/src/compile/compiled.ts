@@ -65,15 +65,15 @@ export interface PodLogs {
 }
 
 /**
- * The result of the stages for a Pipeline, with or without problems. `artifactOf` keeps the members that it shares with the
- * artifact, as they are; the others say where everything was written, and what is wrong with it.
+ * The result of the stages for a Pipeline, with or without problems. `artifactOf` copies the members that artifacts also
+ * have. The other members contain locations and problems.
  */
 export interface CompiledPipeline
   extends Pick<
     Artifact,
     'id' | 'mode' | 'sources' | 'transforms' | 'sinks' | 'secretRefs' | 'sourceTypes' | 'deadLetter'
   > {
-  /** As in the artifact, which has none of these three where it is empty. */
+  /** The same as in the artifact, which omits each of these three members if it is empty. */
   readonly lent: readonly string[]
   readonly withheld: readonly string[]
   readonly platform: readonly string[]

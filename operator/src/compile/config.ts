@@ -117,7 +117,7 @@ export function compileResources(
   return { config, pipelines, suspended, problems: distinct(problems) }
 }
 
-/** How many there are of each kind: `2 Sinks, 1 Secret`. */
+/** The number of resources of each kind, such as `2 Sinks, 1 Secret`. */
 function kindsOf(resources: readonly Resource[]): string {
   const kinds = Object.groupBy(resources, ({ kind }) => kind)
   const counts = Object.entries(kinds).map(([kind, some = []]) => counted(some.length, kind))

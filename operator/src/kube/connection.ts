@@ -51,7 +51,7 @@ export class KubeConnection {
     return new KubeConnection(options, access, namespace)
   }
 
-  /** How it is reached now. */
+  /** The current address and credentials. */
   get access(): Access {
     return this.#access
   }

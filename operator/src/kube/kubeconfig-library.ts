@@ -66,7 +66,7 @@ function userIn(paths: readonly string[], name: string | undefined): Readonly<Re
   return {}
 }
 
-/** The headers for `as-uid`, `as-groups` and `as-user-extra`, with which the API server impersonates another user. */
+/** The headers for `as-uid`, `as-groups` and `as-user-extra`, by which the API server impersonates another user. */
 function impersonation(user: Readonly<Record<string, unknown>>): Record<string, string | readonly string[]> {
   const isTexts = (value: unknown): value is string[] =>
     Array.isArray(value) && value.every((item) => typeof item === 'string')

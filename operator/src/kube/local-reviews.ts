@@ -47,7 +47,7 @@ type Secret = KubeObject & { readonly data?: Readonly<Record<string, string>> }
 
 /** Algorithms with which the API server signs. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512']
-/** As the API server has it. */
+/** The tolerance for clock differences, as in the API server. */
 const leewaySeconds = 60
 /** Issuer of tokens in Secrets; they do not expire and are valid as long as their Secret exists. */
 const secretIssuer = 'kubernetes/serviceaccount'

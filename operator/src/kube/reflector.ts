@@ -49,14 +49,14 @@ export interface Liveness {
   lastEvent: number
   lastBookmark: number
   relists: number
-  /** The last sign of a working connection, even if only the response headers of a watch; on a monotonic clock. */
+  /** Time of the last sign of a working connection, such as the response headers of a watch, on a monotonic clock. */
   lastProgress: number
 }
 
 const pageSize = 500
 const listTimeoutMs = 60_000
 
-/** Why the loop goes round again. */
+/** Why the loop starts again. */
 type Outcome = 'ended' | 'relist'
 
 export class Reflector<T extends KubeObject> {
@@ -114,7 +114,7 @@ export class Reflector<T extends KubeObject> {
     this.#expired = true
   }
 
-  // --- The first look ---
+  // --- The initial list ---
 
   async #list(signal: AbortSignal): Promise<Outcome> {
     if (this.liveness.lastList > 0) {
@@ -194,7 +194,7 @@ export class Reflector<T extends KubeObject> {
     if (!fine) throw new BrokenStreamError('a handler failed')
   }
 
-  // --- Every further one ---
+  // --- Watches ---
 
   /** With `initial`, the stream begins with every existing object. */
   async #watch(signal: AbortSignal, initial = false): Promise<Outcome> {

@@ -41,7 +41,10 @@ export interface Reviews {
   mayDo(user: User, attempt: ReviewedAction): Promise<boolean>
 }
 
-/** A caller has a connection open until the review is done. Behind the statuses of a large change it would time out. */
+/**
+ * A caller waits with an open connection until the review is done. If the review waited behind the status writes of a
+ * large change, the caller would time out.
+ */
 const callerWaits = { urgent: 'connection' } as const
 
 /** Every review is a request to the API server: for operators with cluster-wide rights to reviews. */

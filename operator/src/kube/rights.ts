@@ -5,7 +5,7 @@ import type { KubeClient } from './client.ts'
 import { pathOf } from './client.ts'
 import { selfSubjectAccessReviewType, selfSubjectRulesReviewType } from './types.ts'
 
-/** As a Role has it. */
+/** A rule in the form of a Role. */
 export interface NeededRule {
   readonly apiGroups?: readonly string[]
   readonly resources?: readonly string[]

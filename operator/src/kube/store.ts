@@ -14,7 +14,7 @@ const rememberRemovedMs = 120_000
 
 interface Entry<T> {
   readonly object: T
-  /** The newest last. */
+  /** The newest version is the last. */
   readonly versions: readonly string[]
 }
 
@@ -105,7 +105,7 @@ export class Store<T extends KubeObject> implements Cache<T> {
     if (version === undefined) return
     const key = keyOf(object)
     const known = this.#entries.get(key)
-    if (known?.versions.includes(version) || this.#removed.has(uid ?? '')) return // its event was quicker
+    if (known?.versions.includes(version) || this.#removed.has(uid ?? '')) return // its event arrived first
     this.#expected.set(key, { version, uid, until: performance.now() + expectationMs })
     this.#put(key, object)
   }

@@ -16,7 +16,7 @@ export interface TokenGateOptions<T> {
   /** Reviews of unknown tokens, by address and in total. */
   readonly perSource: Rate
   readonly total: Rate
-  /** How long the review of this owner's token counts, asked at each use; a minute if undefined. */
+  /** Returns how long the review of this owner's token counts, at each use; by default a minute. */
   keepMs?(owner: T): number | undefined
   readonly now?: () => number
 }
@@ -82,7 +82,7 @@ export class TokenGate<T> {
       else put(this.#good, hash, { at: this.#now(), value }, maxGood)
       return value
     } finally {
-      // A failure to ask is no answer.
+      // A failed review is not a refusal.
       this.#asked.delete(hash)
     }
   }

@@ -26,7 +26,7 @@ export class WorkQueue {
   readonly #ready: Readonly<Record<Priority, Ready>>
   readonly #active = new Map<string, number>()
   readonly #activeInLine = new Map<string, number>()
-  /** Added while they were worked on. */
+  /** Keys added while a worker processes them. */
   readonly #again = new Map<string, Priority>()
   readonly #failures = new Map<string, number>()
   readonly #delayed = new Map<string, { readonly at: number; readonly cancel: () => void }>()
@@ -50,7 +50,7 @@ export class WorkQueue {
     return this.#ready.user.size + this.#ready.resync.size
   }
 
-  /** How many wait for their time. */
+  /** Number of delayed keys. */
   get delayed(): number {
     return this.#delayed.size
   }
@@ -136,7 +136,7 @@ export class WorkQueue {
     this.#hand()
   }
 
-  /** No key is handed out any more. */
+  /** From now on, `next` returns no key. */
   close(): void {
     this.#closed = true
     for (const { cancel } of this.#delayed.values()) cancel()

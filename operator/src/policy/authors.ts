@@ -14,7 +14,7 @@ import { monotonicNow } from '../kube/clock.ts'
 import { mayDo, selfOf, type User } from '../kube/reviews.ts'
 import { configMapType } from '../kube/types.ts'
 
-/** The value is the uid of the ClusterPipeline. */
+/** Label whose value is the uid of the ClusterPipeline. */
 const label = 'penstock.dev/author-of'
 const annotations = { user: 'penstock.dev/author', pipeline: 'penstock.dev/pipeline' } as const
 /** How long an answer about a user is valid, and how long until a ClusterPipeline is checked again. */

@@ -27,7 +27,7 @@ export function judgeOf(
   if (context.settings.webhookAddress !== '') pool.warm()
   context.signal.addEventListener('abort', () => gathered[Symbol.dispose]())
   /**
-   * Settings that the Agent requests and would not get. They cause a warning only, because the operator's flags may
+   * Settings that the Agent requests but would not get. They only cause a warning, because the operator's flags may
    * change.
    */
   const excessProblems = (agent: Agent): CompileProblem[] => {

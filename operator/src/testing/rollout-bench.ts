@@ -185,7 +185,7 @@ export class RolloutBench {
       if (node.isSilent) continue
       const rev = (candidateFor(manifest, name) ?? manifest.stable)?.rev
       const found = [...(this.contents.get(rev ?? '') ?? [])]
-      // Agents load differences.
+      // Agents load only the differences.
       const isNew = (hash: string) => !this.holds(node.revision, hash)
       const has = (harm: Harm) =>
         found.some(([, hash]) => this.harms.get(hash) === harm && (harm === 'crashes' || isNew(hash)))

@@ -33,7 +33,7 @@ interface DerivedFolder {
 }
 
 const installNamespace = 'penstock-system'
-/** Before everything else, for users who apply in waves. */
+/** Applied before everything else by tools that apply in waves. */
 const crdAnnotations = { 'argocd.argoproj.io/sync-wave': '-1' }
 
 const yaml = (value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })

@@ -63,12 +63,12 @@ const agentVariables: readonly Variable[] = [
   },
 ]
 
-/** A rate from which on a panel is red, where it should be zero. */
+/** The rate at which a panel turns red if the value should be zero. */
 const any = 0.001
 const ofLoad = 'It follows the load.'
 const ofAgents = 'Agents differ in what they may use.'
 
-/** The agents that are chosen. */
+/** The selected agents. */
 const agents = `job=~"${ownJobs}", cluster=~"$cluster", node=~"$node"`
 /** The components of the selected Pipelines. */
 const components = `${agents}, component_id=~"$namespace(/.*)?", component_id=~"$pipeline(/.*)?"`

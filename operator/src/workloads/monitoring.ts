@@ -73,7 +73,7 @@ const variableModel = ({ name, label, query, regex = '', all }: Variable) => ({
   datasource: source,
   query: { query, refId: name },
   regex,
-  // When the range of time changes.
+  // Refreshes the choices when the time range changes.
   refresh: 2,
   sort: 1,
   multi: true,

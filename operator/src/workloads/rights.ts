@@ -34,7 +34,7 @@ function because(why: string, rule: Rule): Rule {
   return rule
 }
 
-/** Why a rule is there. */
+/** The reason for a rule. */
 export function reasonOf(rule: Rule): string {
   const why = reasons.get(rule)
   if (why === undefined) throw new TypeError(`The rule ${JSON.stringify(rule)} has no reason.`)
