@@ -21,7 +21,7 @@ export async function serverVersion(
       if (error instanceof KubeError && error.status >= 400 && error.status < 500 && error.status !== 429)
         return undefined
       if (signal.aborted) return undefined
-      logger.warn({ error: errorText(error) }, 'The Kubernetes API server does not say its version; trying again.')
+      logger.warn({ error: errorText(error) }, 'The Kubernetes API server does not report its version; trying again.')
       await pause(againMs, signal)
     }
   }

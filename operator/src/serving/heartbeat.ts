@@ -140,8 +140,8 @@ class HeartbeatServer implements AsyncDisposable {
     const listener = (request: IncomingMessage, response: ServerResponse) => {
       this.#serve(request, response).catch((error: unknown) => {
         this.#count.inc({ result: 'failed' })
-        this.#context.logger.warn({ error: errorText(error) }, 'A heartbeat could not be taken.')
-        if (!response.headersSent) answer(response, 500, 'The heartbeat could not be taken.')
+        this.#context.logger.warn({ error: errorText(error) }, 'Could not process a heartbeat.')
+        if (!response.headersSent) answer(response, 500, 'The operator could not process the heartbeat; see its log.')
       })
     }
     const { certificate } = this.#options
@@ -181,7 +181,7 @@ class HeartbeatServer implements AsyncDisposable {
       // Unknown senders whose requests reach the leader through other replicas are limited here, because the leader
       // only sees this replica's address.
       if (!this.#observers.admits(request))
-        return answer(response, 429, 'Too many ask at once; try again in a few seconds.')
+        return answer(response, 429, 'Too many requests at once; try again in a few seconds.')
       await this.#relay(request, response, undefined, 3 * relayMs)
       return
     }
@@ -252,14 +252,14 @@ class HeartbeatServer implements AsyncDisposable {
     const id = path.split('/')[3]
     if (id !== undefined) {
       if (this.#inquiries.take(decodeURIComponent(id), sender, body)) return give(response, {})
-      return answer(response, 410, 'Nobody looks any more.')
+      return answer(response, 410, 'No observer is connected any more.')
     }
     const gone = new AbortController()
     response.on('close', () => gone.abort())
     const { serving } = JSON.parse(body.toString('utf8')) as Partial<InquiriesBody>
     const inquiries = await this.#inquiries.next(sender, new Set(Array.isArray(serving) ? serving : []), gone.signal)
     if (gone.signal.aborted) return
-    if (inquiries === undefined) return answer(response, 429, 'Many agents wait here; try again in a minute.')
+    if (inquiries === undefined) return answer(response, 429, 'Too many agents wait here; try again in a minute.')
     give(response, { inquiries } satisfies InquiriesAnswer)
   }
 
@@ -338,7 +338,7 @@ class HeartbeatServer implements AsyncDisposable {
       return await relay(request, response, leader, body, idleMs)
     } catch (error) {
       if (!isNormal(error)) this.#context.logger.debug({ error: errorText(error) }, 'The leader could not be reached.')
-      if (!response.headersSent) answer(response, 503, 'The leader did not take it.')
+      if (!response.headersSent) answer(response, 503, 'The leader did not accept the request.')
       return 503
     }
   }

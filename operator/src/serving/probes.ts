@@ -35,7 +35,7 @@ export class ProbeServer implements AsyncDisposable {
     this.#gate = new TokenGate({ ...strangers, review: (token) => this.#review(token) })
     this.#server = createServer((request, response) => {
       this.#answer(request, response).catch((error: unknown) => {
-        this.#options.logger.warn({ error: errorText(error) }, 'A request could not be answered.')
+        this.#options.logger.warn({ error: errorText(error) }, 'Could not respond to a request.')
         if (!response.headersSent) response.writeHead(503, { 'content-type': 'text/plain' })
         response.end('unavailable\n')
       })

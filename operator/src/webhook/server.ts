@@ -186,7 +186,7 @@ export class WebhookServer implements AsyncDisposable {
       return
     }
     if (request.method !== 'POST') {
-      refuse(405, 'method', 'A webhook is asked by POST.')
+      refuse(405, 'method', 'Webhooks only accept POST.')
       return
     }
     const limitMs = Math.max(100, budgetOf(url.searchParams.get('timeout')))
@@ -210,7 +210,7 @@ export class WebhookServer implements AsyncDisposable {
       this.#answer(path, Buffer.concat(parts).toString(), limitMs).then(
         ({ code, body }) => end(code, body),
         (error: unknown) => {
-          this.#context.logger.error({ error: errorText(error), path }, 'A webhook could not be answered.')
+          this.#context.logger.error({ error: errorText(error), path }, 'Could not respond to a webhook request.')
           end(500, { message: 'The review failed; see the log of the operator.' })
         },
       )
@@ -258,7 +258,7 @@ export class WebhookServer implements AsyncDisposable {
     } catch {
       return { code: 400, body: { message: 'The body is not an AdmissionReview: it is not JSON.' } }
     }
-    if (typeof request?.uid !== 'string') return { code: 400, body: { message: 'The body is no AdmissionReview.' } }
+    if (typeof request?.uid !== 'string') return { code: 400, body: { message: 'The body is not an AdmissionReview.' } }
     const started = performance.now()
     const response = await this.#respond(path, request, started + limitMs)
     this.#duration.observe({ webhook: path, allowed: String(response.allowed) }, (performance.now() - started) / 1000)

@@ -348,7 +348,7 @@ test('a caller who acts as one user after another uses up what it may ask itself
   expect(server.asked.length).toBeLessThanOrEqual(250)
   expect(await server.ask(top, acting('user-0', 'dev'))).toMatchObject({
     status: 429,
-    said: expect.stringContaining('Too many ask at once'),
+    said: expect.stringContaining('Too many requests at once'),
   })
   expect((await server.ask(top, { authorization: 'Bearer of-eve' })).status).toBe(200)
   vi.advanceTimersByTime(1000)

@@ -38,7 +38,7 @@ const maxUnread = 1 << 20
 const quietMs = 10_000
 const limits = { forMs: { usual: 600_000, most: 3_600_000 }, tapMs: 1000, topMs: { least: 1000, usual: 2000 } }
 const maxEvents = 1000
-const tooMany = 'Too many ask at once; try again in a few seconds.'
+const tooMany = 'Too many requests at once; try again in a few seconds.'
 
 /** An error with its HTTP status. */
 class Refusal extends Error {
@@ -213,7 +213,7 @@ export class Observers {
     try {
       await work(reader)
       if (over.aborted) reader.notify(`It ends after ${Math.round(forMs / 1000)} s.`)
-      else if (!gone.signal.aborted) reader.notify('This operator ends; look again.')
+      else if (!gone.signal.aborted) reader.notify('This operator is stopping; run the command again.')
     } finally {
       clearInterval(alive)
       this.#looking--
