@@ -144,7 +144,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
       const now = await top('--operator-ca', ca)
       return !now.stderr.includes('has just started') && now
     })
-    expect([result.stdout, result.stderr]).toEqual(['There is no Pipeline that runs.\n', ''])
+    expect([result.stdout, result.stderr]).toEqual(['No Pipeline is running.\n', ''])
     const untrusting = await top()
     expect(untrusting.code).toBe(69)
     expect(untrusting.stderr).toContain('--operator-ca: kubectl get secret penstock-operator-tls -n penstock-system')

@@ -11,14 +11,14 @@ export async function limited(ending: Promise<void>, logger: Logger): Promise<vo
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(() => {
-      logger.warn({ wait_ms: drainMs }, 'Something did not end in time.')
+      logger.warn({ wait_ms: drainMs }, 'A part of the operator did not stop in time.')
       resolve()
     }, drainMs)
   })
   try {
     await Promise.race([ending, late])
   } catch (error) {
-    logger.warn({ error: errorText(error) }, 'A part did not end cleanly.')
+    logger.warn({ error: errorText(error) }, 'A part of the operator did not stop cleanly.')
   } finally {
     clearTimeout(timer)
   }

@@ -294,7 +294,7 @@ function urlOf(flag: string, value: string): string {
 function selectorOf(flag: string, value: string | undefined): string | undefined {
   if (value === undefined) return undefined
   try {
-    if (value.trim() === '') throw new PenstockError('PEN_USAGE', 'No label is named.')
+    if (value.trim() === '') throw new PenstockError('PEN_USAGE', 'It names no label.')
     compileSelector(value)
     return value
   } catch (cause) {

@@ -59,7 +59,7 @@ describe('a screen of `top`', () => {
     expect(namesOn(on)).toEqual(['b'])
     expect(on.text(wide)).toContain('filter: b')
     press(on, '/', 'z')
-    expect(on.text(wide)).toContain('No name has this text.')
+    expect(on.text(wide)).toContain('No name contains this text.')
     press(on, 'escape')
     expect(namesOn(on)).toEqual(['a', 'b', 'c'])
   })
@@ -179,7 +179,7 @@ describe('a screen of `top`', () => {
   })
 
   test('says that nothing runs', () => {
-    expect(new TopScreen().text(wide)).toContain('There is no Pipeline that runs.')
-    expect(table([])).toBe('There is no Pipeline that runs.')
+    expect(new TopScreen().text(wide)).toContain('No Pipeline is running.')
+    expect(table([])).toBe('No Pipeline is running.')
   })
 })

@@ -98,7 +98,7 @@ function fittingLines(
 }
 
 export function table(rows: readonly TopRow[]): string {
-  if (rows.length === 0) return 'There is no Pipeline that runs.'
+  if (rows.length === 0) return 'No Pipeline is running.'
   return joined(cellsOf(rows, columns, ({ title }) => title)).join('\n')
 }
 
@@ -165,7 +165,7 @@ export class TopScreen implements Drawing {
     })
     const hidden = lines.length - body.length
     if (lines.length === 0)
-      body.push(this.#keys.count === 0 ? 'There is no Pipeline that runs.' : 'No name has this text.')
+      body.push(this.#keys.count === 0 ? 'No Pipeline is running.' : 'No name contains this text.')
     const states = [this.#keys.isPaused ? 'PAUSED' : '', this.#keys.filterText, hidden > 0 ? `${hidden} more` : '']
     const state = states.filter((each) => each !== '').join('   ')
     return [

@@ -132,7 +132,7 @@ export function whyText(report: WhyReport, { color, columns }: Sheet): string {
     const cluster = report.hasClusterPipelines ? ' and no ClusterPipeline' : ''
     lines.push(`  There is no Pipeline in namespace ${namespace}${cluster}.`)
   }
-  const inSight = unread.length === 0 ? '' : ' by anything that you may look at'
+  const inSight = unread.length === 0 ? '' : ' by any resource that you may read'
   const verdict = isRead(report) ? 'Its logs are read.' : `Its logs are not read${inSight}.`
   lines.push(styled(verdict, isRead(report) ? 'green' : 'red', color))
   return text()
