@@ -96,7 +96,7 @@ export class Controller implements AsyncDisposable {
         const waitMs = this.queue.retry(key, error instanceof KubeError ? error.retryAfterMs : undefined)
         const facts = { controller: name, key, error: errorText(error), wait_ms: Math.round(waitMs) }
         if (result === 'error') logger.warn(facts, 'A reconcile failed; trying again.')
-        else logger.debug(facts, 'A reconcile is done again.')
+        else logger.debug(facts, 'Repeating a reconcile.')
       } finally {
         this.queue.done(key)
         metrics.total.inc({ controller: name, result })

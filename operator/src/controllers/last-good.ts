@@ -49,7 +49,10 @@ export class LastGood {
         artifacts.push(artifact)
       } catch (error) {
         // Another client has changed it. The Pipeline then stops until its newest version is accepted.
-        this.#logger.warn({ error: errorText(error), config_map: map.metadata.name }, 'A kept version cannot be read.')
+        this.#logger.warn(
+          { error: errorText(error), config_map: map.metadata.name },
+          'Could not read a stored version of a Pipeline.',
+        )
       }
     }
     return artifacts

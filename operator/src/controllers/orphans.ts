@@ -64,7 +64,8 @@ export function orphanPart(options: OrphanOptions = {}): OperatorPart {
             const deleted = await sweep(context, signal, options)
             if (deleted.length > 0) context.logger.info({ deleted }, 'Deleted objects whose Agent no longer exists.')
           } catch (error) {
-            if (!signal.aborted) context.logger.warn({ error: errorText(error) }, 'The sweep failed; it comes again.')
+            if (!signal.aborted)
+              context.logger.warn({ error: errorText(error) }, 'The sweep failed; the next one follows in an hour.')
           }
           await pause(options.everyMs ?? everyMs, signal)
         }

@@ -45,7 +45,7 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
   if (!isNamed) for (const node of failing) for (const id of suspectsOf(node, suspects, changed)) culprits.add(id)
   const first = failing.find((node) => isAny(node) !== isNamed)
   if (first === undefined) {
-    const why = 'events fail or are lost more than twice as often as where the version before runs'
+    const why = 'events fail or are lost more than twice as often as under the previous version'
     return { culprits, why, isNamed, reasons: new Map() }
   }
   const said = first.reason === undefined || first.reason === '' ? '' : `: ${brief(first.reason)}`

@@ -437,7 +437,7 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
   const { base } = seen
   const most = base?.percent ?? 100
   if (base !== undefined && (candidate.percent >= most || !base.isLoaded))
-    return { action: 'none', why: 'It goes to no agents that have not loaded the changes before it.' }
+    return { action: 'none', why: 'It only goes to agents that have loaded the changes before it.' }
   if (candidate.percent >= 100) return { action: 'promote' }
   const leaves = new Set(late.flatMap(({ ids }) => [...ids]))
   const percent = Math.min(most, candidate.percent + policy.step.percent)

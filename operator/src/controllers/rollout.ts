@@ -494,7 +494,7 @@ export class RolloutStatus implements AsyncDisposable {
       const refused = this.#refusedFor(artifact)
       const why =
         refused === undefined ? '' : ` Agent ${refused.agent}, which selects it, is not accepted: ${refused.why}`
-      return finding('False', 'Pending', `No Agent has taken it up yet.${why}`)
+      return finding('False', 'Pending', `No Agent has received it yet.${why}`)
     }
     const known = conditionOf(object.status?.conditions, 'Programmed')
     if (isHeld && known !== undefined) return finding(known.status, known.reason as Reason, known.message)

@@ -262,7 +262,7 @@ function takenBack(
   const kept = withRolledBack(rest, versions)
   return {
     state: { ...before, candidate: goesOn ? candidate : undefined, record: { ...kept, history } },
-    events: [{ type: 'Warning', reason: 'RolledBack', message: `${what} is taken back: ${why}.` }],
+    events: [{ type: 'Warning', reason: 'RolledBack', message: `${what} is rolled back: ${why}.` }],
     recheckMs: 0,
     // Restarts and failures because of the rolled-back changes must not count against the others.
     isStarted: goesOn,

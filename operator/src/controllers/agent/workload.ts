@@ -235,7 +235,7 @@ export class Workloads {
     const now = monotonicNow()
     const times = (memory.reverts.get(id)?.times ?? []).filter((at) => now - at < contendedMs)
     if (times.every((at) => now - at > 60_000)) {
-      this.#context.logger.info({ agent: keyOf(agent), object: id, manager }, 'A foreign change is taken back.')
+      this.#context.logger.info({ agent: keyOf(agent), object: id, manager }, 'Reverting a change by another client.')
     }
     memory.reverts.set(id, { times: [...times, now], manager })
   }
