@@ -194,7 +194,7 @@ export class CompilePool implements AsyncDisposable {
       const message = `the compiler failed (${outcome.name}); the operator's log has the details. Change the Pipeline, and report this`
       return { reason: 'CompileFailed', path: 'spec', message }
     }
-    this.#logger?.warn({ pipeline: id, limit: outcome.by }, 'A compile was ended.')
+    this.#logger?.warn({ pipeline: id, limit: outcome.by }, 'A compile was stopped.')
     const { compileMs, testsMs, memoryMb } = this.#limits
     const again =
       outcome.isOwn || outcome.by === 'crash'
@@ -235,7 +235,7 @@ function refused({ reason, path, message }: Refusal): CompileResult {
   return {
     artifact: undefined,
     accepted: { status: 'False', reason, message: `${path}: ${message}` },
-    resolved: { status: 'Unknown', reason: 'Pending', message: 'It was not looked at.' },
+    resolved: { status: 'Unknown', reason: 'Pending', message: 'It was not compiled.' },
     tests: undefined,
     warnings: [],
     problems: [{ severity: 'error', reason, path, message }],
