@@ -15,12 +15,12 @@ export const errorCodes = {
   PEN_REQUEST_FAILED: 'A request could not be sent or its answer could not be read.',
   PEN_KUBERNETES: 'The Kubernetes API could not be reached or refused a request.',
   PEN_NODE_NAME: 'The name of the node is not known: neither `self_node_name` nor its environment variable is set.',
-  PEN_EGRESS_DENIED: 'A component of a namespaced resource would connect to an address that is closed to it.',
+  PEN_EGRESS_DENIED: 'A component of a namespaced resource would connect to a denied address.',
   PEN_IO: 'A file or directory could not be opened, read or written.',
   PEN_CANNOT_CREATE: 'The output file of a command already exists or cannot be created.',
   PEN_API_BIND: 'The observation server could not bind its address.',
   PEN_UNAVAILABLE: 'A running agent could not be reached.',
-  PEN_USAGE: 'The command line was not understood.',
+  PEN_USAGE: 'The command line is invalid.',
   PEN_INTERNAL: 'An internal error of Penstock.',
 } as const
 

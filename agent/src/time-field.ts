@@ -42,7 +42,7 @@ function unreadableTimes(option: string, field: string, context: ReportContext):
     type: 'conversion_failed',
     stage: 'processing',
     code: 'unreadable_time',
-    message: `The field that \`${option}\` names holds no time; it stays in the event, which is sent as one without a time.`,
+    message: `The field that \`${option}\` names does not contain a time; the event keeps the field, and is sent without a time.`,
     fields: { field },
   })
 }

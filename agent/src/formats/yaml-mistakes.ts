@@ -29,7 +29,7 @@ const meanings: readonly (readonly [RegExp, (found: RegExpExecArray, place: Plac
   [
     /^Tabs are not allowed/,
     () => ({
-      message: 'A tab stands before the first word of this line, where YAML takes spaces only',
+      message: 'A tab is before the first word of this line, where YAML only allows spaces',
       help: 'Replace the tabs by spaces; most editors have a setting for that.',
     }),
   ],
@@ -37,7 +37,7 @@ const meanings: readonly (readonly [RegExp, (found: RegExpExecArray, place: Plac
   [/^Flow (?:sequence|map) in block collection/, (_, place) => openBracket(place)],
   [
     /must start at the same column$|^Sequence item without|^Unexpected \S+ at node end$/,
-    () => ({ message: 'This line starts in another column than the lines that it stands beside', help: columns }),
+    () => ({ message: 'This line starts in a different column than the lines at its level', help: columns }),
   ],
   [/^Nested mappings are not allowed/, (_, place) => innerKey(place)],
   [
@@ -95,7 +95,7 @@ const meanings: readonly (readonly [RegExp, (found: RegExpExecArray, place: Plac
       help: 'All lines below `|` or `>` start at least as far to the right as the first of them, with spaces and no tabs.',
     }),
   ],
-  [/^Unexpected /, () => ({ message: 'This does not fit what stands before it', help: columns })],
+  [/^Unexpected /, () => ({ message: 'This does not fit the text before it', help: columns })],
 ]
 
 /** The mistakes of a document, without consequences of other mistakes, such as errors on neighbouring lines. */
@@ -116,7 +116,7 @@ export function mistakesOf(text: string, document: Document, lines: LineCounter)
 
 /** Double braces without quotes, which other programs read as a template. */
 export const bareTemplate: Words = {
-  message: '`{{ … }}` without quotes is no text: YAML reads it as a table in a table',
+  message: '`{{ … }}` without quotes is not text: YAML reads it as a table in a table',
   help: 'Write the whole value in quotes, such as `"{{ field }}"`.',
 }
 
@@ -185,8 +185,8 @@ function innerKey(place: Place): Words {
   const rest = text.slice(offset, end < 0 ? undefined : end)
   if (/:(?:\s|$)/.test(rest)) {
     return {
-      message: 'This value has a `: ` in it, and so reads like one more key',
-      help: "Write the value in quotes, such as `'a: b'`; a program stands below `|`, indented.",
+      message: 'This value contains `: `, so YAML reads it as another key',
+      help: "Write the value in quotes, such as `'a: b'`; write a program below `|`, indented.",
     }
   }
   return { message: 'The line below this value starts further right than the key of the value', help: columns }
