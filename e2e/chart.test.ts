@@ -320,7 +320,7 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
     )
     expect(exprs.get('PenstockAgentDown')).toBe('sum by (job) (up{job=~".*penstock.*"} == bool 0) > 0')
     expect(exprs.get('PenstockReconcileErrors')).toContain('(controller_runtime_reconcile_total{')
-    expect(exprs.get('agents / Delay of what is read, p99')).toContain('(penstock_source_lag_time_seconds_bucket{')
+    expect(exprs.get('agents / Reading delay, p99')).toContain('(penstock_source_lag_time_seconds_bucket{')
     expect(exprs.get('agents / CPU of agents')).toContain('(penstock_process_cpu_seconds_total{')
     expect(exprs.get('operator / CPU of operators')).toContain('(process_cpu_seconds_total{')
     expect(exprs.get('agents $node')).toContain('label_values(penstock_build_info{')

@@ -162,9 +162,9 @@ export const agentSpec = object(
           {
             minReplicas: byDefault(
               agentDefaults.aggregator.minReplicas,
-              integer('Least number of pods.', { minimum: 1 }),
+              integer('Minimum number of pods.', { minimum: 1 }),
             ),
-            maxReplicas: required(integer('Greatest number of pods.', { minimum: 1 })),
+            maxReplicas: required(integer('Maximum number of pods.', { minimum: 1 })),
             targetCPU: byDefault(
               agentDefaults.aggregator.targetCPU,
               integer('Percent of the requested CPU.', { minimum: 1 }),

@@ -63,7 +63,7 @@ export const multiline = object(
     custom: object(
       {
         start: required(text('Expression that matches the first line of an event.', { maxLength: 4096 })),
-        condition: required(text('Expression that `mode` speaks of.', { maxLength: 4096 })),
+        condition: required(text('Expression to which `mode` refers.', { maxLength: 4096 })),
         mode: required(
           oneOf(
             ['continue_through', 'continue_past', 'halt_before', 'halt_with'],

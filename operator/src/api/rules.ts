@@ -165,7 +165,7 @@ export const reasonTexts: Partial<Readonly<Record<Reason, ExplainedRule>>> = {
     fix: '`kubectl -n penstock-system describe pods` shows why.',
   },
   Unschedulable: {
-    meaning: 'Pods of an Agent find no node.',
+    meaning: 'Kubernetes cannot schedule pods of an Agent.',
     fix: '`kubectl -n penstock-system describe pods` shows why.',
   },
   NamespaceNotAllowed: {

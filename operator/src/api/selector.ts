@@ -10,7 +10,7 @@ export const labelSelector = (description: string) =>
         object(
           {
             key: required(text('Key of the label.', { maxLength: 317 })),
-            operator: required(oneOf(['In', 'NotIn', 'Exists', 'DoesNotExist'], 'How it is compared.')),
+            operator: required(oneOf(['In', 'NotIn', 'Exists', 'DoesNotExist'], 'How the label is compared.')),
             values: list(text('A value.', { maxLength: 63 }), 'Values for In and NotIn.', { maxItems: 64 }),
           },
           'A requirement.',

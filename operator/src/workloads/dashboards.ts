@@ -138,7 +138,7 @@ const agentsDashboard: Dashboard = {
       expr: `${byComponent} (rate(component_discarded_events_total{${components}, intentional="true"}[5m]))`,
       legend: '{{component_id}}',
       unit: 'cps',
-      thresholds: 'Filters take what they are meant to take.',
+      thresholds: 'Filters discard events on purpose.',
     },
     {
       title: 'Bytes lost before they were read, by reason',
@@ -190,7 +190,7 @@ const agentsDashboard: Dashboard = {
       thresholds: [60, 300],
     },
     {
-      title: 'Delay of what is read, p99',
+      title: 'Reading delay, p99',
       description: '99th percentile of the time from an event to its reading.',
       expr: `histogram_quantile(0.99, sum by (component_id, le) (rate(source_lag_time_seconds_bucket{${components}}[5m])))`,
       legend: '{{component_id}}',
