@@ -15,7 +15,7 @@ import { theKernel } from './kernel.ts'
 
 const delimiter = compileDelimiter(Buffer.from('\n'))
 
-/** The lines of a slab, and what is said of the others. */
+/** The lines of a slab, and the reports about the others. */
 function found(slab: Slab, from: number, length: number, maxLineBytes: number): object {
   slab.split(from, length, delimiter, maxLineBytes)
   const { count, starts, ends, consumed, discarded } = slab

@@ -57,7 +57,7 @@ function written(batch: ByteBatch): string[] {
   )
 }
 
-test('what the limits of the kernel refuse when lines come again is not what others have left there', async () => {
+test('values that other lines left in the kernel do not count against its limits when lines are repeated', async () => {
   const run = await programOf(parse)
   const members = Array.from({ length: 90 }, (_, index) => `"k${index}":1e5`).join(',')
   const noText = (text: string) => lineOf(Buffer.from(`${text},"x":"\xff"}`, 'latin1'))
