@@ -183,7 +183,7 @@ test.each<[string, (data: Buffer) => Buffer]>([
   ['decode_zstd(.data)', zstdCompressSync],
   ['decode_snappy(.data)', snappyCompress],
   ['decode_lz4(.data, prepended_size: true)', lz4],
-])('what stands for more than a program may make ends it: %s', (call, compress) => {
+])('ends a program whose value expands beyond the limit: %s', (call, compress) => {
   const run = (source: string, data: Buffer) =>
     restricted(source).run({ data: new Bytes(compress(data)) }, noMetadata, true)
   expect(run(`.x = ${call} ?? ${call} ?? 1`, long)).toMatchObject({ outcome: 'fatal', sort: 'budget' })

@@ -230,7 +230,7 @@ test('each `log` of a program writes a line a second, or as it says', () => {
   }
 })
 
-test('what is known of an item is known of the copy that unnest makes for it', () => {
+test('unnest keeps the known types of an item for its copy', () => {
   const source = '.q[1].k = "s"\n.c = unnest(.q)\nupcase(.c[1].q.k)'
   expect(outcome(source, { q: [{ a: 1 }, { k: 2, b: 3 }] })).toMatchObject({ ok: 'S' })
   // The values of other fields are unknown.

@@ -34,7 +34,7 @@ test.each([
   expect(regex.compiled.test(text)).toBe(globalOf(regex).exec(text) !== null)
 })
 
-test('what logs are read with stays on the built-in engine', () => {
+test('keeps usual patterns for logs on the built-in engine', () => {
   const pattern = '^(?P<a>\\S+) (?P<b>\\S+) \\[(?P<t>[^\\]]+)\\] "(?P<r>[^"]*)" (?P<s>\\d+) (?P<n>\\d+|-)$'
   expect(compiled(pattern).compiled.constructor).toBe(RegExp)
 })

@@ -60,7 +60,7 @@ function compare(program: Program, splice: Splice, text: string): boolean {
   return true
 }
 
-test.each(programs)('what is spliced is what a run gives: %s', (source) => {
+test.each(programs)('splices the same bytes that a run produces: %s', (source) => {
   const program = compile(source)
   const seed = (Math.random() * 2 ** 32) >>> 0
   const random = new Random(seed)
@@ -91,7 +91,7 @@ test.each(programs)('each kind of value alone, and cut off anywhere: %s', (sourc
   expect(compare(program, splice, '{"v":1.5,"w":[2]}')).toBe(true)
 })
 
-test('what the last text has left behind is part of no other', () => {
+test('does not leak bytes of the last text into the next', () => {
   const program = compile(merged)
   const splice = deferring(program)
   const secret = `{"secret":"${'s'.repeat(4000)}"}`

@@ -45,7 +45,7 @@ export const set = defineFunction({
       const far = segments.find((segment) => typeof segment === 'number' && Math.abs(segment) > maxIndex)
       if (far !== undefined) return failure(`index ${far} is out of range: from -${maxIndex} to ${maxIndex}`)
       const result = written(value, segments, 0, data)
-      // What follows in the program was compiled for a value of this kind.
+      // The rest of the program was compiled for a value of this kind.
       const isSame = Array.isArray(result)
         ? kind.overlaps(kinds.array)
         : isObject(result) && kind.overlaps(kinds.object)
