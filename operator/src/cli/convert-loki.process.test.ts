@@ -125,7 +125,7 @@ const at = (tenths: number) => `${BigInt(Date.UTC(2026, 0, 2, 3, 4, 5) + tenths 
 test.each([
   ['promtail.yaml', promtail],
   ['config.alloy', alloy],
-])('what %s pushed, its Pipeline pushes', async (name, config) => {
+])('the Pipeline pushes the same lines as %s', async (name, config) => {
   await using destination = await loki()
   const file = join(folder, name)
   writeFileSync(file, config(destination.url))

@@ -77,7 +77,7 @@ test('a Pipeline that makes the same events is proved, and the Pipeline is print
   expect(parse(out)).toMatchObject({ kind: 'ClusterPipeline' })
 })
 
-test('what differs is named by field, with the first example, and events without a counterpart are shown', async () => {
+test('names differences by field with the first example, and shows events without a counterpart', async () => {
   const old = '[{"level":"info","n":"1"},{"level":"warn","n":12345678901234568},{"log":"lost"}]'
   const against = file('other.json', old)
   const { code, err } = await convert('-f', fluentBit, '--prove', lines, '--against', against, '--ignore', '.date')
@@ -188,7 +188,7 @@ sinks:
   expect(code).toBe(0)
 })
 
-test('what the binary makes otherwise is shown, and it is ended when it is quiet', async () => {
+test('shows different output of the binary, and ends the binary when it is idle', async () => {
   const words = ['-f', fluentBit, '--prove', lines, '--binary', asFluentBit]
   const { code, err } = await convert(...words)
   expect(err).toContain('.n: another value, 2 times: 2 -> 1')
@@ -242,7 +242,7 @@ test.each([
     /fails --quiet --config \S+ exited with code 3\.\nIt said:\nNo licence\./,
   ],
   [
-    'goes on for ever',
+    'runs forever',
     [
       '-f',
       vector,

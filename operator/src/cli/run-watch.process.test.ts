@@ -74,7 +74,7 @@ test('a run follows the changes of its files', async () => {
   }
 })
 
-test('a change ends a run that goes on', async () => {
+test('a change ends a run that continues', async () => {
   writePipeline('.message = "one"')
   const args = ['run', `${resources}.yaml`, '--watch', '-o', 'json']
   const command = spawn(process.execPath, ['--conditions=source', main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })

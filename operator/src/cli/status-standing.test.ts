@@ -45,7 +45,7 @@ const deliveries = {
   'runs everywhere': {},
   'is tried': {},
   'waits for the rollout of others': {},
-  'was taken back': { reason: 'RolledBack' },
+  'was rolled back': { reason: 'RolledBack' },
   'was undone': { reason: 'Undone' },
   'does not fit': { reason: 'BundleTooLarge' },
 } as const
@@ -59,14 +59,14 @@ function deliveredAs(what: Deliverable, hasEarlier: boolean): Delivered {
   const earlier = hasEarlier ? [old] : []
   const revision = (rev: string) => ({ rev, shards: [] })
   const other = { id: 'team/q', hash: 'sha256:q' } as Fragment
-  const isSelected = what !== 'was taken back' && what !== 'does not fit'
+  const isSelected = what !== 'was rolled back' && what !== 'does not fit'
   const selected = isSelected ? [current] : earlier
   const tried = what === 'is tried' ? 'r-new' : what === 'waits for the rollout of others' ? 'r-other' : undefined
   return {
     stable: revision(what === 'runs everywhere' ? 'r-new' : 'r-old'),
     candidate: tried === undefined ? undefined : { ...revision(tried), percent: 50, salt: '' },
     record: {
-      rolledBack: what === 'was taken back' ? { [id]: { hash: 'sha256:new', why: 'node-a: no such host' } } : {},
+      rolledBack: what === 'was rolled back' ? { [id]: { hash: 'sha256:new', why: 'node-a: no such host' } } : {},
       history: [],
       ...(what === 'was undone' ? { undone: { request: 'x', to: 'r-old', from: 'r-new' } } : {}),
     },
@@ -223,7 +223,7 @@ describe.each(Object.keys(deliveries) as Deliverable[])('a Pipeline that %s', (w
       expect(text).toContain(`agent     ${system}: ${current}/${desired} run revision new`)
       expect(text.includes(`${earlier} run an earlier one`)).toBe(earlier !== undefined)
       expect(text.includes('BufferUnwritable: node-')).toBe((failed ?? 0) > 0)
-      if (what === 'was taken back') expect(text).toContain('node-a: no such host')
+      if (what === 'was rolled back') expect(text).toContain('node-a: no such host')
       // `why` assumes no version if no agent can run one.
       const found = standingOf(pipeline, true, 'unknown')
       if (earlier !== undefined || programmed.status === 'True') expect(found.reads).toBe(true)

@@ -38,7 +38,7 @@ test('each component stands below the one that it reads from, and names further 
   ])
 })
 
-test('what reads from nothing, or from itself, is shown all the same', () => {
+test('shows components that read from nothing or from themselves', () => {
   const lines = branchesOf(
     spec(
       [

@@ -98,7 +98,7 @@ async function asking(more: Record<string, readonly object[]> = {}) {
   const response = await Promise.race([asked, running.then(() => Promise.reject(new Error(`It has ended: ${text}`)))])
   const waits = vi.spyOn(globalThis, 'setTimeout')
   return {
-    /** @param counts whether the command begins to wait anew after it; the next calls wait for that */
+    /** @param counts whether the command starts to wait again after it; the next calls wait for that */
     async says(line: object, counts = false) {
       const before = waits.mock.calls.length
       response.write(`${JSON.stringify(line)}\n`)

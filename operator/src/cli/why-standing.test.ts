@@ -82,7 +82,7 @@ test.each<{
     says: { reads: true, rollout: 'Pending: why', isEarlier: true },
   },
   {
-    what: 'a change that was taken back, on a node whose agent has the files open',
+    what: 'a change that was rolled back, on a node whose agent has the files open',
     conditions: [accepted, programmed('RolledBack')],
     before: 1,
     earlier: 2,
@@ -90,7 +90,7 @@ test.each<{
     says: { reads: true, rollout: 'RolledBack: why', isEarlier: true },
   },
   {
-    what: 'a new Pipeline that ran everywhere before it was taken back',
+    what: 'a new Pipeline that ran everywhere before it was rolled back',
     conditions: [accepted, programmed('RolledBack')],
     before: 2,
     files: 'none',

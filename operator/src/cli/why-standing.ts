@@ -44,7 +44,7 @@ const stopping: ReadonlySet<string | undefined> = new Set<Reason>([
 ])
 
 /** Whether no agent should run the current version, although some may have tried it. */
-function isTakenBack(programmed: Condition | undefined): boolean {
+function isRolledBack(programmed: Condition | undefined): boolean {
   return programmed?.status === 'False' && ['RolledBack', 'Undone', 'BundleTooLarge'].includes(programmed.reason)
 }
 
@@ -78,7 +78,7 @@ export function standingOf(pipeline: Judged, isPlaced: boolean, files: Files, fa
     return {
       reads: true,
       rollout: state,
-      isEarlier: accepted?.status === 'False' || failure !== undefined || isTakenBack(programmed),
+      isEarlier: accepted?.status === 'False' || failure !== undefined || isRolledBack(programmed),
     }
   // Agents keep their version until another one is active.
   if (hasEarlier && files === 'absent') return no(failure ?? absent)
