@@ -211,7 +211,7 @@ test('a Pipeline that carries what its owner does not lend is named in a conditi
 test.each([
   { where: 'evil', expected: [values.system] },
   { where: 'nodes', expected: [values.system, values.system] },
-])('what an owner lends reaches an Agent in namespace $where', async ({ where, expected }) => {
+])('delivers shared objects of an owner to an Agent in namespace $where', async ({ where, expected }) => {
   await using operator = await started(where, {})
   operator.artifacts.set(await compiled('evil', 'lent', { ref: { kind: 'ClusterSink', name: 'lent' } }))
   operator.artifacts.set(await compiled('evil', 'closed', { ref: { kind: 'ClusterSink', name: 'closed' } }))
@@ -220,7 +220,7 @@ test.each([
 })
 
 test.each([{ undone: false }, { undone: true }])(
-  'what an earlier operator gave to the Agent of a tenant is taken away, and nobody goes back to it (asked for: $undone)',
+  'removes objects that an earlier operator gave to the Agent of a tenant, and nobody goes back to it (asked for: $undone)',
   async ({ undone }) => {
     const [orders, own] = await everyPipeline()
     if (orders === undefined || own === undefined) throw new Error('Both are compiled.')

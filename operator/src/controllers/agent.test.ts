@@ -132,7 +132,7 @@ test.each([
   expect(operator.asked.includes('Secret penstock-node-sec-0')).toBe(configDelivery === 'Stream')
 })
 
-test('what changed is taken back when the agents that have been given it only wait', async () => {
+test('reverts a change if the agents that received it only wait', async () => {
   await using operator = await started('Mounted', { k: 'of the shop' })
   const { fleet, artifacts } = operator
   const metadata = { name: 'pod', namespace: 'system', uid: 'pod-uid', labels: { [labels.agent]: 'node' } }

@@ -44,7 +44,7 @@ const live = (change: { readonly entry?: object; readonly spec?: object } = {}):
     spec: { ...wanted.spec, other: true, ...change.spec },
   }) as unknown as KubeObject
 
-test('what an earlier process has applied is not applied again', () => {
+test('does not repeat what an earlier process applied', () => {
   expect(isApplied(live(), wanted, manager)).toBe(true)
 })
 

@@ -30,7 +30,7 @@ function namespaceOf() {
 
 const refusal = { reason: 'CompileFailed', path: 'spec', message: 'compiling it takes too much' } as const
 
-test('what took too much is known after a restart, and forgotten by another version', async () => {
+test('remembers expensive Pipelines after a restart, and forgets them in another version', async () => {
   const { state, load } = namespaceOf()
   const first = await load()
   first.keep('hash', 'Pipeline shop/checkout', refusal)
@@ -41,7 +41,7 @@ test('what took too much is known after a restart, and forgotten by another vers
   expect((await load()).refusalOf('hash')).toBeUndefined()
 })
 
-test('what was being compiled when an operator ended is suspect, and refused when a second one has ended', async () => {
+test('suspects the Pipeline that was being compiled when an operator ended, and refuses it after the second time', async () => {
   const { load } = namespaceOf()
   await (await load()).begin('hash', 'Pipeline shop/checkout')
   const second = await load()
@@ -51,7 +51,7 @@ test('what was being compiled when an operator ended is suspect, and refused whe
   expect(third.refusalOf('hash')?.message).toContain('an operator has stopped twice')
 })
 
-test('what ended well is no suspect', async () => {
+test('does not suspect a compilation that ended normally', async () => {
   const { load } = namespaceOf()
   const first = await load()
   await first.begin('hash', 'Pipeline shop/checkout')

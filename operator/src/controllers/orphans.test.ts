@@ -60,7 +60,7 @@ test.each([
   { watchNamespaces: ['shop'], rolesOnly: false, bindings: [] },
   { watchNamespaces: ['shop'], rolesOnly: true, bindings: ['RoleBinding shop/penstock-agent-penstock-system-gone'] },
 ])(
-  'what is of no Agent goes, wherever Pipelines are watched: $watchNamespaces $rolesOnly',
+  'removes objects without an Agent, wherever Pipelines are watched: $watchNamespaces $rolesOnly',
   async ({ watchNamespaces, rolesOnly, bindings }) => {
     const own = { namespace: 'penstock-system', agentNamespaces: ['penstock-system'] }
     const settings = { ...own, watchNamespaces, rolesOnly } as unknown as OperatorSettings

@@ -122,7 +122,7 @@ test('a Pipeline whose reconcile throws says so, and does not keep the others fr
   expect(operator.says('shop/plain')?.[0]).toEqual(['Accepted', 'False', 'CompileFailed'])
 })
 
-test('what the API server does not take is tried again, and is no error of the operator', async () => {
+test('retries writes that the API server rejects, and does not count them as errors of the operator', async () => {
   let tried = 0
   await using operator = await started(() => {
     tried++

@@ -17,7 +17,7 @@ const condition = (reason: string, lastTransitionTime: string): Condition => ({
   ...{ type: 'Accepted', status: 'False', message: '', reason, lastTransitionTime },
 })
 
-test('what a policy newly forbids ends after the grace time, counted from the first refusal', () => {
+test('ends newly forbidden Pipelines after the grace time, counted from the first refusal', () => {
   const grace = new PolicyGrace()
   expect(grace.endOf('p', facts)).toBe(start + 600_000)
   expect(grace.endOf('p', { ...facts, now: start + 400_000 })).toBe(start + 600_000)

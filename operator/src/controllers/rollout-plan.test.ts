@@ -97,7 +97,7 @@ test.each([
   }
 })
 
-test('one node gets it at once and keeps the rule for taking back', () => {
+test('a single node gets a candidate at once, and the rule for rollbacks applies to it', () => {
   const nodes = [node('only')]
   const { steps, end } = run({ ...base, desired: 'new', nodes }, (each) => ({ ...each, revision: 'new' }))
   expect({ steps, end }).toEqual({ steps: ['100% at 0 s'], end: { action: 'promote' } })
@@ -109,13 +109,13 @@ test.each([
   { what: 'ends', sick: { crashed: true }, why: 'ended' },
   { what: 'cannot build a changed pipeline', sick: { revision: 'new', failed: new Set(['shop/a']) }, why: 'could not' },
   { what: 'hangs', sick: { stuck: true }, why: 'too long' },
-])('a candidate is taken back when a canary $what', ({ sick, why }) => {
+])('a candidate is rolled back when a canary $what', ({ sick, why }) => {
   const { steps, end } = run({ ...base, desired: 'new' }, (each) => ({ ...each, ...sick }))
   expect(steps).toHaveLength(1)
   expect(end).toMatchObject({ action: 'abort', culprits: new Set(['shop/a']), why: expect.stringContaining(why) })
 })
 
-test('each Pipeline that is taken back gets what an agent said of it, and nobody else does', () => {
+test('each rolled back Pipeline gets the report of an agent about it, and no other Pipeline does', () => {
   const of = (pipeline: string, component: string | undefined, message: string) => ({
     ...{ pipeline, component, message, reason: 'BuildFailed' },
   })
@@ -151,7 +151,7 @@ test('a pipeline that failed before and was not changed does not take the others
   expect(end).toEqual({ action: 'promote' })
 })
 
-test('a pipeline that all got as new is taken back when agents fail to load it, and the change that is tried beside it is not', () => {
+test('a new pipeline on all agents is rolled back if agents fail to load it, and the change that is tried beside it is not', () => {
   const candidate = { rev: 'new', percent: 100, salt: 'x', step: 0, since: undefined }
   const failing = forty.map((each) => ({ ...each, revision: 'new', failed: new Set(['shop/added']) }))
   const seen = { ...base, desired: 'new', candidate, nodes: failing }
@@ -184,7 +184,7 @@ test('the bake begins when the canaries run it, not when it is offered to them',
   expect(decide({ ...watched, now: base.now + 60_000 })).toMatchObject({ action: 'step' })
 })
 
-test('a candidate is taken back when a canary has only waited for two minutes, also where a newer revision wants its place', () => {
+test('a candidate is rolled back if a canary only waits for two minutes, also if a newer revision exists', () => {
   const candidate = { rev: 'new', percent: 30, salt: 's', step: 0, since: undefined }
   const changed = new Set(['evil/p', 'shop/a'])
   const waiting = forty.map((each) =>
@@ -231,7 +231,7 @@ test('no canary is chosen among the lost, and when all canaries are lost others 
   expect(decide({ ...base, desired: 'new', candidate, nodes: allLost }).action).toBe('watch')
 })
 
-test('a newer revision waits for a healthy candidate; a failing one is taken back before it', () => {
+test('a newer revision waits for a healthy candidate; a failing candidate is rolled back first', () => {
   const candidate = { rev: 'new', percent: 30, salt: 's', step: 1, since: 999_999 }
   const on = (extra: Partial<AgentNode>) =>
     forty.map((each) => (takesCandidate(candidate, each.node) ? { ...each, revision: 'new', ...extra } : each))

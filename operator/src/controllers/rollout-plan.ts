@@ -76,7 +76,7 @@ export interface AgentNode {
   readonly stuck: boolean
   /** Since when it has continuously reported, in the candidate's current step, that it waits; in milliseconds since the epoch. */
   readonly waitingSince: number | undefined
-  /** It has been silent for so long that the rollout does not wait for it. */
+  /** It has been silent until the rollout no longer waits for it. */
   readonly stale: boolean
   /** Whether its container exited since the start of the candidate's current step. */
   readonly crashed: boolean
@@ -190,7 +190,7 @@ export function decide(seen: Observation): Decision {
   const judged = judge(seen, candidate)
   if (desired === stable) return { action: 'drop' }
   const { culprits, why } = judged
-  if (culprits.size > 0 && seen.policy.autoRollback) return takeBack(seen, candidate, judged)
+  if (culprits.size > 0 && seen.policy.autoRollback) return rollBack(seen, candidate, judged)
   const room = makeRoom(seen, candidate, judged)
   if (room !== undefined) return room
   if (desired !== candidate.rev) {
@@ -207,7 +207,7 @@ export function decide(seen: Observation): Decision {
 }
 
 /** Rolls back only the harmful changes. If these are not known, the suspected changes are tried again in halves. */
-function takeBack(seen: Observation, candidate: TriedRevision, judged: Judgement): Decision {
+function rollBack(seen: Observation, candidate: TriedRevision, judged: Judgement): Decision {
   const { culprits, why, isNamed, reasons } = judged
   // On agents with several candidates, an earlier candidate may be the cause. A trial without the others shows whether
   // it is.

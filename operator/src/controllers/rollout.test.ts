@@ -156,12 +156,12 @@ test.each([
   ['an agent of an older version does not say', { a: [], b: undefined }, {}],
   ['an agent has not reported', { a: [] }, {}],
   ['it also reads what are no pods', { a: [], b: [] }, { 'shop/p/queue': { type: 'amqp' } }],
-])('nothing is said of pods where %s', async (_, reading, sources) => {
+])('reports nothing about pods if %s', async (_, reading, sources) => {
   await using operator = await running(sources)
   expect(await operator.pass(900, reading)).toBe('No events were read.')
 })
 
-test('what was just read may be on its way: only a second report without a delivery says that none comes', async () => {
+test('waits for a second report without a delivery, because lines that were just read may still be in transit', async () => {
   await using operator = await running()
   const isRead = { eventsIn: 1000 }
   await operator.hear('b', {}, 1)
@@ -183,7 +183,7 @@ test('batches that are sent every minute are no alarm in between, errors of a si
   expect(await operator.hear('a', { eventsIn: 10 }, 30)).toBe('True Flowing')
 })
 
-test('what a filter takes away is neither lost nor late', async () => {
+test('counts filtered events neither as lost nor as late', async () => {
   await using operator = await running()
   await operator.hear('b', {}, 1)
   for (let report = 0; report < 4; report++) {

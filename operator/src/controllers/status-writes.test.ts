@@ -317,7 +317,7 @@ test('an agent that serves and runs something else is not counted beside, nor is
   expect(operator.says('p-0', 'Programmed')).toBe('False RollingOut 3 of 4 agents run it.')
 })
 
-test('reports that cannot be summed up are said of their Pipeline alone', async () => {
+test('reports that cannot be summed affect only their Pipeline', async () => {
   await using operator = await cluster({ agents: 1, pipelines: 2 })
   operator.breakPipeline('shop/p-0')
   operator.putPod('agent-0')
@@ -328,7 +328,7 @@ test('reports that cannot be summed up are said of their Pipeline alone', async 
   expect(operator.happened).toContain('p-0: Warning InternalError')
 })
 
-test('what has happened is reported once, when it is written', async () => {
+test('reports an event once, when its status is written', async () => {
   await using operator = await settled({ agents: 2, pipelines: 1 })
   await restart(operator, 'agent-0')
   expect(operator.happened).toEqual(['p-0: Normal Accepted', 'p-0: Normal Programmed'])

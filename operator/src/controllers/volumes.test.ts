@@ -111,7 +111,7 @@ test.each([
     { set: set(1, '1Gi', 'standard') },
     'storage aggregator.storage.storageClassName',
   ],
-])('what is created again when %s', (_, storage, live, expected) => {
+])('creates the right objects again when %s', (_, storage, live, expected) => {
   const found = recreation(hub(storage), { deployment: undefined, set: undefined, ...live })
   expect(found && `${found.kind} ${found.path}`).toBe(expected)
 })

@@ -53,7 +53,7 @@ test.each([
     true,
     'It waits for the rollout of revision 0123456789ab on Agent system/node, which is at 25% of the agents, and paused.',
   ],
-])('what a Pipeline waits for while %s', (_, contents, hash, isPaused, text) => {
+])('explains the wait of a Pipeline while %s', (_, contents, hash, isPaused, text) => {
   expect(waitText('system/node', trying(contents), isPaused, { id: 'shop/p', hash })).toBe(text)
 })
 
@@ -101,6 +101,6 @@ test.each<[string, Readonly<Record<string, string>> | undefined, Partial<Rollout
     { aside: { 'shop/p': { ...aside, hash: 'other' } } },
     undefined,
   ],
-])('what a Pipeline waits for while %s', (_, contents, record, text) => {
+])('explains the wait of a Pipeline while %s', (_, contents, record, text) => {
   expect(waitText('system/node', trying(contents, record), false, { id: 'shop/p', hash: 'new' })).toBe(text)
 })

@@ -48,11 +48,11 @@ test.each<Case>([
     }),
   ),
   {
-    state: 'fails, and nobody takes it back',
+    state: 'fails, without a rollback',
     ...{ rollout: { autoRollback: false }, harm: 'fails', seconds: 300, most: ownSeconds + 5, isTried: true },
   },
   {
-    state: 'ends the agents, and nobody takes it back',
+    state: 'ends the agents, without a rollback',
     ...{ rollout: { autoRollback: false }, harm: 'crashes', seconds: 300, most: ownSeconds + 10 },
   },
   { state: 'is not loaded by its canaries', harm: 'hangs', seconds: 600, most: ownSeconds + 5 },
@@ -74,9 +74,9 @@ test.each<Case>([
   if (isTried === true) expect(bench.count('b2')).toBeGreaterThan(0)
   expect(bench.count('b2')).toBeLessThan(size / 4)
   expect(await bench.until('b2', most)).toBeLessThanOrEqual(most)
-  const isTakenBack = harm !== undefined && harm !== 'hangs' && rollout?.autoRollback !== false
+  const isRolledBack = harm !== undefined && harm !== 'hangs' && rollout?.autoRollback !== false
   await bench.pass(900)
-  expect(bench.rolledBack).toEqual(isTakenBack ? ['a2'] : [])
+  expect(bench.rolledBack).toEqual(isRolledBack ? ['a2'] : [])
   if (harm === undefined) expect(bench.count('a2')).toBe(size)
   else expect(bench.count('a2')).toBeLessThan(size / 4)
 })
@@ -179,7 +179,7 @@ test('no more than a few hundred changes that join others have a bake of their o
 })
 
 test.each([40, 75])(
-  'what fails after %s s is taken back alone, and the others go on where they are',
+  'only the change that fails after %s s is rolled back, and the others continue where they are',
   async (seconds) => {
     const bench = await running('a1', 'b1')
     bench.want('a2', 'b2')
@@ -209,7 +209,7 @@ test('a change that joined late begins a trial of its own where the others would
   expect(bench.count('b2')).toBeGreaterThan(0)
 })
 
-test('going back to an earlier revision ends what is set aside, and going on tries it again', async () => {
+test('undoing a rollout forgets suspects, and resuming it tries them again', async () => {
   const bench = await running('a1', 'b1')
   bench.want('a1', 'b2')
   expect(await bench.until('b2', ownSeconds)).toBeDefined()
@@ -234,7 +234,7 @@ test('going back to an earlier revision ends what is set aside, and going on tri
   expect(bench.count('a2')).toBe(size)
 })
 
-test('what was taken back is tried again on request, beside others', async () => {
+test('retries a reverted change on request, beside others', async () => {
   const bench = await running('a1', 'b1')
   bench.harms.set('a2', 'crashes')
   bench.want('a2', 'b1')
@@ -286,7 +286,7 @@ describe('changes that come one bake after the other', () => {
     for (const [name, seconds] of took) expect(seconds, name).toBeLessThanOrEqual(ownSeconds + 15)
   })
 
-  test('one that ends the agents is rolled back alone; those before it go on, and those after it follow its trial', async () => {
+  test('only the change that ends the agents is rolled back; earlier changes continue, and later ones follow its trial', async () => {
     const bench = await running('a1', 'b1', 'c1')
     bench.harms.set('b2', 'crashes')
     bench.want('a2', 'b1', 'c1')
@@ -304,7 +304,7 @@ describe('changes that come one bake after the other', () => {
   test.each<[Harm, string]>([
     ['fails', 'cannot be activated'],
     ['crashes', 'ends the agents'],
-  ])('an earlier one that %s in a step is rolled back, and the later one goes on where it is', async (harm) => {
+  ])('an earlier change that %s in a step is rolled back, and the later one continues where it is', async (harm) => {
     const bench = await running('a1', 'b1')
     bench.want('a2', 'b1')
     await bench.pass(75)
@@ -334,7 +334,7 @@ describe('changes that come one bake after the other', () => {
     expect(bench.rolledBack).toEqual([])
   })
 
-  test('the next process of the operator goes on with all of them, and writes nothing anew', async () => {
+  test('the next process of the operator continues all of them, and writes nothing again', async () => {
     const bench = await running('a1', 'b1', 'c1')
     bench.want('a2', 'b1', 'c1')
     await bench.pass(75)
@@ -420,7 +420,7 @@ test('an agent that a change has ended is not taken for one that reads no logs f
   expect(tries(bench, 'a2')).toEqual(canaries)
 })
 
-test('who reads logs for a Pipeline that all agents have just received is not decided by the first report', async () => {
+test('the first report does not decide which agents read logs for a Pipeline that all agents have just received', async () => {
   const bench = await running('a1')
   for (const [, node] of bench.nodes) node.reads = [idOf('a1')]
   bench.want('a1', 'b1')

@@ -100,7 +100,7 @@ test('new Pipelines every few seconds keep no change from its end', async () => 
 test.each([
   ['end', 'crashes'],
   ['wait', 'waits'],
-] as const)('a new Pipeline by which agents %s is taken back, and nothing else', async (_, harm) => {
+] as const)('only the new Pipeline by which agents %s is rolled back', async (_, harm) => {
   const cluster = await running('a1')
   cluster.harms.set('n1', harm)
   cluster.want('a1', 'n1', 'm1')

@@ -40,6 +40,6 @@ test.each([
   expect(findings.map(({ reason }) => reason)).toEqual(reasons)
 })
 
-test('another failure is none', () => {
+test('ignores other failures', () => {
   expect(refusedWrite(agent, new Error('connection reset'), settings, true)).toBeUndefined()
 })

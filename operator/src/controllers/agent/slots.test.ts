@@ -76,7 +76,7 @@ test.each([
     values: ['k1', 'k3'],
   },
   {
-    sentence: 'a revision that was taken back is not kept',
+    sentence: 'a revision that was rolled back is not kept',
     given: seen(),
     of: state({ record: { rolledBack: {}, history: [{ ...ran(old.rev), result: 'RolledBack' }] } }),
     revisions: [now],
@@ -111,7 +111,7 @@ test('the manifest is in the first Secret, and a value that cannot be read stays
   expect([plan.values.length, plan.shards.length]).toEqual([secretSlots, configSlots])
 })
 
-test('what a rollout may go back to gives way when the Secrets are full', () => {
+test('drops configurations to return to when the Secrets are full', () => {
   const full = Buffer.alloc(slotBytes - 1024)
   const left = Object.fromEntries(Array.from({ length: secretSlots }, (_, slot) => [`left${slot}`, full]))
   const of = { slots: new Map(Object.keys(left).map((key, slot) => [key, slot])), data: (key: string) => left[key] }

@@ -13,8 +13,8 @@ export class StepWatch {
   /** Since when pods have continuously reported that they wait, by uid. */
   #waits = new Map<string, number>()
   /**
-   * Ids of the pipelines that each agent has read logs for, by uid of the pod. One that starts again, or loads another version, has not
-   * opened its files when it reports, and is none the less an agent that reads them.
+   * Ids of the pipelines that each agent has read logs for, by uid of the pod. An agent that restarts or loads another version has not
+   * opened its files yet when it reports, but still counts as a reader of them.
    */
   #reads = new Map<string, ReadonlySet<string>>()
 

@@ -247,7 +247,7 @@ test.each([
     reasons: [],
   },
   {
-    sentence: 'a change that agents have not loaded for two minutes stays behind when the other goes on',
+    sentence: 'a change that agents have not loaded for two minutes stays behind while the other continues',
     given: given({ revision: 'other', lacks: new Set(['b']) }),
     leaves: ['b'],
     record: { step: 1, begun: earlier, stepped: at },

@@ -221,7 +221,7 @@ function carryOut(decision: Decision, before: RolloutState, seen: Seen): Transit
     case 'aside':
       return setAside(decision, before, seen)
     case 'abort':
-      return takenBack(decision, before, seen)
+      return rolledBack(decision, before, seen)
     case 'none': {
       const recheckMs = candidate === undefined ? undefined : Math.min(decision.waitMs ?? maxRecheckMs, maxRecheckMs)
       return to({ why: decision.why }, recheckMs)
@@ -244,7 +244,7 @@ function promoted(before: RolloutState, { bundle, now }: Seen): Transition {
   }
 }
 
-function takenBack(
+function rolledBack(
   { culprits, why, reasons }: Extract<Decision, { action: 'abort' }>,
   before: RolloutState,
   { tried, changed, bundle, now, retryOf }: Seen,
@@ -256,16 +256,16 @@ function takenBack(
   })
   const rev = candidate?.rev ?? bundle.rev
   const history = remember(record, 'RolledBack', rev, now)
-  const goesOn = [...changed].some((id) => !culprits.has(id))
-  const what = goesOn ? `A part of revision ${shortRevision(rev)}` : `Revision ${shortRevision(rev)}`
-  const rest = withoutAside(without(goesOn ? record : withoutStep(record), culprits), culprits)
+  const continues = [...changed].some((id) => !culprits.has(id))
+  const what = continues ? `A part of revision ${shortRevision(rev)}` : `Revision ${shortRevision(rev)}`
+  const rest = withoutAside(without(continues ? record : withoutStep(record), culprits), culprits)
   const kept = withRolledBack(rest, versions)
   return {
-    state: { ...before, candidate: goesOn ? candidate : undefined, record: { ...kept, history } },
+    state: { ...before, candidate: continues ? candidate : undefined, record: { ...kept, history } },
     events: [{ type: 'Warning', reason: 'RolledBack', message: `${what} is rolled back: ${why}.` }],
     recheckMs: 0,
     // Restarts and failures because of the rolled-back changes must not count against the others.
-    isStarted: goesOn,
+    isStarted: continues,
     leaves: culprits,
   }
 }
