@@ -43,7 +43,7 @@ test('more changes than a record holds are not halved', () => {
   expect([mayHalve(201, undefined), mayHalve(2, 'x:0000')]).toEqual([false, false])
 })
 
-test('what did not go on keeps its halves and comes last', () => {
+test('keeps the halves of a suspect that made no progress, and tries it last', () => {
   const aside = { a: entry('x:0'), b: entry('x:1') }
   const next = blockedAside({ aside, turn: 'x:0' }, new Set(['a']), () => '2', how)
   expect(groupsOf(next)).toEqual(['b 1', 'a 0'])
@@ -57,7 +57,7 @@ test('what did not go on keeps its halves and comes last', () => {
   expect([isBlocked(next, `${now.toString(36)}:0`), isBlocked(next, 'x:1')]).toEqual([true, false])
 })
 
-test('what is under suspicion is tried before others begin, what did not go on within ten minutes', () => {
+test('tries suspects before other candidates, except a suspect without progress for ten minutes', () => {
   const group = `${now.toString(36)}:`
   expect(isTurnDue({ a: entry(group) }, undefined, now)).toBe(true)
   expect(isTurnDue({ a: entry(group) }, group, now)).toBe(false)
@@ -74,8 +74,8 @@ test.each<[string, Aside, string | undefined, boolean, string | undefined]>([
   ['nothing else is new', { a: entry('x:0'), b: entry('x:1') }, 'x:1', false, 'x:0'],
   ['others were tried last', { a: entry('x:0') }, undefined, true, 'x:0'],
   ['such were tried last, and something is new', { a: entry('x:0') }, 'x:1', true, undefined],
-  ['the first of them did not go on', { a: entry('x:0', true), b: entry('x:1') }, undefined, false, 'x:1'],
-  ['none of them went on', { a: entry('x:0', true) }, undefined, false, 'x:0'],
+  ['the first of them made no progress', { a: entry('x:0', true), b: entry('x:1') }, undefined, false, 'x:1'],
+  ['none of them made progress', { a: entry('x:0', true) }, undefined, false, 'x:0'],
 ])('the turn when %s', (_, aside, turn, hasNew, group) => {
   expect(nextGroup({ aside, ...(turn === undefined ? {} : { turn }) }, hasNew)).toBe(group)
 })

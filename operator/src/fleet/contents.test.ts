@@ -67,7 +67,7 @@ test.each<Case>([
     gives: ['a1 b1', 'a2 b2', ''],
   },
   {
-    what: 'a change that is taken back by its author leaves the trial',
+    what: 'a change that its author reverts leaves the trial',
     ...{ desired: 'a1 b2', stable: 'a1 b1', tried: 'a2 b2' },
     gives: ['a1 b1', 'a1 b2', ''],
   },
@@ -127,7 +127,7 @@ test.each<Case>([
     gives: ['a1 b1 c1 n1', undefined, 'n'],
   },
   {
-    what: 'what was set aside and is tried goes on beside what is new',
+    what: 'a suspect that is tried continues beside new changes',
     ...{ desired: 'b2 m1 n1', stable: 'b1', tried: 'b2 m1', aside: 'b2 m1', turn: 'b m', start: 'b2 m1 n1' },
     gives: ['b1 n1', 'b2 m1 n1', 'n'],
   },

@@ -17,7 +17,7 @@ const read = (body: object) => readHeartbeat(body as HeartbeatBody, selected)
 test.each([
   { what: 'an empty body', body: {}, read: {} },
   { what: 'texts that are numbers', body: { version: 1, state: {}, revision: [] }, read: { revision: '' } },
-  { what: 'lists that are none', body: { failures: 'x', failed: {}, reading: 1 }, read: { reading: new Set() } },
+  { what: 'lists of a wrong type', body: { failures: 'x', failed: {}, reading: 1 }, read: { reading: new Set() } },
   { what: 'a failure that is null', body: { failures: [null] }, read: { failures: [failure] } },
   { what: 'pipelines as a list', body: { pipelines: [{ eventsIn: 1 }] }, read: {} },
   {

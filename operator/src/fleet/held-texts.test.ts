@@ -20,7 +20,7 @@ test('another text of the same reason is held for a while, another reason is not
   expect(says(found('4 of 4'), 61_000)).toBe('4 of 4')
 })
 
-test('what is well is said at once', () => {
+test('reports good states at once', () => {
   const texts = new HeldTexts()
   const well = found('It answers.', { status: 'True', reason: 'Reachable' })
   expect(texts.finding('s', known(found('1 of 1')), well, 0)).toEqual(well)

@@ -65,7 +65,7 @@ test.each([
   expect(`${found?.status} ${found?.reason} ${found?.message}`).toBe(says)
 })
 
-test('an address that a Secret has is not named, and without reports nothing is said', () => {
+test('omits addresses from Secrets, and reports nothing without reports of agents', () => {
   expect(finding([pod('a', refused())], [])?.message).toBe('1 of 1 node fails: Request failed. Unauthorized.')
   expect(finding([pod('a', {})])).toBeUndefined()
 })

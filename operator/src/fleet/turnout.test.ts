@@ -62,7 +62,7 @@ describe('the numbers of a status', () => {
       false,
     ],
     ['another Agent has it', { conditions: programmed('True', 2), agents: [] }, 'everywhere', false],
-    ['nothing was said', undefined, 'everywhere', false],
+    ['no report exists', undefined, 'everywhere', false],
   ] as const)('where %s', (_, before, extent, holds) => {
     expect(mayHold(before, agents, extent, 2)).toBe(holds)
   })

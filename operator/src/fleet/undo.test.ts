@@ -26,7 +26,7 @@ test('it is over when its Pipelines change, and stays so when the change is reve
 })
 
 test.each([
-  { request: 'bad now', why: 'it was taken back itself' },
+  { request: 'bad now', why: 'it was rolled back itself' },
   { request: 'xyz now', why: 'nobody knows it' },
   { request: ' now', why: 'it names none' },
 ])('$request is not gone back to: $why', ({ request }) => {
