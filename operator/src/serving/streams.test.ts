@@ -192,7 +192,7 @@ test('an operator that has started since goes by the mark of what the pod has', 
   expect(greedy.pipelines).toEqual([])
 })
 
-test('who has the newest waits until there is something newer for it', async () => {
+test('holds the request of an agent with the newest configuration until a newer one exists', async () => {
   await using rig = await serving()
   rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
   rig.fleet.offer('system/node', offer())

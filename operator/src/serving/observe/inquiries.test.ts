@@ -21,7 +21,7 @@ function look(id: string, ...names: string[]) {
   return { self, taken }
 }
 
-test('who waits is asked when somebody looks, and nobody else is', async () => {
+test('asks only waiting agents when somebody inquires', async () => {
   const inquiries = new Inquiries()
   const gone = new AbortController()
   const concerned = inquiries.next(asked('a'), none, never)
@@ -40,7 +40,7 @@ test('who waits is asked when somebody looks, and nobody else is', async () => {
   expect(await other).toEqual([])
 })
 
-test('who comes while somebody looks is asked at once, but not for what it works on already', async () => {
+test('asks an agent that connects during an inquiry at once, but not for an answer that it already prepares', async () => {
   const inquiries = new Inquiries()
   using _ = inquiries.open(look('one', 'a').self)
   expect(await inquiries.next(asked('a'), none, never)).toMatchObject([{ id: 'one' }])

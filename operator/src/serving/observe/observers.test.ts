@@ -313,7 +313,7 @@ test.each([
   encoded(Buffer.from('{"username":"\xff","groups":[]}', 'latin1')),
   ...['ali\u0000ce', 'alice\n', '\ud800', 'al\u0085ice'].map((username) => actingAsText({ username, groups: [] })),
   actingAsText({ username: 'alice', groups: ['dev\r\nsystem:masters'] }),
-])('whom a caller acts as is not taken from %j, and nobody is asked about rights', async (value) => {
+])('does not take impersonation from %j, and asks nobody about rights', async (value) => {
   await using server = await started({ impersonates: ['users alice', 'users bob', 'users \ufffd', 'groups dev'] })
   const { status, said } = await server.ask(top, { 'x-penstock-acting-as': value })
   expect([status, said]).toEqual([400, 'This command sends the impersonated user in another format.'])
