@@ -57,7 +57,7 @@ function joined({ sources, separator }: Rule): string {
   return sources.map(textAt).join(separator === '' ? ' + ' : ` + ${textLiteral(separator)} + `)
 }
 
-/** Whether a replacement text has group references. Environment variables look similar, but are none. */
+/** Whether a replacement text has group references. Environment variables look similar, but are not references. */
 const hasGroups = (text: string) => piecesOf(text).some((piece) => piece.includes('$') && !/^\$\{[A-Z_]/.test(piece))
 
 const validName = /^[a-zA-Z_][a-zA-Z0-9_]*$/
