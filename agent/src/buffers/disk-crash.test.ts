@@ -337,7 +337,7 @@ test.each([0, 1, 2])(
   },
 )
 
-test('what a killed run has left unsynced is not called safe before it is', async () => {
+test('does not report events that a killed run left unsynced as safe before they are synced', async () => {
   const first = start()
   await fill(first, 0, 3)
   disk.kill()
@@ -350,7 +350,7 @@ test('what a killed run has left unsynced is not called safe before it is', asyn
   expect(syncs.length).toBeGreaterThan(0)
 })
 
-test('what a run could not sync is not called safe by the next', async () => {
+test('does not report events that the last run could not sync as safe', async () => {
   const first = start()
   disk.fault = (call) => (call === 'fdatasync' ? 'EIO' : undefined)
   await fill(first, 0, 3)
@@ -374,7 +374,7 @@ test('what a run could not sync is not called safe by the next', async () => {
   expect(ledger()?.unsafe).toBe(false)
 })
 
-test('what is written while a sync fails for the last time is not called safe before it is written again', async () => {
+test('does not report events that are written during the last failed sync as safe before they are written again', async () => {
   const history = new History()
   const run = start()
   const put = async () => {

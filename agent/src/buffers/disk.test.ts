@@ -73,7 +73,7 @@ async function fill(run: Run, batches: number, size = 10, text = ''): Promise<vo
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
 const segment = (number: number) => join(folder, `buffer-data-${number}.dat`)
 
-test('what was not taken is there at the next start, in order', async () => {
+test('returns events that nobody took at the next start, in order', async () => {
   const first = new Run()
   await fill(first, 5)
   expect(first.value('buffer_events')).toBe(50)
@@ -101,7 +101,7 @@ test('a source hears of its events when they are on the disk, whatever the sink 
   expect(run.value('buffer_events')).toBe(3)
 })
 
-test('what was taken and not answered for comes again', async () => {
+test('returns events that were taken but not acknowledged again', async () => {
   const first = new Run()
   await fill(first, 3)
   const taken = [await first.take(), await first.take(), await first.take()] as Batch[]
@@ -115,7 +115,7 @@ test('what was taken and not answered for comes again', async () => {
   expect(await second.drain()).toEqual(range(10, 30))
 })
 
-test('what is abandoned at the end stays; what was refused before does not', async () => {
+test('keeps events that are abandoned at the end, and drops events that were rejected before', async () => {
   const first = new Run()
   await fill(first, 3)
   const taken = [await first.take(), await first.take(), await first.take()] as Batch[]
@@ -310,7 +310,7 @@ test('a torn tail is cut off, and what the ledger knows of it is counted', async
   expect(statSync(segment(0)).size % 8).toBe(0)
 })
 
-test('what was delivered before it was on the disk, and is gone from it, hides nothing of what comes after', async () => {
+test('hides no later events after delivered events that were never synced are lost from the disk', async () => {
   const first = new Run()
   await fill(first, 10)
   expect(await first.drain()).toEqual(range(0, 100))

@@ -105,7 +105,7 @@ test('a reader that takes at once lets a batch of any size through', () => {
   expect(taken).toBe(1001)
 })
 
-test('what is inside when a buffer is closed ends as errored', async () => {
+test('reports events inside a closed buffer as errored', async () => {
   const { buffer } = memory(4, 'block')
   const statuses: string[] = []
   const wait = buffer.write(batch(9, statuses))

@@ -57,15 +57,15 @@ export class ReaderAccess {
       until: now + keepMs,
       askedAt: now,
       allowed: this.#ask(token, path).catch((error: unknown) => {
-        const goesOn = known !== undefined && now - known.askedAt < unaskedMs
+        const canReuse = known !== undefined && now - known.askedAt < unaskedMs
         this.#logger.warn(
           { error },
-          goesOn
+          canReuse
             ? 'Could not look up a reader; using the last known answer.'
             : 'Could not look up a reader; refusing it.',
         )
         asked.askedAt = known?.askedAt ?? Number.NEGATIVE_INFINITY
-        return goesOn ? known.allowed : false
+        return canReuse ? known.allowed : false
       }),
     }
     this.#kept.set(key, asked)

@@ -299,7 +299,7 @@ test('where there are many agents, one that starts asks the API server after a p
   expect(await next.stop()).toBe(0)
 })
 
-test('what a later bundle brings waits for no pause', async () => {
+test('does not delay a later bundle by a pause', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   api.set('pods', pod('shop', 'web'))
@@ -649,7 +649,7 @@ test('a candidate runs on the nodes that its salt chooses', async () => {
   expect(await agent.stop()).toBe(0)
 })
 
-test('what is over a limit is dropped and counted, or waits in its file; other containers do not notice', async () => {
+test('drops and counts lines over a limit, or leaves them in the file, without any effect on other containers', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   await using operator = await Operator.start()
@@ -795,7 +795,7 @@ test('the lag of reading is reported, as long as there is one', async () => {
   expect(await agent.stop()).toBe(0)
 })
 
-test('what a destination rejects for good reaches the dead letter sink, so many a second, and what that rejects goes nowhere', async () => {
+test('sends permanently rejected events to the dead letter sink at a limited rate, and drops events that it rejects too', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   type Letter = { message: string; metadata?: { dropped?: Record<string, string> } }

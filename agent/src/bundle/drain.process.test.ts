@@ -109,7 +109,7 @@ async function leaveEvents(endpoint: string, refused: () => number) {
   await eventually(() => expect(inspectBuffer(bufferFolder(join(folder, 'data'), 'shop/a/out')).lag_events).toBe(200))
 }
 
-test('what a former agent has left in its buffer is delivered, nothing else is read, and the process ends', async () => {
+test('delivers the events that a former agent left in its buffer, reads nothing else, and ends', async () => {
   await using destination = await store()
   const { state, lines, url } = destination
   await leaveEvents(url, () => state.refused)

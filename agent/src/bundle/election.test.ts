@@ -131,7 +131,7 @@ class TestAgent {
   stand(): void {
     this.#stands = true
   }
-  goOn(): void {
+  resume(): void {
     this.#stands = false
     for (const action of this.#due.splice(0)) action()
   }
@@ -176,7 +176,7 @@ test('one of several leads, and its renewals are all that is written', async () 
   expect(shown.toSorted()).toEqual([0, 0, 1])
 })
 
-test('one that is silent is followed when its claim is over, and has stopped before', async () => {
+test('the next agent leads after the claim of a silent leader expires, and the silent leader stops before that', async () => {
   const { time, agents, leaders } = setUp(2)
   await passUntil(time, () => leaders().length === 1, 5000)
   const [first] = leaders() as [TestAgent]
@@ -192,7 +192,7 @@ test('one that is silent is followed when its claim is over, and has stopped bef
   expect(leaders()).toEqual([other])
 })
 
-test('who leads knows when its predecessor was last known to, by that one alone', async () => {
+test('the leader takes the time up to which its predecessor led only from that predecessor', async () => {
   const server = new LeaseServer()
   server.make()
   const time = new FakeClock()
@@ -211,7 +211,7 @@ test('who leads knows when its predecessor was last known to, by that one alone'
   await second.stop()
 })
 
-test('one that stops gives its claim up, and the next begins with its next look', async () => {
+test('a leader that stops releases its claim, and the next agent leads after its next request', async () => {
   const { time, agents, server, leaders } = setUp(2)
   await passUntil(time, () => leaders().length === 1, 5000)
   const [first] = leaders() as [TestAgent]
@@ -258,13 +258,13 @@ test('a process that stood still does not lead when it continues, though no time
   await passUntil(time, () => other.leads, 25_000)
   expect(first.terms.at(-1)?.aborted).toBe(false)
   expect(first.election.leads).toBe(false)
-  first.goOn()
+  first.resume()
   expect(first.terms.at(-1)?.aborted).toBe(true)
   await time.advance(30_000)
   expect(leaders()).toEqual([other])
 })
 
-test.each(['removed', 'made anew'])(
+test.each(['removed', 'created again'])(
   'a Lease that was %s is not taken while its holder may still lead',
   async (what) => {
     const { time, server, agents, leaders } = setUp(2)
@@ -298,7 +298,7 @@ test('a label that somebody sets costs no claim', async () => {
 })
 
 test.each([1, 2, 3, 4, 5, 6, 7, 8])(
-  'whatever happens, no two lead at once, and one does in the end (seed %i)',
+  'no two agents lead at the same time, and finally one leads (seed %i)',
   async (seed) => {
     const numbers = new Random(seed)
     const random = () => numbers.next()
@@ -317,7 +317,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
       else if (dice < 0.035) agent.wire = cut
       else if (dice < 0.06) agent.wire = quick
       else if (dice < 0.07) agent.stand()
-      else if (dice < 0.09) agent.goOn()
+      else if (dice < 0.09) agent.resume()
       if (step === removedAt) server.lease = undefined
       await time.advance(100 + random() * 200)
       const leading = leaders()
@@ -330,7 +330,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
     expect(changes).toBeGreaterThan(2)
     for (const agent of agents) {
       agent.wire = quick
-      agent.goOn()
+      agent.resume()
     }
     await passUntil(time, () => leaders().length === 1, 30_000)
   },

@@ -15,7 +15,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-test('what the operator did not hear is said again soon, then less often, and as usual once it was heard', async () => {
+test('repeats a report that the operator did not receive soon, then less often, and returns to the usual interval when it is received', async () => {
   vi.useFakeTimers()
   const sent: number[] = []
   let away = true
@@ -97,7 +97,7 @@ test('restricted pipelines are kept from the addresses that the operator sent la
   await heartbeat.close()
 })
 
-test('what a full buffer drops is counted once, and as missing', async () => {
+test('counts events that a full buffer drops once, and as missing', async () => {
   const metrics = new Metrics()
   const out = { component_id: 'ns/pipe/out', component_kind: 'sink', component_type: 'http' }
   const count = (name: string, labels: object, by: number) => metrics.counter(name, { ...labels }).add(by)

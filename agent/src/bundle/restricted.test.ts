@@ -37,7 +37,7 @@ test.each([
 })
 
 test.each(['/x-----BEGIN /../etc/passwd', '{/etc/passwd', ' -----BEGIN CERTIFICATE-----'])(
-  'what the reader of the option takes for a name is one: %j',
+  'recognizes names as the reader of the option does: %j',
   (value) => {
     const sinks = { 'shop/p/out': { type: 'http', tls: { ca_path: place } } }
     expect(problems(sinks, value)).toEqual([`sinks.shop/p/out.tls.ca_path ${notAFile}`])

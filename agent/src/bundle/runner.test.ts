@@ -258,7 +258,7 @@ test.each([
   ['%orchestrator = {"pod_namespace": "forged"}; %mine.vector.orchestrator.pod_namespace = "forged"', 1],
   ['del(.); .message = "m"', 1],
   ['abort', 0],
-])('what an enforced value is made from cannot be forged by: %s', async (source, events) => {
+])('does not let users forge the inputs of an enforced value by: %s', async (source, events) => {
   await using api = await KubeApi.start()
   podOf(api, 'shop', criLine('one'))
   podOf(api, 'other', criLine('other'))
@@ -300,7 +300,7 @@ test.each([
   expect(got.get('shop/p')).toBeUndefined()
 })
 
-test('what programs of a namespace write with `log` is kept for its authors, and nowhere else', async () => {
+test('keeps messages that programs of a namespace write with `log` for its authors, and nowhere else', async () => {
   const stdout = vi.spyOn(process.stdout, 'write')
   const stderr = vi.spyOn(process.stderr, 'write')
   await using api = await KubeApi.start()
@@ -446,7 +446,7 @@ test.each([
   },
 )
 
-test('what came on the other stream beside a group that waits is not doubled by a reload of the source', async () => {
+test('a reload of the source does not repeat lines of the other stream beside an open group', async () => {
   await using api = await KubeApi.start()
   const other = (text: string) => criLine(text).replace('stdout', 'stderr')
   const [group, beside] = [criLine('Error') + criLine('  at a'), other('one') + other('two')]

@@ -287,7 +287,7 @@ test('files that are rotated and cut are read to their end by each pipeline', as
   expect(figures(rig, 'shared_reads_total', names).some((count) => count > 0)).toBe(true)
 })
 
-test('after a restart each pipeline goes on where it was, and they meet again', async () => {
+test('after a restart each pipeline continues at its position, and they share reads again', async () => {
   await using api = await KubeApi.start()
   podOf(api, 'shop', linesOf('shop', 10_000))
   await using pipelines = await Pipelines.start()
@@ -331,7 +331,7 @@ test('a pipeline that is removed or changed takes nothing from the others', asyn
   }
 })
 
-test('whatever happens, and in whatever order, each pipeline has each line once', async () => {
+test('each pipeline gets each line once, with any order of changes', async () => {
   const seed = Date.now() % 1_000_000
   const random = new Random(seed)
   await using api = await KubeApi.start()

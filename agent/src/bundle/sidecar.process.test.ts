@@ -74,7 +74,7 @@ function start(args: readonly string[], ...bundles: readonly TestBundle[]) {
 
 const eventually = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 50 })
 
-test('what is written up to the end arrives, also in a file that nobody has seen yet', async () => {
+test('delivers everything that is written before the end, also from a file that was not discovered yet', async () => {
   const logs = join(folder, 'logs')
   await using agent = start(['--log-paths', `${logs}/*.log`], reader('files'))
   appendFileSync(join(logs, 'app.log'), 'first\n')

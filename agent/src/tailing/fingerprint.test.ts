@@ -46,7 +46,7 @@ test.each([
     content: gzipSync(`${first}${'x'.repeat(9999)}`),
     expected: checksum,
   },
-  { name: 'a line that is not whole is none', content: first.slice(0, -1), expected: undefined },
+  { name: 'an incomplete line has no checksum', content: first.slice(0, -1), expected: undefined },
   { name: 'an empty file has none', content: '', expected: undefined },
   {
     name: 'a compressor at its first bytes has written none',

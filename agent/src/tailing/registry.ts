@@ -349,8 +349,8 @@ export class FileRegistry<State> {
     const inherited = this.#inherited?.get(fingerprint)
     const reach = inherited?.reach
     // Lines that a predecessor passed on may still be undelivered; they are not read again.
-    const goesOn = inherited !== undefined && reach !== undefined && (gzip || reach <= stats.size)
-    const known = goesOn ? reach : this.#checkpoints.get(fingerprint)
+    const continues = inherited !== undefined && reach !== undefined && (gzip || reach <= stats.size)
+    const known = continues ? reach : this.#checkpoints.get(fingerprint)
     let offset = 0
     if (known !== undefined) offset = !gzip && known > stats.size ? 0 : known
     else if (options.ignoreOlderMs !== undefined && Date.now() - stats.mtimeMs > options.ignoreOlderMs)
@@ -360,8 +360,10 @@ export class FileRegistry<State> {
       this.#isDouble(path, stats, fingerprint, stamp)
       return false
     }
-    if (goesOn) inherited.passTo(this.#checkpoints, this.#progressState)
-    const progress = goesOn ? inherited : new FileProgress(fingerprint, offset, this.#checkpoints, this.#progressState)
+    if (continues) inherited.passTo(this.#checkpoints, this.#progressState)
+    const progress = continues
+      ? inherited
+      : new FileProgress(fingerprint, offset, this.#checkpoints, this.#progressState)
     const file = new TailedFile<State>({ path, descriptor, stats, gzip, offset, progress, unwatched })
     this.#share(file)
     this.#events.count(known === undefined ? 'files_added_total' : 'files_resumed_total', 1, this.#reports.tags(file))

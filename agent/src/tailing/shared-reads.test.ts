@@ -140,7 +140,7 @@ function leftFor(others: number, resultBytes: number) {
   return { reads, first, rest, chunk, result, released: () => released }
 }
 
-test('what one reader has made of a chunk is there for the others, is counted, and is given back after the last', () => {
+test('shares and counts the decoded chunk of one reader, and releases it after the last reader', () => {
   const { reads, first, rest, chunk, result, released } = leftFor(2, 1000)
   first.use(chunk, ({ results }) => expect(results?.leave(result)).toBe(true))
   expect(reads.bytes).toBe(capacity + 1000)

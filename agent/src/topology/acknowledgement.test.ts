@@ -202,7 +202,7 @@ test.each([
   { limit: 'of a moment', ms: 20 },
   { limit: 'none', ms: undefined }, // a silent destination would block it forever
 ])(
-  'what a sink with a disk buffer gives up at the end (limit: $limit) is not lost, and comes with the next start',
+  'a sink with a disk buffer delivers the events that it gives up at the end (limit: $limit) after the next start',
   async ({ ms }) => {
     const config = { sinks: { a: sink('a', ['in'], disk) } }
     await start(config)

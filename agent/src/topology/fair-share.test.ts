@@ -40,7 +40,7 @@ test('several sources of a pipeline share what it has', async () => {
   expect(Math.abs(one.used() - 500)).toBeLessThanOrEqual(5)
 })
 
-test('who wants little gets it at once, and who was idle has saved nothing', async () => {
+test('serves small requests at once, and saves nothing for idle members', async () => {
   const shares = new FairShare()
   const total = { spentMs: 0 }
   const heavy = busy(shares, 'heavy', 100, 50, total)

@@ -900,7 +900,7 @@ test('a sink with a changed buffer, or one that is gone, delivers the old one in
   expect(running.topology.sinks.has('out')).toBe(false)
 })
 
-test('what cannot be built leaves the configuration in force', async () => {
+test('keeps the current configuration if the new one cannot be built', async () => {
   await using running = await start(reloadable)
   const input = feed('in')
   failingBuilds = new Set(['out'])

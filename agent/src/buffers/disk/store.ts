@@ -165,7 +165,7 @@ export class SegmentStore {
     }
     const written = await this.files.writev(file, pieces, start)
     if (written < end - start) {
-      this.#takeBack(file, segment)
+      this.#reclaim(file, segment)
       throw Object.assign(new Error(`Only ${written} of ${end - start} bytes could be written.`), { code: 'ENOSPC' })
     }
     segment.end = end
@@ -177,7 +177,7 @@ export class SegmentStore {
   }
 
   /** Truncates a partial record: at the next start, its header would announce events that were never accepted. */
-  #takeBack(file: number, segment: Segment): void {
+  #reclaim(file: number, segment: Segment): void {
     try {
       this.files.ftruncateSync(file, segment.end as number)
       this.#used -= segment.size - (segment.end as number)

@@ -142,7 +142,7 @@ test('lines come back as the events that they were', async () => {
   expect(asLines / events).toBeGreaterThan(0.4)
 })
 
-test('what a program has removed is not stored', async () => {
+test('does not store fields that a program removed', async () => {
   const message = '{"password":"canary-1","a":1,"message":"text"}'
   const lines = Array.from({ length: 3 }, (_, index) =>
     Buffer.from(`2026-11-23T10:11:12.${index}Z stdout F ${message}`),

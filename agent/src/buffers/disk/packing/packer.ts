@@ -23,7 +23,7 @@ const { tag, fieldParts, kindFlags, headBytes, longestShort, blockUnits, utf8Tex
 const replacement = Buffer.from('\u{fffd}')
 const none = Buffer.alloc(0)
 
-/** Counts packed records: each record defines its shapes anew. */
+/** Counts packed records: each record defines its shapes again. */
 let records = 0
 
 /** Packs the events of one record after another. */

@@ -14,7 +14,7 @@ import { fieldParts, kindFlags, tag as tags, utf8Text } from './tags.ts'
 const tag = tags
 const same: typeof sameMember = sameMember
 
-/** Counts read records: each record defines its shapes anew. */
+/** Counts read records: each record defines its shapes again. */
 let records = 0
 
 /** Lines during reading: see `StoredLines`. */
