@@ -52,7 +52,7 @@ test.each([
   else expect(isDeepStrictEqual(known, expected)).toBe(true)
 })
 
-test('what nearly has a form that is known is read as the general reader reads it', () => {
+test('reads input that nearly has a known form as the general reader does', () => {
   const texts = [
     '{"name":"web","count":17,"ratio":0.25,"wide":1767225600123456789,"ok":true,"tags":["a","b"],"in":{"x":"y","n":3}}',
     '{"name": "web", "count": 17, "ratio": 10.5}',

@@ -207,7 +207,7 @@ test('a line of the combined log format', () => {
   })
 })
 
-test('what is behind the agent is not looked at, and an agent that begins with a dash is none', () => {
+test('ignores everything after the user agent, and rejects a user agent that begins with a dash', () => {
   const line = '::1 - u [01/Jan/2024:00:00:00 +0000] "POST /a\\"b HTTP/2 " 500 - " r" '
   expect(parseCombinedLog(`${line}"a b" more`, clf, utc)).toMatchObject({ agent: 'a b', referrer: 'r', path: '/a\\"b' })
   expect(parseCombinedLog(`${line}"-a"`, clf, utc)).not.toHaveProperty('agent')

@@ -6,7 +6,7 @@ import { compileMessage, type MessageFormat } from './protobuf-message.ts'
 const set = readFileSync(new URL('../remap/testdata/order.desc', import.meta.url))
 const order = compileMessage(set, 'shop.v1.Order') as MessageFormat
 
-test('what is written is read again', () => {
+test('decodes its own output', () => {
   const value = {
     name: 'box',
     amount: 9_007_199_254_740_993n,

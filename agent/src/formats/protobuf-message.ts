@@ -35,8 +35,8 @@ export interface MessageFormat {
 class Misfit extends Error {}
 
 /**
- * The format of one message type of a descriptor set (the output of `protoc --descriptor_set_out`); a sentence if there
- * is none.
+ * The format of one message type of a descriptor set (the output of `protoc --descriptor_set_out`); an error message if
+ * the type does not exist.
  */
 export function compileMessage(descriptorSet: Buffer, type: string): MessageFormat | string {
   const { create, createFileRegistry, fromBinary, toBinary } = require('@bufbuild/protobuf') as typeof protobuf

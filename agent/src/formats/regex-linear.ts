@@ -556,9 +556,9 @@ class Machine {
   }
 
   /** Called after each search: a pattern that matched one long text must not keep its memory forever. */
-  release(textGoesOn: boolean): void {
+  release(textContinues: boolean): void {
     if (this.#stack.length > keptWords) this.#stack.length = 0
-    if (textGoesOn) {
+    if (textContinues) {
       if (this.#memory.length <= keptWords && (this.#text?.length ?? 0) <= keptWords) return
       if (largeMemory !== this) largeMemory?.release(false)
       largeMemory = this

@@ -96,7 +96,7 @@ test.each(attacks)('$what: a problem in little memory', async ({ text, says, lin
   if (line !== undefined) expect(found.line).toBe(line)
 })
 
-test('what users write is read as before', () => {
+test('reads documents that users write as before', () => {
   const text = `x: &x {a: 1, b: 2}
 y:
   <<: *x

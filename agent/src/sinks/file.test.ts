@@ -112,7 +112,7 @@ test('a field cannot lead out of the folder', async () => {
   expect(await readdir(join(dir, 'in'))).toEqual([])
 })
 
-test('what cannot be written is tried again until it can', async () => {
+test('retries a failed write until it succeeds', async () => {
   await writeFile(join(dir, 'x'), 'a file where a folder is wanted')
   await using sink = await startSink('file', { ...text, path: `${dir}/x/y.log` })
   const status = sink.write([log({ message: 'late' })])

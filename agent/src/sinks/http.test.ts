@@ -89,7 +89,7 @@ test('events with different addresses never share a request', async () => {
   expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
 })
 
-test('an address that is none discards its events', async () => {
+test('discards events with an invalid address', async () => {
   await using sink = await startSink('http', { uri: 'http://{{ host }}:x/', encoding: { codec: 'text' } })
   expect(await sink.deliver([log({ host: 'h', message: 'm' })])).toBe('rejected')
   expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(1)

@@ -126,7 +126,7 @@ test.each([
 })
 
 test.each(['accept', 'drop', 'rewrite_timestamp'])(
-  'what one push holds is only sorted, with `%s`: none is lost, no time changes',
+  'sorts the lines of one push, and loses none and changes no time, with `%s`',
   async (action) => {
     await using destination = await fakeDestination(204)
     await using sink = await startSink('log_aggregator', {

@@ -89,7 +89,7 @@ test('a time that is text is the time of the message; what is no time is counted
   expect(sink.events.errors).toMatchObject([{ type: 'conversion_failed', code: 'unreadable_time', count: 1 }])
 })
 
-test('a number is a key as text, an object is none, and what is missing is left out', async () => {
+test('uses a number as a key in text form, and omits objects and missing values', async () => {
   await using broker = await fakeBroker()
   await using sink = await start(broker, { partition_key_field: '.id', properties_key: '.meta' })
 
@@ -391,7 +391,7 @@ test('TLS: the certificate and the name of the broker are verified', async () =>
   expect(broker.messages).toHaveLength(2)
 })
 
-describe('what goes wrong', () => {
+describe('failures', () => {
   test.each<{ fault: string; script: BrokerScript; options?: object; doubled?: boolean }>([
     {
       fault: 'a connection that is reset while messages are sent',
@@ -745,7 +745,7 @@ describe('options', () => {
     problemsOf('sink', 'message_broker', { ...minimal, endpoint: 'pulsar://b:6650', ...options })
   test.each<[string, object, string, string]>([
     ['an address of another kind', { endpoint: 'http://b:6650' }, 'endpoint', 'pulsar://host:port'],
-    ['a host that is none', { endpoint: 'pulsar://a:1,b:x' }, 'endpoint', '"b:x"'],
+    ['an invalid host', { endpoint: 'pulsar://a:1,b:x' }, 'endpoint', '"b:x"'],
     ['TLS without it in the address', { tls: { enabled: true } }, 'endpoint', 'does not use TLS'],
     ['half of a topic', { topic: 'a/b' }, 'topic', 'tenant/namespace/name'],
     ['half of a method', { auth: { name: 'token' } }, 'auth', 'Invalid auth config'],

@@ -163,7 +163,7 @@ test('events need an account', () => {
 })
 
 test.each(['gzip', 'none'])(
-  'what is larger than the platform takes is halved before it is sent (%s)',
+  'halves requests above the limit of the platform before it sends them (%s)',
   async (compression) => {
     // Text that hardly compresses, because the limit applies to the sent bytes.
     const noise = (name: string, bytes: number) => {

@@ -329,7 +329,7 @@ test.each<{ what: string; answer: Answer }>([
   { what: 'a page', answer: { headers: { 'content-type': 'text/html' }, body: '<html>Sign on</html>' } },
   { what: 'errors without items', answer: { body: '{"errors":true}' } },
   { what: 'fewer items than documents', answer: { body: '{"errors":true,"items":[{"index":{"status":400}}]}' } },
-  { what: 'items that are none', answer: { body: '{"errors":true,"items":[1,{"index":{}}]}' } },
+  { what: 'items of a wrong type', answer: { body: '{"errors":true,"items":[1,{"index":{}}]}' } },
   { what: 'half of an answer', answer: { body: '{"took":1,"errors":true,"items":[{"index":{"sta' } },
 ])('a malformed answer, $what, is no delivery: the request is sent again', async ({ answer }) => {
   await using destination = await fakeDestination(answer, well)

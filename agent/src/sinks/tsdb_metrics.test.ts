@@ -148,7 +148,7 @@ test('the first absolute counter is only what the next is compared with', async 
   expect(sink.events.counts.get('component_discarded_events_total intentional=true')).toBe(1)
 })
 
-test('what the protocol cannot say is discarded alone', async () => {
+test('discards only values that the protocol cannot express', async () => {
   await using destination = await fakeDestination(204)
   await using sink = await startSink('tsdb_metrics', { endpoint: destination.url, ...first })
   const unsayable = [metric('none', samples()), metric('nan', counter(Number.NaN))]

@@ -165,7 +165,7 @@ test.each(['127.0.0.1', 'localhost'])(
   },
 )
 
-test('what is given up at a stop goes back to the queue', async () => {
+test('returns messages that are given up at a stop to the queue', async () => {
   const held: Batch[] = []
   await using broker = await startBroker()
   await using started = await source(broker, {}, { consume: (batch) => void held.push(batch) })
@@ -218,7 +218,7 @@ test.each<[string, (broker: Broker) => void]>([
 
 const seed = 20_260_102
 test.each(decodingCodecs)(
-  `hostile messages of codec %s are answered, and the source goes on (seed ${seed})`,
+  `hostile messages of codec %s are acknowledged, and the source continues (seed ${seed})`,
   async (codec) => {
     const random = new Random(seed)
     for (const method of framingMethods) {

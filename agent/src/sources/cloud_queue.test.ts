@@ -185,7 +185,7 @@ test('with `delete_message: false` nothing is deleted', async () => {
   expect(calls(service, 'DeleteMessageBatch')).toEqual([])
 })
 
-test('what cannot be decoded counts as done; parts of a message are their own events', async () => {
+test('acknowledges messages that cannot be decoded, and makes one event per part of a message', async () => {
   await using service = await queueService([messages('{"a":1}\n{"timestamp":"own"}', 'nonsense')])
   await using started = await source(service, {
     decoding: { codec: 'json' },
@@ -348,7 +348,7 @@ test('options that cannot work are refused', () => {
 const seed = 20_260_104
 // A body of this queue is text, so it cannot hold protobuf.
 test.each(decodingCodecs.filter((codec) => codec !== 'native'))(
-  `hostile messages of codec %s are done with, and the source goes on (seed ${seed})`,
+  `hostile messages of codec %s are deleted, and the source continues (seed ${seed})`,
   async (codec) => {
     const random = new Random(seed)
     for (const method of framingMethods) {

@@ -56,7 +56,7 @@ test('the statistics become metrics, those of every drive too', async () => {
   expect(server.requests[0]?.headers).toMatchObject({ accept: 'application/json', 'content-type': 'application/json' })
 })
 
-test('what is absent is left out, and a bad tick is followed by good ones', async () => {
+test('omits absent values, and recovers after a bad tick', async () => {
   await using server = await fakeDestination(
     { body: 'no JSON' },
     { status: 503, body: JSON.stringify(stats) },

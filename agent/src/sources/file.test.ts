@@ -227,7 +227,7 @@ test('a source that takes the place of another reads on where that one was, and 
   rmSync(dataDir, { recursive: true })
 })
 
-test('what a source gave up when it was stopped is read again by the one that takes its place', async () => {
+test('a source reads lines that its predecessor gave up at the stop again', async () => {
   const path = join(folder, 'app.log')
   const dataDir = mkdtempSync(join(tmpdir(), 'penstock-data-'))
   const held: Batch[] = []
@@ -469,7 +469,7 @@ test('beside an application, links lead nowhere outside of its volume, and hold 
   expect(new Set(files).size).toBe(files.length)
 })
 
-test('what is removed after delivery is in the volume', async () => {
+test('removes delivered files inside the volume', async () => {
   const volume = join(folder, 'logs')
   const outside = join(folder, 'data')
   for (const each of [volume, outside, join(volume, 'a')]) mkdirSync(each)

@@ -204,7 +204,7 @@ test('the position does not move past what was not delivered: it is read again',
   expect(saved()).toMatchObject({ uid: 'uid-two', version: '1002' })
 })
 
-test('what is not answered for yet holds the position', async () => {
+test('does not advance the position beyond events that are not acknowledged', async () => {
   const held: Batch[] = []
   const consume = (batch: Batch) => {
     if (held.push(batch) > 1) batch.finalizer.release(1, 'delivered')

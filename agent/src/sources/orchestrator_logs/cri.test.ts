@@ -44,7 +44,7 @@ test.each([
   expect(parse(line)).toBe(undefined)
 })
 
-test('what was read before does not leak into a line of another second, or into a bad one', () => {
+test('does not leak parts of an earlier line into a line of another second or a bad line', () => {
   expect(parse('2024-01-02T03:04:05.1Z stdout F a')?.time).toBe('2024-01-02T03:04:05.100Z')
   expect(parse('2024-01-02T03:99:05.1Z stdout F a')).toBe(undefined)
   expect(parse('2024-01-02T03:04:05.1Z stdout F a')?.time).toBe('2024-01-02T03:04:05.100Z')
