@@ -91,7 +91,7 @@ test('its sources stay small in memory: none has a letter beyond Latin-1', () =>
 /** Those that are started as a process or a thread. */
 const entries = ['main.js', 'agent.js', 'worker.js', 'leader-worker.js', 'remote-worker.js', 'network-worker.js']
 
-test('what its parts start from beside themselves is there', () => {
+test('contains the files that its parts start', () => {
   const beside = /\(["`]([\w-]+)["`],\s*import\.meta\.url\)/g // the call is minified
   const started = scripts().flatMap((file) =>
     [...readFileSync(join(packed, file), 'utf8').matchAll(beside)].map(([, name]) => `${name}.js`),
@@ -191,7 +191,7 @@ test.each([{ token: 'secret' }, { exec }])('a kubeconfig with %j is read, and th
   expect(asked[0]).toBe('Bearer secret')
 })
 
-test('what works beside the operator is there: a thread takes the Lease, a process compiles', async () => {
+test('contains the helpers of the operator: a thread for the Lease and a process that compiles', async () => {
   const lease = Promise.withResolvers<string>()
   await using server = createServer(async (request, response) => {
     let body = ''

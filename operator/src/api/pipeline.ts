@@ -143,20 +143,20 @@ const sinkEntry = (cluster: boolean) =>
 
 const onLimit = byDefault('Lag', oneOf(['Drop', 'Lag'], 'Drop discards lines above the limit; Lag reads them later.'))
 
-const goesOn = 'Until it is corrected, the last accepted version of the Pipeline runs, if one exists.'
+const untilCorrected = 'Until it is corrected, the last accepted version of the Pipeline runs, if one exists.'
 
 const limits = object(
   {
     perContainer: object(
       {
         linesPerSecond: integer('Lines a second of one container.', { minimum: 1 }),
-        bytesPerSecond: specQuantity('Bytes per second of one container. 0: nothing is read.', goesOn),
+        bytesPerSecond: specQuantity('Bytes per second of one container. 0: nothing is read.', untilCorrected),
         onLimit,
       },
       'For each container.',
     ),
     pipeline: object(
-      { bytesPerSecond: specQuantity('Bytes per second on one agent. 0: nothing is read.', goesOn), onLimit },
+      { bytesPerSecond: specQuantity('Bytes per second on one agent. 0: nothing is read.', untilCorrected), onLimit },
       'For the Pipeline.',
     ),
   },

@@ -302,7 +302,7 @@ sinks: [{ name: out, ref: { kind: ClusterSink, name: store } }]`)
   expect(compilePipeline(user, resources.slice(1), { ownMachine: false }).problems).toEqual([])
 })
 
-test('what has no effect is a warning: unused transforms, what comes to no sink, deprecated options', () => {
+test('warns about parts without effect: unused transforms, outputs that reach no sink, deprecated options', () => {
   const { problems } = compile(
     pipeline(`sources:
   - { name: app, type: orchestrator_logs }
@@ -600,7 +600,7 @@ metadata: { name: shop, labels: { tier: gold } }
     })
   })
 
-  describe('what an owner enforces arrives once, whatever a Pipeline overrides (T13)', () => {
+  describe('enforced values of an owner arrive exactly once, with any overrides of a Pipeline (T13)', () => {
     const overriding = (type: string, enforced: object, overrides: object, open: string) => {
       const spec = { type, allowedNamespaces: { from: 'All' }, overridable: [open], enforced, config: {} }
       const owner = { apiVersion: 'penstock.dev/v1alpha1', kind: 'ClusterSink', metadata: { name: 'shared' }, spec }
@@ -746,7 +746,7 @@ onError: { deadLetter: { sink: dead, maxEventsPerSecond: 12 } }`),
     {
       dead: "type: http, config: { uri: 'https://y/{{ %vector.orchestrator.pod_namespace }}', encoding: { codec: json } }",
     },
-  ])('what destinations reject goes to the dead letter sink: $dead', ({ dead, most, parts }) => {
+  ])('sends rejected events to the dead letter sink: $dead', ({ dead, most, parts }) => {
     const limit = most === undefined ? '' : `, maxEventsPerSecond: ${most}`
     const [checkout, sink] = compileJobText(`sources: [{ name: app, type: orchestrator_logs }]
 transforms: [{ name: one, type: remap, config: { source: '.a = 1' } }]
@@ -759,7 +759,7 @@ onError: { deadLetter: { sink: dead${limit} } }`)
     expect(deadLetter).toEqual(parts === undefined ? undefined : { sink: 'shop/checkout/dead', ...parts })
   })
 
-  test('what a namespace may read for a shared sink and for its quota counts for all of its Pipelines together', () => {
+  test('limits the reads of all Pipelines of a namespace together, for a shared sink and for the quota', () => {
     const [checkout, sink] = compileJobText(`sources: [{ name: app, type: orchestrator_logs }]
 limits: { pipeline: { bytesPerSecond: 20Mi, onLimit: Drop } }
 sinks: [{ name: out, ref: { kind: ClusterSink, name: store } }]`)

@@ -196,7 +196,7 @@ test('one namespace with much to compile leaves the others their turn', async ()
   expect(refused.length).toBeGreaterThan(100)
 })
 
-test('what an operator was compiling when it ended is compiled last, and the second time not at all', async () => {
+test('compiles the Pipeline that an operator was compiling when it ended last, and does not compile it after a second time', async () => {
   const first = new MemoryQuarantine()
   await using before = new CompilePool({ limits: { ...quick, compileMs: 2_000 }, file: exploding, quarantine: first })
   // The operator stops during a long compile: only its record remains.

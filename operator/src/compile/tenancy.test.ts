@@ -192,7 +192,7 @@ test('types that reach the agent or files of the node are closed, whatever a pol
   expect(typeViolations('source', 'file', 'Sidecar', strict)).toEqual([])
 })
 
-test('what an option without a form for content names is written out: no reference gives it', () => {
+test('writes the value of an option without a form for references as text', () => {
   const files = leaves.filter(({ schema }) => {
     const { file } = meaningOf(schema)
     return file !== undefined && file.inline === undefined

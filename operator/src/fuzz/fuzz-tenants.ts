@@ -20,12 +20,12 @@ interface Outcome {
 }
 
 /** Runs every `step`-th seed in a separate process. */
-function runSome(from: number, to: number, step: number, goOn: boolean): Promise<Outcome> {
+function runSome(from: number, to: number, step: number, continues: boolean): Promise<Outcome> {
   return new Promise((resolve) => {
     const found: Found[] = []
     const tallies: Tally[] = []
     let last = from
-    const child = fork(ownFile, [String(from), String(to), String(step), String(goOn)], {
+    const child = fork(ownFile, [String(from), String(to), String(step), String(continues)], {
       execArgv: [...process.execArgv, '--max-old-space-size=1024'],
     })
     child.on('message', (report: Report | { readonly at: number }) => {
@@ -40,11 +40,11 @@ function runSome(from: number, to: number, step: number, goOn: boolean): Promise
   })
 }
 
-async function run(seed: number, cases: number, goOn: boolean): Promise<number> {
+async function run(seed: number, cases: number, continues: boolean): Promise<number> {
   process.stdout.write(`seed ${seed}\n`)
   const processes = Math.min(availableParallelism(), cases)
   const outcomes = await Promise.all(
-    Array.from({ length: processes }, (_, index) => runSome(seed + index, seed + cases, processes, goOn)),
+    Array.from({ length: processes }, (_, index) => runSome(seed + index, seed + cases, processes, continues)),
   )
   const tallies = outcomes.flatMap((outcome) => outcome.tallies)
   const sum = (of: (tally: Tally) => number) => tallies.reduce((total, tally) => total + of(tally), 0)
@@ -56,10 +56,10 @@ async function run(seed: number, cases: number, goOn: boolean): Promise<number> 
       `the slowest (seed ${slowest?.seed}) took ${slowest?.ms.toFixed(0)} ms of CPU time, the largest (seed ${largest?.seed}) ${largest?.mb.toFixed(0)} MiB\n`,
   )
   const found = outcomes.flatMap((outcome) => outcome.found).sort((left, right) => left.seed - right.seed)
-  const shown = goOn ? found : found.slice(0, 1)
+  const shown = continues ? found : found.slice(0, 1)
   for (const { seed: own, problem, test } of shown) {
     process.stdout.write(`\n${problem}\n(to repeat: npm run fuzz:tenants -- --cases 1 --seed ${own})\n`)
-    process.stdout.write(goOn ? '' : `${JSON.stringify(test, undefined, 2)}\n`)
+    process.stdout.write(continues ? '' : `${JSON.stringify(test, undefined, 2)}\n`)
   }
   const crashes = outcomes.flatMap(({ crash }) => crash ?? [])
   for (const crash of crashes) process.stdout.write(`\n${crash}\n`)
@@ -75,5 +75,6 @@ await runScript({
     seed: { type: 'string', number: 'whole', value: 'N', help: 'Seed of the first case; random by default.' },
     'go-on': { type: 'boolean', help: 'Continue after a problem, and list all problems.' },
   },
-  run: ({ flags: { seed = Date.now() % 1_000_000_000, cases = 20_000, 'go-on': goOn } }) => run(seed, cases, goOn),
+  run: ({ flags: { seed = Date.now() % 1_000_000_000, cases = 20_000, 'go-on': continues } }) =>
+    run(seed, cases, continues),
 })

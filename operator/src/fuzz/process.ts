@@ -5,7 +5,7 @@ import type { Report } from './fuzz-tenants.ts'
 import { Harness } from './run.ts'
 
 const [from = 0, to = 0, step = 1] = process.argv.slice(2, 5).map(Number)
-const goOn = process.argv[5] === 'true'
+const continues = process.argv[5] === 'true'
 const report = (message: Report | { readonly at: number }) => process.send?.(message)
 
 using harness = await Harness.open()
@@ -14,7 +14,7 @@ for (let seed = from; seed < to; seed += step) {
   const found = await harness.run(seed)
   if (found === undefined) continue
   report({ found })
-  if (!goOn) break
+  if (!continues) break
 }
 report({ tally: harness.tally })
 process.disconnect?.()

@@ -19,7 +19,7 @@ afterEach(() => {
   rmSync(home, { recursive: true })
 })
 
-test('where no cluster is known, it is said where was looked', async () => {
+test('without a cluster, the error lists the searched places', async () => {
   await expect(KubeConnection.open({})).rejects.toThrow('No cluster is configured: KUBECONFIG is not set')
 })
 

@@ -139,7 +139,7 @@ test.each<[string, Wanted]>([
   expect(await reviews.userOf(await token({ audience, ...wanted }), audience)).toBeUndefined()
 })
 
-test('what is no signed token is refused', async () => {
+test('refuses text that is not a signed token', async () => {
   const { reviews } = cluster()
   const unsigned = new UnsecuredJWT(claimsOf({})).setIssuer(issuer).setAudience(apiAudience).setExpirationTime('1h')
   for (const text of ['', 'x.y.z', 'no-token', unsigned.encode()]) expect(await reviews.userOf(text)).toBeUndefined()

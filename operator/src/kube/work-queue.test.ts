@@ -17,7 +17,7 @@ test('a key waits once, is worked on by one, and comes again when it was added m
   expect(queue.idle).toBe(true)
 })
 
-test('what users changed goes before a resync, also of the same key', async () => {
+test('prefers changes of users to a resync, also for the same key', async () => {
   const queue = new WorkQueue()
   queue.add('old', 'resync')
   queue.add('new')

@@ -56,7 +56,7 @@ function context(): OperatorContext {
 const webhook = () => Authors.of(context(), 'webhook') as Authors
 const reconcile = () => Authors.following(context(), 'pipeline') as Authors
 
-test('what somebody has applied who may is his; groups and scopes count when he is asked about again', async () => {
+test('attributes an object to the authorized user who applied it, and checks groups and scopes again later', async () => {
   await webhook().record(pipeline(1), alice)
   expect(await reconcile().look(pipeline(1), signal)).toEqual({ name: 'alice', problem: undefined })
   expect(reviewed).toEqual([
@@ -70,7 +70,7 @@ test('what somebody has applied who may is his; groups and scopes count when he 
 test.each([
   ['nothing is known of it', async () => {}, pipeline(1)],
   ['another content of it was applied', () => webhook().record(pipeline(1), alice), pipeline(2)],
-  ['it was made anew', () => webhook().record(pipeline(1), alice), pipeline(1, 'u2')],
+  ['it was created again', () => webhook().record(pipeline(1), alice), pipeline(1, 'u2')],
 ])('it is refused where %s', async (_, before, now) => {
   await before()
   const { name, problem } = await reconcile().look(now, signal)

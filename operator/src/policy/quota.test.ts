@@ -38,7 +38,7 @@ test('the youngest gives way, and who is refused for another reason takes nothin
   expect(refused({ diskBuffer: '2Gi' }, [claim(1, need(2, 2)), claim(2, need(2))])).toEqual([])
 })
 
-test('what runs of a Pipeline that is refused counts, as much of it as runs', () => {
+test('counts the parts of a refused Pipeline that still run', () => {
   const broken = claim(1, undefined, need(3))
   expect(refused({ components: 5 }, [broken, claim(2, need(3))])).toEqual(['p2'])
   expect(refused({ components: 5 }, [broken, claim(2, need(2))])).toEqual([])

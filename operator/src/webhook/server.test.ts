@@ -148,7 +148,7 @@ test('reviews are answered with their uid: allowed, refused, patched, warned', a
   ])
 })
 
-test('what is no review is refused, and a check that takes too long lets pass', async () => {
+test('refuses input that is not a review, and allows a request if the check takes too long', async () => {
   const { server, port, certificate } = await started()
   await using _ = server
   const ca = certificate.current()?.ca ?? ''

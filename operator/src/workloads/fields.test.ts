@@ -113,7 +113,7 @@ test.each(Object.entries(modes) as [AgentSpec['mode'], string][])(
   },
 )
 
-test('what is said to be heeded elsewhere is there', () => {
+test('the fields that are marked as handled elsewhere exist there', () => {
   const paths = [...fields(agentSpec as Schema)].map(([path]) => path)
   for (const start of Object.keys(elsewhere))
     expect(

@@ -298,7 +298,7 @@ test.skipIf(process.getuid?.() !== 0)(
       expect(await owners()).toEqual(new Set([0]))
       await handOver(false)
       expect(await owners()).toEqual(new Set([1000]))
-      // One that was ended in the middle.
+      // A handover that ended in the middle.
       await chown(join(folder, 'pods/deep'), 0, 0)
       await handOver(false)
       expect(await owners()).toEqual(new Set([1000]))
@@ -450,7 +450,7 @@ test('with autoscaling nobody writes replicas', () => {
   expect(of(manifests, 'PodDisruptionBudget')['spec']?.['maxUnavailable']).toBe(1)
 })
 
-test('what a node agent is asked for becomes flags, and a kubelet is let through the NetworkPolicy', () => {
+test('turns probes of a node agent into flags, and lets the kubelet pass the NetworkPolicy', () => {
   const asked = node({
     drainSeconds: 30,
     networkPolicy: { mode: 'Generated' },
@@ -549,7 +549,7 @@ test('podTemplate is merged last, lists entry by entry', () => {
   ])
 })
 
-test('what users may set of a pod passes, and containers that they add have no more rights than the agent', () => {
+test('keeps pod fields that users may set, and gives added containers no more rights than the agent', () => {
   const podTemplate = {
     metadata: { labels: { team: 'a' }, annotations: { 'prometheus.io/scrape': 'true' } },
     spec: {
@@ -748,7 +748,7 @@ test('each mode passes on how fine the metrics are, and what precedes their name
   }
 })
 
-test('what only pods of our own can have is refused in mode Sidecar', () => {
+test('refuses fields of own pods in mode Sidecar', () => {
   const spec: AgentSpec = {
     mode: 'Sidecar',
     podTemplate: { spec: { priorityClassName: 'x' } },
