@@ -70,7 +70,7 @@ export async function shellBlocks(): Promise<readonly ShellBlock[]> {
 }
 
 /** Commands that run until Ctrl-C, unless their flags end them. */
-const goesOn = `case " $* " in
+const runsForever = `case " $* " in
   *" --watch "*|*" -w "*) forever=1 ;;
   *" run "*) case " $* " in *" --input "*) ;; *) forever=1 ;; esac ;;
   *" tap "*) forever=1 ;;
@@ -119,7 +119,7 @@ export class Reader implements AsyncDisposable {
     const command = programOf('operator')
     const agent = programOf('agent')
     const interrupt = join(import.meta.dirname, 'documents/until-seen.ts')
-    const penstock = `${variables(command)}\n${goesOn}\n[[ -z $forever ]] || exec '${process.execPath}' '${interrupt}' ${quoted(command)} "$@"\nexec ${quoted(command)} "$@"`
+    const penstock = `${variables(command)}\n${runsForever}\n[[ -z $forever ]] || exec '${process.execPath}' '${interrupt}' ${quoted(command)} "$@"\nexec ${quoted(command)} "$@"`
     await this.program('penstock', penstock)
     await this.program('kubectl-penstock', penstock)
     await this.program('penstock-agent', `${variables(agent)}\nexec ${quoted(agent)} "$@"`)

@@ -403,7 +403,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     }
 
     // A restart caused by the bad version would count against the next version.
-    await waitFor('the canary to run the version of before', 150_000, async () => {
+    await waitFor('the canary to run the previous version', 150_000, async () => {
       const pod = after.find(({ node }) => node === canary)
       const said = await kubectl('-n', system, 'logs', pod?.name ?? '').catch(() => '')
       // It may have started the bad version once more, and then returned without a restart.

@@ -3,7 +3,7 @@ import { BoundedMap } from './bounded-map.ts'
 
 const text = (index: number, length: number) => `${index} `.padEnd(length, 'x')
 
-test('what was kept is found, and replaced by what is kept later', () => {
+test('finds a value that was set, and replaces it by a later one', () => {
   const map = new BoundedMap<string>({ maxEntries: 10, maxBytes: 10_000, sizeOf: ({ length }) => 2 * length })
   map.set('a', 'first')
   map.set('a', 'second')

@@ -27,7 +27,7 @@ test.each([
   }
 })
 
-test('a file system that cannot sync folders is none the worse, and one that fails to is reported', () => {
+test('accepts a file system that cannot sync folders, and reports a failed sync', () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-data-'))
   try {
     makeDirectory(join(folder, 'a/b'), 0o777, failing('EINVAL'))

@@ -93,7 +93,7 @@ describe.each(readers)('%s', (_name, read) => {
   })
 })
 
-test('JSON that is none is not quoted', () => {
+test('does not quote invalid JSON', () => {
   for (const text of ['hunter2', '"hunter2', '{"a": hunter2}']) {
     expect(() => parseSecretJson(text)).toThrow(/^it is not valid JSON$/)
   }

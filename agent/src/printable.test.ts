@@ -4,7 +4,7 @@ import { printable, printableWithColours, printOnlyPrintable } from './printable
 
 const hostile = 'a\u001b]0;pwn\u0007\u001b[2J\u009b31m\r\u202e\u2066\u0000\u007fb'
 
-test('what a terminal obeys is shown by its code, and JSON still says the same', () => {
+test('prints control characters by their codes, without a change in the meaning of JSON', () => {
   expect(printable(hostile)).toBe('a\\u001b]0;pwn\\u0007\\u001b[2J\\u009b31m\\u000d\\u202e\\u2066\\u0000\\u007fb')
   expect(printable('tab\tline\né😀')).toBe('tab\tline\né😀')
   expect(JSON.parse(printable(JSON.stringify({ [hostile]: hostile })))).toEqual({ [hostile]: hostile })

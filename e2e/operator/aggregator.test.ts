@@ -257,7 +257,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     const replicas = async () => (await get('deployments', set)).spec.replicas
     expect(await replicas()).toBe(3)
     // A reverted change shows that the operator has written the whole workload.
-    const takenBack = async () => {
+    const awaitRevert = async () => {
       const component = 'app.kubernetes.io/component'
       await kubectl('label', 'deployment', set, '--overwrite', `${component}=x`)
       await eventually(async () => {
@@ -277,11 +277,11 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     try {
       await apply(undefined, {}, { autoscaling: { minReplicas: 2, maxReplicas: 9 } })
       await eventually(async () => expect(await names('horizontalpodautoscalers')).toEqual([set]))
-      await takenBack()
+      await awaitRevert()
       expect(await replicas()).toBe(3)
       await kubectl('scale', 'deployment', set, '--replicas=5')
       await kubectl('annotate', 'deployment', set, 'note=mine')
-      await takenBack()
+      await awaitRevert()
       expect(await replicas()).toBe(5)
       expect((await get('deployments', set)).metadata.annotations).toMatchObject({ note: 'mine' })
     } finally {

@@ -77,7 +77,7 @@ test.each([
   { argv: [], says: /Name a folder/ },
   { argv: ['inspect', '/nowhere/at/all'], says: /cannot be read/ },
   { argv: ['inspect', tmpdir(), '--format', 'xml'], says: /format/ },
-])('what is asked wrongly is said: $argv', async ({ argv, says }) => {
+])('explains wrong arguments: $argv', async ({ argv, says }) => {
   await expect(called(...argv)).rejects.toThrow(says)
 })
 

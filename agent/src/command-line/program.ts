@@ -50,7 +50,7 @@ export function commandNamed<C>(
 /** Whether a word looks like a path instead of a command, because it contains a slash or a file extension. */
 export const isPathLike = (word: string): boolean => !word.startsWith('-') && /[\\/]|\.\w+$/.test(word)
 
-/** Ends a command whose reader is gone: `penstock list | head -1` is not an error. A command that handles this itself goes on. */
+/** Ends a command whose reader is gone: `penstock list | head -1` is not an error. A command that handles this itself continues. */
 export function endWithReader(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error

@@ -53,7 +53,7 @@ const events = ({ accepts }: SinkDeclaration): (LogEvent | MetricEvent)[] =>
         metric('spread', { type: 'distribution', samples: [{ value: 1, rate: 1 }], statistic: 'histogram' }),
       ]
 
-// One that needs the key of a service account is missing.
+// The sink that needs the key of a service account is missing.
 const sinks = components.filter(
   (each) => each.kind === 'sink' && speaksToAddress(each) && each.type !== 'siem_unstructured',
 ) as SinkDeclaration[]

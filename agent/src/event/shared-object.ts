@@ -10,7 +10,7 @@ export interface SharedObject {
   json: Uint8Array | undefined
 }
 
-/** Maximum length of JSON that is kept. Longer JSON is written anew each time. */
+/** Maximum length of JSON that is kept. Longer JSON is written again each time. */
 export const maxKeptJson = 64 * 1024
 
 const sharedObjects = new WeakMap<object, SharedObject>()

@@ -35,6 +35,15 @@ test.each([
   ['an interval', '// It looks now and then.\nexport {}\n', 1, 'now and then.'],
   ['a record', '// It takes note of the end.\nexport {}\n', 1, 'takes note of the end.'],
   ['a time', '// It is kept for so long.\nexport {}\n', 1, 'for so long.'],
+  ['the name of a test', "test('what is read is sent', () => {})\n", 1, 'What is read is sent'],
+  ['the name of a test with cases', "test.each([1])('who asks waits: %s', () => {})\n", 1, 'Who asks waits: %s'],
+  ['a pronoun with a clause', "describe('one that ends', () => {})\n", 1, 'One that ends'],
+  ['a repetition', '// It is written anew.\nexport {}\n', 1, 'anew.'],
+  ['a reversal', '// The change is taken back.\nexport {}\n', 1, 'taken back.'],
+  ['a continuation', '// The run goes on.\nexport {}\n', 1, 'goes on.'],
+  ['a report', '// The reason is said there.\nexport {}\n', 1, 'is said there.'],
+  ['an earlier one', '// It runs the version of before.\nexport {}\n', 1, 'of before.'],
+  ['a negation', '// It skips a number that is none.\nexport {}\n', 1, 'is none.'],
   ['a name', 'export const findingTold = 1\n', 1, 'Told'],
   ['a private name', 'export class A {\n  #told = 1\n}\n', 2, 'told'],
 ])('%s', (_, source, line, found) => {
@@ -54,6 +63,8 @@ test.each([
   ['a word in another', "export const a = 'recommended, storytelling, Marshall'\n"],
   ['a comparison', '// It waits as long as it is open, and takes so much that others wait.\nexport {}\n'],
   ['a clause within a sentence', '// It keeps what is read, and who asked.\nexport {}\n'],
+  ['a negation of a subject', '// If there is none, it waits. The type is none of these.\nexport {}\n'],
+  ['a value that begins with such a word', "export const a = 'what'\n"],
   ['a name with the word in another', 'export const amendment = 1\n'],
 ])('%s is good English', (_, source) => {
   expect(readAloud('a.ts', source)).toEqual([])

@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { parseSync, Visitor } from 'rolldown/utils'
+import { type ESTree, parseSync, Visitor } from 'rolldown/utils'
 
 /** A text that is read as a unit, and its position in the file. */
 interface Passage {
@@ -36,11 +36,18 @@ const words: readonly Rule[] = [
   { pattern: /\bnow and then\b/gi, instead: 'regularly, sometimes, or at intervals' },
   { pattern: /\btak(?:e|es|en|ing) note of\b/gi, instead: 'record' },
   { pattern: /\b(?:for|after|within) so (?:long|many)\b/gi, instead: 'for this long, after this many' },
+  { pattern: /\banew\b/gi, instead: 'again, or new' },
+  { pattern: /\b(?:tak(?:e|es|en|ing)|took)(?: it| them)? back\b/gi, instead: 'revert, roll back or return' },
+  { pattern: /\b(?:go|goes|going|went) on\b(?! and on)/gi, instead: 'continue' },
+  { pattern: /\b(?:be|been|is|are|was|were) said\b/gi, instead: 'report, show or state' },
+  { pattern: /\bof before\b/gi, instead: 'previous' },
+  { pattern: /(?<!\bthere )\b(?:is|are|was|were) none\b(?! of)/gi, instead: 'is not, with the noun' },
 ]
 
-/** A sentence whose subject is a clause. Questions may begin this way. */
+/** A sentence whose subject is a clause or a pronoun. Questions may begin this way. */
 const opening: Rule = {
-  pattern: /(?<=^\s*|[.:!?;](?:\s|\\n)+|^\s*(?:[-*>#|]+\s*)+)(?:What|Who|Whoever|Whatever|Whom|Whose)\b(?![^.!]*\?)/gm,
+  pattern:
+    /(?<=^\s*|[.:!?;](?:\s|\\n)+|^\s*(?:[-*>#|]+\s*)+)(?:What|Who|Whoever|Whatever|Whom|Whose|Ones? that)\b(?![^.!]*\?)/gm,
   instead: 'a noun as subject',
 }
 
@@ -72,19 +79,34 @@ function commentsOf(source: string, comments: readonly { type: string; start: nu
   return passages
 }
 
+/** Whether the function that is called defines a test or a group of tests: `test`, `describe.each(…)` and so on. */
+function definesTests(callee: ESTree.Expression): boolean {
+  if (callee.type === 'CallExpression') return definesTests(callee.callee)
+  if (callee.type === 'MemberExpression') return definesTests(callee.object)
+  return callee.type === 'Identifier' && (callee.name === 'test' || callee.name === 'describe')
+}
+
 function passagesOfProgram(path: string, source: string): { prose: Passage[]; names: Passage[] } {
   const { program, comments, errors } = parseSync(path, source)
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`)
   const prose = commentsOf(source, comments)
   const names = new Map<string, Passage>()
+  const testNames = new Set<number>()
+  const add = (text: string, start: number): void => {
+    // A test name is a sentence without a capital letter.
+    const sentence = testNames.has(start) ? text.slice(0, 1).toUpperCase() + text.slice(1) : text
+    prose.push({ text: sentence, start: start + 1 })
+  }
   new Visitor({
+    CallExpression({ callee, arguments: [name] }) {
+      if (name !== undefined && definesTests(callee)) testNames.add(name.start)
+    },
     Literal(node) {
-      if (typeof node.value === 'string') prose.push({ text: ` ${node.value}`.slice(1), start: node.start + 1 })
+      if (typeof node.value === 'string') add(node.value, node.start)
     },
     TemplateLiteral(node) {
       // Count each expression as one word.
-      const text = node.quasis.map(({ value }) => value.cooked ?? value.raw).join('…')
-      prose.push({ text, start: node.start + 1 })
+      add(node.quasis.map(({ value }) => value.cooked ?? value.raw).join('…'), node.start)
     },
     Identifier(node) {
       if (!names.has(node.name)) names.set(node.name, { text: node.name.replaceAll(camelCase, ' '), start: node.start })
