@@ -1,4 +1,4 @@
-// Lines in chunks of the kernel are what they are elsewhere, and a chunk is not used again before its lines are written.
+// Lines in chunks of the kernel equal lines elsewhere, and a chunk is not reused before its lines are written.
 
 import { expect, test } from 'vitest'
 import { logBatch } from '../event/batch.ts'
@@ -41,7 +41,7 @@ test('lines are found in a chunk of the kernel as elsewhere', () => {
   }
 })
 
-/** The JSON of a batch, which ends with it. */
+/** Writes a batch as JSON and ends it. */
 function written(batch: ByteBatch): string[] {
   const json = Array.from({ length: batch.count }, (_, index) => {
     const body = new Body(16)
@@ -73,7 +73,7 @@ test.each([
       waiting.push({ batch: after, expected: json })
     })
   }
-  // They return in another order.
+  // The chunks return in another order.
   for (const { batch, expected } of waiting.reverse()) expect(written(batch)).toEqual(expected)
 })
 

@@ -1,4 +1,4 @@
-// Lines of one group have equal fields, and so have lines of any chunks with the same text for their group.
+// Lines of one group have equal fields, and so do lines of different chunks whose groups have the same text.
 
 import { expect, test } from 'vitest'
 import { writeJson } from '../formats/json.ts'
@@ -35,7 +35,7 @@ test.each([
   const random = new Random(seed)
   const transforms = await transformsOf([program], true)
   const pod = new BytePod('pod')
-  // Of all chunks of the pod: the fields for which a text stands.
+  // For all chunks of the pod: the fields that each text represents.
   const byText = new Map<string, string>()
   for (let chunk = 0; chunk < 20; chunk++) {
     const lines = Array.from({ length: 100 }, () => lineFor(random))

@@ -152,7 +152,7 @@ test('lines with very many names that are data are written in order, and none wi
   const textOf = (names: readonly string[]) => `{${names.map((name, index) => `"${name}":${index}`).join(',')}}`
   const fill = (round: number) => Array.from({ length: 20 }, (_, line) => lineOf(textOf([`id-${round}-${line}`])))
   for (let round = 0; round < 60; round++) pod.read(fill(round), (batch) => written(run(batch)))
-  // Some begin with others, and some differ in one letter alone.
+  // Some names begin with others, and some differ in only one letter.
   const names = Array.from({ length: 90 }, (_, index) => `new-${'x'.repeat(index % 40)}${index % 3}`)
   const distinct = [...new Set(names)].toReversed()
   const whole = Array.from({ length: 20 }, (_, line) => lineOf(textOf(distinct.map((name) => `${name}-${line}`))))

@@ -1,5 +1,5 @@
 // Both lanes give the same results: line events and object events have the same JSON, sizes and order, for any lines, for every reader
-// at every time.
+// at any time.
 
 import { expect, test } from 'vitest'
 import { type LogBatch, logBatch } from '../event/batch.ts'
@@ -146,7 +146,7 @@ const names = [
   'a name that is longer than sixteen',
 ]
 
-/** Messages of which many consecutive ones have the same names in the same order. */
+/** Messages with runs of the same names in the same order. */
 function alikeMessages(random: Random): (random: Random) => string {
   let left = 0
   let order: string[] = []
