@@ -1,7 +1,7 @@
-// Everything long-lived that can grow has a bound, listed here. The list contains each Map or Set that begins empty, and each other one,
-// list or object that code adds to, at the top of a module, in an object, in code that builds a component or compiles a function, or in
-// a variable to which a returned function adds; with the reason why data cannot make it grow without end. A cache with keys from data is a
-// BoundedMap, which needs no entry.
+// Everything long-lived that can grow has a bound, listed here. The list contains each Map or Set that begins empty, and each other Map,
+// Set, list or object to which code adds. It covers modules, objects, code that builds a component or compiles a function, and variables
+// to which a returned function adds. The key of a group is the reason why data cannot make its collections grow without limit. A cache
+// with keys from data is a BoundedMap, which needs no entry.
 
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,18 +10,18 @@ import { expect, test } from 'vitest'
 import { developmentRooms, roomOf } from './testing/rooms.ts'
 
 const bounds: Readonly<Record<string, readonly string[]>> = {
-  'what is built in': [
+  'built-in values': [
     'bytes/kernel.ts constants',
-    'bytes/key-table.ts names', // as many as the kernel takes
+    'bytes/key-table.ts names', // as many as the kernel supports
     'formats/charset.ts tables',
     'formats/crc.ts algorithms',
     'formats/crc.ts compiled',
-    'formats/timezone.ts #abbreviations', // offsets that a zone ever had
+    'formats/timezone.ts #abbreviations', // all offsets in the history of a zone
     'formats/timezone.ts abbreviations',
     'remap/kind.ts known',
     'remap/cipher.ts ciphers',
     'bytes/form.ts members',
-    'bytes/key-table.ts #keys', // as many as the kernel takes
+    'bytes/key-table.ts #keys', // as many as the kernel supports
     'remap/splice.ts noEdits',
     'remap/words.ts nowhere',
     'remap/functions/encode_percent.ts controls',
@@ -29,7 +29,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
   ],
   'the configuration': [
     'bundle/inquiries.ts #watched', // components of one inquiry
-    'bytes/byte-lines.ts #groups', // values of one chunk, by the groupings that sinks ask for
+    'bytes/byte-lines.ts #groups', // values of one chunk, by the groupings that sinks request
     'bytes/byte-lines.ts #values', // the same
     'topology/fair-share.ts #active', // pipelines
     'topology/fair-share.ts waiting', // sources of a pipeline
@@ -51,17 +51,17 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sources/internal_metrics.ts constant',
     'sources/orchestrator_events/cursor.ts #cursors',
     'sources/orchestrator_events/cursor.ts opened',
-    'sources/orchestrator_logs/hub.ts #keys', // sets of namespaces of the sources that run
+    'sources/orchestrator_logs/hub.ts #keys', // sets of namespaces of running sources
     'sources/orchestrator_logs/hub.ts #limiters',
     'sources/orchestrator_logs/hub.ts #readers',
     'tailing/checkpoint.ts owners',
     'tailing/progress.ts left',
     'tailing/shared-discovery.ts #views',
-    'tailing/shared-reads.ts shares', // pipelines that have a file open
+    'tailing/shared-reads.ts shares', // pipelines with an open file
     'telemetry/component-events.ts #others',
     'telemetry/component-events.ts #outputs',
     'telemetry/logger.ts subscribers',
-    'telemetry/repetition-limit.ts #windows', // messages are constant sentences
+    'telemetry/repetition-limit.ts #windows', // the messages are constants
     'topology/build.ts outlets',
     'topology/fair-share.ts #accounts',
     'topology/fanout.ts #onlookers',
@@ -152,7 +152,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sinks/message_broker/wire.ts #values',
     'sinks/monitor_a_metrics/sketch.ts #counts',
   ],
-  'what is under way, which a limit or a full buffer holds back': [
+  'pending work, bounded by a limit or by a full buffer': [
     'buffers/disk.ts #waiting',
     'buffers/disk/handout.ts #hotParts',
     'buffers/disk/handout.ts #openParts',
@@ -178,7 +178,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sources/orchestrator_logs/reader.ts carried',
     'tailing/progress.ts #pending',
     'tailing/reader.ts #delays',
-    'timing/token-bucket.ts #connections', // requests of the one client, which ends them
+    'timing/token-bucket.ts #connections', // requests of the only client, which ends them
     'timing/token-bucket.ts #others', // the same
     'timing/token-bucket.ts #results', // the same
     'bundle/election.ts #waiting',
@@ -208,7 +208,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'formats/json.ts wideIntegers', // 16
     'tailing/multiline.ts #lines',
     'tailing/slab.ts #free',
-    'topology/watchdog.ts #stalls', // those of a minute
+    'topology/watchdog.ts #stalls', // the stalls of the last minute
     'bundle/access.ts #kept', // 1000 digests
     'delivery/batcher.ts #open',
     'enrichment/memory-table.ts #entries',
@@ -225,12 +225,12 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'telemetry/metrics.ts series',
     'transforms/seen-tag-values.ts #values',
   ],
-  'answers of servers, of which there are few: status codes, error codes, brokers of a cluster': [
+  'the few different answers of servers: status codes, error codes, brokers of a cluster': [
     'http/client.ts #byValue',
     'sinks/message_broker/cluster.ts #connections',
     'telemetry/component-events.ts #histograms',
   ],
-  'pods, namespaces and nodes that the API server lists, and folders of theirs that are there': [
+  'pods, namespaces and nodes in the list of the API server, and their existing folders': [
     'sources/orchestrator_logs/access.ts #lookUps',
     'sources/orchestrator_logs/excluded-pods.ts #folders',
     'sources/orchestrator_logs/access.ts #reportedNamespaces',
@@ -244,7 +244,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sources/orchestrator_logs/pod-shares.ts #reduced',
     'sources/orchestrator_logs/pod-shares.ts #taken',
   ],
-  'files and folders that are there, or were a minute ago': [
+  'files and folders that exist, or existed a minute ago': [
     'tailing/gzip-queue.ts #queue',
     'buffers/disk/store.ts #dirty',
     'buffers/disk/store.ts #unsynced',
@@ -271,7 +271,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'tailing/shared-discovery.ts #folders',
     'tailing/shared-reads.ts #files',
   ],
-  'shapes of objects, counted where they are made': [
+  'shapes of objects, counted when they are created': [
     'event/shape.ts #wider',
     'event/shape.ts branches',
     'buffers/disk/packing/shape-unpacker.ts unpackers',
@@ -299,7 +299,9 @@ const isFunction = ({ type }: Node) =>
 
 const childrenOf = (node: Node): Node[] => Object.values(node).flat().filter(isNode)
 
-/** A Map or Set that begins empty; or any other one, a list or an object, which are collections only where something adds to them. */
+/**
+ * Whether a node creates an empty Map or Set (`collection`), or a value that is a collection only if code adds to it (`literal`).
+ */
 function collectionOf(node: Node): 'collection' | 'literal' | undefined {
   if (/^TS\w+Expression$/.test(node.type)) return collectionOf(node['expression'] as Node)
   if (node.type === 'ArrayExpression' || node.type === 'ObjectExpression') return 'literal'
@@ -311,7 +313,7 @@ function collectionOf(node: Node): 'collection' | 'literal' | undefined {
   return (node['arguments'] as Node[]).length === 0 ? 'collection' : 'literal'
 }
 
-/** Whether code within the node adds to the variable or member of that name. */
+/** Whether code in the node adds to the variable or member with that name. */
 function addsTo(node: Node, name: string): boolean {
   const isIt = (value: unknown) => isNode(value) && lastName(value) === name
   const callee = node['callee']
@@ -325,7 +327,7 @@ function addsTo(node: Node, name: string): boolean {
   return childrenOf(node).some((child) => addsTo(child, name))
 }
 
-/** Whether a value has all members of the variable or member of that name, and others. */
+/** Whether a value contains all members of the variable or member with that name, and others. */
 function spreads(node: Node, name: string): boolean {
   const parts = childrenOf(node)
   const isOf = ({ type, argument }: Node) => type === 'SpreadElement' && lastName(argument as Node) === name
@@ -339,7 +341,7 @@ function lastName(node: Node): string | undefined {
   return last.type === 'PrivateIdentifier' ? `#${last['name']}` : (last['name'] as string | undefined)
 }
 
-/** Functions in what a function returns: they outlive the call, with the variables that they use. */
+/** Functions in the result of a function. They outlive the call, and so do the variables that they use. */
 function returnedBy(owner: Node): Node[] {
   const found: Node[] = []
   const visit = (node: Node, isResult: boolean): void => {
@@ -353,8 +355,8 @@ function returnedBy(owner: Node): Node[] {
 }
 
 /**
- * Names of the collections that begin empty and outlive the call that makes them: at the top of a module, members of objects, in code that
- * builds or compiles, and variables to which a returned function adds.
+ * Names of the collections that begin empty and outlive the call that creates them: variables of a module, members of objects, variables
+ * in code that builds or compiles, and variables to which a returned function adds.
  */
 function longLived(source: string, file: string): string[] {
   const found: string[] = []
@@ -367,7 +369,7 @@ function longLived(source: string, file: string): string[] {
     }
     return isKept && (node.type === 'VariableDeclarator' || node.type === 'Property')
   }
-  // In code that builds or compiles, variables last; calls of other functions leave nothing else behind.
+  // Variables in code that builds or compiles outlive the call. Calls of other functions leave no variables behind.
   const visit = (node: Node, method: string | undefined, isKept: boolean, owner: Node | undefined): void => {
     const name = nameOf(node) ?? ''
     const made = node['init'] ?? node['value'] ?? node['right']
