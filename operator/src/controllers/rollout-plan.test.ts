@@ -198,7 +198,7 @@ test('a candidate is rolled back if a canary only waits for two minutes, also if
     expect(decide({ ...later, changed: new Set(['shop/a']) })).toEqual({
       ...{ action: 'abort', culprits: new Set(['shop/a']), why },
     })
-    // Nothing shows which of two it is.
+    // The cause may be either of the two.
     expect(decide(later)).toEqual({ action: 'aside', ids: changed, halved: true, why })
   }
   // The others continue: the rest, without the culprits, is tried and promoted.
@@ -210,7 +210,7 @@ test('a candidate is rolled back if a canary only waits for two minutes, also if
   const manual = policyOf({ autoRollback: false })
   const one = { ...seen, changed: new Set(['shop/a']), policy: manual }
   expect(decide({ ...one, now: base.now + maxWaitMs })).toMatchObject({ action: 'none', why })
-  const loaded = waiting.map((each) => ({ ...each, revision: 'new' })) // they wait for something else by now
+  const loaded = waiting.map((each) => ({ ...each, revision: 'new' })) // now they wait for something else
   expect(decide({ ...seen, nodes: loaded, now: base.now + maxWaitMs }).action).toBe('watch')
 })
 
@@ -284,7 +284,7 @@ test.each<[string, readonly AgentNode[], readonly string[]]>([
   ['one of them reads for two changes', reading({ [out]: ['shop/a', 'shop/b'], [out2]: ['shop/c'] }), [out]],
 ])('the agents that are added to the canaries of a change when %s', (_, nodes, also) => {
   expect(readersFor(few, new Set(['shop/a', 'shop/b']), nodes, policy)).toEqual(also)
-  // Those that were added are canaries.
+  // The added nodes are canaries.
   expect(readersFor({ ...few, also }, new Set(['shop/a', 'shop/b']), nodes, policy)).toEqual(also)
 })
 

@@ -143,7 +143,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     putPod,
     happened,
     shown,
-    /** Summing up a Pipeline's reports throws. */
+    /** The sum of a Pipeline's reports throws. */
     breakPipeline(id: string) {
       artifacts.set({ ...artifacts.get(id), generation: 2, hub: undefined } as unknown as Artifact)
     },

@@ -217,7 +217,7 @@ test('holds the request of an agent with the newest configuration until a newer 
     expect(same.pipelines).toBeUndefined()
   }
 
-  // A value alone.
+  // Only a value changes.
   const { have: newest = unknown } = await next
   const rotated = rig.ask('a', { have: newest })
   await until(async () => (await rig.waiting()) === 1)

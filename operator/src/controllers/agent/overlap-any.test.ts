@@ -1,5 +1,5 @@
-// Any sequence of changes, failures, lost and new nodes, and restarts of the operator: no content reaches more agents than it may before it
-// is tried, none that does harm stays, and each good one reaches all agents, whatever the others do. Time is the test's.
+// For any sequence of changes, failures, lost and new nodes, and restarts of the operator: no content reaches more agents than permitted
+// before its trial, no harmful content stays, and each good content reaches all agents, independent of the others. The test controls time.
 
 import { expect, test, vi } from 'vitest'
 import { type Harm, RolloutBench } from '../../testing/rollout-bench.ts'
@@ -12,7 +12,7 @@ const canaryPercent = 10
 const bakeMs = 60_000
 const rollout = { canary: { percent: canaryPercent, bake: '60s' }, step: { percent: 30, bake: '30s' } }
 
-/** Numbers in [0, 1) that are the same for the same seed. */
+/** Numbers in [0, 1), equal for equal seeds. */
 function numbers(seed: number): () => number {
   let state = seed * 2_654_435_761
   return () => {
@@ -28,7 +28,7 @@ class Sequence {
   readonly #next: () => number
   readonly #versions = new Map<string, number>(names.map((name) => [name, 1]))
   readonly log: string[] = []
-  /** Since when each content that is tried runs on a first agent; undefined: on none yet. */
+  /** Since when each tried content runs on a first agent; undefined: it does not run on any agent yet. */
   #tried = new Map<string, number | undefined>()
   #nodes = 12
 
@@ -84,7 +84,7 @@ class Sequence {
     this.#look()
   }
 
-  /** No content is offered to more than the first agents before one has run it for as long as it must be watched. */
+  /** Content is offered only to the first agents until one of them has run it for the required time. */
   #look(): void {
     const { candidate, stable, later = [] } = this.bench.manifest
     const { record } = this.bench.delivered
@@ -108,7 +108,7 @@ class Sequence {
       expect(this.bench.harms.get(content), `${content} is stable, of ${this.log.join(', ')}`).toBeUndefined()
   }
 
-  /** The content of each Pipeline that is good and is to run. */
+  /** The desired content of each Pipeline whose content is good. */
   get good(): readonly string[] {
     return this.bench.wanted.filter((content) => !this.bench.harms.has(content))
   }

@@ -1,5 +1,5 @@
 // Changes of different Pipelines that overlap: how long a change of b takes while one of a is on its canaries, is observed, proceeds,
-// fails, hangs, or waits for an agent. Time is the test's.
+// fails, hangs, or waits for an agent. The test controls time.
 
 import { describe, expect, test, vi } from 'vitest'
 import { type Harm, idOf, RolloutBench } from '../../testing/rollout-bench.ts'
@@ -28,9 +28,9 @@ interface Case {
   /** Seconds from the change of a to the change of b. */
   readonly seconds: number
   readonly each?: number
-  /** The most that b takes. */
+  /** The maximum duration of b. */
   readonly most: number
-  /** Whether b is tried in the moment in which it changes. */
+  /** Whether b is tried as soon as it changes. */
   readonly isTried?: boolean
 }
 
@@ -120,7 +120,7 @@ test('a change that agents do not load is tried again after others, and makes ro
   await bench.pass(15)
   bench.want('a2', 'b2', 'c2')
   expect(await bench.until('c2', 60 + ownSeconds + 10)).toBeDefined()
-  // By now it can be loaded.
+  // From now on, agents can load it.
   bench.harms.clear()
   expect(await bench.until('a2', ownSeconds + 45)).toBeDefined()
   await bench.pass(60)
@@ -432,7 +432,7 @@ test('the first report does not decide which agents read logs for a Pipeline tha
   Object.assign(early?.[1] ?? {}, { reads: [idOf('a1'), idOf('b1')] })
   await bench.pass(20)
   expect(tries(bench, 'b2')).toEqual(canaries)
-  // After some heartbeats it is certain.
+  // Some heartbeats later, it is certain.
   await bench.pass(30)
   expect(tries(bench, 'b2')).toContain(early?.[0])
 })

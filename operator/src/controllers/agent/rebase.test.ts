@@ -72,7 +72,7 @@ test('changes that come soon after one another are tried together, later ones in
   await cluster.settle()
   const first = cluster.count('a2')
   expect(cluster.count('b2')).toBe(first)
-  // Its bake is a whole one.
+  // The second change gets a full bake.
   await cluster.pass(55)
   expect(cluster.count('b2')).toBe(first)
   await cluster.pass(10)

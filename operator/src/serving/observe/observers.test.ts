@@ -78,7 +78,7 @@ async function started({ rolesOnly = false, impersonates = [], reviews }: Rights
   stack.defer(() => server.closeAllConnections())
   stack.defer(() => void server.close())
   const { port } = server.address() as AddressInfo
-  // A replica that does not lead.
+  // A replica that is not the leader.
   const other = createServer((request, response) => {
     void relay(request, response, { host: '127.0.0.1', port, ca: undefined }, undefined, 60_000)
   })
@@ -295,12 +295,12 @@ test.each([
   encoded('{"__proto__":{"username":"alice","groups":[]}}'),
   actingAsText({ username: 'alice', groups: Array.from({ length: 101 }, () => 'dev') }),
   actingAsText({ username: 'a'.repeat(8000), groups: [] }),
-  // More than what is read, or twice.
+  // Unknown members, or members that occur twice.
   encoded('{"username":"alice","groups":[],"extra":{"scopes":["user:info"]}}'),
   encoded('{"username":"alice","groups":[],"uid":"1"}'),
   encoded('{"username":"bob","username":"alice","groups":[]}'),
   encoded('{"username":"alice","groups":["system:masters"],"groups":[]}'),
-  // Another form of the same.
+  // Another encoding of the same value.
   encoded('{"groups":[],"username":"alice"}'),
   encoded('{"username":"\\u0061lice","groups":[]}'),
   encoded(' {"username":"alice","groups":[]}'),

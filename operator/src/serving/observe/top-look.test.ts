@@ -9,7 +9,7 @@ import { TopLook } from './top-look.ts'
 const asked = { agent: 'system/node', pod: 'a', podUid: 'a', node: 'n' }
 const artifact = { id: 'shop/web', kind: 'Pipeline', namespace: 'shop', name: 'web' } as Artifact
 
-/** The positions that a reader gets of those that an agent has sent. */
+/** The positions from an agent's answer that are passed on to a reader. */
 function shown(positions: unknown): unknown {
   const fleet = new FleetState()
   fleet.set(asked.agent, { selected: new Map([[artifact.id, {}]]), revisions: new Map() } as unknown as Delivered)
