@@ -1,4 +1,4 @@
-// How long `penstock why` waits for the operator and then for the agent of the node. The time is the test's.
+// How long `penstock why` waits for the operator and then for the agent of the node. The test controls time.
 
 import { mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
@@ -43,7 +43,7 @@ const lists: Record<string, readonly object[]> = {
   ],
 }
 
-/** Passes over what is under way in this process, without the clock. */
+/** Waits until pending work of this process is done, without advancing the clock. */
 const turn = () => new Promise((done) => setImmediate(done))
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await turn()
@@ -62,7 +62,7 @@ const answer = figures(
   row(1, [{ container: 'main', file: '/l/0.log', size: 90, read: 80, delivered: 70, lagSeconds: 0, dropped: 0 }]),
 )
 
-/** `penstock why web` at a cluster whose operator takes the question, and says what the test says. */
+/** Runs `penstock why web` in a cluster whose operator accepts the request, and sends the answers of the test. */
 async function asking(more: Record<string, readonly object[]> = {}) {
   const stack = new AsyncDisposableStack()
   const folder = stack.use(await mkdtempDisposable(join(tmpdir(), 'penstock-why-')))
@@ -105,7 +105,7 @@ async function asking(more: Record<string, readonly object[]> = {}) {
       if (counts) await until(() => waits.mock.calls.length > before)
     },
     begins: () => response.writeHead(200, { 'content-type': 'application/x-ndjson' }).flushHeaders(),
-    /** Whether it has ended when this time has passed. */
+    /** Whether it has ended after this time. */
     async passes(ms: number): Promise<boolean> {
       await vi.advanceTimersByTimeAsync(ms)
       for (let turns = 0; turns < 100 && !ended; turns++) await turn()
