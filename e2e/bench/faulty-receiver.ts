@@ -1,10 +1,11 @@
-// Loaded into the processes of a benchmark by a test (`--import`): the receiver then takes one body in a wrong way, as
-// PENSTOCK_BENCH_FAULT says. `lose`: it answers, and does not look at the body. `repeat`: it takes the body, and asks for it again.
+// A test loads this module into the processes of a benchmark (`--import`). The receiver then handles one body wrongly, as
+// PENSTOCK_BENCH_FAULT says. With `lose`, it acknowledges the body without reading it. With `repeat`, it reads the body and
+// requests it again.
 
 import http, { type RequestListener } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
 
-/** The first bodies hold the lines from before the start. */
+/** The first bodies contain lines that were written before the start. */
 const faultyPost = 3
 
 const fault = process.env['PENSTOCK_BENCH_FAULT']

@@ -1,5 +1,5 @@
-// Lines of kinds that nobody expects, each alone through an agent: what a megabyte of them costs, beside lines of one shape. Both lanes read
-// them, and must deliver the same.
+// Measures the cost of a megabyte of unusual lines, compared with lines of one shape. An agent reads one kind of lines at a time. Both lanes
+// read them, and must deliver the same events.
 
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -17,16 +17,19 @@ import { type Cpus, moveSelf, separateCpus } from './pinning.ts'
 import { httpSink, podLogs } from './scenarios.ts'
 import { mergeProgram } from './steady.ts'
 
-/** Bytes of different lines, and how often they are written before those that are measured, and for these. */
+/** The bytes of a block of different lines, and how often it is written for the warm-up and for the measurement. */
 const blockBytes = 4 << 20
 const warmupBlocks = 4
 const measuredBlocks = 12
 
-/** As objects a kind may cost this many times what lines of one shape cost, for its bytes or for its lines. */
+/** Maximum cost of a kind on the object lane, per byte or per line, as a multiple of the cost of lines of one shape. */
 const maxTimes = 4
-/** Lines that the byte lane leaves to the object lane may cost this many times what they cost there, for the attempt. */
+/**
+ * Maximum cost of lines that the byte lane leaves to the object lane, as a multiple of their cost there, because of the
+ * attempt.
+ */
 const maxTimesObjects = 1.5
-/** How long the blocks may take. */
+/** Maximum time for all blocks. */
 const maxMs = 300_000
 
 interface Run {
@@ -34,11 +37,11 @@ interface Run {
   readonly cpuUsPerEvent: number
   readonly rssMb: number
   readonly events: number
-  /** The same for the same events in any order. */
+  /** Equal for equal events in any order. */
   readonly digest: string
 }
 
-/** Takes bodies of lines, and waits for those that hold a mark. */
+/** Receives bodies of lines, and waits for those with a mark. */
 class Digests implements AsyncDisposable {
   readonly #server = createServer((request, response) => {
     const pieces: Buffer[] = []
@@ -62,7 +65,7 @@ class Digests implements AsyncDisposable {
     return this.#sum.toString(16)
   }
 
-  /** Resolves when a line with the mark has come. */
+  /** Resolves when a line with the mark has arrived. */
   until(mark: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(new Error(`Nothing with ${mark} came in ${maxMs / 1000} s.`)), maxMs)
@@ -94,7 +97,7 @@ class Digests implements AsyncDisposable {
   }
 }
 
-/** A line on the other stream, which parts that never end do not hold up. */
+/** A line on the other stream, which endless lines do not delay. */
 const markLine = (kind: string, mark: string) =>
   `2026-11-26T10:11:12.5Z ${oddKinds[kind]?.stream === 'stderr' ? 'stdout' : 'stderr'} F {"mark":"${mark}"}\n`
 
@@ -146,7 +149,7 @@ async function run(
     const cpu = processCpu(agent.pid as number) - before
     const events = digests.events - eventsBefore
     const rssMb = peakRss(agent.pid as number) ?? 0
-    await stopProcess(agent) // what it sends as it ends counts, too
+    await stopProcess(agent) // lines that it sends before it ends count, too
     return {
       cpuMsPerMb: (cpu * 1000) / ((measuredBlocks * block.length) / 1e6),
       cpuUsPerEvent: (cpu * 1e6) / events,
@@ -171,7 +174,7 @@ async function onBothLanes(kind: string, cpus: Cpus | undefined): Promise<readon
   }
 }
 
-/** Figures of each kind on both lanes, beside lines of one shape. */
+/** Figures of each kind on both lanes, compared with lines of one shape. */
 export async function kinds(names: readonly string[] = Object.keys(oddKinds)): Promise<object[]> {
   const cpus = separateCpus()
   const one = await onBothLanes(oneShape, cpus)
@@ -180,7 +183,7 @@ export async function kinds(names: readonly string[] = Object.keys(oddKinds)): P
     const runs = kind === oneShape ? one : await onBothLanes(kind, cpus)
     const [bytes, objects] = runs
     const times = runs.map(({ cpuMsPerMb }, lane) => cpuMsPerMb / (one[lane] as Run).cpuMsPerMb)
-    // Short lines cost by their number, long ones by their bytes.
+    // The cost of short lines depends on their number, that of long lines on their bytes.
     const [bytesAtLeast, objectsAtLeast] = runs.map(({ cpuUsPerEvent }, lane) =>
       Math.min(times[lane] as number, cpuUsPerEvent / (one[lane] as Run).cpuUsPerEvent),
     ) as [number, number]

@@ -1,16 +1,16 @@
-// Lines of kinds that few logs have, but that any container may write: deep, wide and long objects, numbers at the limits, texts that are
-// no JSON or no text, times far away. A seed decides them.
+// Lines that are rare in logs, but that any container may write: deep, wide and long objects, numbers at the limits, lines that are not
+// JSON or not text, and distant times. The seed determines the lines.
 
 import { Random } from '@penstock/agent/testing/random'
 
 export interface OddKind {
   readonly about: string
-  /** Text that the container writes at once. */
+  /** Text that the container writes with one call. */
   message(random: Random, index: number): string | Buffer
   /** The time that the runtime writes. */
   time?(random: Random, index: number): string
   readonly stream?: 'stdout' | 'stderr'
-  /** Whether no line ends: all of its parts have the tag `P`. */
+  /** Whether lines never end, so that all parts have the tag `P`. */
   readonly isEndless?: true
   /** Bytes between the message and the end of the line. */
   readonly end?: string
@@ -27,7 +27,7 @@ const digits = (random: Random, count: number) => {
   return text.slice(0, count)
 }
 
-/** A line as most logs have it. */
+/** A typical line. */
 function plain(random: Random, more = ''): string {
   return (
     `{"time":"2026-11-26T10:11:${10 + random.below(50)}.${random.below(900) + 100}Z","level":"info","msg":"order accepted and queued",` +
@@ -70,7 +70,7 @@ export const oddKinds: Readonly<Record<string, OddKind>> = {
     message: (random) => `{${list(5000, (index) => `"member_${index}":"${hex(random, 8)}"`)}}`,
   },
   'unsorted-2000': {
-    about: 'an object of 2,000 members, in no order',
+    about: 'an object of 2,000 unsorted members',
     message: (random) => plain(random, member('o', `{${list(2000, (index) => `"${(index * 7919) % 2003}x":1`)}}`)),
   },
   'new-keys': {
@@ -90,7 +90,7 @@ export const oddKinds: Readonly<Record<string, OddKind>> = {
     message: (random) => `{${list(12, (index) => `"${index * 3}":${random.below(1000)}`)}}`,
   },
   'double-keys': {
-    about: 'keys that come twice',
+    about: 'keys that occur twice',
     message: (random) => plain(random, member('level', '"warn"') + member('msg', '"again"')),
   },
   'special-keys': {
@@ -163,7 +163,7 @@ export const oddKinds: Readonly<Record<string, OddKind>> = {
     message: (random) => plain(random, member('html', `"${'\\u003ca\\u003e\\u0026\\/'.repeat(8)}"`)),
   },
   'all-escaped': {
-    about: 'strings in which every letter is an escape',
+    about: 'strings in which every letter is escaped',
     message: (random) => plain(random, member('text', `"${'\\u00e9\\u6ce8\\ud83d\\udce6'.repeat(10)}"`)),
   },
   quotes: { about: 'strings of quotes', message: (random) => plain(random, member('text', `"${'\\"'.repeat(100)}"`)) },
@@ -173,7 +173,7 @@ export const oddKinds: Readonly<Record<string, OddKind>> = {
       plain(random, member('inner', JSON.stringify(plain(random, member('text', JSON.stringify('"'.repeat(9))))))),
   },
   'lone-surrogates': {
-    about: 'half a letter, as an escape',
+    about: 'half of a surrogate pair, as an escape',
     message: (random) => plain(random, member('text', '"a\\ud800b\\udc00"')),
   },
   'wide-letters': {
@@ -202,7 +202,7 @@ export const oddKinds: Readonly<Record<string, OddKind>> = {
     message: (random) => plain(random).replaceAll(/(?<=[{,:])(?=")|(?=[}])/g, '  \t'),
   },
 
-  // No objects, no JSON, no text.
+  // Lines that are not objects, not JSON, or not text.
   'plain-text': {
     about: 'text without an object',
     message: (random) => `GET /api/items/${random.below(5000)} 200 ${words(random, 120)}`,
@@ -211,29 +211,29 @@ export const oddKinds: Readonly<Record<string, OddKind>> = {
     about: 'an object after other text',
     message: (random) => `2026-11-26 INFO main: ${plain(random)}`,
   },
-  'broken-end': { about: 'objects that lack their end', message: (random) => plain(random).slice(0, -1) },
+  'broken-end': { about: 'objects without their end', message: (random) => plain(random).slice(0, -1) },
   'broken-middle': {
     about: 'objects with a mistake in the middle',
     message: (random) => plain(random).replace('"user"', "'user'"),
   },
   'long-broken': {
-    about: 'objects of 15 KB that lack their end',
+    about: 'objects of 15 KB without their end',
     message: (random) => plain(random, member('text', `"${words(random, 15_000)}`)),
   },
-  arrays: { about: 'arrays in place of objects', message: (random) => `[${plain(random)},1]` },
-  short: { about: 'a letter a line', message: () => 'x' },
+  arrays: { about: 'arrays instead of objects', message: (random) => `[${plain(random)},1]` },
+  short: { about: 'one letter per line', message: () => 'x' },
   'empty-objects': { about: 'objects without members', message: () => '{}' },
   empty: { about: 'empty lines', message: () => '' },
   bom: { about: 'a byte order mark before the object', message: (random) => `\ufeff${plain(random)}` },
-  nul: { about: 'bytes of zero', message: (random) => plain(random).replace('order', 'or\0der') },
-  'nul-text': { about: 'text of bytes of zero', message: (random) => '\0'.repeat(100 + random.below(100)) },
+  nul: { about: 'zero bytes', message: (random) => plain(random).replace('order', 'or\0der') },
+  'nul-text': { about: 'text that consists of zero bytes', message: (random) => '\0'.repeat(100 + random.below(100)) },
   crlf: { about: 'lines that end with CR and LF', message: (random) => plain(random), end: '\r' },
   'not-utf8': {
     about: 'objects with bytes that are not UTF-8',
     message: (random) => Buffer.from(plain(random).replace('order', 'ordr\u00e9'), 'latin1'),
   },
   'surrogate-bytes': {
-    about: 'half a letter, as three bytes',
+    about: 'half of a surrogate pair, as three bytes',
     message: (random) => Buffer.from(plain(random).replace('order', '\u00ed\u00a0\u0080'), 'latin1'),
   },
   binary: { about: 'random bytes', message: (random) => Buffer.from(hex(random, 400).replaceAll('0a', '0b'), 'hex') },
@@ -260,12 +260,16 @@ export const oddKinds: Readonly<Record<string, OddKind>> = {
     time: (random) => `2026-11-26T10:11:${10 + random.below(50)}.${digits(random, 9)}+02:00`,
   },
   'every-second': {
-    about: 'times that jump',
+    about: 'times in random order',
     message: (random) => plain(random),
     time: (random) =>
       `20${10 + random.below(80)}-0${1 + random.below(9)}-1${random.below(9)}T1${random.below(9)}:11:12.${digits(random, 9)}Z`,
   },
-  'no-runtime': { about: 'lines that no runtime writes', message: (random) => plain(random), time: () => 'yesterday' },
+  'no-runtime': {
+    about: 'lines that no runtime would write',
+    message: (random) => plain(random),
+    time: () => 'yesterday',
+  },
   stderr: { about: 'the other stream', message: (random) => plain(random), stream: 'stderr' },
 }
 
@@ -273,7 +277,9 @@ export const oddKinds: Readonly<Record<string, OddKind>> = {
 const partBytes = 16_384
 const shortPartBytes = 100
 
-/** Lines of a kind as the runtime writes them, of at least that many bytes together, and how many messages they hold. */
+/**
+ * Lines of a kind as the runtime writes them, with at least this many bytes together, and the number of their messages.
+ */
 export class OddLines {
   readonly #kind: OddKind
   readonly #partBytes: number

@@ -1,5 +1,5 @@
-// The recipes of `examples/` against the servers that they name: `penstock run` of the command in their README, without `--print` and with
-// the addresses of real servers, which then have what `expected.ndjson` shows. Each recipe has its own tenant or index.
+// Runs the recipes of `examples/` with real servers: the `penstock run` command of their README, without `--print` and with the addresses
+// of these servers. Afterwards, the servers must contain the events of `expected.ndjson`. Each recipe has its own tenant or index.
 
 import { randomUUID } from 'node:crypto'
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import { queryLoki, queryPrometheus, searchAll } from '../stores.ts'
 
 const examples = join(root, 'examples')
 
-/** By their destination. The others deliver to servers of their own kind, or with credentials that only their reader has. */
+/** Recipes by destination. The other recipes deliver to other kinds of servers, or need credentials of their reader. */
 const recipes = {
   loki: [
     'argo-cd-and-flux',
@@ -46,7 +46,10 @@ test('every recipe is in the list', async () => {
   expect(Object.values(recipes).flat().toSorted()).toEqual(folders.map(({ name }) => name).toSorted())
 })
 
-/** The stores are asked for the last two hours: the hour of a recipe's times becomes one that began 10 to 70 minutes ago. */
+/**
+ * Queries of the stores cover the last two hours, so the hour of a recipe's times is replaced by an hour that began 10 to 70
+ * minutes ago.
+ */
 const [hour, minute] = [3_600_000, 60_000]
 const delta = Math.floor((Date.now() - 10 * minute) / hour) * hour - Date.parse('2026-11-23T09:00:00Z')
 const monthNames = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
@@ -105,7 +108,7 @@ function aimed(text: string, aims: Aims): string {
     .join('---\n')
 }
 
-/** The words of the first `penstock run` on the page of a recipe, for its copy, without `--print`. */
+/** The arguments of the first `penstock run` on the page of a recipe, changed for its copy, without `--print`. */
 async function wordsOf(name: string, folder: string): Promise<string[]> {
   const page = await readFile(join(examples, name, 'README.md'), 'utf8')
   const [, words = ''] = /^\$ npx penstock (run (?:.*\\\n)*.*)$/m.exec(page) ?? []
@@ -130,14 +133,14 @@ const expected = async (name: string) =>
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>)
 
-/** The text of an event, whatever the convention of its fields. */
+/** The text of an event, for any convention of its fields. */
 const textOf = ({ message, log }: Record<string, unknown>) => String(message ?? log)
 const missingOf = (...names: readonly ServiceName[]) => {
   const missing = names.map((name) => service(name).missing).find((reason) => reason !== undefined)
   return { missing: missing !== undefined, why: missing === undefined ? '' : ` (${missing})` }
 }
 
-/** The servers of a group of recipes. */
+/** Servers for a group of recipes. */
 function servers(...names: readonly ServiceName[]): Map<ServiceName, RunningService> {
   const running = new Map<ServiceName, RunningService>()
   const resources = new AsyncDisposableStack()

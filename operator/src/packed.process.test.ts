@@ -1,5 +1,5 @@
-// The operator and the command as their image holds them: packed into few files. Modules that are loaded late, or started as a thread
-// or a process, must be found from there too, and excluded modules must not be needed.
+// The operator and the command as in their image: packed into few files. Modules that are loaded late, or started as a thread or a
+// process, must be found from there too, and excluded modules must not be needed.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -88,7 +88,7 @@ test('its sources stay small in memory: none has a letter beyond Latin-1', () =>
   }
 })
 
-/** Those that are started as a process or a thread. */
+/** Files that are started as a process or a thread. */
 const entries = ['main.js', 'agent.js', 'worker.js', 'leader-worker.js', 'remote-worker.js', 'network-worker.js']
 
 test('contains the files that its parts start', () => {
@@ -100,9 +100,9 @@ test('contains the files that its parts start', () => {
   expect(scripts()).toEqual(expect.arrayContaining(entries))
 })
 
-test('all its parts load, with no library beside them and without what Node has behind `WebSocket`', async () => {
-  // Two parts are loaded by few: the client of HTTP sinks, and the library for kubeconfigs that start a program. And one is the agent of
-  // `penstock run`, which runs while it is loaded.
+test('loads all parts without libraries and without the client behind `WebSocket`', async () => {
+  // Three parts are not loaded here. Only few commands need the client of HTTP sinks and the library for kubeconfigs that start a
+  // program. The agent of `penstock run` would run as soon as it is loaded.
   const few = scripts().filter((name) => /^(?:kubeconfig-library|undici|main)-/.test(name))
   const parts = scripts().filter((name) => !entries.includes(name) && !few.includes(name))
   expect(parts.length).toBe(scripts().length - entries.length - few.length)
@@ -206,7 +206,7 @@ test('contains the helpers of the operator: a thread for the Lease and a process
   const ended = once(operator, 'exit').then(([code]) => `it ended with ${code}`)
   try {
     expect(await Promise.race([lease.promise, ended])).not.toMatch(/^it ended/)
-    // It knows values of Secrets: nothing of its memory is in a core dump.
+    // The operator knows values of Secrets, so a core dump must not contain its memory.
     if (process.platform === 'linux')
       expect(Number.parseInt(readFileSync(`/proc/${operator.pid}/coredump_filter`, 'utf8'), 16)).toBe(0)
   } finally {

@@ -42,7 +42,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Lets inotify events and promises proceed. */
+/** Lets inotify events and promises complete. */
 async function turn(): Promise<void> {
   for (let pass = 0; pass < 3; pass++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -153,7 +153,7 @@ async function sharedTailers(root: string, count: number): Promise<Reader> {
   }
 }
 
-/** A tailer as the file source has it, whose calls of the file system are counted. */
+/** A tailer like that of the file source, which counts calls of the file system. */
 const countedTailer = (root: string) => tailers(root, 1, { files: calls, sweepMs: 1000 })
 
 function tailers(
@@ -375,7 +375,7 @@ describe('reads', () => {
     // This includes the times when discovery watches again, to see whether the folder is still busy.
     expect(calls.reads / seconds).toBeGreaterThan(3)
     expect(calls.reads / seconds).toBeLessThan(6)
-    // Forty checks a second for ten seconds after a new file, then four, plus that of the beat.
+    // Forty checks a second for ten seconds after a new file, then four a second, plus one per beat.
     expect(calls.stats.get(dirname(log.path)) ?? 0).toBeLessThan(10 * 40 + seconds * 6)
     expect(delivered).toBeGreaterThan(seconds * 90)
     expect(longest).toBeLessThanOrEqual(270)
