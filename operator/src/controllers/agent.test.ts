@@ -23,12 +23,8 @@ import { AgentController } from './agent.ts'
 import { Artifacts } from './artifacts.ts'
 import { maxWaitMs } from './rollout-judge.ts'
 
-/** Offset of these tests' clock. */
-const clock = vi.hoisted(() => ({ aheadMs: 0 }))
-vi.mock('../kube/clock.ts', async (original) => {
-  const real = await original<typeof import('../kube/clock.ts')>()
-  return { ...real, monotonicNow: () => real.monotonicNow() + clock.aheadMs }
-})
+/** The clock of these tests, ahead of the real one by an offset. */
+const clock = { aheadMs: 0, now: () => monotonicNow() + clock.aheadMs }
 
 const fragment: Fragment = {
   ...{ id: 'shop/p', uid: 'u', generation: 1, hash: 'sha256:1', sources: [], transforms: [] },
@@ -102,7 +98,7 @@ async function started(
     caches: { cache, synced: async () => {} },
     settings: { namespace: 'system', agentNamespaces: ['system'], secretsMode: 'All', rolesOnly: false },
   })
-  const fleet = new FleetState()
+  const fleet = new FleetState(undefined, clock.now)
   const controller = stack.use(new AgentController(context, fleet, {}))
   stack.defer(() => ending.abort())
   await controller.start()
@@ -145,7 +141,7 @@ test('reverts a change if the agents that received it only wait', async () => {
     ...{ state: 'Waiting', reason: 'A value is not there.' },
   }
   const say = () => {
-    fleet.hear(key, { pod: 'pod', podUid: 'pod-uid', node: 'n' }, said, monotonicNow())
+    fleet.hear(key, { pod: 'pod', podUid: 'pod-uid', node: 'n' }, said, clock.now())
     fleet.changed(key)
   }
   const none = { sources: {}, transforms: {}, sinks: {}, secretRefs: [], sourceTypes: [], labels: {} }

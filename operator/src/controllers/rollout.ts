@@ -26,7 +26,6 @@ import {
   turnoutOf,
 } from '../fleet/turnout.ts'
 import type { Cache } from '../kube/cache.ts'
-import { monotonicNow } from '../kube/clock.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
 import { type AgentPod, isLost } from './agent/pods.ts'
@@ -109,7 +108,7 @@ export class RolloutStatus implements AsyncDisposable {
 
   async start(): Promise<this> {
     await this.#context.caches.synced(this.#context.signal)
-    this.#startedAt = monotonicNow()
+    this.#startedAt = this.#fleet.now()
     this.#subscriptions.push(
       this.#fleet.onChange(() => this.#soon()),
       this.#context.artifacts.subscribe(() => this.#soon()),
@@ -130,7 +129,7 @@ export class RolloutStatus implements AsyncDisposable {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       this.#spacing
-        .measured(() => this.#sumUp(monotonicNow()))
+        .measured(() => this.#sumUp(this.#fleet.now()))
         .catch((error: unknown) => {
           this.#context.logger.error({ error: errorText(error) }, 'Could not sum up the reports of agents.')
         })

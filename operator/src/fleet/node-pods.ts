@@ -45,7 +45,7 @@ export class NodePods implements Disposable {
   readonly #subscription: Disposable
   readonly #sweeping: NodeJS.Timeout
 
-  constructor(cache: Cache<PodOnNode>, changed: (node: string) => void) {
+  constructor(cache: Cache<PodOnNode>, changed: (node: string) => void, now = monotonicNow) {
     this.#cache = cache
     this.#changed = changed
     this.#subscription = cache.subscribe(({ type, object, previous }) => {
@@ -54,7 +54,7 @@ export class NodePods implements Disposable {
       if (node === undefined) return
       if (type === 'deleted') {
         const placed = this.#placed.get(node)?.get(uid)
-        if (placed !== undefined) placed.goneAt = monotonicNow()
+        if (placed !== undefined) placed.goneAt = now()
         return
       }
       const before = previous?.spec?.nodeName === node ? previous.metadata.labels : undefined
@@ -67,7 +67,7 @@ export class NodePods implements Disposable {
       pods.set(uid, { namespace, labels })
       this.#changed(node)
     })
-    this.#sweeping = setInterval(() => this.sweep(monotonicNow()), sweepMs)
+    this.#sweeping = setInterval(() => this.sweep(now()), sweepMs)
     this.#sweeping.unref()
   }
 

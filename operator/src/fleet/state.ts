@@ -144,7 +144,9 @@ export class FleetState {
   readonly #reports = new Map<string, Map<string, Report>>()
   /** By pipeline. */
   readonly #flows = new Map<string, Flow>()
-  readonly startedAt = monotonicNow()
+  readonly startedAt: number
+  /** The clock of all times of reports. */
+  readonly now: () => number
   readonly #periodMs: number
   /** Every running agent reports within this time, even if its report is late. */
   readonly hearingMs: number
@@ -152,7 +154,9 @@ export class FleetState {
   readonly #offers = new Map<string, Offered>()
   readonly #takers = new Set<(agent: string) => void>()
 
-  constructor(heartbeatPeriodMs: number = heartbeatPeriods.defaultMs) {
+  constructor(heartbeatPeriodMs: number = heartbeatPeriods.defaultMs, now = monotonicNow) {
+    this.now = now
+    this.startedAt = now()
     this.#periodMs = heartbeatPeriodMs
     // Agents still use the period of the previous operator, which may have been longer.
     this.hearingMs = Math.max(1.5 * heartbeatPeriodMs, 45_000)

@@ -24,7 +24,6 @@ import { LeftoverAnswers } from '../fleet/leftovers.ts'
 import type { FleetState } from '../fleet/state.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal } from '../kube/client.ts'
-import { monotonicNow } from '../kube/clock.ts'
 import type { User } from '../kube/reviews.ts'
 import { busy, claimsOf, TokenGate } from '../kube/token-gate.ts'
 import { podType } from '../kube/types.ts'
@@ -229,7 +228,7 @@ class HeartbeatServer implements AsyncDisposable {
       return answer(response, 400, `The heartbeat is invalid: ${errorText(error)}`)
     }
     const { agent, ...from } = sender.asked
-    this.#fleet.hear(agent, from, heartbeat, monotonicNow())
+    this.#fleet.hear(agent, from, heartbeat, this.#fleet.now())
     this.#count.inc({ result: 'taken' })
     const { heartbeatPeriodMs: periodMs } = this.#context.settings
     const gone = await this.#leftovers.gone(agent, heartbeat.leftovers)

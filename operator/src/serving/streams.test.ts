@@ -18,12 +18,8 @@ import type { Fragment } from '../render/fragment.ts'
 import { testContext } from '../testing/context.ts'
 import { Streams } from './streams.ts'
 
-/** Offset of these tests' clock. */
-const clock = vi.hoisted(() => ({ aheadMs: 0 }))
-vi.mock('../kube/clock.ts', async (original) => {
-  const real = await original<typeof import('../kube/clock.ts')>()
-  return { ...real, monotonicNow: () => real.monotonicNow() + clock.aheadMs }
-})
+/** The clock of these tests, ahead of the real one by an offset. */
+const clock = { aheadMs: 0, now: () => monotonicNow() + clock.aheadMs }
 
 const fragment = (namespace: string, secret?: string): Fragment => ({
   ...{ id: `${namespace}/p`, uid: namespace, generation: 1, hash: namespace, entry: '{}', sources: [], transforms: [] },
@@ -63,7 +59,7 @@ async function serving(namedPerSecond?: number) {
   const pods = new Store<KubeObject>(podType, [''], silentLogger)
   const namespaces = new Store<KubeObject>(namespaceType, [''], silentLogger)
   namespaces.replace([], '', () => true)
-  const fleet = new FleetState()
+  const fleet = new FleetState(undefined, clock.now)
   const ending = new AbortController()
   const context = testContext({
     ...{ logger: silentLogger, metrics: new Registry(), signal: ending.signal },
@@ -267,14 +263,14 @@ test('pods of users with a sidecar, and aggregators, get all of it', async () =>
 test('a pod that is gone counts for a while', () => {
   const pods = new Store<KubeObject>(podType, [''], silentLogger)
   const changed: string[] = []
-  using placed = new NodePods(pods, (node) => changed.push(node))
+  using placed = new NodePods(pods, (node) => changed.push(node), clock.now)
   pods.set(pod('shop', 'web', 'a'))
   pods.set(pod('shop', 'web', 'a', '2')) // only its status has changed
   expect(changed).toEqual(['a'])
   pods.remove(pod('shop', 'web', 'a', '3'))
-  placed.sweep(monotonicNow() + lingerMs / 2)
+  placed.sweep(clock.now() + lingerMs / 2)
   expect(placed.on('a')).toMatchObject([{ namespace: 'shop', labels: { app: 'web' } }])
-  placed.sweep(monotonicNow() + lingerMs + 1000)
+  placed.sweep(clock.now() + lingerMs + 1000)
   expect(placed.on('a')).toEqual([])
   expect(changed).toEqual(['a', 'a'])
 })

@@ -306,8 +306,10 @@ export class Streams implements Disposable {
     if (this.#pods !== undefined) return
     const { caches, signal, logger } = this.#context
     this.#namespaces = caches.cache(namespaceType, { metadataOnly: true })
-    const pods = new NodePods(caches.cache<PodOnNode>(podType, { shape: podPlace }), (node) =>
-      this.#lookAt(({ asked }) => asked.node === node),
+    const pods = new NodePods(
+      caches.cache<PodOnNode>(podType, { shape: podPlace }),
+      (node) => this.#lookAt(({ asked }) => asked.node === node),
+      this.#fleet.now,
     )
     this.#pods = pods
     this.#subscriptions.push(

@@ -84,7 +84,7 @@ export class RolloutBench {
       settings: { namespace: 'system', agentNamespaces: ['system'], secretsMode: 'All', rolesOnly: false },
     }) as OperatorContext
     const caches = new AgentCaches(context)
-    this.#fleet = new FleetState()
+    this.#fleet = new FleetState(undefined, () => this.#clock.now)
     this.#setAgent()
     this.#bundles = new AgentBundles(context, caches, this.#fleet)
     this.#memory = newMemory(this.#agent, context, caches.secrets)

@@ -7,7 +7,6 @@ import { type Agent, deliveryOf } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'
 import type { Delivered, FleetState, KnownRevision } from '../../fleet/state.ts'
 import { undoAnnotation } from '../../fleet/undo.ts'
-import { monotonicNow } from '../../kube/clock.ts'
 import { digestFile, startSpreadOf } from '../../render/manifest.ts'
 import { forgetRevisions, fragmentsIn, valueKeys, wantedIn } from '../revisions.ts'
 import { policyOf } from '../rollout-plan.ts'
@@ -51,7 +50,7 @@ export class AgentBundles {
     let waitMs: number | undefined
     if (back.revision === undefined) {
       const seen = {
-        ...{ policy: policyOf(agent.spec.rollout), createdAt, now: monotonicNow() },
+        ...{ policy: policyOf(agent.spec.rollout), createdAt, now: this.#fleet.now() },
         hasRoom: (all: readonly KnownRevision[]) =>
           fitTogether(all, (key) => values.get(key) ?? secrets.values.data(key)),
       }
@@ -144,7 +143,7 @@ export class AgentBundles {
     }
     for (const { revision } of this.#fleet.reports(key)) if (revision !== undefined) running.add(revision)
     // Pods with a sidecar that have not reported since this process started are unknown.
-    if (agent?.spec.mode === 'Sidecar' && !this.#fleet.isStale(undefined, monotonicNow())) allKnown = false
+    if (agent?.spec.mode === 'Sidecar' && !this.#fleet.isStale(undefined, this.#fleet.now())) allKnown = false
     // Withdrawn content must be removed even if pods may still run it.
     if (memory.withdrawing) allKnown = true
     return { running, allKnown }

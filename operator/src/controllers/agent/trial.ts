@@ -5,7 +5,6 @@ import type { Agent } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'
 import { changesOf } from '../../fleet/contents.ts'
 import type { Delivered, FleetState, Report } from '../../fleet/state.ts'
-import { monotonicNow } from '../../kube/clock.ts'
 import { changedIn, fragmentsIn } from '../revisions.ts'
 import { type AgentNode, policyOf, type RolloutPolicy, readersFor } from '../rollout-plan.ts'
 import type { AgentMemory } from './memory.ts'
@@ -44,7 +43,7 @@ export function decideTrial(
   memory: AgentMemory,
   seen: Pick<Gathered, 'start' | 'pods' | 'fleet' | 'artifacts'>,
 ): Decided {
-  const gathered = { ...seen, key, agent, memory, now: monotonicNow() }
+  const gathered = { ...seen, key, agent, memory, now: seen.fleet.now() }
   const before = trialsOf(delivered)
   const { record } = delivered
   memory.steps.keep([record, ...(record.later ?? [])])
