@@ -16,7 +16,7 @@ function slowCodec() {
   const upper = (body: Buffer) => Buffer.from(body.toString().toUpperCase())
   const codec: Codec = {
     compress: upper,
-    compressAside: (body) => {
+    compressOnPool: (body) => {
       const letters = body.toString()
       return new Promise((resolve, reject) => {
         running.push({ letters, end: (error) => (error === undefined ? resolve(upper(body)) : reject(error)) })
@@ -142,7 +142,7 @@ test.each(['on another thread', 'on the main thread'])('a failed compression %s 
       ? codec
       : {
           ...codec,
-          compressAside: undefined,
+          compressOnPool: undefined,
           compress: () => {
             throw error
           },

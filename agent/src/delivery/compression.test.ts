@@ -35,7 +35,7 @@ test.each(options)('the output of %j can be decompressed', async (option) => {
   const codec = compileCompression(option, 2)
   for (const body of bodies) {
     expect(codec.decompress(codec.compress(body)).equals(body)).toBe(true)
-    const aside = codec.compressAside?.(body)
+    const aside = codec.compressOnPool?.(body)
     const isMain = option === 'snappy' || option === 'gzip'
     expect(aside !== undefined).toBe(!isMain && body.length >= 128 << 10)
     if (aside !== undefined) expect(codec.decompress(await aside).equals(body)).toBe(true)
@@ -44,8 +44,8 @@ test.each(options)('the output of %j can be decompressed', async (option) => {
 
 test.each(['gzip', 'zlib', 'zstd'] as const)('with one core, %s stays on the main thread', (algorithm) => {
   const option = { algorithm, level: 'fast' } as const
-  for (const cpus of [0.5, 1]) expect(compileCompression(option, cpus).compressAside).toBeUndefined()
-  expect(compileCompression(option, 1.5).compressAside).toBeDefined()
+  for (const cpus of [0.5, 1]) expect(compileCompression(option, cpus).compressOnPool).toBeUndefined()
+  expect(compileCompression(option, 1.5).compressOnPool).toBeDefined()
 })
 
 test('gzip uses our own deflate without a level, and the library with one', () => {
@@ -60,11 +60,11 @@ test('gzip uses our own deflate without a level, and the library with one', () =
 test('the pool compresses at most two bodies at a time, for all sinks together', async () => {
   const [one, other] = [compileCompression('zlib', 4), compileCompression('zstd', 4)]
   const body = words(1 << 20)
-  const running = [one.compressAside?.(body), other.compressAside?.(body)]
+  const running = [one.compressOnPool?.(body), other.compressOnPool?.(body)]
   expect(running).not.toContain(undefined)
-  expect(one.compressAside?.(body)).toBeUndefined()
+  expect(one.compressOnPool?.(body)).toBeUndefined()
   await Promise.all(running)
-  const next = one.compressAside?.(body)
+  const next = one.compressOnPool?.(body)
   expect(next).toBeDefined()
   await next
 })

@@ -33,12 +33,21 @@ const identity: Compression = {
   decompress: (payload) => payload,
 }
 
+/** The functions of the platform that compress, which tests replace. */
+export const platform = { gzip, gzipSync, deflate, deflateSync, zstdCompress, zstdCompressSync }
+
+export type CompressionPlatform = typeof platform
+
 type Level = number | 'none' | 'fast' | 'default' | 'best' | undefined
 
 /**
  * @param cpus number of cores that the agent may use; with more than one, the platform's thread pool compresses large bodies
  */
-export function compileCompression(option: CompressionOption | undefined, cpus = cpuLimit()): Compression {
+export function compileCompression(
+  option: CompressionOption | undefined,
+  cpus = cpuLimit(),
+  { gzip, gzipSync, deflate, deflateSync, zstdCompress, zstdCompressSync }: CompressionPlatform = platform,
+): Compression {
   if (option === undefined) return identity
   const algorithm = typeof option === 'string' ? option : option.algorithm
   const level = typeof option === 'string' ? undefined : option.level
@@ -58,7 +67,7 @@ export function compileCompression(option: CompressionOption | undefined, cpus =
       return {
         ...common,
         compress: (body) => gzipSync(body, options),
-        compressAside: onPool((body, done) => gzip(body, { ...options, chunkSize }, done), cpus),
+        compressOnPool: onPool((body, done) => gzip(body, { ...options, chunkSize }, done), cpus),
       }
     }
     case 'zlib': {
@@ -67,7 +76,7 @@ export function compileCompression(option: CompressionOption | undefined, cpus =
         algorithm,
         contentEncoding: 'deflate',
         compress: (body) => deflateSync(body, options),
-        compressAside: onPool((body, done) => deflate(body, { ...options, chunkSize }, done), cpus),
+        compressOnPool: onPool((body, done) => deflate(body, { ...options, chunkSize }, done), cpus),
         decompress: (payload) => inflateSync(payload),
       }
     }
@@ -77,7 +86,7 @@ export function compileCompression(option: CompressionOption | undefined, cpus =
         algorithm,
         contentEncoding: 'zstd',
         compress: (body) => zstdCompressSync(body, options),
-        compressAside: onPool((body, done) => zstdCompress(body, { ...options, chunkSize }, done), cpus),
+        compressOnPool: onPool((body, done) => zstdCompress(body, { ...options, chunkSize }, done), cpus),
         decompress: (payload) => zstdDecompressSync(payload),
       }
     }
@@ -111,7 +120,7 @@ const chunkSize = 128 << 10
 
 type Run = (body: Buffer, done: (error: Error | null, payload: Buffer) => void) => void
 
-function onPool(run: Run, cpus: number): Codec['compressAside'] {
+function onPool(run: Run, cpus: number): Codec['compressOnPool'] {
   if (cpus <= 1) return undefined
   return (body) => {
     if (body.length < worthPool || onPoolNow >= maxOnPool) return undefined

@@ -221,7 +221,7 @@ export interface Codec {
    * Does the same on another thread; returns undefined if the caller must use `compress`. The body must not change before the promise
    * settles. Codecs for senders that need the payload immediately omit this method.
    */
-  readonly compressAside?: ((body: Buffer) => Promise<Buffer> | undefined) | undefined
+  readonly compressOnPool?: ((body: Buffer) => Promise<Buffer> | undefined) | undefined
   decompress(payload: Buffer): Buffer
 }
 
@@ -272,7 +272,7 @@ class SealedRequest implements Request {
     const view = open.body.view()
     this.bodyBytes = view.length
     try {
-      const aside = codec.compressAside?.(view)
+      const aside = codec.compressOnPool?.(view)
       if (aside === undefined) this.#compressed(codec.compress(view), view)
       else this.compressing = aside.then((payload) => this.#compressed(payload, view), this.#failed)
     } catch (error) {

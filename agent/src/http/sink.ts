@@ -206,10 +206,10 @@ class HttpSink implements QueryingSink {
     this.#contentEncoding = spec.codec === undefined ? compression.contentEncoding : undefined
     const codec = spec.codec ?? compression
     if (this.#contentEncoding !== undefined) {
-      const isAside = compression.compressAside !== undefined
+      const usesPool = compression.compressOnPool !== undefined
       context.logger.debug(
         { algorithm: compression.algorithm, cpu_limit: cpuLimit() },
-        isAside ? 'Other threads may compress large bodies.' : 'The main thread compresses bodies.',
+        usesPool ? 'Other threads may compress large bodies.' : 'The main thread compresses bodies.',
       )
     }
 

@@ -3,7 +3,7 @@
 
 import { systemClock } from '../clock.ts'
 import { compileEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
-import { defineSink, type OptionProblem, type SinkContext } from '../component.ts'
+import { defineSink, type OptionProblem, type Sink, type SinkContext } from '../component.ts'
 import { limitsOf, requestPace } from '../delivery/limits.ts'
 import { PenstockError } from '../errors.ts'
 import { LogEvent } from '../event/log.ts'
@@ -19,6 +19,7 @@ import {
   group,
   oneOf,
   optional,
+  type Parsed,
   path,
   secret,
   template,
@@ -34,12 +35,86 @@ import {
   Oauth2Credentials,
 } from './message_broker/auth.ts'
 import { Cluster } from './message_broker/cluster.ts'
-import { brokerCodec, brokerCompressions } from './message_broker/compression.ts'
+import { type BrokerCodec, brokerCodec, brokerCompressions } from './message_broker/compression.ts'
 import { failureOf } from './message_broker/failure.ts'
 import { fullTopicName, parseServiceAddress, partitionTopic } from './message_broker/routing.ts'
 import { BrokerSink } from './message_broker/sink.ts'
 
 const authMessage = 'Invalid auth config: can only specify name and token or oauth2 configuration'
+
+const brokerOptions = {
+  endpoint: address(
+    'Address of the brokers or of their proxy: `pulsar://host:port`, or `pulsar+ssl://host:port` for TLS.',
+    { ports: { pulsar: 6650, 'pulsar+ssl': 6651 } },
+    {
+      aliases: ['address'],
+      examples: ['pulsar://broker:6650', 'pulsar+ssl://a:6651,b:6651'],
+    },
+  ),
+  topic: template('Topic of the event. A short name such as `logs` is `persistent://public/default/logs`.', {
+    examples: ['persistent://shop/logs/{{ app }}'],
+  }),
+  partition_key_field: optional(
+    fieldPath(
+      'Field with the key of the message. Numbers and booleans become text; a list, an object or a missing field gives no key.',
+    ),
+  ),
+  properties_key: optional(fieldPath('Field with an object whose members become properties of the message.')),
+  producer_name: optional(text('Name of the producer. If not given, the broker chooses one.')),
+  compression: oneOf(brokerCompressions, 'Compression of batches.', { default: 'none' }),
+  encoding: encoding(),
+  auth: group(
+    {
+      name: optional(
+        text(
+          '`token` if `token` is a JWT; otherwise a user name, whose password is `token`. With `basic`, `token` is `user:password`.',
+          { examples: ['token', 'agent'] },
+        ),
+      ),
+      token: optional(
+        secret('The JWT, or the password of the user in `name`; with the name `basic`, `user:password`.'),
+      ),
+      oauth2: optional(
+        group(
+          {
+            issuer_url: url('Address of the token issuer.', { examples: ['https://login.example'] }),
+            credentials_url: path(
+              'Credentials of the client: `file:///path.json` or `data:application/json;base64,…`, with `client_id` and `client_secret`.',
+              { use: 'read', inline: 'data' },
+              { secret: true },
+            ),
+            audience: optional(text('Audience of the token.')),
+            scope: optional(text('Scope of the token.')),
+          },
+          'OAuth2 access tokens (client credentials).',
+        ),
+      ),
+    },
+    'Credentials for the broker: `name` and `token`, or `oauth2`.',
+  ),
+  connection_retry_options: group(
+    {
+      min_backoff_ms: uint('Milliseconds before the second attempt to connect; later waits double.', {
+        default: 10,
+        minimum: 1,
+      }),
+      max_backoff_secs: uint('Longest wait between two attempts to connect.', { default: 30, minimum: 1 }),
+      max_retries: uint('Number of consecutive attempts to connect that count as one attempt of a request.', {
+        zero: 'one attempt',
+        default: 12,
+      }),
+      connection_timeout_secs: uint('Seconds for one attempt to connect.', { default: 10, minimum: 1 }),
+      keep_alive_secs: uint('Seconds without traffic after which the sink pings the broker.', {
+        default: 60,
+        minimum: 1,
+      }),
+    },
+    'How connections are made and kept.',
+  ),
+  batch: batch({ max_bytes: 131_072, timeout_secs: 0.01 }),
+  request: requestWithoutHeaders({ concurrency: 100 }),
+  tls: tls(),
+}
 
 export const messageBroker = defineSink({
   type: 'message_broker',
@@ -55,79 +130,7 @@ export const messageBroker = defineSink({
   ].join('\n'),
   aliases: ['pulsar'],
   accepts: ['log', 'metric'],
-  options: {
-    endpoint: address(
-      'Address of the brokers or of their proxy: `pulsar://host:port`, or `pulsar+ssl://host:port` for TLS.',
-      { ports: { pulsar: 6650, 'pulsar+ssl': 6651 } },
-      {
-        aliases: ['address'],
-        examples: ['pulsar://broker:6650', 'pulsar+ssl://a:6651,b:6651'],
-      },
-    ),
-    topic: template('Topic of the event. A short name such as `logs` is `persistent://public/default/logs`.', {
-      examples: ['persistent://shop/logs/{{ app }}'],
-    }),
-    partition_key_field: optional(
-      fieldPath(
-        'Field with the key of the message. Numbers and booleans become text; a list, an object or a missing field gives no key.',
-      ),
-    ),
-    properties_key: optional(fieldPath('Field with an object whose members become properties of the message.')),
-    producer_name: optional(text('Name of the producer. If not given, the broker chooses one.')),
-    compression: oneOf(brokerCompressions, 'Compression of batches.', { default: 'none' }),
-    encoding: encoding(),
-    auth: group(
-      {
-        name: optional(
-          text(
-            '`token` if `token` is a JWT; otherwise a user name, whose password is `token`. With `basic`, `token` is `user:password`.',
-            { examples: ['token', 'agent'] },
-          ),
-        ),
-        token: optional(
-          secret('The JWT, or the password of the user in `name`; with the name `basic`, `user:password`.'),
-        ),
-        oauth2: optional(
-          group(
-            {
-              issuer_url: url('Address of the token issuer.', { examples: ['https://login.example'] }),
-              credentials_url: path(
-                'Credentials of the client: `file:///path.json` or `data:application/json;base64,…`, with `client_id` and `client_secret`.',
-                { use: 'read', inline: 'data' },
-                { secret: true },
-              ),
-              audience: optional(text('Audience of the token.')),
-              scope: optional(text('Scope of the token.')),
-            },
-            'OAuth2 access tokens (client credentials).',
-          ),
-        ),
-      },
-      'Credentials for the broker: `name` and `token`, or `oauth2`.',
-    ),
-    connection_retry_options: group(
-      {
-        min_backoff_ms: uint('Milliseconds before the second attempt to connect; later waits double.', {
-          default: 10,
-          minimum: 1,
-        }),
-        max_backoff_secs: uint('Longest wait between two attempts to connect.', { default: 30, minimum: 1 }),
-        max_retries: uint('Number of consecutive attempts to connect that count as one attempt of a request.', {
-          zero: 'one attempt',
-          default: 12,
-        }),
-        connection_timeout_secs: uint('Seconds for one attempt to connect.', { default: 10, minimum: 1 }),
-        keep_alive_secs: uint('Seconds without traffic after which the sink pings the broker.', {
-          default: 60,
-          minimum: 1,
-        }),
-      },
-      'How connections are made and kept.',
-    ),
-    batch: batch({ max_bytes: 131_072, timeout_secs: 0.01 }),
-    request: requestWithoutHeaders({ concurrency: 100 }),
-    tls: tls(),
-  },
+  options: brokerOptions,
 
   check(options) {
     const problems: OptionProblem[] = [...encodingProblems(options.encoding)]
@@ -161,72 +164,73 @@ export const messageBroker = defineSink({
 
   objectsBecause: (options) => linesReason(options.encoding),
 
-  build(options, context) {
-    const { timestampKey, messageKey } = context.globals.logSchema
-    const addresses = parseServiceAddress(options.endpoint)
-    if (typeof addresses === 'string') throw new PenstockError('PEN_CONFIG_INVALID', `\`endpoint\` ${addresses}.`)
-    const tlsSettings = compileTls({ ...options.tls, alpn_protocols: options.tls.alpn_protocols ?? [] })
-    for (const warning of tlsSettings.warnings) context.logger.warn({}, warning)
-    const proxy = compileProxy(context.proxy)
-    // For OAuth2 and for a health check with its own address.
-    const client = new HttpClient({
-      tls: compileTls(options.tls),
-      proxy,
-      events: context.events,
-    })
-    const { name, token, oauth2 } = options.auth
-    const credentials: BrokerCredentials =
-      oauth2 === undefined ? fixedCredentials(name, token) : new Oauth2Credentials(oauth2, client)
-    const retries = options.connection_retry_options
-    const connect = () =>
-      new Cluster(addresses, {
-        tls: tlsSettings,
-        egress: proxy.egress,
-        credentials,
-        clientVersion: userAgent.replace('/', '-').toLowerCase(),
-        connectTimeoutMs: retries.connection_timeout_secs * 1000,
-        answerTimeoutMs: options.request.timeout_secs * 1000,
-        keepAliveMs: retries.keep_alive_secs * 1000,
-      })
-    const topic = compileTemplate(options.topic, timestampKey)
-    const { healthcheck } = options as { healthcheck?: boolean | { uri?: string | undefined } }
-    const uri = typeof healthcheck === 'object' ? healthcheck.uri : undefined
-    const codec = brokerCodec(options.compression)
-    const path = (text: string | undefined) => (text === undefined ? undefined : parsePath(text))
-    const sink = new BrokerSink(context, {
-      cluster: connect(),
-      topic,
-      key: path(options.partition_key_field),
-      properties: path(options.properties_key),
-      encoder: compileEncoder(options.encoding, messageKey),
-      codec,
-      limits: {
-        maxBytes: options.batch.max_bytes ?? Number.POSITIVE_INFINITY,
-        maxEvents: options.batch.max_events ?? Number.POSITIVE_INFINITY,
-        timeoutMs: options.batch.timeout_secs * 1000,
-      },
-      producer: {
-        ...requestSettings(options.request, context),
-        connectionRetries: retries,
-        compression: codec.number,
-        producerName: options.producer_name,
-        schema: options.encoding.codec === 'avro' ? options.encoding.avro?.schema : undefined,
-      },
-      // Uses separate connections, so that a finished check does not close the sink's connections.
-      healthcheck: (signal) =>
-        uri === undefined ? checkTopic(connect(), topic, signal) : checkUri(client, uri, signal),
-    })
-    return {
-      takesBytes: sink.takesBytes,
-      write: (events) => sink.write(events),
-      healthcheck: sink.healthcheck,
-      async close() {
-        await sink.close()
-        await client.close()
-      },
-    }
-  },
+  build: (options, context) => buildBrokerSink(options, context, brokerCodec(options.compression)),
 })
+
+/** @param codec compresses the payloads of batches */
+export function buildBrokerSink(options: Parsed<typeof brokerOptions>, context: SinkContext, codec: BrokerCodec): Sink {
+  const { timestampKey, messageKey } = context.globals.logSchema
+  const addresses = parseServiceAddress(options.endpoint)
+  if (typeof addresses === 'string') throw new PenstockError('PEN_CONFIG_INVALID', `\`endpoint\` ${addresses}.`)
+  const tlsSettings = compileTls({ ...options.tls, alpn_protocols: options.tls.alpn_protocols ?? [] })
+  for (const warning of tlsSettings.warnings) context.logger.warn({}, warning)
+  const proxy = compileProxy(context.proxy)
+  // For OAuth2 and for a health check with its own address.
+  const client = new HttpClient({
+    tls: compileTls(options.tls),
+    proxy,
+    events: context.events,
+  })
+  const { name, token, oauth2 } = options.auth
+  const credentials: BrokerCredentials =
+    oauth2 === undefined ? fixedCredentials(name, token) : new Oauth2Credentials(oauth2, client)
+  const retries = options.connection_retry_options
+  const connect = () =>
+    new Cluster(addresses, {
+      tls: tlsSettings,
+      egress: proxy.egress,
+      credentials,
+      clientVersion: userAgent.replace('/', '-').toLowerCase(),
+      connectTimeoutMs: retries.connection_timeout_secs * 1000,
+      answerTimeoutMs: options.request.timeout_secs * 1000,
+      keepAliveMs: retries.keep_alive_secs * 1000,
+    })
+  const topic = compileTemplate(options.topic, timestampKey)
+  const { healthcheck } = options as { healthcheck?: boolean | { uri?: string | undefined } }
+  const uri = typeof healthcheck === 'object' ? healthcheck.uri : undefined
+  const path = (text: string | undefined) => (text === undefined ? undefined : parsePath(text))
+  const sink = new BrokerSink(context, {
+    cluster: connect(),
+    topic,
+    key: path(options.partition_key_field),
+    properties: path(options.properties_key),
+    encoder: compileEncoder(options.encoding, messageKey),
+    codec,
+    limits: {
+      maxBytes: options.batch.max_bytes ?? Number.POSITIVE_INFINITY,
+      maxEvents: options.batch.max_events ?? Number.POSITIVE_INFINITY,
+      timeoutMs: options.batch.timeout_secs * 1000,
+    },
+    producer: {
+      ...requestSettings(options.request, context),
+      connectionRetries: retries,
+      compression: codec.number,
+      producerName: options.producer_name,
+      schema: options.encoding.codec === 'avro' ? options.encoding.avro?.schema : undefined,
+    },
+    // Uses separate connections, so that a finished check does not close the sink's connections.
+    healthcheck: (signal) => (uri === undefined ? checkTopic(connect(), topic, signal) : checkUri(client, uri, signal)),
+  })
+  return {
+    takesBytes: sink.takesBytes,
+    write: (events) => sink.write(events),
+    healthcheck: sink.healthcheck,
+    async close() {
+      await sink.close()
+      await client.close()
+    },
+  }
+}
 
 function requestSettings(options: Omit<RequestOptions, 'headers' | 'auth_grace_secs'>, context: SinkContext) {
   return {

@@ -1,15 +1,10 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { PenstockError } from '../errors.ts'
+import { createLogger } from './logger.ts'
 
-test('a text line contains each cause once, and names the component', async () => {
+test('a text line contains each cause once, and names the component', () => {
   const written: string[] = []
-  vi.doMock('pino', async (actual) => {
-    const { default: pino, ...rest } = await actual<{ default: typeof import('pino').default }>()
-    const destination = () => ({ write: (line: string) => written.push(line) })
-    return { ...rest, default: Object.assign(pino, { destination }) }
-  })
-  const { createLogger } = await import('./logger.ts')
-  const logger = createLogger({ level: 'info', format: 'text' })
+  const logger = createLogger({ level: 'info', format: 'text' }, { write: (line) => written.push(line) })
   const refused = new Error('connect ECONNREFUSED 127.0.0.1:9')
   const unreachable = new PenstockError('PEN_HEALTHCHECK', `It cannot be reached: ${refused.message}.`, {
     cause: refused,

@@ -15,6 +15,10 @@ export interface LogOptions {
   readonly color?: boolean
 }
 
+interface LogOutput {
+  write(line: string): unknown
+}
+
 /** A line of the log: `timestamp` (RFC 3339), `level`, `message` and the fields. */
 export type LogRecord = Readonly<Record<string, unknown>>
 
@@ -36,9 +40,11 @@ export function adjustedLevel(base: LogLevel, verbose: number, quiet: number): L
   return levels[index] as LogLevel
 }
 
-/** The root logger: writes JSON or readable lines to standard error, synchronously. */
-export function createLogger(options: LogOptions): Logger {
-  const output = pino.destination({ dest: 2, sync: true })
+/** The root logger: writes JSON or readable lines, by default to standard error, synchronously. */
+export function createLogger(
+  options: LogOptions,
+  output: LogOutput = pino.destination({ dest: 2, sync: true }),
+): Logger {
   const settings: LoggerOptions = {
     level: options.level,
     base: null,

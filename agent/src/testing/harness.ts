@@ -124,20 +124,23 @@ export interface TestSink extends AsyncDisposable {
   write(events: readonly (LogEvent | MetricEvent)[]): Promise<BatchStatus>
 }
 
-/** Builds a sink from user options. Call `deliver` only once, because it closes the sink. */
+/**
+ * Builds a sink from user options. Call `deliver` only once, because it closes the sink.
+ * @param sink the type of a sink, or a declaration with a replaced part
+ */
 export async function startSink(
-  type: string,
+  sink: string | SinkDeclaration,
   options: object,
   globals?: Partial<Globals>,
   proxy: typeof noProxy & { readonly egress?: EgressOptions } = noProxy,
 ): Promise<TestSink> {
-  const declaration = declared('sink', type) as SinkDeclaration
+  const declaration = typeof sink === 'string' ? (declared('sink', sink) as SinkDeclaration) : sink
   const dataDir = await mkdtemp(join(tmpdir(), 'penstock-sink-'))
   const abandon = new AbortController()
   const events = new RecordedEvents()
-  const sink = await declaration.build(parsed(declaration, options), {
+  const built = await declaration.build(parsed(declaration, options), {
     id: 'out',
-    type,
+    type: declaration.type,
     kind: 'sink',
     globals: { ...testGlobals(dataDir), ...globals },
     logger: silentLogger,
@@ -147,21 +150,21 @@ export async function startSink(
   })
   const write = (batchEvents: readonly (LogEvent | MetricEvent)[]): Promise<BatchStatus> =>
     new Promise((resolve, reject) => {
-      const taken = sink.write(batchOf(batchEvents, new Finalizer(resolve)))
+      const taken = built.write(batchOf(batchEvents, new Finalizer(resolve)))
       taken?.catch(reject)
     })
   return {
-    sink,
+    sink: built,
     events,
     write,
     async deliver(batchEvents) {
       const status = write(batchEvents)
-      await sink.close()
+      await built.close()
       return status
     },
     async [Symbol.asyncDispose]() {
       abandon.abort()
-      await sink.close()
+      await built.close()
       await rm(dataDir, { recursive: true, force: true })
     },
   }

@@ -3,7 +3,7 @@
 
 import { fileURLToPath } from 'node:url'
 import { errorText, failureOf, PenstockError } from '../../errors.ts'
-import { readGivenTextLater } from '../../given-file.ts'
+import { readGivenTextAsync } from '../../given-file.ts'
 import type { HttpClient, HttpResponse } from '../../http/client.ts'
 import { withoutSecret } from '../../net/redact.ts'
 import { isInline } from '../../schema/meaning.ts'
@@ -167,7 +167,7 @@ export class Oauth2Credentials implements BrokerCredentials {
       try {
         const path = fileURLToPath(credentials_url)
         place = `the file ${path}`
-        text = await readGivenTextLater({ option: 'auth.oauth2.credentials_url', path })
+        text = await readGivenTextAsync({ option: 'auth.oauth2.credentials_url', path })
       } catch (error) {
         throw new PenstockError(
           'PEN_AUTH',

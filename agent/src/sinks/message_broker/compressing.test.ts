@@ -1,45 +1,49 @@
 // Batches that another thread compresses stay in order. A failed compression ends only its own events with an error.
 
-import type { ZstdOptions } from 'node:zlib'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type ZstdOptions, zstdCompressSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { erased } from '../../component.ts'
+import { type CompressionPlatform, platform } from '../../delivery/compression.ts'
 import { log } from '../../testing/events.ts'
 import { fakeBroker } from '../../testing/fake-broker.ts'
 import { startSink } from '../../testing/harness.ts'
+import { buildBrokerSink, messageBroker } from '../message_broker.ts'
+import { brokerCodec } from './compression.ts'
 
 type Done = (error: Error | null, payload: Buffer) => void
 
-const aside = vi.hoisted(() => ({
+/** A compression whose other threads end when the test says so. */
+class SteppedCompression implements Disposable {
   /** The bodies that other threads are compressing. */
-  running: [] as { readonly length: number; end(error?: Error): void }[],
+  readonly running: { readonly length: number; end(error?: Error): void }[] = []
   /** An error that compression on the main thread throws. */
-  fault: undefined as Error | undefined,
-  cpus: 2,
-}))
+  fault: Error | undefined
 
-vi.mock('node:zlib', async (original) => {
-  const zlib = (await original()) as typeof import('node:zlib')
-  const zstdCompress = (body: Buffer, options: ZstdOptions, done: Done) => {
-    aside.running.push({
-      length: body.length,
-      end: (error) => done(error ?? null, error === undefined ? zlib.zstdCompressSync(body, options) : Buffer.alloc(0)),
-    })
-  }
-  const zstdCompressSync = (body: Buffer, options: ZstdOptions) => {
-    if (aside.fault !== undefined) throw aside.fault
-    return zlib.zstdCompressSync(body, options)
-  }
-  return { ...zlib, default: zlib, zstdCompress, zstdCompressSync }
-})
-vi.mock('../../delivery/cpu-limit.ts', () => ({ cpuLimit: () => aside.cpus }))
+  readonly #platform = {
+    ...platform,
+    zstdCompress: (body: Buffer, options: ZstdOptions, done: Done) => {
+      this.running.push({
+        length: body.length,
+        end: (error) => done(error ?? null, error === undefined ? zstdCompressSync(body, options) : Buffer.alloc(0)),
+      })
+    },
+    zstdCompressSync: (body: Buffer, options: ZstdOptions) => {
+      if (this.fault !== undefined) throw this.fault
+      return zstdCompressSync(body, options)
+    },
+  } as CompressionPlatform
 
-beforeEach(() => {
-  aside.running.length = 0
-  aside.fault = undefined
-  aside.cpus = 2
-})
-afterEach(() => {
-  for (const { end } of aside.running.splice(0)) end()
-})
+  start(given: object, cpus = 2) {
+    const codec = brokerCodec('zstd', cpus, this.#platform)
+    const build: typeof messageBroker.build = (options, context) => buildBrokerSink(options, context, codec)
+    return startSink(erased({ ...messageBroker, build }), given)
+  }
+
+  /** Ends all compressions, because their number in the process is limited. */
+  [Symbol.dispose](): void {
+    for (const { end } of this.running) end()
+  }
+}
 
 /** Two messages per batch, which makes a batch too large for the main thread. */
 const long = (name: string) => log({ message: `${name}${'.'.repeat(100_000)}` })
@@ -54,16 +58,17 @@ const options = (url: string) => ({
 const names = (broker: { readonly messages: readonly { readonly text: string }[] }) =>
   broker.messages.map(({ text }) => text.replaceAll('.', ''))
 
-test('batches leave in their order, whichever is compressed first', async () => {
+test('batches leave in order, in any order of compression', async () => {
+  using threads = new SteppedCompression()
   await using broker = await fakeBroker()
-  await using sink = await startSink('message_broker', options(broker.url))
+  await using sink = await threads.start(options(broker.url))
   const delivered = sink.deliver(['a', 'b', 'c', 'd', 'e', 'f'].map(long))
-  await expect.poll(() => aside.running.length).toBe(2) // the main thread compresses the third: two threads are busy
-  expect(aside.running.map(({ length }) => length > 200_000)).toEqual([true, true])
-  aside.running[1]?.end()
+  await expect.poll(() => threads.running.length).toBe(2) // the main thread compresses the third: two threads are busy
+  expect(threads.running.map(({ length }) => length > 200_000)).toEqual([true, true])
+  threads.running[1]?.end()
   await expect.poll(() => broker.producers.length).toBe(1)
   expect(broker.sends).toEqual([])
-  aside.running[0]?.end()
+  threads.running[0]?.end()
   expect(await delivered).toBe('delivered')
   expect(names(broker)).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
   expect(broker.stored.map(({ count, compression }) => [count, compression])).toEqual([
@@ -74,19 +79,20 @@ test('batches leave in their order, whichever is compressed first', async () => 
 })
 
 test('with one core, or for a small batch, the main thread compresses', async () => {
+  using threads = new SteppedCompression()
   await using broker = await fakeBroker()
-  await using sink = await startSink('message_broker', options(broker.url))
+  await using sink = await threads.start(options(broker.url))
   expect(await sink.deliver([log({ message: 'a' }), log({ message: 'b' })])).toBe('delivered')
-  aside.cpus = 1
-  await using other = await startSink('message_broker', options(broker.url))
+  await using other = await threads.start(options(broker.url), 1)
   expect(await other.deliver([long('c'), long('d')])).toBe('delivered')
-  expect(aside.running).toEqual([])
+  expect(threads.running).toEqual([])
   expect(names(broker)).toEqual(['a', 'b', 'c', 'd'])
 })
 
 test('a batch that is too large is halved, and its halves are compressed too', async () => {
+  using threads = new SteppedCompression()
   await using broker = await fakeBroker({ maxMessageBytes: 60_000 })
-  await using sink = await startSink('message_broker', {
+  await using sink = await threads.start({
     ...options(broker.url),
     batch: { max_events: 4, max_bytes: 4_000_000 },
   })
@@ -96,28 +102,29 @@ test('a batch that is too large is halved, and its halves are compressed too', a
   const delivered = sink.deliver(['a', 'b', 'c', 'd'].map(random))
   // The whole batch, then each of its halves.
   for (let ended = 0; ended < 3; ended++) {
-    await expect.poll(() => aside.running.length).toBeGreaterThan(ended)
-    aside.running[ended]?.end()
+    await expect.poll(() => threads.running.length).toBeGreaterThan(ended)
+    threads.running[ended]?.end()
   }
   expect(await delivered).toBe('delivered')
   expect(broker.messages.map(({ text }) => text.slice(0, 2))).toEqual(['a.', 'b.', 'c.', 'd.'])
 })
 
 test.each(['on another thread', 'on the main thread'])(
-  'a compression that fails %s discards its events alone',
+  'a compression that fails %s discards only its own events',
   async (where) => {
+    using threads = new SteppedCompression()
     await using broker = await fakeBroker()
-    aside.cpus = where === 'on another thread' ? 2 : 1
+    const cpus = where === 'on another thread' ? 2 : 1
     const error = new Error('no memory')
-    if (aside.cpus === 1) aside.fault = error
-    await using sink = await startSink('message_broker', options(broker.url))
+    if (cpus === 1) threads.fault = error
+    await using sink = await threads.start(options(broker.url), cpus)
     const first = sink.write([long('a'), long('b')])
-    if (aside.cpus === 2) {
-      await expect.poll(() => aside.running.length).toBe(1)
-      aside.running[0]?.end(error)
+    if (cpus === 2) {
+      await expect.poll(() => threads.running.length).toBe(1)
+      threads.running[0]?.end(error)
     }
     expect(await first).toBe('rejected')
-    aside.fault = undefined
+    threads.fault = undefined
     expect(await sink.deliver([log({ message: 'c' })])).toBe('delivered')
     expect(names(broker)).toEqual(['c'])
     expect(sink.events.errors).toEqual([
@@ -132,18 +139,19 @@ test.each(['on another thread', 'on the main thread'])(
   },
 )
 
-test('a stop waits for what is being compressed', async () => {
+test('a stop waits for running compressions', async () => {
+  using threads = new SteppedCompression()
   await using broker = await fakeBroker()
-  await using sink = await startSink('message_broker', options(broker.url))
+  await using sink = await threads.start(options(broker.url))
   const delivered = sink.deliver([long('a'), long('b')])
-  await expect.poll(() => aside.running.length).toBe(1)
+  await expect.poll(() => threads.running.length).toBe(1)
   let closed = false
   const closing = sink.sink.close().then(() => {
     closed = true
   })
   await expect.poll(() => broker.producers.length).toBe(1)
   expect(closed).toBe(false)
-  aside.running[0]?.end()
+  threads.running[0]?.end()
   await closing
   expect(await delivered).toBe('delivered')
 })

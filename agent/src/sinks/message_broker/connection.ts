@@ -121,8 +121,8 @@ export class Connection {
     signal.addEventListener('abort', abort, { once: true })
     try {
       const { fields } = await connected
-      const most = fields.number(3)
-      if (most > 0) connection.maxMessageBytes = most
+      const max = fields.number(3)
+      if (max > 0) connection.maxMessageBytes = max
     } catch (error) {
       if (error instanceof BrokerFailure && error.failure.type === 'authentication_failed') {
         settings.credentials.refused()

@@ -20,7 +20,7 @@ import { warnedOnce } from '../../telemetry/warned-once.ts'
 import type { Template } from '../../template.ts'
 import { type TimeField, timeField } from '../../time-field.ts'
 import { type Cluster, reaching } from './cluster.ts'
-import type { brokerCodec } from './compression.ts'
+import type { BrokerCodec } from './compression.ts'
 import { failureOf } from './failure.ts'
 import { abandoned, errorOf, givenUp, newSend, Producer, type ProducerSettings, type Send } from './producer.ts'
 import { fullTopicName, partitionOf, partitionTopic } from './routing.ts'
@@ -52,7 +52,7 @@ export interface BrokerSinkSpec {
   readonly key: Path | undefined
   readonly properties: Path | undefined
   readonly encoder: Encoder
-  readonly codec: ReturnType<typeof brokerCodec>
+  readonly codec: BrokerCodec
   readonly limits: BatchLimits
   readonly producer: Omit<ProducerSettings, 'cluster' | 'held' | 'ended'>
   readonly healthcheck: (signal: AbortSignal) => Promise<void>
