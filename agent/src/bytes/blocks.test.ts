@@ -13,7 +13,7 @@ test('a block that was given back is used again', () => {
   expect(again).toEqual(new Set(blocks))
 })
 
-test('few bytes take no block', () => {
+test('few bytes use no block', () => {
   const pool = new BlockPool()
   const short = pool.take(1000)
   pool.give(short)
@@ -23,7 +23,7 @@ test('few bytes take no block', () => {
   expect(pool.take(blockBytes + 1).length).toBe(blockBytes + 1)
 })
 
-test('a burst of chunks that wait leaves no more than 8 MiB', () => {
+test('a burst of waiting chunks leaves at most 8 MiB', () => {
   const pool = new BlockPool()
   const blocks = Array.from({ length: 500 }, () => pool.take(blockBytes))
   for (const block of blocks) pool.give(block)

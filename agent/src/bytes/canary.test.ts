@@ -101,7 +101,7 @@ function checkEntries(batch: ByteBatch, expected: Expected, random: Random): voi
   batch.done()
 }
 
-test('no event has anything of another line, of another pod or of what the kernel had before', {
+test('no event contains bytes of another line, of another pod or of earlier kernel memory', {
   timeout: 240_000,
 }, async () => {
   const seed = (Math.random() * 2 ** 32) >>> 0

@@ -29,10 +29,10 @@ test('lines are found in a chunk of the kernel as elsewhere', () => {
   const chunk = chunkPool().take()
   const other = new Slab(Buffer.alloc(chunkBytes))
   for (let round = 0; round < 200; round++) {
-    const mostBytes = random.pick([1, 3, 70, 400, 5000])
+    const maxStep = random.pick([1, 3, 70, 400, 5000])
     const length = random.pick([0, 1, 15, 16, 63, 64, 65, 1000, chunkBytes - 1, chunkBytes])
     other.buffer.fill('x')
-    for (let at = 0; at < chunkBytes; at += 1 + random.below(mostBytes)) other.buffer[at] = 0x0a
+    for (let at = 0; at < chunkBytes; at += 1 + random.below(maxStep)) other.buffer[at] = 0x0a
     other.buffer.copy(chunk.buffer)
     const from = random.below(length + 1)
     const maxLineBytes = random.pick([0, 10, 100, chunkBytes])
@@ -77,7 +77,7 @@ test.each([
   for (const { batch, expected } of waiting.reverse()) expect(written(batch)).toEqual(expected)
 })
 
-test('slabs are elsewhere where the kernel has no more chunks', () => {
+test('slabs use other memory if the kernel has no free chunk', () => {
   const pool = chunkPool()
   const chunks: Buffer[] = []
   for (let chunk = takeChunk(); chunk !== undefined; chunk = takeChunk()) chunks.push(chunk)

@@ -80,7 +80,7 @@ test('values that other lines left in the kernel do not count against its limits
   expect(after.slice(-30)).toEqual(Array.from({ length: 30 }, () => '{"mine":100000.0}'))
 })
 
-test('the kernel writes no line that it did not take, for any caller', () => {
+test('the kernel writes only lines that it accepted, for any caller', () => {
   new BytePod('victim').read([lineOf('{"secret":"s"}')], (batch) => written(batch))
   new BytePod('attacker').read([lineOf('no JSON'), lineOf('{"a":1,"a":2}')], () => {
     const kernel = theKernel()
@@ -91,7 +91,7 @@ test('the kernel writes no line that it did not take, for any caller', () => {
   })
 })
 
-test('a field is what the line says, also where all of the chunk is ASCII', async () => {
+test('a field equals the text of the line, also in a chunk of only ASCII', async () => {
   const run = await programOf(parse)
   new BytePod('p').read([lineOf('{"app":"caf\\u00e9","b":"\\ud83d\\ude00","c":"a\\/b"}')], (batch) => {
     const [event] = run(batch).events
@@ -99,7 +99,7 @@ test('a field is what the line says, also where all of the chunk is ASCII', asyn
   })
 })
 
-test('the numbers of events start again before they come round', async () => {
+test('event numbers restart before they overflow', async () => {
   const run = await programOf(merge)
   const pod = new BytePod('p')
   const lines = Array.from({ length: 20 }, (_, index) => lineOf(`{"i":${index}}`))
@@ -116,7 +116,7 @@ test('the numbers of events start again before they come round', async () => {
   }
 })
 
-test('names that are data are written from where they stand once the table is full, and are found there', async () => {
+test('names from data are written from their line once the table is full, and are found there', async () => {
   const programs = [await programOf(parse), await programOf(`${merge}\ndel(.message)\n.zz = 1`)]
   const pod = new BytePod('p')
   for (const run of programs) pod.read([lineOf('{"known":1}')], (batch) => written(run(batch)))
@@ -146,7 +146,7 @@ test('names that are data are written from where they stand once the table is fu
   }
 })
 
-test('lines with very many names that are data are written in order, and none with a name that comes twice', async () => {
+test('lines with very many names from data are written in order, without repeated names', async () => {
   const run = await programOf(parse)
   const pod = new BytePod('p')
   const textOf = (names: readonly string[]) => `{${names.map((name, index) => `"${name}":${index}`).join(',')}}`
@@ -170,7 +170,7 @@ test('lines with very many names that are data are written in order, and none wi
   }
 })
 
-test('a full table starts again after a minute, so that other pods have room again', async () => {
+test('a full table is cleared after a minute, so that other pods have space again', async () => {
   const run = await programOf(parse)
   const pod = new BytePod('p')
   for (let round = 0; round < 3; round++) {
@@ -187,7 +187,7 @@ test('a full table starts again after a minute, so that other pods have room aga
   expect(countOf()).toBeLessThan(20)
 })
 
-test('long lines of every kind are written as objects are, and nothing is written beside its place', async () => {
+test('long lines of every kind are written like objects, and no write leaves its area', async () => {
   const programs = [await programOf('.a = 1'), await programOf(parse), await programOf(merge)]
   const kernel = theKernel()
   const places = [

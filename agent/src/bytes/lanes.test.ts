@@ -81,7 +81,7 @@ const chains: readonly (readonly string[])[] = [
 /** A Latin-1 character as an ASCII JSON escape. */
 const escaped = (character: string) => `\\u00${character.charCodeAt(0).toString(16).padStart(2, '0')}`
 
-test('lines and objects give the same', async () => {
+test('lines and objects give the same results', async () => {
   const seed = (Math.random() * 2 ** 32) >>> 0
   const random = new Random(seed)
   const sides = await Promise.all(
@@ -161,7 +161,7 @@ function alikeMessages(random: Random): (random: Random) => string {
   }
 }
 
-test('events with the same names one after the other are written as all others', async () => {
+test('consecutive events with the same names are written like all others', async () => {
   const seed = (Math.random() * 2 ** 32) >>> 0
   const random = new Random(seed)
   const alike = [

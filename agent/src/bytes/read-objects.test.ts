@@ -39,7 +39,7 @@ const forms = [
   { message: `{${Array.from({ length: 90 }, (_, index) => `"k${100 + index}":${index}`)}}`, json: undefined },
 ]
 
-test('the objects in lines that wait are read once, and are what they were', async () => {
+test('the objects in waiting lines are read once, and stay unchanged', async () => {
   const transform = await buildTransform('remap', { source: '. = parse_json!(.message)', drop_on_error: true })
   const read = (name: string, messages: readonly string[]) => {
     let waiting: ByteBatch | undefined
@@ -104,7 +104,7 @@ const edits = ['. = parse_json!(.message)', '. = parse_json!(.message)\n.c = 1']
 test.each([
   { names: 'the same names', shared: true, objects: 1 },
   { names: 'names of their own', shared: false, objects: 2 },
-])('of pipelines that read one chunk with $names, $objects read its objects', async ({ shared, objects }) => {
+])('$objects of the pipelines that read one chunk with $names parse its objects', async ({ shared, objects }) => {
   const messages = Array.from(
     { length: 200 },
     (_, index) => (forms[index % forms.length] as (typeof forms)[number]).message,

@@ -9,7 +9,7 @@ import { through, transformsOf } from '../testing/lanes.ts'
 import { ByteBatch } from './byte-batch.ts'
 import { theKernel } from './kernel.ts'
 
-test('names that the kernel has no room for are left out as all others', async () => {
+test('names without space in the kernel are excluded like all others', async () => {
   const transforms = await transformsOf(['. = parse_json!(.message)'], true)
   const pod = new BytePod('pod')
   const lineOf = (message: string) => Buffer.from(`2026-11-23T10:11:12.5Z stdout F ${message}`)

@@ -78,7 +78,7 @@ afterEach(() => {
 })
 
 test.each(sinks.map((sink) => ({ ...sink, name: `${sink.type} ${JSON.stringify(sink.options).slice(0, 160)}` })))(
-  'the same is sent of lines and of objects: $name',
+  'sinks send the same for lines and for objects: $name',
   { timeout: 120_000 },
   async (sink) => {
     // Events without a time get the current one.
@@ -94,7 +94,7 @@ test.each(sinks.map((sink) => ({ ...sink, name: `${sink.type} ${JSON.stringify(s
   },
 )
 
-test('labels of lines that are equal to earlier ones have the present of their own batch', async () => {
+test('labels of repeated lines use the current time of their own batch', async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   const options = { ...push, labels: { at: '%H:%M:%S', a: '{{ a }}' }, out_of_order_action: 'accept' }
   const transforms = await transformsOf(['. = parse_json!(.message)'], true)

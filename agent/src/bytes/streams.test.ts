@@ -135,7 +135,7 @@ const streams: readonly { readonly name: string; readonly write: (deliver: Deliv
   { name: 'blackhole', write: (deliver) => toNothing(deliver) },
 ]
 
-test.each(streams)('the same is written of lines and of objects: $name', async ({ write }) => {
+test.each(streams)('sinks write the same for lines and for objects: $name', async ({ write }) => {
   // Events without a time get the current one.
   vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-23T10:11:15Z') })
   const seed = (Math.random() * 2 ** 32) >>> 0

@@ -18,7 +18,7 @@ const texts = (count: number, length: number) =>
   Array.from({ length: count }, (_, index) => line(`{"i":${index},"s":"${`${index}.`.padEnd(length, 'x')}"}`))
 const columns = (count: number) => Array.from({ length: count }, (_, index) => `.c${index} = [.i, ${index}]`).join('\n')
 
-test('the room is what these tests fill', () => {
+test('these tests fill the space exactly', () => {
   expect([theKernel().at('maxValues'), theKernel().at('maxValueBytes')]).toEqual([maxValues, maxValueBytes])
 })
 

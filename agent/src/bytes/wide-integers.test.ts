@@ -68,7 +68,7 @@ test('the object lane reads them with one parse of the platform', () => {
   expect(exact).toHaveBeenCalledTimes(tooWide.length)
 })
 
-test('a text whose event is not made keeps their digits', () => {
+test('a text whose event is not created keeps their digits', () => {
   const splicer = new JsonSplicer({ merges: false, members: new Map() })
   const exact = vi.spyOn(JsonReader.prototype, 'read')
   for (const number of wide) {

@@ -239,8 +239,8 @@ export function write(from: i32, to: i32, outsideCount: i32, mode: i32, prefixLe
   const limit = output + maxOutput - prefixLength
   const outsideBytes = bytesOutside(outsideCount, mode)
   for (let line = from; line < to; line++) {
-    const most = mostOf(line, outsideBytes, mode)
-    if (most < 0 || at + prefixLength + most > limit) return line - from
+    const maxBytes = maxBytesOf(line, outsideBytes, mode)
+    if (maxBytes < 0 || at + prefixLength + maxBytes > limit) return line - from
     if (prefixLength !== 0) copy(at, prefix, prefixLength)
     at = writeEvent(line, at + prefixLength, outsideCount, mode)
     store<i32>(writtenEnds + (line - from) * 4, at)
@@ -256,10 +256,10 @@ export function writeQuoted(line: i32, outsideCount: i32, mode: i32): i32 {
 
 /** Writes the event after its final position, at the distance that quoting may need, and then quotes it into place. */
 function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outsideCount: i32, mode: i32): i32 {
-  const most = mostOf(line, outsideBytes, mode)
+  const maxBytes = maxBytesOf(line, outsideBytes, mode)
   // An event contains no byte below 0x20, so quoting at most doubles its length.
-  if (most < 0 || place + 2 * most + 128 > limit) return 0
-  const from = place + 64 + most
+  if (maxBytes < 0 || place + 2 * maxBytes + 128 > limit) return 0
+  const from = place + 64 + maxBytes
   store<u8>(place, 0x22)
   const end = escapeJson(place + 1, from, writeEvent(line, from, outsideCount, mode))
   store<u8>(end, 0x22)
@@ -321,19 +321,19 @@ function bytesOutside(outsideCount: i32, mode: i32): i32 {
 }
 
 /** Maximum size of a line's event; negative if the line was not read. */
-function mostOf(line: i32, outsideBytes: i32, mode: i32): i32 {
+function maxBytesOf(line: i32, outsideBytes: i32, mode: i32): i32 {
   const refused = mode === apart ? isUnusual : isUnusual | isOdd
   // The entries of such a line contain stale data.
   if ((load<i32>(flags + line * 4) & refused) !== 0) return -1
   const length = load<i32>(ends + line * 4) - load<i32>(messages + line * 4)
-  let most = outsideBytes + messageCopies * 6 * length
-  if (mode === apart) return most
+  let maxBytes = outsideBytes + messageCopies * 6 * length
+  if (mode === apart) return maxBytes
   const count = load<i32>(counts + line * 4)
   const first = members + load<i32>(firsts + line * 4) * 16
   // Values are in the message, or in the converted area.
   const values = recodedLength === 0 ? length : bytesOfValues(first, count)
-  most += (1 + memberCopies) * (count * (maxName + 32) + values)
-  return most
+  maxBytes += (1 + memberCopies) * (count * (maxName + 32) + values)
+  return maxBytes
 }
 
 function bytesOfValues(first: i32, count: i32): i32 {
