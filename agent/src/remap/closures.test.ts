@@ -25,7 +25,7 @@ function runOften(source: string, events: readonly ValueObject[]): unknown[] {
   return results
 }
 
-test('map_keys with a closure of its key alone', () => {
+test('map_keys with a closure that only uses the key', () => {
   const events = [{ a: 1, b: { c: 2 } }, { b: 1 }, {}, { ärger: 1, 'x y': 2 }]
   expect(runOften('. = map_keys(.) -> |key| { upcase(key) }', events)).toEqual([
     { A: 1, B: { c: 2 } },
@@ -35,7 +35,7 @@ test('map_keys with a closure of its key alone', () => {
   ])
 })
 
-test('map_keys where new keys are equal, are like indexes, or mean something else', () => {
+test('map_keys with equal new keys, keys like indexes, and special keys', () => {
   const source =
     '. = map_keys(.) -> |key| { if key == "pro" { "__proto__" } else if key == "n" { "0" } else { "same" } }'
   const [equal, others] = runOften(source, [
@@ -46,7 +46,7 @@ test('map_keys where new keys are equal, are like indexes, or mean something els
   expect(Object.keys(others).sort()).toEqual(['0', '__proto__', 'same'])
 })
 
-test('map_keys of an object that had a field which is gone', () => {
+test('map_keys of an object with a removed field', () => {
   expect(runOften('del(.b)\n. = map_keys(.) -> |key| { key + "!" }', [{ a: 1, b: 2, c: 3 }])).toEqual([
     { 'a!': 1, 'c!': 3 },
   ])
@@ -61,7 +61,7 @@ test('map_keys with a closure that depends on the event, or fails', () => {
   expect(message).toContain('unable to parse json')
 })
 
-test('for_each goes over the present fields in the order of their names', () => {
+test('for_each visits the present fields in the order of their names', () => {
   const source =
     'names = []\ndel(.b)\nfor_each(.) -> |key, value| { names = push(names, [key, value]) }\n.names = names'
   expect(runOften(source, [{ c: 3, b: 2, a: 1 }, { z: null }])).toEqual([

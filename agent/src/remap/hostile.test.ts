@@ -213,7 +213,7 @@ test.each([
   if (isFailure(result)) expect(result.sort).not.toBe('exception')
 })
 
-test('a closure that gives collections without end is a failure, not the end of the agent', () => {
+test('a closure that returns endless collections is a failure, and does not end the agent', () => {
   for (const body of ['[v]', '[v, v]', '{"a": v}', '{"a": v, "b": v}']) {
     const result = run(`.x = map_values(array!(.x), recursive: true) -> |v| { ${body} }`, [1])
     expect(isFailure(result) ? result.message : '').toContain('the closure gives more than')
@@ -223,7 +223,7 @@ test('a closure that gives collections without end is a failure, not the end of 
 })
 
 test.each(['.x[4000000000] = 1', '.x[-4000000000] = 1', 'v = []\nv[65536] = 1', '%a[70000].b = 1'])(
-  '%s does not compile, because nothing so far is filled',
+  '%s does not compile, because arrays are never filled that far',
   (source) => {
     const compiled = compileProgram(source)
     expect(compiled.ok ? [] : compiled.diagnostics.map(({ code }) => code)).toEqual([642])
@@ -274,7 +274,7 @@ test.each<[what: string, source: string, says: RegExp]>([
   expect(compiled.ok ? [] : compiled.diagnostics.map(({ code }) => code)).toEqual([203])
 })
 
-test('programs as large as they may be compile, with a budget and without', () => {
+test('programs of the maximum size compile, with and without a budget', () => {
   for (const source of [
     times(2000, (index) => `.a${index % 50} = ${index}`),
     `.a = ${around('[', '1', ']', 250)}`,

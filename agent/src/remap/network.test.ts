@@ -60,7 +60,7 @@ function run(source: string): string {
 const lookup = (name: string, options = ''): string =>
   `dns_lookup!("${name}", options: {"servers": ["127.0.0.1:${ports.dns}"]${options}})`
 
-test('a question over UDP, and one whose answer comes over TCP', () => {
+test('a query over UDP, and one with an answer over TCP', () => {
   const record =
     '{ "class": "IN", "domainName": "a.test", "rData": "10.0.0.1", "recordType": "A", "recordTypeId": 1, "ttl": 60 }'
   expect(run(`${lookup('a.test')}.answers`)).toBe(`[${record}]`)
@@ -72,11 +72,11 @@ test('a question over UDP, and one whose answer comes over TCP', () => {
   )
 })
 
-test('a server that does not answer is given up', () => {
+test('a server that does not respond is abandoned', () => {
   expect(run(lookup('silent.test', ', "timeout": 0.05, "attempts": 2'))).toContain('no answer in time')
 })
 
-test('an HTTP request; the answer to a get is kept, that to a post is not', () => {
+test('an HTTP request; the response to GET is cached, that to POST is not', () => {
   const url = `http://127.0.0.1:${ports.web}/x?y=1`
   const first = run(`http_request!("${url}", headers: {"x-a": "b"})`)
   expect(first).toBe('"GET /x?y=1 b  1"')

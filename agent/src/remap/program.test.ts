@@ -113,7 +113,7 @@ test.each([
   expect(outcome(source)).toMatchObject({ ok: expected })
 })
 
-test('strings that are not UTF-8 stay so where no function looks at them as text', () => {
+test('invalid UTF-8 stays unchanged if no function reads it as text', () => {
   const event = { a: { $bytes: 'ff61' } }
   expect(outcome('.b, err = .a + "b"\n.a == .b', event)).toEqual({
     ok: false,
@@ -122,7 +122,7 @@ test('strings that are not UTF-8 stay so where no function looks at them as text
   expect(outcome('upcase!(.a)', event)).toMatchObject({ ok: '\ufffdA' })
 })
 
-test('metadata is read and written, apart from what is read-only', () => {
+test('metadata is read and written, except for read-only fields', () => {
   const program = compiled('%a.b = 1\n%a')
   const before = { value: { x: 1 }, secrets: {} }
   expect(program.run({}, before, true)).toEqual({ b: 1 })
@@ -140,7 +140,7 @@ test('the facts of a program', () => {
   })
 })
 
-test('a program that cannot fail after it has written changes the event in place', () => {
+test('a program that cannot fail after its writes changes the event in place', () => {
   const program = compiled('. = parse_json!(.message)\n.env = "prod"\ndel(.x)')
   const fields: ValueObject = { message: '{"x":1}' }
   program.run(fields, noMetadata, true)
@@ -203,12 +203,12 @@ test('deep nesting and long programs compile', () => {
   expect(value.event['f1999']).toBe(1999)
 })
 
-test('a value that cannot exist fails the program, not the process', () => {
+test('an impossible value fails the program, not the process', () => {
   const source = 'x = "0123456789abcdef" * 33000000\n.a = x + x\n.b = x + x + x'
   expect(outcome(source)).toEqual({ error: expect.stringContaining('could not continue') })
 })
 
-test('each `log` of a program writes a line a second, or as it says', () => {
+test('each `log` of a program writes one line per second, or at its own rate', () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   try {
     const lines: string[] = []

@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'penstock-reach-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 test.each(functions.filter(({ reaches }) => reaches !== undefined))(
-  '$name does not compile where it must not reach anything',
+  '$name does not compile if programs must not reach beyond the event',
   ({ examples }) => {
     for (const { source } of examples) {
       expect(compileProgram(source, { rules: restrictedRules, network: true })).toMatchObject({
@@ -32,13 +32,13 @@ test.each([
   'for_each([1]) -> |_i, _v| { if parse_proto(.a, "f", "t") == null { true } }',
   'encode_proto!({}, message_type: "t", desc_file: "f")',
   'parse_proto!(value: .a, "f", "t")',
-])('a call that names a file is refused whatever the value is: %s', (source) => {
+])('a call that names a file is refused for any value: %s', (source) => {
   const compiled = compileProgram(source, { rules: restrictedRules })
   expect(compiled.ok).toBe(false)
   expect(reachingCalls(source)).toMatchObject([{ reaches: 'file' }])
 })
 
-test('a call that names a file compiles where nothing is opened, and fails when it runs', () => {
+test('a call that names a file compiles if files are not opened, and fails when it runs', () => {
   const source = 'parse_proto!(.a, "/no/such.desc", "shop.Order")'
   const compiled = compileProgram(source, { rules: unopenedRules, keepResult: true })
   if (!compiled.ok) throw new TypeError(compiled.rendered)
@@ -51,7 +51,7 @@ test('a program that is nested too deep has no calls', () => {
   expect(reachingCalls('['.repeat(100_000))).toEqual([])
 })
 
-test('the content of a file that is no schema is not in the error', () => {
+test('the error does not contain the content of an invalid schema file', () => {
   writeFileSync(join(folder, 'token'), 'hunter2')
   const source = `_, err = validate_json_schema("{}", ${JSON.stringify(join(folder, 'token'))})\nerr`
   const compiled = compileProgram(source, { keepResult: true })

@@ -75,7 +75,7 @@ test.each([
   expect(compileRegex(pattern)).not.toBeInstanceOf(Regex)
 })
 
-test('groups have names, also those that JavaScript does not know', () => {
+test('groups can have names that JavaScript does not support', () => {
   const regex = compileRegex('(?P<a.b>x)(y)(?P<c>z)') as Regex
   expect(groupNames(regex)).toEqual([undefined, 'a.b', undefined, 'c'])
 })

@@ -79,7 +79,7 @@ test.each(programs)('splices the same bytes that a run produces: %s', (source) =
   expect(spliced).toBeGreaterThan(1500)
 })
 
-test.each(programs)('each kind of value alone, and cut off anywhere: %s', (source) => {
+test.each(programs)('each kind of value, complete and truncated anywhere: %s', (source) => {
   const program = compile(source)
   const splice = deferring(program)
   for (const value of scalars) {
@@ -101,7 +101,7 @@ test('does not leak bytes of the last text into the next', () => {
   }
 })
 
-test('long texts, many members and many keys are left to the program', () => {
+test('the program handles long texts, many members and many keys', () => {
   const program = compile(merged)
   const splice = deferring(program)
   const withMembers = (count: number, first = 0) =>
@@ -137,7 +137,7 @@ test('fields of the event may differ from one event to the next', () => {
   }
 })
 
-test('values that are not text, and invalid text, are left to the program', () => {
+test('the program handles values that are not text, and invalid text', () => {
   const splice = deferring(compile(merged))
   for (const message of [new Bytes(Buffer.from([0x7b, 0xff])), 5, null, undefined, new Float(1), {}]) {
     expect(splice.defer(new LogEvent({ message }))).toBeUndefined()
@@ -157,7 +157,7 @@ test.each([
   '. = parse_json!(.message)\n.a = now()',
   '. = parse_json!(.message)\n."ü" = 1',
   '. = parse_json!(.message)\nif true { del(.a) }',
-])('a program that does anything else runs: %s', (source) => {
+])('a program with other statements runs: %s', (source) => {
   expect(spliceOf(compile(source))?.defers ?? false).toBe(false)
 })
 
@@ -170,7 +170,7 @@ test('a budget makes no difference, because no such program is large enough to c
   expect(compile('. = map_values(., recursive: true) -> |value| { value }', restrictedRules).isMetered).toBe(true)
 })
 
-test('events whose fields are asked for are deferred no more', () => {
+test('events whose fields are read are no longer deferred', () => {
   const splice = deferring(compile(merged))
   let deferred = 0
   for (let round = 0; round < 20_000; round++) {
@@ -182,7 +182,7 @@ test('events whose fields are asked for are deferred no more', () => {
   expect(deferred).toBeLessThan(5000)
 })
 
-test('where many events have the same keys, generated code makes them; where few have, they are deferred', () => {
+test('generated code creates events if many have the same keys; otherwise they are deferred', () => {
   const deferredOf = (sequences: number) => {
     const splice = deferring(compile(merged))
     let deferred = 0
@@ -198,7 +198,7 @@ test('where many events have the same keys, generated code makes them; where few
   expect(deferredOf(4000)).toBe(20_000)
 })
 
-test('a deferred event is an event like any other once its fields are there', () => {
+test('a deferred event is a normal event once its fields exist', () => {
   const event = deferring(compile(merged)).defer(new LogEvent({ message: '{"a":1}', b: 2 }))
   if (!(event instanceof DeferredEvent)) throw new Error('It is not deferred.')
   const copy = event.measuredCopy()

@@ -13,7 +13,7 @@ function endless(depth: number): number {
   return 1 + endless(depth + 1)
 }
 
-test('a stack overflow is recognised by the text that this Node gives it', () => {
+test('a stack overflow is recognised by the text of this version of Node', () => {
   const error = thrownBy(() => endless(0))
   expect(error).toBeInstanceOf(RangeError)
   expect(isStackOverflow(error)).toBe(true)
@@ -23,7 +23,7 @@ test.each([
   ['the length of an array', () => new Array(-1)],
   ['the length of a string', () => 'x'.repeat(2 ** 30)],
   ['the radix of a number', () => (1).toString(1)],
-])('a RangeError about %s is no stack overflow', (_, run) => {
+])('a RangeError about %s is not a stack overflow', (_, run) => {
   const error = thrownBy(run)
   expect(error).toBeInstanceOf(RangeError)
   expect(isStackOverflow(error)).toBe(false)

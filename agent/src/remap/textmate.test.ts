@@ -44,7 +44,7 @@ function coloured(source: string): string[] {
     .map(({ text, scopes }) => `${text} ${scopes.at(-1)?.replace(/\.remap$/, '')}`)
 }
 
-test('a program in the colours of an editor', () => {
+test('an editor colours a program', () => {
   expect(coloured('x, err = parse_json(.a."b c"[-1]) # why')).toEqual([
     'x variable.other',
     ', punctuation.separator',
@@ -116,7 +116,7 @@ test.each([
   for (const piece of expected) expect(all).toContain(piece)
 })
 
-test('a text over several lines, and what follows it', () => {
+test('a text over several lines, and the code after it', () => {
   expect(coloured('x = "one\ntwo"\ny = 1').slice(-4)).toEqual([
     '" punctuation.definition.string.end',
     'y variable.other',

@@ -68,14 +68,14 @@ export const communityId = defineFunction({
     { source: 'community_id!("1.2.3.4", "1.2.3.5", 6, 1, 2, seed: 7)', result: '"1:LHDgQ/d83Bbz6znVQVmow+VnE1g="' },
   ],
   compile(call: CallSite) {
-    for (const [name, most] of [
+    for (const [name, max] of [
       ['protocol', 255],
       ['source_port', 65535],
       ['destination_port', 65535],
       ['seed', 65535],
     ] as const) {
       const given = call.given(name) ? call.constant(name) : undefined
-      if (isInteger(given) && (given < 0 || given > most)) call.reject(`${name} must be between 0 and ${most}`)
+      if (isInteger(given) && (given < 0 || given > max)) call.reject(`${name} must be between 0 and ${max}`)
     }
     return (
       sourceIp: string,

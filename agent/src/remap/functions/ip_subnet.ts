@@ -39,10 +39,10 @@ export const ipSubnet = defineFunction({
       if (subnet.startsWith('/')) {
         const prefix = /^\/\+?\d+$/.test(subnet) ? Number(subnet.slice(1)) : undefined
         if (prefix === undefined) return failure(`${subnet} is not a valid subnet`)
-        const most = address.length * 8
-        if (prefix > most) {
-          const family = most === 32 ? 'ipv4' : 'ipv6'
-          return failure(`subnet cannot be greater than ${most} for ${family} addresses`)
+        const max = address.length * 8
+        if (prefix > max) {
+          const family = max === 32 ? 'ipv4' : 'ipv6'
+          return failure(`subnet cannot be greater than ${max} for ${family} addresses`)
         }
         for (let index = 0; index < result.length; index++) {
           const bits = Math.max(0, Math.min(8, prefix - index * 8))

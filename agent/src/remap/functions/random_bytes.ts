@@ -6,7 +6,7 @@ import { textOf } from '../byte-text.ts'
 import { type CallSite, defineFunction, failure } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-const most = 65_536
+const maxLength = 65_536
 
 export const randomBytesFunction = defineFunction({
   name: 'random_bytes',
@@ -24,10 +24,10 @@ export const randomBytesFunction = defineFunction({
   ],
   compile(call: CallSite) {
     const given = call.constant('length')
-    if (isInteger(given) && (given < 0 || given > most)) call.reject(`length must be between 0 and ${most}`)
+    if (isInteger(given) && (given < 0 || given > maxLength)) call.reject(`length must be between 0 and ${maxLength}`)
     return (length: number | bigint) =>
-      length < 0 || length > most
-        ? failure(`length must be between 0 and ${most}`)
+      length < 0 || length > maxLength
+        ? failure(`length must be between 0 and ${maxLength}`)
         : textOf(randomBytes(Number(length)))
   },
 })

@@ -22,8 +22,8 @@ export const randomFloat = defineFunction({
     { source: 'is_float(random_float(-1.0, 1.0))', result: 'true' },
   ],
   compile(call: CallSite) {
-    const [least, greatest] = [call.constant('min'), call.constant('max')]
-    if (isFloat(least) && isFloat(greatest) && toNumber(greatest) <= toNumber(least)) {
+    const [min, max] = [call.constant('min'), call.constant('max')]
+    if (isFloat(min) && isFloat(max) && toNumber(max) <= toNumber(min)) {
       call.reject('"max" must be greater than "min"')
     }
     return (min: number | Float, max: number | Float) => {

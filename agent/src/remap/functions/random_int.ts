@@ -23,8 +23,8 @@ export const randomIntFunction = defineFunction({
     { source: 'random_int(7, 8)', result: '7' },
   ],
   compile(call: CallSite) {
-    const [least, greatest] = [call.constant('min'), call.constant('max')]
-    if (isInteger(least) && isInteger(greatest) && greatest <= least) call.reject('"max" must be greater than "min"')
+    const [min, max] = [call.constant('min'), call.constant('max')]
+    if (isInteger(min) && isInteger(max) && max <= min) call.reject('"max" must be greater than "min"')
     return (min: number | bigint, max: number | bigint) => {
       if (max <= min) return failure('"max" must be greater than "min"')
       const span = toBigint(max) - toBigint(min)

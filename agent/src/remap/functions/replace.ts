@@ -40,12 +40,12 @@ export const replace = defineFunction({
     let replacement: ((match: RegExpExecArray) => string) | undefined
     return (value: string, pattern: string | Regex, text: string, count: number | bigint): Result => {
       if (count === 0) return value
-      const most = count < 0 ? Number.POSITIVE_INFINITY : Number(count)
+      const max = count < 0 ? Number.POSITIVE_INFINITY : Number(count)
       if (typeof pattern === 'string' && pattern !== '') {
         const parts = value.split(pattern)
         if (value.length + parts.length * text.length > maxBytes) return tooMuch
-        if (most === Number.POSITIVE_INFINITY) return parts.join(text)
-        const replaced = Math.min(most, parts.length - 1)
+        if (max === Number.POSITIVE_INFINITY) return parts.join(text)
+        const replaced = Math.min(max, parts.length - 1)
         return parts.slice(0, replaced + 1).join(text) + rest(parts, replaced, pattern)
       }
       const what = pattern instanceof Regex ? pattern : everywhere
@@ -61,7 +61,7 @@ export const replace = defineFunction({
       eachMatch(what, value, (match) => {
         result += value.slice(at, match.index) + make(match)
         at = match.index + match[0].length
-        return ++done < most && result.length <= maxBytes
+        return ++done < max && result.length <= maxBytes
       })
       if (result.length > maxBytes) return tooMuch
       return done === 0 ? value : result + value.slice(at)

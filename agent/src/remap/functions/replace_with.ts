@@ -61,7 +61,7 @@ export const replaceWith = defineFunction({
         return failure('Capture group cannot be named "string" or "captures"')
       }
       if (count === 0) return value
-      const most = count < 0 ? Number.POSITIVE_INFINITY : Number(count)
+      const max = count < 0 ? Number.POSITIVE_INFINITY : Number(count)
       const named = compileCaptures(pattern, false)
       let result = ''
       let at = 0
@@ -78,7 +78,7 @@ export const replaceWith = defineFunction({
         }
         result += value.slice(at, match.index) + String(given)
         at = match.index + match[0].length
-        return ++done < most && result.length <= maxBytes
+        return ++done < max && result.length <= maxBytes
       })
       if (result.length > maxBytes) return tooMuch
       return failed ?? result + value.slice(at)

@@ -26,10 +26,10 @@ export const truncate = defineFunction({
     { source: 'truncate("Seven", limit: 9, suffix: "...")', result: '"Seven"' },
   ],
   compile: () => (value: string, limit: number | bigint, suffix: string | undefined) => {
-    const most = Math.max(0, Number(limit))
-    if (value.length <= most) return value
+    const max = Math.max(0, Number(limit))
+    if (value.length <= max) return value
     let at = 0
-    for (let count = 0; count < most && at < value.length; count++) {
+    for (let count = 0; count < max && at < value.length; count++) {
       at += (value.codePointAt(at) as number) > 0xffff ? 2 : 1
     }
     return at >= value.length ? value : value.slice(0, at) + (suffix ?? '')
