@@ -176,7 +176,7 @@ async function started(
 
 const waited = { timeout: 30_000 }
 
-test('an Agent of a tenant gets no value of another namespace, whatever it selects, and says why', async () => {
+test('an Agent of a tenant gets no value of another namespace, for any selection, and reports the reason', async () => {
   await using operator = await started('evil', {})
   for (const artifact of await everyPipeline()) operator.artifacts.set(artifact)
   operator.artifacts.markComplete()
@@ -188,7 +188,7 @@ test('an Agent of a tenant gets no value of another namespace, whatever it selec
   )
 })
 
-test('a Pipeline that carries what its owner does not lend is named in a condition of the Agent', async () => {
+test('a condition of the Agent names a Pipeline that uses objects its owner does not share', async () => {
   await using operator = await started('evil', {
     pipelines: {
       namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'DoesNotExist' }] },
@@ -220,7 +220,7 @@ test.each([
 })
 
 test.each([{ undone: false }, { undone: true }])(
-  'removes objects that an earlier operator gave to the Agent of a tenant, and nobody goes back to it (asked for: $undone)',
+  'removes objects that an earlier operator gave to the Agent of a tenant, and does not return to it (requested: $undone)',
   async ({ undone }) => {
     const [orders, own] = await everyPipeline()
     if (orders === undefined || own === undefined) throw new Error('Both are compiled.')
@@ -314,7 +314,7 @@ test.each(
   expect(operator.written.get(key)).toBe(foreign)
 })
 
-test('the bindings of rights hold the accounts of the platform, and those of an earlier release go if they are ours', async () => {
+test('the bindings contain the accounts of the platform, and own bindings of an earlier release are removed', async () => {
   await using operator = await started('nodes', {})
   const bindings = operator.cache(clusterRoleBindingType, { labelSelector: labels.agent })
   const binding = (name: string, its: Record<string, string>): KubeObject => ({
@@ -347,7 +347,7 @@ test('the bindings of rights hold the accounts of the platform, and those of an 
   expect(new Set(operator.deleted)).toEqual(new Set(['ClusterRoleBinding undefined/penstock-agent-nodes-hub']))
 })
 
-test('a ClusterRoleBinding of somebody else with the name of one of ours is left unchanged, and a condition says so', async () => {
+test('a foreign ClusterRoleBinding with a name of ours stays unchanged, and a condition reports it', async () => {
   const name = 'penstock-agent-aggregator'
   const foreign: KubeObject = {
     apiVersion: 'rbac.authorization.k8s.io/v1',

@@ -108,7 +108,7 @@ async function started(
   }
 }
 
-test('agents that ask are given what is in force before all Pipelines are compiled again', async () => {
+test('agents get the current configuration before all Pipelines are compiled again', async () => {
   await using operator = await started('Stream', { k: 'of the shop' })
   await vi.waitFor(() => expect(operator.fleet.offered('system/node')).toBeDefined(), 30_000)
   const { stable, candidate, values, account } = operator.fleet.offered('system/node') ?? {}
@@ -120,7 +120,7 @@ test('agents that ask are given what is in force before all Pipelines are compil
 test.each([
   { what: 'a value of it is gone', configDelivery: 'Stream', values: {} },
   { what: 'agents look at what is mounted', configDelivery: 'Mounted', values: { k: 'of the shop' } },
-] as const)('nothing is given before that where $what', async ({ configDelivery, values }) => {
+] as const)('agents get nothing before that if $what', async ({ configDelivery, values }) => {
   await using operator = await started(configDelivery, values)
   const pass = /^controller_runtime_reconcile_total\{controller="agent",result="requeue_after"\} [1-9]/m
   await vi.waitFor(async () => expect(await operator.metrics.metrics()).toMatch(pass), 30_000)
@@ -165,7 +165,7 @@ test('reverts a change if the agents that received it only wait', async () => {
   await vi.waitFor(() => expect(fleet.get(key)?.why).toBe('Up to date.'), 30_000)
 })
 
-test('the more nodes a DaemonSet counts, the longer its agents may wait at their start; a count that is not there changes nothing', async () => {
+test('with more nodes in a DaemonSet, its agents may wait longer at their start; a missing count changes nothing', async () => {
   await using operator = await started('Mounted', { k: 'of the shop' })
   const daemonSets = operator.cache(daemonSetType, { labelSelector: labels.agent })
   const daemonSet: KubeObject = {
@@ -245,7 +245,7 @@ test.each([
   { trouble: { restartCount: 0, state: { waiting: { reason: 'ContainerCreating' } } }, says: undefined },
   { trouble: { restartCount: 0, state: { waiting: { reason: 'ErrorOfAnotherKind' } } }, says: undefined },
   { trouble: { restartCount: 2, ready: true, lastState: ended(1) }, says: undefined },
-])('of a pod with $trouble it says: $says', ({ trouble, says }) => {
+])('reports for a pod with $trouble: $says', ({ trouble, says }) => {
   const metadata = { name: 'p', namespace: 'system' }
   const container = { name: 'agent', ready: false, ...trouble }
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata }

@@ -54,7 +54,7 @@ export class AgentController implements AsyncDisposable {
   readonly #controller: Controller
   readonly #queue: WorkQueue
   /** Spacing of passes caused by agents' reports or Pipeline changes. */
-  readonly #spacing = new Spacing({ leastMs: 200, mostMs: 2000, factor: 3 })
+  readonly #spacing = new Spacing({ minMs: 200, maxMs: 2000, factor: 3 })
   readonly #caches: AgentCaches
   readonly #rights: ClusterRights
   readonly #bundles: AgentBundles

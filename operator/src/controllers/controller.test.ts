@@ -13,7 +13,7 @@ import { KubeConnection } from '../kube/connection.ts'
 import { configMapType } from '../kube/types.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
 
-test('in a storm of 429 every key is written in the end, and none before the server has asked to be asked again', async () => {
+test('after many responses with 429, every key is written, and none before the requested time', async () => {
   const keys = Array.from({ length: 40 }, (_, index) => `key-${index}`)
   const refusedAt = new Map<string, number>()
   const tooEarly: string[] = []

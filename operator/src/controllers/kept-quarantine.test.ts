@@ -59,7 +59,7 @@ test('does not suspect a compilation that ended normally', async () => {
   expect((await load()).isSuspect('hash')).toBe(false)
 })
 
-test('many changes at once are few writes, and the last of them counts', async () => {
+test('many changes at once cause few writes, and the last change wins', async () => {
   const { state, load } = namespaceOf()
   const quarantine = await load()
   await Promise.all(Array.from({ length: 100 }, (_, index) => quarantine.begin(`h${index}`, `Pipeline shop/p${index}`)))

@@ -112,7 +112,7 @@ function compiled(key: string, diskBufferBytes = 0): CompileResult {
 const started = (compileOdd: () => CompileResult) =>
   startedWith([{ key: 'shop/odd' }, { key: 'shop/plain' }], (key) => (key === 'shop/odd' ? compileOdd() : rejected))
 
-test('a Pipeline whose reconcile throws says so, and does not keep the others from starting', async () => {
+test('a Pipeline whose reconcile throws reports it, and does not keep the others from starting', async () => {
   await using operator = await started(() => {
     throw new TypeError('Secret place x has no reference.')
   })
@@ -147,7 +147,7 @@ function compilerOf(quick: readonly string[], resultOf: (key: string) => Compile
 
 const others = Array.from({ length: 40 }, (_, index) => ({ key: `team-${index % 10}/p-${index}`, judged: 3 }))
 
-test('a start judges what authors have changed before it compiles the rest again', async () => {
+test('a start checks changed Pipelines before it compiles the others again', async () => {
   const changed = ['shop/new', 'shop/changed']
   const compiler = compilerOf(changed, (key) => compiled(key))
   await using operator = await startedWith(
@@ -162,7 +162,7 @@ test('a start judges what authors have changed before it compiles the rest again
   expect(operator.found.size).toBe(others.length + 2)
 })
 
-test('a start judges a Pipeline by a quota when the others of its namespace have been compiled, and never without them', async () => {
+test('a start applies a quota to a Pipeline only after the others of its namespace have been compiled', async () => {
   const policy = {
     ...{ apiVersion: 'penstock.dev/v1alpha1', kind: 'TenantPolicy' },
     metadata: { name: 'small', uid: 'small', resourceVersion: '1' },
@@ -179,7 +179,7 @@ test('a start judges a Pipeline by a quota when the others of its namespace have
   expect(operator.history.filter((line) => line.startsWith(young.key))).not.toContain(`${young.key} NoMatchingAgent`)
 })
 
-test('a start judges a Pipeline with a disk buffer when all Pipelines have been compiled', async () => {
+test('a start checks a Pipeline with a disk buffer after all Pipelines have been compiled', async () => {
   const compiler = compilerOf(['shop/disk', 'shop/plain'], (key) => compiled(key, key === 'shop/disk' ? 1024 : 0))
   await using operator = await startedWith([...others, { key: 'shop/disk' }, { key: 'shop/plain' }], compiler.compile)
   await vi.waitFor(() => expect(operator.says('shop/plain')).toBeDefined(), 30_000)

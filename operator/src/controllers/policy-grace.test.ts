@@ -38,19 +38,19 @@ test.each([
   expect(grace.endOf('p', { ...facts, now: start + 10 })).toBe(start + 10 + 600_000)
 })
 
-test('an edit of the Pipeline does not save what the policy has come to forbid', () => {
+test('an edit of the Pipeline does not extend the time for newly forbidden parts', () => {
   const broken: Verdict = { status: 'False', reason: 'CompileFailed', message: 'E203' }
   expect(new PolicyGrace().endOf('p', { ...facts, accepted: broken })).toBe(start + 600_000)
 })
 
-test('the time continues after a restart, and does not count what the Pipeline was refused for before', () => {
+test('the time continues after a restart, and does not include earlier refusals of the Pipeline', () => {
   const since = condition('ForbiddenOption', '2026-01-01T11:55:00Z')
   expect(new PolicyGrace().endOf('p', { ...facts, before: since })).toBe(start + 300_000)
   const other = condition('CompileFailed', '2025-12-01T00:00:00Z')
   expect(new PolicyGrace().endOf('p', { ...facts, before: other })).toBe(start + 600_000)
 })
 
-test('the condition announces the end, and says that it has come', () => {
+test('the condition announces the end, and reports it', () => {
   expect(withEnd(forbidden, start + 600_000, start).message).toBe(
     'Type `http` is not allowed. The running version was accepted under earlier rules of the TenantPolicy and stops at 2026-01-01T12:10:00Z.',
   )

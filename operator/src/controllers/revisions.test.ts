@@ -3,7 +3,7 @@ import type { KnownRevision } from '../fleet/state.ts'
 import type { ShardFile } from '../render/bundle.ts'
 import { forgetRevisions } from './revisions.ts'
 
-test('of revisions that nothing needs the newest stay known by their Pipelines, without their bytes', () => {
+test('the newest unused revisions keep their lists of Pipelines, without their bytes', () => {
   const revisions = new Map<string, KnownRevision>()
   for (let index = 0; index < 100; index++)
     revisions.set(`r${index}`, { rev: `r${index}`, shards: [{} as ShardFile], fragments: new Map() })

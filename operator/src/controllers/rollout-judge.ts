@@ -77,7 +77,7 @@ function suspectsOf(node: AgentNode, suspects: ReadonlySet<string>, changed: Rea
 }
 
 /** Maximum length of an agent's message, because the annotation contains the messages of all Pipelines. */
-const maxSaid = 256
+const maxReported = 256
 
 /** The message of an agent, shortened to end another sentence. */
-const brief = (text: string) => text.slice(0, maxSaid).replace(/\.$/, '')
+const brief = (text: string) => text.slice(0, maxReported).replace(/\.$/, '')

@@ -64,7 +64,7 @@ function run(start: Observation, takes: (node: AgentNode) => AgentNode): { steps
   throw new Error('The rollout does not end.')
 }
 
-test('a revision goes to canaries, then further in steps, then is promoted', () => {
+test('a revision is loaded by canaries, then in steps, and then promoted', () => {
   const { steps, end } = run({ ...base, desired: 'new' }, (each) => ({ ...each, revision: 'new' }))
   expect(steps.length).toBe(5)
   expect(steps[0]).toMatch(/^\d+% at 0 s$/)
@@ -73,7 +73,7 @@ test('a revision goes to canaries, then further in steps, then is promoted', () 
   expect(end).toEqual({ action: 'promote' })
 })
 
-test('at least as many agents as the canary asks for are chosen, however few there are', () => {
+test('at least the requested number of canaries is selected, even from few agents', () => {
   for (const count of [2, 3, 5]) {
     const nodes = forty.slice(0, count)
     const decision = decide({ ...base, desired: 'new', nodes })
@@ -87,7 +87,7 @@ test.each([
   { canary: { percent: 1, minNodes: 0 } },
   { canary: { percent: 0 } },
   { canary: { percent: 0, minNodes: 0, bake: '0s' }, step: { percent: 1, bake: '0s' }, maxFailedPercent: 0 },
-])('the smallest numbers of a rollout choose one agent at first, and lead to its end: %j', (rollout) => {
+])('the smallest settings of a rollout select one agent first, and complete it: %j', (rollout) => {
   for (const count of [2, 5, 40]) {
     const start = { ...base, policy: policyOf(rollout), desired: 'new', nodes: forty.slice(0, count) }
     const first = decide(start)
@@ -135,14 +135,14 @@ test('each rolled back Pipeline gets the report of an agent about it, and no oth
 test.each([
   [{ stuck: true }, 'takes too long to load it: the disk is slow'],
   [{ waitingSince: 0 }, 'has waited for more than 2 minutes and cannot load it: the disk is slow'],
-])('an agent that loads nothing says why: %j', (sick, why) => {
+])('an agent that loads nothing reports the reason: %j', (sick, why) => {
   const candidate = { rev: 'new', percent: 100, salt: 's', step: 0, since: undefined }
   const nodes = [node('n', { ...sick, reason: 'the disk is slow.' })]
   const decision = decide({ ...base, candidate, desired: 'new', nodes })
   expect(decision).toMatchObject({ action: 'abort', why: `1 of 1 agent failed: the agent on n ${why}` })
 })
 
-test('a pipeline that failed before and was not changed does not take the others back', () => {
+test('an unchanged pipeline that failed before does not roll back the others', () => {
   const { end } = run({ ...base, desired: 'new' }, (each) => ({
     ...each,
     revision: 'new',
@@ -162,7 +162,7 @@ test('a new pipeline on all agents is rolled back if agents fail to load it, and
   expect(decide({ ...seen, added: new Set(['shop/other']) })).toMatchObject({ action: 'watch' })
 })
 
-test('an agent that has not loaded it is waited for, one that is silent is not', () => {
+test('a rollout waits for an agent that has not loaded it, but not for a silent one', () => {
   const candidate = { rev: 'new', percent: 100, salt: 's', step: 3, since: 0 }
   const loaded = forty.map((each) => ({ ...each, revision: 'new' }))
   const late = [...loaded.slice(1), node('late')]
@@ -171,7 +171,7 @@ test('an agent that has not loaded it is waited for, one that is silent is not',
   expect(decide({ ...base, desired: 'new', candidate, nodes: silent })).toEqual({ action: 'promote' })
 })
 
-test('the bake begins when the canaries run it, not when it is offered to them', () => {
+test('the bake begins when the canaries run the revision, not when it is offered to them', () => {
   const started = decide({ ...base, desired: 'new' })
   if (started.action !== 'start') throw new Error(started.action)
   const candidate = { rev: 'new', percent: started.percent, salt: started.salt, step: 0, since: undefined }
@@ -214,7 +214,7 @@ test('a candidate is rolled back if a canary only waits for two minutes, also if
   expect(decide({ ...seen, nodes: loaded, now: base.now + maxWaitMs }).action).toBe('watch')
 })
 
-test('no canary is chosen among the lost, and when all canaries are lost others take their place', () => {
+test('lost agents are not selected as canaries, and others replace lost canaries', () => {
   const three = forty.slice(0, 3)
   const first = decide({ ...base, desired: 'new', nodes: three })
   if (first.action !== 'start') throw new Error(first.action)
@@ -246,7 +246,7 @@ test('a newer revision waits for a healthy candidate; a failing candidate is rol
   expect(decide({ ...base, desired: 'newer', candidate: everywhere, nodes: all })).toEqual({ action: 'settle' })
 })
 
-test('without automatic rollback a failing candidate stays where it is', () => {
+test('without automatic rollback, a failing candidate stays on its agents', () => {
   const manual = policyOf({ autoRollback: false })
   const { end } = run({ ...base, desired: 'new', policy: manual }, (each) => ({ ...each, crashed: true }))
   expect(end).toMatchObject({ action: 'none', why: expect.stringContaining('ended') })
@@ -282,7 +282,7 @@ test.each<[string, readonly AgentNode[], readonly string[]]>([
   ['only others read logs for it', reading({ [out]: ['shop/a'] }), [out]],
   ['only a lost one reads logs for it', reading({ [out]: ['shop/a'] }, { stale: true }), []],
   ['one of them reads for two changes', reading({ [out]: ['shop/a', 'shop/b'], [out2]: ['shop/c'] }), [out]],
-])('the agents that are added to the canaries of a change when %s', (_, nodes, also) => {
+])('the agents added to the canaries of a change when %s', (_, nodes, also) => {
   expect(readersFor(few, new Set(['shop/a', 'shop/b']), nodes, policy)).toEqual(also)
   // The added nodes are canaries.
   expect(readersFor({ ...few, also }, new Set(['shop/a', 'shop/b']), nodes, policy)).toEqual(also)
@@ -299,7 +299,7 @@ test.each<[string, Partial<AgentNode>]>([
   expect(readersFor(few, new Set(['shop/a']), inTrouble, policy)).toEqual([])
 })
 
-test('few agents are added, however many changes are read on other nodes', () => {
+test('only a few agents are added, for any number of changes that other nodes read', () => {
   const names = outside.slice(0, 20)
   const nodes = reading(Object.fromEntries(names.map((name) => [name, [`shop/${name}`]])))
   const changed = new Set(names.map((name) => `shop/${name}`))
@@ -308,7 +308,7 @@ test('few agents are added, however many changes are read on other nodes', () =>
   expect(readersFor({ ...few, also }, changed, nodes, policy)).toEqual(also)
 })
 
-test('in a small cluster no agent is added, and the canary is one that reads logs for the change', () => {
+test('in a small cluster, no agent is added, and the canary reads logs for the change', () => {
   for (const count of [2, 3, 4])
     for (const reader of forty.slice(0, count)) {
       const nodes = forty
@@ -323,7 +323,7 @@ test('in a small cluster no agent is added, and the canary is one that reads log
     }
 })
 
-test('a later candidate goes to no agents that have not loaded the one before it', () => {
+test('a later candidate is only offered to agents that have loaded the earlier one', () => {
   const tried = { rev: 'new', percent: 30, salt: 's', step: 1, since: 0, stepped: 0 }
   const nodes = forty.map((each) => (takesCandidate(tried, each.node) ? { ...each, revision: 'new' } : each))
   const seen = { ...base, candidate: tried, desired: 'new', nodes }
@@ -334,7 +334,7 @@ test('a later candidate goes to no agents that have not loaded the one before it
   expect(beside(80, false)).toMatchObject({ action: 'none' })
 })
 
-test('agents that run a later candidate are waited for by that one, and count for an earlier one when they name its pipeline', () => {
+test('only the later candidate waits for its agents, and they count for an earlier one if they name its pipeline', () => {
   const tried = { rev: 'new', percent: 100, salt: 's', step: 3, since: 0, stepped: 0 }
   const others = forty.slice(1).map((each) => ({ ...each, revision: 'new' }))
   const decided = (later: Partial<AgentNode>) =>
@@ -351,7 +351,7 @@ test('agents that run a later candidate are waited for by that one, and count fo
   })
 })
 
-test('a later candidate by which agents end is tried again without the earlier ones before it is rolled back', () => {
+test('a later candidate that ends agents is tried again without the earlier ones before it is rolled back', () => {
   const candidate = { rev: 'new', percent: 5, salt: 's', step: 0, since: undefined }
   const nodes = forty.map((each) => ({ ...each, crashed: takesCandidate(candidate, each.node) }))
   const seen = { ...base, candidate, desired: 'new', nodes }

@@ -240,8 +240,8 @@ const isMarked = ({ turn }: TriedRevision) => turn?.isBlocked === true
  */
 function lateOf(seen: Observation, candidate: TriedRevision): Set<string> {
   const { now, changed } = seen
-  const most = isMarked(candidate) && seen.waits === 'new' ? maxReloadMs : maxLoadMs
-  const isLong = (at: number | undefined) => at !== undefined && now - at >= most
+  const maxMs = isMarked(candidate) && seen.waits === 'new' ? maxReloadMs : maxLoadMs
+  const isLong = (at: number | undefined) => at !== undefined && now - at >= maxMs
   const late = new Set<string>()
   if (seen.triesArrivals === true) return late
   if (candidate.step > 0) {
@@ -319,17 +319,18 @@ const maxSalts = 32
 function begin(seen: Observation): Decision {
   const { policy, desired, base, nodes } = seen
   const salt = base?.salt ?? desired.slice(0, 12)
-  const most = base?.percent ?? 100
+  const maxPercent = base?.percent ?? 100
   const { canary } = policy
-  if (canary === null || seen.isArrival === true || isAtOnce(seen)) return { action: 'start', percent: most, salt }
+  if (canary === null || seen.isArrival === true || isAtOnce(seen))
+    return { action: 'start', percent: maxPercent, salt }
   // A lost agent tests nothing.
   const alive = nodes.filter(({ stale }) => !stale)
   // A percentage that selects no agent would test nothing, and the trial would restart forever.
-  const least = Math.min(Math.max(1, canary.minNodes), alive.length)
+  const minNodes = Math.min(Math.max(1, canary.minNodes), alive.length)
   const choice = (name: string) => {
     const buckets = alive.map(({ node }) => bucketOf(name, node)).sort((left, right) => left - right)
-    const enough = least === 0 ? 0 : (buckets[least - 1] as number) + 1
-    return { salt: name, percent: Math.min(most, Math.max(canary.percent, enough)) }
+    const enough = minNodes === 0 ? 0 : (buckets[minNodes - 1] as number) + 1
+    return { salt: name, percent: Math.min(maxPercent, Math.max(canary.percent, enough)) }
   }
   const first = choice(salt)
   if (base !== undefined) return { action: 'start', ...first }
@@ -378,9 +379,9 @@ export function readersFor(
   const covered = new Set(chosen.flatMap(({ reads }) => [...(reads ?? [])]))
   const byPercent = chosen.length - also.length
   const room = Math.floor((alive.length * ((canary?.percent ?? 0) + step.percent)) / 100) - byPercent
-  const most = Math.min(Math.max(minReaders, byPercent), room)
+  const maxReaders = Math.min(Math.max(minReaders, byPercent), room)
   for (const id of [...changed].sort()) {
-    if (also.length >= most) break
+    if (also.length >= maxReaders) break
     if (covered.has(id)) continue
     const bucket = ({ node }: AgentNode) => bucketOf(candidate.salt, node)
     const [reader] = alive.filter(({ reads }) => reads?.has(id)).sort((left, right) => bucket(left) - bucket(right))
@@ -435,12 +436,12 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
     return { action: 'none', waitMs, why: 'It is being watched.' }
   }
   const { base } = seen
-  const most = base?.percent ?? 100
-  if (base !== undefined && (candidate.percent >= most || !base.isLoaded))
+  const maxPercent = base?.percent ?? 100
+  if (base !== undefined && (candidate.percent >= maxPercent || !base.isLoaded))
     return { action: 'none', why: 'It only goes to agents that have loaded the changes before it.' }
   if (candidate.percent >= 100) return { action: 'promote' }
   const leaves = new Set(late.flatMap(({ ids }) => [...ids]))
-  const percent = Math.min(most, candidate.percent + policy.step.percent)
+  const percent = Math.min(maxPercent, candidate.percent + policy.step.percent)
   return { action: 'step', percent, ...(leaves.size > 0 ? { leaves } : {}) }
 }
 

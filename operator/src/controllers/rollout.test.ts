@@ -140,7 +140,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
 
 const notFound = /^No events were read, and no agent has found a log of a selected pod\. .*kubectl penstock why POD/
 
-test('a Pipeline whose selectors no pod matches reports it after some minutes, until a log is found', async () => {
+test('a Pipeline whose selectors match no pod reports it after some minutes, until a log is found', async () => {
   await using operator = await running()
   expect(await operator.pass(240, { a: [], b: [] })).toBe('No events were read.')
   expect(await operator.pass(120, { a: [], b: [] })).toMatch(notFound)
@@ -170,7 +170,7 @@ test('waits for a second report without a delivery, because lines that were just
   expect(await operator.hear('a', { ...isRead, eventsOut: 500 }, 20)).toBe('True Flowing')
 })
 
-test('batches that are sent every minute are no alarm in between, errors of a sink are', async () => {
+test('batches every minute cause no alarm in between, but errors of a sink do', async () => {
   await using operator = await running()
   await operator.hear('b', {}, 1)
   await operator.hear('a', { eventsIn: 10, eventsOut: 10 }, 30)
@@ -196,14 +196,14 @@ test('counts filtered events neither as lost nor as late', async () => {
   )
 })
 
-test('figures are those of now from the first minute on', async () => {
+test('figures are current from the first minute on', async () => {
   await using operator = await running()
   await operator.hear('b', {}, 0)
   for (let report = 0; report < 4; report++) await operator.hear('a', { eventsIn: 15_000, eventsOut: 14_970 }, 30)
   expect(operator.summary()).toMatchObject({ inPerSecond: '500', outPerSecond: '500', dropped: '0' })
 })
 
-test('figures of an earlier process stand until as much is known of now', async () => {
+test('figures of an earlier process stay until equally long ones of this process exist', async () => {
   const flow = { window: '5m', eventsIn: 9000, eventsOut: 9000, dropped: 0, errors: 0, lagSeconds: 0, buffered: 0 }
   const summary = { agents: '2/2', inPerSecond: '30', outPerSecond: '30', dropped: '0' }
   await using operator = await running({}, { flow, summary, observedGeneration: 1 })
@@ -214,7 +214,7 @@ test('figures of an earlier process stand until as much is known of now', async 
   expect(operator.summary()).toMatchObject({ inPerSecond: '500', outPerSecond: '500' })
 })
 
-test('a sink of the Pipeline itself that is refused has a condition soon, which names place and cause', async () => {
+test('a condition soon reports a refused sink of the Pipeline itself, with place and cause', async () => {
   await using operator = await running()
   await operator.hear('b', {}, 1)
   expect(operator.reachable()).toBeUndefined()
@@ -238,7 +238,7 @@ test('a sink of the Pipeline itself that is refused has a condition soon, which 
   expect(operator.reachable()).toMatchObject({ status: 'True', reason: 'Reachable' })
 })
 
-test('an Agent says that an agent is more than one minor version from the operator', async () => {
+test('an Agent reports an agent more than one minor version apart from the operator', async () => {
   await using operator = await running()
   const [major, minor] = version.split('.').map(Number)
   expect((await operator.agentWith(`${major}.${(minor ?? 0) + 1}.0`))?.message).not.toContain('not supported')

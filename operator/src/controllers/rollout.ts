@@ -52,7 +52,7 @@ import { waitText } from './waits.ts'
 /** Without any reports, missing ones must be noticed too. */
 const lookMs = 10_000
 /** Reports arrive in bursts: they are summed up at most this often, and in at most a tenth of the time. */
-const spacing = { leastMs: 1000, mostMs: lookMs, factor: 9 }
+const spacing = { minMs: 1000, maxMs: lookMs, factor: 9 }
 const maxFailures = 5
 const nothingFound =
   'No events were read, and no agent has found a log of a selected pod. Compare the selectors with the labels of the pods, or run: kubectl penstock why POD.'

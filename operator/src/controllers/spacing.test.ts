@@ -13,16 +13,16 @@ test.each([
   ['a moment', 10, 200],
   ['a while', 150, 450],
   ['too long', 5000, 2000],
-])('after work that took %s, it waits in proportion, within limits', async (_, tookMs, waitMs) => {
-  const spacing = new Spacing({ leastMs: 200, mostMs: 2000, factor: 3 })
+])('after work that took %s, the wait is proportional, within limits', async (_, tookMs, waitMs) => {
+  const spacing = new Spacing({ minMs: 200, maxMs: 2000, factor: 3 })
   const work = spacing.measured(() => new Promise((done) => setTimeout(done, tookMs)))
   await vi.advanceTimersByTimeAsync(tookMs)
   await work
   expect(spacing.waitMs).toBe(waitMs)
 })
 
-test('work that fails counts as well, and fails', async () => {
-  const spacing = new Spacing({ leastMs: 1, mostMs: 2000, factor: 2 })
+test('failing work counts as well, and fails', async () => {
+  const spacing = new Spacing({ minMs: 1, maxMs: 2000, factor: 2 })
   const work = spacing.measured(() => {
     vi.advanceTimersByTime(40)
     throw new Error('no')

@@ -2,21 +2,21 @@
 // reports arrive continuously, and an author who waits for a result needs the same thread.
 
 export class Spacing {
-  readonly #leastMs: number
-  readonly #mostMs: number
+  readonly #minMs: number
+  readonly #maxMs: number
   /** The wait, as a multiple of the work's duration. */
   readonly #factor: number
   #tookMs = 0
 
-  constructor({ leastMs, mostMs, factor }: { leastMs: number; mostMs: number; factor: number }) {
-    this.#leastMs = leastMs
-    this.#mostMs = mostMs
+  constructor({ minMs, maxMs, factor }: { minMs: number; maxMs: number; factor: number }) {
+    this.#minMs = minMs
+    this.#maxMs = maxMs
     this.#factor = factor
   }
 
   /** Delay from a new report until the work for it is done. */
   get waitMs(): number {
-    return Math.min(this.#mostMs, Math.max(this.#leastMs, this.#factor * this.#tookMs))
+    return Math.min(this.#maxMs, Math.max(this.#minMs, this.#factor * this.#tookMs))
   }
 
   async measured<T>(work: () => T | Promise<T>): Promise<T> {

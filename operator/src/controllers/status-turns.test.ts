@@ -28,7 +28,7 @@ test.each([
   { what: 'the verdict about a new generation', observed: 1, behind: 0 },
   // Requests for which no one waits have every fifth turn.
   { what: 'news about a known generation', observed: 2, behind: 4 },
-])('$what does not wait for all reviews of tokens, but for $behind at least', async ({ observed, behind }) => {
+])('$what does not wait for all reviews of tokens, but at least for $behind', async ({ observed, behind }) => {
   await using api = await served()
   const ending = new AbortController()
   const pipelines = new Store<KubeObject>(pipelineKind, [''], silentLogger)

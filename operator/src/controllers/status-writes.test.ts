@@ -249,12 +249,12 @@ async function restart(operator: Awaited<ReturnType<typeof cluster>>, pod: strin
   return writes
 }
 
-test('a restart of one agent of 1,000 beside 5,000 Pipelines costs at most 100 writes', async () => {
+test('a restart of one of 1,000 agents with 5,000 Pipelines causes at most 100 writes', async () => {
   await using operator = await settled({ agents: 1000, pipelines: 5000 })
   expect(await restart(operator, 'agent-7')).toBeLessThanOrEqual(100)
 }, 600_000)
 
-test('authors do not wait for each other where the API server needs a second for each write', async () => {
+test('authors do not wait for each other if the API server needs a second for each write', async () => {
   await using operator = await cluster({ agents: 1, pipelines: 90, writeMs: 1000 })
   const soon = await operator.pass(4)
   await operator.pass(60) // what is under way ends
@@ -272,7 +272,7 @@ test.each([1, 2])('a Pipeline stays ready while one agent of %i is replaced', as
   await restart(operator, 'agent-0', calm)
 })
 
-test('an agent that joins or is lost is counted when the others stand still, and changes nothing before', async () => {
+test('an agent that joins or is lost is counted when the others are stable, and changes nothing before', async () => {
   await using operator = await settled({ agents: 3, pipelines: 1 })
   operator.putPod('joined')
   expect(await operator.pass(20)).toBeLessThanOrEqual(1) // of the Agent
@@ -290,7 +290,7 @@ test('an agent that joins or is lost is counted when the others stand still, and
   expect(operator.says('p-0', 'Programmed')).toBe('True Programmed 3 of 4 agents run it; 1 is silent.')
 })
 
-test('where agents come and go without end, the numbers follow nevertheless', async () => {
+test('if agents always come and go, the numbers are still updated', async () => {
   await using operator = await settled({ agents: 1, pipelines: 1 })
   for (let joined = 0; joined < 31; joined++) {
     operator.putPod(`joined-${joined}`)
@@ -300,7 +300,7 @@ test('where agents come and go without end, the numbers follow nevertheless', as
   expect(operator.agents('p-0')?.desired).toBeGreaterThan(20)
 })
 
-test('an agent that serves and runs something else is not counted beside, nor is one that cannot load it', async () => {
+test('an agent that runs another version, or cannot load it, is not counted as current', async () => {
   await using operator = await settled({ agents: 3, pipelines: 1 })
   operator.hear('agent-1', 'r0')
   await operator.pass(5)
@@ -334,7 +334,7 @@ test('reports an event once, when its status is written', async () => {
   expect(operator.happened).toEqual(['p-0: Normal Accepted', 'p-0: Normal Programmed'])
 })
 
-test('a changed Pipeline is not ready before agents run the change, in any written status', async () => {
+test('no written status shows a changed Pipeline as ready before agents run the change', async () => {
   await using operator = await settled({ agents: 2, pipelines: 1 })
   operator.shown.length = 0
   operator.edit('p-0')
@@ -359,7 +359,7 @@ test('a change without effect on the agents is ready again at once', async () =>
   expect(operator.status('p-0')?.observedGeneration).toBe(2)
 })
 
-test('a refused change says that the version before it runs, and not before it was looked at', async () => {
+test('a refused change reports that the previous version runs, but not before the check', async () => {
   await using operator = await settled({ agents: 2, pipelines: 1 })
   operator.shown.length = 0
   operator.edit('p-0')
@@ -375,7 +375,7 @@ test('a refused change says that the version before it runs, and not before it w
 test.each([
   { what: 'is suspended', spec: { suspend: true }, reason: 'Suspended spec.suspend is true' },
   { what: 'was stopped by a policy', spec: {}, reason: 'Stopped Its last good version was stopped' },
-])('a Pipeline that $what is run by no agent, once they have loaded that', async ({ spec, reason }) => {
+])('a Pipeline that $what runs on no agent after they have loaded the change', async ({ spec, reason }) => {
   await using operator = await settled({ agents: 2, pipelines: 2 })
   operator.edit('p-0', spec)
   operator.judge('p-0', 'stopped')
@@ -393,7 +393,7 @@ test.each([
   expect(await operator.pass(120)).toBe(0)
 })
 
-test('a Pipeline that replaces one of its name has nothing of its status', async () => {
+test('a Pipeline that replaces another one with its name does not inherit the status', async () => {
   await using operator = await settled({ agents: 2, pipelines: 1 })
   operator.edit('p-0', { uid: 'another' })
   await operator.pass(15)

@@ -34,7 +34,7 @@ const says = (
 }
 
 describe('the summary of a Pipeline', () => {
-  test('is unknown and in progress before agents have spoken', () => {
+  test('is unknown and in progress before the first report of agents', () => {
     expect(says(good)).toEqual([
       'Accepted=True/Valid',
       'ResolvedRefs=True/Resolved',
@@ -45,7 +45,7 @@ describe('the summary of a Pipeline', () => {
     ])
   })
 
-  test('is ready when it runs, whatever flows; nothing of kstatus is left then', () => {
+  test('is ready when it runs, with any traffic, without remaining conditions for kstatus', () => {
     const flowing: Finding = { type: 'Flowing', status: 'False', reason: 'NoEventsDelivered', message: '' }
     expect(says(good, [...programmed, flowing]).slice(4)).toEqual(['Ready=True/Ready'])
   })
@@ -57,15 +57,15 @@ describe('the summary of a Pipeline', () => {
       'SinkNotFound',
       'Reconciling=True/Progressing',
     ],
-  ])('names the first failure, and stalls only where the user must act: %j', (findings, reason, kstatus) => {
+  ])('names the first failure, and stalls only if the user must act: %j', (findings, reason, kstatus) => {
     expect(says(findings, programmed).slice(4)).toEqual([`Ready=False/${reason}`, kstatus])
   })
 
-  test('a suspended one is ready without running', () => {
+  test('is ready while suspended, without running', () => {
     expect(says(good, undefined, object(undefined, { suspend: true })).slice(4)).toEqual(['Ready=True/Suspended'])
   })
 
-  test('a Sink whose destination refuses is not ready, and still in order', () => {
+  test('a Sink with a refusing destination is not ready, but still accepted', () => {
     const reachable: Finding = { type: 'Reachable', status: 'False', reason: 'Unauthorized', message: '401' }
     expect(says(good, [reachable], undefined, sinkKind).slice(2)).toEqual([
       'Reachable=False/Unauthorized',
@@ -80,7 +80,7 @@ test('a Pipeline whose own sinks are refused stays ready, because it runs', () =
   expect(says(good, [...programmed, reachable])).toContain('Reachable=False/Unauthorized')
 })
 
-test('after a restart what no part has spoken about yet stays unchanged, so that nothing is written', () => {
+test('after a restart, conditions that no part has reported yet stay unchanged, so that nothing is written', () => {
   const reports = {
     compile: { generation: 3, findings: good },
     rollout: { generation: 3, findings: programmed, fields: { agents: [] } },
@@ -90,7 +90,7 @@ test('after a restart what no part has spoken about yet stays unchanged, so that
   expect(statusOf(pipelineKind, object(first), { compile: reports.compile }, later)).toEqual(first)
 })
 
-test('the time of a condition changes with its status alone', () => {
+test('the time of a condition changes only with its status', () => {
   const times = (status: ReturnType<typeof statusOf>) =>
     Object.fromEntries(
       (status['conditions'] as Condition[]).map(({ type, lastTransitionTime }) => [type, lastTransitionTime]),
@@ -106,7 +106,7 @@ test('the time of a condition changes with its status alone', () => {
   expect(times(second)).toMatchObject({ Accepted: '2026-01-02T04:00:00Z', ResolvedRefs: '2026-01-02T03:04:05Z' })
 })
 
-describe('a condition of an earlier generation says nothing of this one', () => {
+describe('a condition of an earlier generation does not apply to this one', () => {
   const before = (findings: readonly Finding[]) =>
     object(
       statusOf(
@@ -120,7 +120,7 @@ describe('a condition of an earlier generation says nothing of this one', () => 
     ['it ran', programmed],
     ['it was rolled back', [{ type: 'Programmed', status: 'False', reason: 'RolledBack', message: 'no' }]],
     ['it was suspended', [{ type: 'Programmed', status: 'False', reason: 'Suspended', message: 'no' }]],
-  ])('%s, and the new one is accepted: whether it is ready is not known', (_, earlier) => {
+  ])('%s, and the new generation is accepted: its readiness is unknown', (_, earlier) => {
     const known = before(earlier)
     const expected = ['Ready=Unknown/Pending', 'Reconciling=True/Progressing']
     // The responsible part has reported for the earlier generation, or in an earlier process.

@@ -55,7 +55,7 @@ test.each(cases)('%s from %j to %j', (type, before, after, reported) => {
   expect(happening && `${happening.type} ${happening.reason}: ${happening.message}`).toBe(reported)
 })
 
-test('an Agent has events of its rollouts, and none each time that a pod starts', () => {
+test('an Agent has events for its rollouts, but not for each start of a pod', () => {
   const after = [...condition('Programmed', ['True', 'Programmed']), ...condition('Accepted', ['True', 'Valid'])]
   expect(storyOf('Agent', undefined, after).map(({ reason }) => reason)).toEqual(['Accepted'])
 })

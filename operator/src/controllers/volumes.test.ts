@@ -51,7 +51,7 @@ const work = (seen: Partial<Parameters<typeof volumeWork>[1]>, agent = drained) 
   }
 }
 
-test('volumes of pods that are no more are emptied, and go when they are empty', () => {
+test('volumes of removed pods are drained, and deleted when they are empty', () => {
   expect(work({})).toEqual({ draining: [1, 2], emptied: [], failed: [] })
   const jobs: Record<string, JobObject> = {
     'penstock-hub-drain-1': job('Complete'),
@@ -84,11 +84,11 @@ test.each([
     },
   ],
   ['that are being deleted', { claims: [object('x', 'data-penstock-hub-3', { deletionTimestamp: 'now' })] }],
-])('no volume is emptied %s', (_, seen) => {
+])('no volume is drained %s', (_, seen) => {
   expect(work(seen)).toEqual({ draining: [], emptied: [], failed: [] })
 })
 
-test('with another policy volumes are left alone', () => {
+test('with another policy, volumes stay unchanged', () => {
   expect(work({}, hub({ size: '1Gi' })).draining).toEqual([])
 })
 
@@ -123,6 +123,6 @@ test.each([
   [1, '1', true],
   ['2', '1', false],
   ['latest', 'newest', false],
-])('%s is what the API server shows as %s: %s', (wanted, live, expected) => {
+])('%s and %s of the API server are equal: %s', (wanted, live, expected) => {
   expect(holds({ limits: { cpu: live } }, { limits: { cpu: wanted } })).toBe(expected)
 })

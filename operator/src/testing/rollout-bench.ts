@@ -152,9 +152,9 @@ export class RolloutBench {
     }
   }
 
-  /** Seconds until a content runs on all nodes that are not lost; undefined if not within `most` seconds. */
-  async until(content: string, most: number): Promise<number | undefined> {
-    for (let passed = 0; passed <= most; passed += 5) {
+  /** Seconds until a content runs on all nodes that are not lost; undefined if not within `max` seconds. */
+  async until(content: string, max: number): Promise<number | undefined> {
+    for (let passed = 0; passed <= max; passed += 5) {
       if (passed === 0) await this.settle()
       else await this.pass(5)
       if (this.count(content) === this.alive) return passed

@@ -93,7 +93,7 @@ test.each([
   expect([finding.status, finding.reason, finding.message]).toEqual(says)
 })
 
-test('an Agent of mode Node counts the nodes that it does not run on, and an Aggregator what a scaler asks for', () => {
+test('an Agent of mode Node counts the nodes without an agent, and an Aggregator the replicas that its scaler requests', () => {
   expect(availabilityOf(agent({}), workload('DaemonSet', ready), [], 3).fields).toEqual({ unsupportedNodes: 3 })
   const set = workload('StatefulSet', { observedGeneration: 1, replicas: 4, readyReplicas: 4 })
   expect(availabilityOf(agent({ mode: 'Aggregator' }), set, [], 3).fields).toEqual({

@@ -65,7 +65,7 @@ test.each([
   { sentence: 'gives way to the stable one', given: digest('new'), runs: ['old'], is: ['shop/p'] },
   { sentence: 'runs again once it has changed', given: digest('older'), runs: ['new'], is: [] },
   { sentence: 'runs again once it is retried', given: digest('new', 'first'), runs: ['new'], is: [] },
-])('a version whose rollback has no reason any more $sentence', ({ given, runs, is }) => {
+])('a version whose rollback has lost its reason $sentence', ({ given, runs, is }) => {
   const selected = selectFragments([artifact('new')], { rolledBack: {}, withheld: [given] }, stable)
   expect(selected.entries.map((entry) => entry.fragment.hash)).toEqual(runs)
   expect([...selected.withheld.keys()]).toEqual(is)
@@ -114,7 +114,7 @@ test.each([
   expect(found.reasons.get('shop/p')).toBe(reason)
 })
 
-test('values fill their half of the Secrets with those of the oldest Pipelines', async () => {
+test('values of the oldest Pipelines fill their half of the Secrets first', async () => {
   const size = 256 * 1024
   const fits = Math.floor(half / (size + 'k000'.length))
   const entries = Array.from({ length: fits + 1 }, (_, index) => {
@@ -129,7 +129,7 @@ test('values fill their half of the Secrets with those of the oldest Pipelines',
   ])
 })
 
-test('a revision with a Pipeline that the Agent may not carry is dropped, also as stable and candidate', async () => {
+test('a revision with a Pipeline that the Agent may not run is dropped, also as stable and candidate', async () => {
   const revisionOf = (hash: string): Promise<KnownRevision> =>
     renderBundle([{ fragment: fragment('shop/p', hash), createdAt: '' }])
   const [kept, dropped] = await Promise.all([revisionOf('kept'), revisionOf('dropped')])

@@ -28,39 +28,39 @@ interface Case {
   readonly seconds: number
   readonly each?: number
   /** The maximum duration of b. */
-  readonly most: number
+  readonly max: number
   /** Whether b is tried as soon as it changes. */
   readonly isTried?: boolean
 }
 
 test.each<Case>([
-  { state: 'is on its canaries', seconds: 10, most: ownSeconds, isTried: true },
-  { state: 'is at the end of its bake', seconds: 55, most: ownSeconds + 10, isTried: true },
+  { state: 'is on its canaries', seconds: 10, max: ownSeconds, isTried: true },
+  { state: 'is at the end of its bake', seconds: 55, max: ownSeconds + 10, isTried: true },
   {
     state: 'is observed for an hour',
-    ...{ rollout: { canary: { bake: '1h' } }, seconds: 1800, each: 60, most: 3600 + 90 + 5, isTried: true },
+    ...{ rollout: { canary: { bake: '1h' } }, seconds: 1800, each: 60, max: 3600 + 90 + 5, isTried: true },
   },
   ...[65, 75, 100, 130].map(
     (seconds): Case => ({
       state: `is in a step since ${seconds - 60} s`,
-      ...{ seconds, most: ownSeconds + 10, isTried: true },
+      ...{ seconds, max: ownSeconds + 10, isTried: true },
     }),
   ),
   {
     state: 'fails, without a rollback',
-    ...{ rollout: { autoRollback: false }, harm: 'fails', seconds: 300, most: ownSeconds + 5, isTried: true },
+    ...{ rollout: { autoRollback: false }, harm: 'fails', seconds: 300, max: ownSeconds + 5, isTried: true },
   },
   {
     state: 'ends the agents, without a rollback',
-    ...{ rollout: { autoRollback: false }, harm: 'crashes', seconds: 300, most: ownSeconds + 10 },
+    ...{ rollout: { autoRollback: false }, harm: 'crashes', seconds: 300, max: ownSeconds + 10 },
   },
-  { state: 'is not loaded by its canaries', harm: 'hangs', seconds: 600, most: ownSeconds + 5 },
-  { state: 'is not loaded by its canaries yet', harm: 'hangs', seconds: 10, most: 300 + ownSeconds + 5 },
-  { state: 'fails at the same time', harm: 'fails', seconds: 0, most: ownSeconds + 5, isTried: true },
-  { state: 'ends the agents at the same time', harm: 'crashes', seconds: 0, most: 2 * ownSeconds },
-  { state: 'waits for parts at the same time', harm: 'waits', seconds: 0, most: 3 * 120 + ownSeconds },
-  { state: 'is not loaded by the canaries at the same time', harm: 'hangs', seconds: 0, most: 3 * 300 + ownSeconds },
-])('while a $state, b changes within $most s', async ({ rollout, harm, seconds, each, most, isTried }) => {
+  { state: 'is not loaded by its canaries', harm: 'hangs', seconds: 600, max: ownSeconds + 5 },
+  { state: 'is not loaded by its canaries yet', harm: 'hangs', seconds: 10, max: 300 + ownSeconds + 5 },
+  { state: 'fails at the same time', harm: 'fails', seconds: 0, max: ownSeconds + 5, isTried: true },
+  { state: 'ends the agents at the same time', harm: 'crashes', seconds: 0, max: 2 * ownSeconds },
+  { state: 'waits for parts at the same time', harm: 'waits', seconds: 0, max: 3 * 120 + ownSeconds },
+  { state: 'is not loaded by the canaries at the same time', harm: 'hangs', seconds: 0, max: 3 * 300 + ownSeconds },
+])('while a $state, b changes within $max s', async ({ rollout, harm, seconds, each, max, isTried }) => {
   const bench = await running('a1', 'b1')
   bench.rollout = rollout
   if (harm !== undefined) bench.harms.set('a2', harm)
@@ -72,7 +72,7 @@ test.each<Case>([
   await bench.settle()
   if (isTried === true) expect(bench.count('b2')).toBeGreaterThan(0)
   expect(bench.count('b2')).toBeLessThan(size / 4)
-  expect(await bench.until('b2', most)).toBeLessThanOrEqual(most)
+  expect(await bench.until('b2', max)).toBeLessThanOrEqual(max)
   const isRolledBack = harm !== undefined && harm !== 'hangs' && rollout?.autoRollback !== false
   await bench.pass(900)
   expect(bench.rolledBack).toEqual(isRolledBack ? ['a2'] : [])
@@ -80,7 +80,7 @@ test.each<Case>([
   else expect(bench.count('a2')).toBeLessThan(size / 4)
 })
 
-test('a new process of the operator knows which of two changes agents do not load', async () => {
+test('a new process of the operator knows which of two changes is not loaded', async () => {
   const bench = await running('a1', 'b1', 'c1')
   bench.want('a2', 'b1', 'c1')
   await bench.pass(30)
@@ -92,7 +92,7 @@ test('a new process of the operator knows which of two changes agents do not loa
   expect(Object.keys(bench.delivered.record.aside ?? {})).not.toContain(idOf('a2'))
 })
 
-test('without automatic rollback a change that fails stays on its canaries until others change, and comes back after them', async () => {
+test('without automatic rollback, a failing change stays on its canaries until others change, and returns after them', async () => {
   const bench = await running('a1', 'b1')
   bench.rollout = { autoRollback: false }
   bench.harms.set('a2', 'fails')
@@ -109,7 +109,7 @@ test('without automatic rollback a change that fails stays on its canaries until
   expect([bench.count('a2') > 0, bench.count('b2')]).toEqual([true, size])
 })
 
-test('a change that agents do not load is tried again after others, and makes room for the next ones within a minute', async () => {
+test('a change that agents do not load is tried again after others, and yields to the next ones within a minute', async () => {
   const bench = await running('a1', 'b1', 'c1')
   bench.harms.set('a2', 'hangs')
   bench.want('a2', 'b1', 'c1')
@@ -126,7 +126,7 @@ test('a change that agents do not load is tried again after others, and makes ro
   expect(bench.delivered.record.aside).toBeUndefined()
 })
 
-test('few agents that load nothing hold up a later step for nobody else', async () => {
+test('a few agents that load nothing do not delay a later step for others', async () => {
   const bench = await running('a1', 'b1')
   bench.want('a2', 'b1')
   await bench.pass(100)
@@ -139,7 +139,7 @@ test('few agents that load nothing hold up a later step for nobody else', async 
   expect(bench.count('b2')).toBeGreaterThan(0)
 })
 
-test('more versions that were rolled back than have a reason are not tried again either', async () => {
+test('rolled back versions are not tried again, even beyond the number of stored reasons', async () => {
   const many = (version: number) =>
     Array.from(
       { length: 150 },
@@ -161,7 +161,7 @@ test('more versions that were rolled back than have a reason are not tried again
   expect(bench.delivered.record.withheld).toBeUndefined()
 })
 
-test('no more than a few hundred changes that join others have a bake of their own; of more all begin theirs again', async () => {
+test('a limited number of joining changes have their own bake; beyond it, all bakes restart', async () => {
   const many = (version: number) =>
     Array.from(
       { length: 250 },
@@ -192,7 +192,7 @@ test.each([40, 75])(
   },
 )
 
-test('a change that joined late begins a trial of its own where the others would wait too long for it', async () => {
+test('a change that joined late begins its own trial if the others would wait too long for it', async () => {
   const bench = await running('a1', 'b1')
   bench.rollout = { canary: { bake: '1h' } }
   bench.want('a2', 'b1')
@@ -251,7 +251,7 @@ test('retries a reverted change on request, beside others', async () => {
 test.each([
   ['crashes', 5],
   ['waits', 8],
-] as const)('changes every 20 s keep nothing from its turn that was set aside because one %s', async (harm, trials) => {
+] as const)('changes every 20 s do not keep suspects from their turn after one %s', async (harm, trials) => {
   const bench = await running('a1', 'b1', 'c1')
   bench.harms.set('a2', harm)
   let version = 1
@@ -266,8 +266,8 @@ test.each([
   expect(bench.count(`c${version}`)).toBe(size)
 })
 
-describe('changes that come one bake after the other', () => {
-  test('each takes its own time, however many are on their way', async () => {
+describe('changes at intervals of one bake', () => {
+  test('each needs only its own time, for any number of pending changes', async () => {
     const names = [...'abcdefgh']
     const bench = await running(...names.map((name) => `${name}1`))
     const begun = new Map<string, number>()
@@ -317,7 +317,7 @@ describe('changes that come one bake after the other', () => {
     expect(await bench.until('b2', ownSeconds)).toBeDefined()
   })
 
-  test('an earlier one that agents do not load in a step leaves its place to the later one after five minutes', async () => {
+  test('an earlier change that agents do not load in a step yields to the later one after five minutes', async () => {
     const bench = await running('a1', 'b1')
     bench.want('a2', 'b1')
     await bench.pass(50)
@@ -353,7 +353,7 @@ describe('changes that come one bake after the other', () => {
     expect([bench.delivered.later, bench.delivered.record.later]).toEqual([[], undefined])
   })
 
-  test('a Pipeline that changes again during its steps runs its newest version everywhere without a detour', async () => {
+  test('a Pipeline that changes again during its steps runs its newest version everywhere directly', async () => {
     const bench = await running('a1')
     bench.want('a2')
     await bench.pass(75)
@@ -364,7 +364,7 @@ describe('changes that come one bake after the other', () => {
     expect(bench.rolledBack).toEqual([])
   })
 
-  test('a version that canaries have not loaded goes no further when its Pipeline changes again', async () => {
+  test('a version that canaries have not loaded stops when its Pipeline changes again', async () => {
     const bench = await running('a1', 'b1')
     bench.want('a2', 'b1')
     await bench.pass(30)
@@ -378,7 +378,7 @@ describe('changes that come one bake after the other', () => {
     expect([bench.count('a2'), bench.rolledBack]).toEqual([size, []])
   })
 
-  test('a new Pipeline runs everywhere at once beside them, and a removed one nowhere', async () => {
+  test('meanwhile, a new Pipeline runs everywhere at once, and a removed one nowhere', async () => {
     const bench = await running('a1', 'b1', 'd1')
     bench.want('a2', 'b1', 'd1')
     await bench.pass(75)
@@ -405,7 +405,7 @@ test('a change is also tried by an agent that reads logs for it', async () => {
 const tries = (bench: RolloutBench, content: string) =>
   [...bench.nodes].filter(([, { revision }]) => bench.holds(revision, content)).map(([name]) => name)
 
-test('an agent that a change has ended is not taken for one that reads no logs for it', async () => {
+test('an agent that a change has ended still counts as a reader of logs', async () => {
   const bench = await running('a1', 'b1')
   for (const [, node] of bench.nodes) node.reads = [idOf('a1')]
   await bench.pass(5)

@@ -41,29 +41,26 @@ test.each([
   ['is being tried', undefined, false],
   ['is paused', undefined, true],
   ['agents do not load', 'hangs' as const, false],
-])(
-  'a new Pipeline and one that goes do not wait for a change that %s, which continues as it was',
-  async (_, harm, paused) => {
-    const cluster = await running('a1', 'g1')
-    cluster.rollout = { paused }
-    if (harm !== undefined) cluster.harms.set('a2', harm)
-    cluster.want('a2', 'g1')
-    await cluster.pass(30)
-    const before = { ...cluster.delivered.candidate, ...cluster.delivered.record }
-    const share = cluster.count('a2')
-    cluster.want('a2', 'n1')
-    await cluster.settle()
-    const chosen = nodes.filter((node) => takesCandidate(before as { percent: number; salt: string }, node)).length
-    expect(cluster.count('n1')).toBe(harm === undefined ? nodes.length : nodes.length - chosen)
-    expect(cluster.count('g1')).toBe(harm === undefined ? 0 : chosen)
-    expect(cluster.count('a2')).toBe(share)
-    const { percent, salt, step, since } = before
-    expect({ ...cluster.delivered.candidate, ...cluster.delivered.record }).toMatchObject({ percent, salt, step })
-    expect(cluster.delivered.record.since).toBe(since)
-  },
-)
+])('new and removed Pipelines do not wait for a change that %s, and the change continues', async (_, harm, paused) => {
+  const cluster = await running('a1', 'g1')
+  cluster.rollout = { paused }
+  if (harm !== undefined) cluster.harms.set('a2', harm)
+  cluster.want('a2', 'g1')
+  await cluster.pass(30)
+  const before = { ...cluster.delivered.candidate, ...cluster.delivered.record }
+  const share = cluster.count('a2')
+  cluster.want('a2', 'n1')
+  await cluster.settle()
+  const chosen = nodes.filter((node) => takesCandidate(before as { percent: number; salt: string }, node)).length
+  expect(cluster.count('n1')).toBe(harm === undefined ? nodes.length : nodes.length - chosen)
+  expect(cluster.count('g1')).toBe(harm === undefined ? 0 : chosen)
+  expect(cluster.count('a2')).toBe(share)
+  const { percent, salt, step, since } = before
+  expect({ ...cluster.delivered.candidate, ...cluster.delivered.record }).toMatchObject({ percent, salt, step })
+  expect(cluster.delivered.record.since).toBe(since)
+})
 
-test('changes that come soon after one another are tried together, later ones in a trial beside it', async () => {
+test('changes in quick succession are tried together, later ones in another trial', async () => {
   const cluster = await running('a1', 'b1', 'c1')
   cluster.want('a2', 'b1', 'c1')
   await cluster.pass(30)
@@ -84,7 +81,7 @@ test('changes that come soon after one another are tried together, later ones in
   expect(cluster.count('c2')).toBeGreaterThan(first)
 })
 
-test('new Pipelines every few seconds keep no change from its end', async () => {
+test('new Pipelines every few seconds do not keep a change from completing', async () => {
   const cluster = await running('a1')
   const letters = 'bcdefghijklmnopqrstuvwxyz'
   for (const letter of letters) {
@@ -110,7 +107,7 @@ test.each([
   expect(['n1', 'a2', 'm1'].map((each) => cluster.count(each))).toEqual([0, nodes.length, nodes.length])
 })
 
-test('a new Pipeline that came beside a trial is under suspicion, too, when the agents of the trial end, and the change is tried again', async () => {
+test('a new Pipeline during a trial also becomes a suspect when the agents of the trial end, and the change is tried again', async () => {
   const cluster = await running('a1')
   cluster.want('a2')
   await cluster.pass(10)

@@ -123,7 +123,7 @@ test('drops configurations to return to when the Secrets are full', () => {
   expect(keysOf(plan.values)).toEqual(['k3'])
 })
 
-test('an Agent whose revision has no room at all fails and names itself', () => {
+test('an Agent whose revision does not fit fails with its name', () => {
   const value = () => Buffer.alloc(slotBytes + 1)
   expect(() => planSecrets(state(), seen({ value }))).toThrow('The Secrets of Agent a/b have no space for 1 keys')
 })

@@ -12,7 +12,7 @@ function pod(restartCount: number): AgentPod {
 const report = (state: string) =>
   ({ podUid: 'u', node: 'n', revision: 'r', failed: new Set(), state }) as Partial<Report> as Report
 
-test('an agent has crashed when its container started again since the step began, and not before', () => {
+test('an agent counts as crashed if its container restarted after the start of the step', () => {
   const watch = new StepWatch()
   watch.follow('r 0', [pod(3)])
   expect(watch.node(pod(3), undefined, false, 0).crashed).toBe(false)
@@ -22,7 +22,7 @@ test('an agent has crashed when its container started again since the step began
   expect(watch.node(pod(4), undefined, false, 0).crashed).toBe(false)
 })
 
-test('an agent waits since its first report of an unbroken row in this step', () => {
+test('the wait of an agent begins with its first consecutive report in this step', () => {
   const watch = new StepWatch()
   watch.follow('r 0', [pod(0)])
   const since = (state: string, now: number) => watch.sidecar(report(state), now).waitingSince
@@ -36,7 +36,7 @@ test('an agent waits since its first report of an unbroken row in this step', ()
   expect(since('Waiting', 5)).toBe(5)
 })
 
-test('an agent that starts again still counts as one that reads logs, until the step ends', () => {
+test('a restarted agent still counts as a reader of logs until the step ends', () => {
   const watch = new StepWatch()
   const reads = (...ids: string[]) => {
     const said = { ...report('Loaded'), reading: new Set(ids) }

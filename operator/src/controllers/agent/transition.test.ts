@@ -261,7 +261,7 @@ test.each([
   expect(next.events.map(({ reason }) => reason)).toEqual(reasons)
 })
 
-test('a group of what was set aside is nowhere any more when it is in force', () => {
+test('a group of suspects is forgotten when it becomes stable', () => {
   const entry = { hash: 'a2', why: '' }
   const aside = { a: { ...entry, group: 'g:0' }, b: { ...entry, group: 'g:1' } }
   const record = { ...none, step: 4, begun: earlier, since: earlier, stepped: earlier, aside, turn: 'g:0' }

@@ -36,6 +36,6 @@ test.each([
     '',
     '1 of 3 agents runs revision new. 2 changes are set aside and tried later.',
   ],
-])('an Agent says how far it is when %s', (_, record, why, message) => {
+])('an Agent reports its progress when %s', (_, record, why, message) => {
   expect(agentStatus(view(record, why))?.findings[0]).toMatchObject({ status: 'False', reason: 'RollingOut', message })
 })
