@@ -18,7 +18,7 @@ const how = { why: 'an agent ended', now }
 const entry = (group: string, blocked?: true) => ({ hash: '2', group, why: '', ...(blocked && { blocked }) })
 const groupsOf = (aside: Aside) => Object.entries(aside).map(([id, { group }]) => `${id} ${group.split(':')[1]}`)
 
-test('halves are tried one after the other, and halved again, until one is left or they have been halved four times', () => {
+test('halves are tried one after another, and halved again, until one change is left or after four halvings', () => {
   const ids = [...'abcdefghijklmnopqrst']
   let record: { aside?: Aside; turn?: string } = { aside: halved({}, ids, () => '2', how) }
   const sizes: number[] = []
@@ -34,7 +34,7 @@ test('halves are tried one after the other, and halved again, until one is left 
   expect(Object.keys(record.aside ?? {}).sort()).toEqual(ids)
 })
 
-test('a change that is not there any more is in no half', () => {
+test('a removed change is in no half', () => {
   expect(groupsOf(halved({}, ['a', 'b', 'c'], (id) => (id === 'b' ? undefined : '2'), how))).toEqual(['a 0', 'c 1'])
 })
 
@@ -76,11 +76,11 @@ test.each<[string, Aside, string | undefined, boolean, string | undefined]>([
   ['such were tried last, and something is new', { a: entry('x:0') }, 'x:1', true, undefined],
   ['the first of them made no progress', { a: entry('x:0', true), b: entry('x:1') }, undefined, false, 'x:1'],
   ['none of them made progress', { a: entry('x:0', true) }, undefined, false, 'x:0'],
-])('the turn when %s', (_, aside, turn, hasNew, group) => {
+])('the next group when %s', (_, aside, turn, hasNew, group) => {
   expect(nextGroup({ aside, ...(turn === undefined ? {} : { turn }) }, hasNew)).toBe(group)
 })
 
-test('a change is set aside as long as it is to run', () => {
+test('a change stays a suspect as long as it is desired', () => {
   const desired = new Map([
     ['a', { hash: '2' } as Fragment],
     ['b', { hash: '3' } as Fragment],

@@ -142,7 +142,7 @@ test.each<Case>([
   expect(textOf(next.start)).toBe(given.start ?? textOf(content(desired)))
 })
 
-test('a change is another content of what runs', () => {
+test('a change is different content of a running Pipeline', () => {
   expect(changesOf(content('a2 b1 n1'), content('a1 b1 g1'))).toEqual(['a'])
 })
 
@@ -153,13 +153,13 @@ test.each([
   ['a1 b1 c2 n1', 'a'],
   ['b1', 'a c'],
   ['a2 c2 g1', 'g'],
-])('an agent that runs %s lacks of what is tried: %s', (runs, lacks) => {
+])('an agent that runs %s lacks these tried changes: %s', (runs, lacks) => {
   const changed = new Set(['a', 'c', 'g'])
   expect([...lacking(content(runs), content('a2 b1 c2'), changed)].join(' ')).toBe(lacks)
   expect(lacking(undefined, content('a2 b1 c2'), new Set(['a', 'c'])).size).toBe(2)
 })
 
-test('contents are the same when agents get the same bytes', () => {
+test('contents are equal if agents get equal bytes', () => {
   expect(isSameContent(content('a1 b1'), content('b1 a1'))).toBe(true)
   expect(isSameContent(content('a1'), content('a1 b1'))).toBe(false)
   expect(isSameContent(content('a1 c1'), content('a1 b1'))).toBe(false)

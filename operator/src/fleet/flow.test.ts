@@ -20,7 +20,7 @@ function report(flow: Flow, agents: number, perSecond: number, from: number, to:
   }
 }
 
-test.each([1, 3, 40])('traffic of %i agents that does not change gives one figure', (agents) => {
+test.each([1, 3, 40])('constant traffic of %i agents results in one figure', (agents) => {
   const flow = new Flow(lateMs)
   const written: number[] = []
   report(flow, agents, 10, start, start + 4 * flowWindowMs, (now) => {
@@ -38,14 +38,14 @@ test('figures of less than the whole window are used', () => {
   expect(flow.figures(start + flowWindowMs + 120_000)).toMatchObject({ eventsIn: 0, dropped: 0 })
 })
 
-test('losses are recent for a minute or so', () => {
+test('losses are recent for about a minute', () => {
   const flow = new Flow(lateMs)
   flow.add(start - 5000, start, { eventsIn: 7, eventsOut: 5, dropped: 2, errors: 1 })
   expect(flow.recent(start + 30_000).dropped).toBe(2)
   expect(flow.recent(start + 120_000).dropped).toBe(0)
 })
 
-test('a component is named as long as it failed within the window, with its newest error', () => {
+test('a component that failed within the window is named, with its newest error', () => {
   const flow = new Flow(lateMs)
   const error = (message: string) => ({ reason: 'Rejecting', message, at: '2026-01-01T00:00:00Z', node: 'a' })
   flow.fail(start, 'out', 'sink', 2, error('first'))

@@ -8,7 +8,7 @@ const found = (message: string, members: Partial<Finding> = {}): Finding => ({
 })
 const known = (finding: Finding): Condition[] => [{ ...finding, lastTransitionTime: '' }]
 
-test('another text of the same reason is held for a while, another reason is not', () => {
+test('a new text with the same reason is delayed, a new reason is not', () => {
   const texts = new HeldTexts()
   const written = known(found('1 of 1'))
   const says = (finding: Finding, now: number) => texts.finding('s', written, finding, now).message
@@ -27,7 +27,7 @@ test('reports good states at once', () => {
   expect(texts.finding('s', known(well), { ...well, message: 'All answer.' }, 1).message).toBe('All answer.')
 })
 
-test('objects that are gone are forgotten', () => {
+test('deleted objects are forgotten', () => {
   const texts = new HeldTexts()
   texts.finding('s', known(found('1 of 1')), found('2 of 2'), 0)
   texts.keep(() => false)

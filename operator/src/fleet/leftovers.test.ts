@@ -60,12 +60,12 @@ test.each([
   { what: 'a sink that the candidate is tried without', given: asked([a], { candidate: [without] }), gone: [] },
   { what: 'an API server that says nothing', given: asked([other], { away: true }), gone: [] },
   { what: 'revisions that are not known', given: asked([other], { lost: true }), gone: [] },
-])('$what leaves behind what nothing needs: $gone', async ({ given, gone }) => {
+])('$what leaves unused data behind: $gone', async ({ given, gone }) => {
   expect(await given.leftovers.gone('system/node', [buffer, cursors])).toEqual(gone)
   expect(await given.leftovers.gone('system/unknown', [buffer, cursors])).toEqual([])
 })
 
-test('many agents that ask about a pipeline cost one request, and what makes no sense none', async () => {
+test('many agents that ask about a pipeline cause one request, and invalid names cause none', async () => {
   const { leftovers, requests } = asked([other])
   for (let agent = 0; agent < 20; agent++) await leftovers.gone('system/node', [buffer, cursors])
   expect(requests).toEqual(['shop/a'])

@@ -60,7 +60,7 @@ test.each([
     'False ConnectFailed 2 of 3 nodes fail at store.example:443: Request failed. ConnectFailed.',
   ],
   [[pod('a', sent), pod('b', {})], 'True Reachable It answers.'],
-])('the condition says where it fails and why: %#', (pods, says) => {
+])('the condition contains the place and the reason of the failure: %#', (pods, says) => {
   const found = finding(pods)
   expect(`${found?.status} ${found?.reason} ${found?.message}`).toBe(says)
 })
@@ -70,7 +70,7 @@ test('omits addresses from Secrets, and reports nothing without reports of agent
   expect(finding([pod('a', {})])).toBeUndefined()
 })
 
-test('a Pipeline names those of its own sinks that are refused', () => {
+test('a Pipeline names its own sinks that are refused', () => {
   const bad: Finding = {
     type: 'Reachable',
     status: 'False',

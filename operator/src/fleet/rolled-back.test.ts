@@ -30,7 +30,7 @@ test('older versions lose their reason, not the knowledge that they were rolled 
   expect(withheld).toEqual(all.slice(0, 3).map(digestOf))
 })
 
-test('a Pipeline that is rolled back again is one of the newest', () => {
+test('a Pipeline that is rolled back again becomes one of the newest', () => {
   const again = { ...version(0), hash: 'sha256:new', retry: 'today' }
   const { rolledBack } = withRolledBack(withRolledBack(none, versions(2)), [again])
   expect(Object.entries(rolledBack).at(-1)).toEqual([

@@ -16,11 +16,11 @@ test.each([
   ['v0.3.0', '0.5.0', true],
   ['0.3.0', '', false],
   ['0.3.0', 'unknown', false],
-])('%s beside %s: apart is %s', (one, other, apart) => {
+])('%s and %s: too far apart is %s', (one, other, apart) => {
   expect(isApart(one, other)).toBe(apart)
 })
 
-test('agents that are apart are counted with their versions', () => {
+test('agents with distant versions are counted by version', () => {
   expect(skewText('0.5.0', ['0.5.0', '0.4.1', ''])).toBeUndefined()
   expect(skewText('0.5.0', ['0.3.1', '0.5.0', '0.2.0', '0.3.1'])).toBe(
     "3 agents run version 0.2.0, 0.3.1, which differs by more than one minor version from the operator's 0.5.0. This is not supported: install one minor version after the other.",
@@ -28,7 +28,7 @@ test('agents that are apart are counted with their versions', () => {
   expect(skewText('0.9.0', ['0.1.0', '0.2.0', '0.3.0', '0.4.0', '0.5.0'])).toContain('0.1.0, 0.2.0, 0.3.0, others')
 })
 
-test('an agent of the release before takes what this operator renders', () => {
+test('an agent of the previous release accepts bundles of this operator', () => {
   const minorOf = (text: string) => text.split('.').slice(0, 2).map(Number) as [number, number]
   const [major, minor] = minorOf(version)
   const [neededMajor, neededMinor] = minorOf(minAgentVersion)

@@ -26,7 +26,7 @@ const body = (extra: object): HeartbeatBody =>
 
 const traffic = { eventsIn: 10, eventsOut: 9, dropped: 1, errors: 1, components: { out: { kind: 'sink', errors: 1 } } }
 
-test('an agent speaks for the pipelines of its Agent and for no others', () => {
+test('an agent reports only for the pipelines of its Agent', () => {
   const made = fleet('shop/own')
   made.hear(
     'shop/sidecar',
@@ -53,7 +53,7 @@ test.each([
   { pipelines: { 'shop/own': { eventsIn: 'many', components: { out: { lastError: { at: 'never' } } } } } },
   { pipelines: { 'shop/own': { eventsIn: -5, components: 7 } }, failed: 'all', failures: { length: 3 } },
   { state: { toString: 1 }, revision: 'r'.repeat(100_000) },
-])('a heartbeat that makes no sense is read as one that says nothing: %j', (extra) => {
+])('an invalid heartbeat is read as an empty one: %j', (extra) => {
   const made = fleet('shop/own')
   made.hear('shop/sidecar', sender, body(extra), 1_000_000)
   const report = made.report('shop/sidecar', 'uid-1')
@@ -61,7 +61,7 @@ test.each([
   expect(made.flow('shop/own')?.figures(1_000_000) ?? nothing).toEqual(nothing)
 })
 
-test('a change is announced once, and repeating it announces nothing', () => {
+test('a change is announced once, and a repetition is not announced', () => {
   const made = fleet('shop/own')
   const announced: string[] = []
   using _ = made.onChange((agent) => announced.push(agent))
@@ -70,7 +70,7 @@ test('a change is announced once, and repeating it announces nothing', () => {
   expect(announced).toEqual(['shop/sidecar', 'shop/sidecar'])
 })
 
-test('a clock that jumps makes no agent stale', () => {
+test('a jump of the clock makes no agent stale', () => {
   const made = fleet('shop/own')
   made.hear('shop/sidecar', sender, body({}), monotonicNow())
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })

@@ -164,9 +164,9 @@ export class FleetState {
 
   /** Whether three heartbeats are missing; without a report, counted from the start or from the creation of the pod. */
   isStale(report: Report | undefined, now: number, createdAt = 0): boolean {
-    const most = 3 * this.#periodMs
-    if (report !== undefined) return now - report.at > most
-    return now - Math.max(this.startedAt, createdAt) > Math.max(most, this.hearingMs)
+    const maxSilenceMs = 3 * this.#periodMs
+    if (report !== undefined) return now - report.at > maxSilenceMs
+    return now - Math.max(this.startedAt, createdAt) > Math.max(maxSilenceMs, this.hearingMs)
   }
 
   /** Notified of an Agent with news. */

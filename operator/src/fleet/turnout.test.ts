@@ -68,7 +68,7 @@ describe('the numbers of a status', () => {
   })
 })
 
-test('pods stand still after some minutes without a change, each Agent for itself', () => {
+test('pods of an Agent count as stable after some minutes without a change', () => {
   const standstill = new Standstill()
   const two = { serving: 2, starting: 0, lost: 0 }
   expect(standstill.isSettled('a', two, 0)).toBe(false)

@@ -10,7 +10,7 @@ const record = (undone?: RolloutRecord['undone']): RolloutRecord => ({
 })
 const known = () => true
 
-test('an Agent goes back to a revision that ran everywhere, and stays there until its Pipelines change', () => {
+test('an Agent returns to a revision that ran everywhere, and stays there until its Pipelines change', () => {
   const undone = undoneOf(record(), 'bb now', 'ccc', known)
   expect(undone).toEqual({ request: 'bb now', to: 'bbb', from: 'ccc' })
   expect(undoneOf(record(undone), 'bb now', 'ccc', known)).toEqual(undone)
@@ -18,7 +18,7 @@ test('an Agent goes back to a revision that ran everywhere, and stays there unti
   expect(undoneOf(record(undone), undefined, 'ccc', known)).toBeUndefined()
 })
 
-test('it is over when its Pipelines change, and stays so when the change is reverted', () => {
+test('the undo ends when its Pipelines change, and does not resume when the change is reverted', () => {
   const undone = undoneOf(record(), 'bb now', 'ccc', known)
   const over = undoneOf(record(undone), 'bb now', 'ddd', known)
   expect(over).toEqual({ request: 'bb now' })
@@ -29,15 +29,15 @@ test.each([
   { request: 'bad now', why: 'it was rolled back itself' },
   { request: 'xyz now', why: 'nobody knows it' },
   { request: ' now', why: 'it names none' },
-])('$request is not gone back to: $why', ({ request }) => {
+])('does not return to $request: $why', ({ request }) => {
   expect(undoneOf(record(), request, 'ccc', known)).toEqual({ request })
 })
 
-test('a revision whose content is gone is not gone back to', () => {
+test('does not return to a revision without content', () => {
   expect(undoneOf(record(), 'bbb now', 'ccc', () => false)).toEqual({ request: 'bbb now' })
 })
 
-test('the revision that runs and three before it are remembered, each once', () => {
+test('remembers the running revision and three earlier ones, each once', () => {
   let history: RolloutRecord['history'] = []
   for (const name of ['a', 'b', 'c', 'd', 'b', 'e']) history = remembered(history, entry(name))
   expect(history.map(({ revision }) => revision)).toEqual(['e', 'b', 'd', 'c'])
