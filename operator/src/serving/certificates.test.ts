@@ -28,7 +28,7 @@ async function isTrusted(kept: Certificates, ca: string, servername: string): Pr
   }
 }
 
-test('a certificate is good for every name of the operator, and for nobody else', async () => {
+test('a certificate is valid only for the names of the operator', async () => {
   const kept = await renewCertificates({}, names, new Date())
   expect(await isTrusted(kept, kept.server.ca, 'penstock-webhook.penstock-system.svc')).toBe(true)
   expect(await isTrusted(kept, kept.server.ca, 'penstock-operator.penstock-system.svc')).toBe(true)
@@ -37,7 +37,7 @@ test('a certificate is good for every name of the operator, and for nobody else'
   expect(await isTrusted(kept, other.server.ca, 'penstock-operator.penstock-system.svc')).toBe(false)
 })
 
-test('nothing changes before two thirds of the time are over', async () => {
+test('nothing changes before two thirds of the lifetime', async () => {
   const made = await renewCertificates({}, names, start)
   for (const days of [0, 1, 59]) {
     const again = await renewCertificates(made, names, after(days))
@@ -55,7 +55,7 @@ test('the server certificate is renewed under the same authority', async () => {
   expect(renewed.server.ca).toBe(made.server.ca)
 })
 
-test('a new authority is known beside the old one before it signs anything', async () => {
+test('clients trust a new authority in addition to the old one before it signs anything', async () => {
   const made = await renewCertificates({}, names, start)
   const recent = await renewCertificates(made, names, after(240))
   const rotated = await renewCertificates(recent, names, after(244))

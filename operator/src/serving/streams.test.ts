@@ -125,7 +125,7 @@ const until = async (holds: () => Promise<boolean>) => {
   while (!(await holds())) await new Promise((done) => setTimeout(done, 5))
 }
 
-test('an agent gets what concerns its node, with the secrets of that, and nothing before the pods are known', async () => {
+test('an agent gets the Pipelines for its node and their secrets, but nothing before the pods are known', async () => {
   await using rig = await serving()
   rig.fleet.offer('system/node', offer())
   const early = rig.ask('a')
@@ -139,7 +139,7 @@ test('an agent gets what concerns its node, with the secrets of that, and nothin
   expect((await rig.ask('b')).pipelines).toEqual([])
 })
 
-test('a pipeline that was given stays while it is busy; a claim to be busy with another brings nothing', async () => {
+test('a delivered pipeline stays while it is busy; a false claim to be busy has no effect', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   using _ = { [Symbol.dispose]: () => void vi.useRealTimers() }
   await using rig = await serving()
@@ -166,7 +166,7 @@ test('a pipeline that was given stays while it is busy; a claim to be busy with 
   expect((await rig.ask('a', { busy })).pipelines).toEqual([])
 })
 
-test('an operator that has started since goes by the mark of what the pod has', async () => {
+test('a restarted operator recognizes the content of a pod by its mark', async () => {
   const lines = { busy: ['shop/p'], waitMs: 50 }
   let have = unknown
   {
@@ -223,7 +223,7 @@ test('holds the request of an agent with the newest configuration until a newer 
   expect((await rotated).head?.secrets?.['k-bank']?.value).toBe(btoa('another'))
 })
 
-test('the nodes that a candidate is tried on get it, and the others what is stable', async () => {
+test('the nodes of a candidate get the candidate, and others the stable revision', async () => {
   await using rig = await serving()
   rig.pods.replace([], '', () => true)
   const candidate = { ...revision('r2', fragment('shop')), percent: 100, salt: 's' }
@@ -236,7 +236,7 @@ test('the nodes that a candidate is tried on get it, and the others what is stab
   expect((await back).head).toMatchObject({ rev: 'r1', candidate: false })
 })
 
-test('a bundle is for the pods of its Agent, and where there is none nobody gets one', async () => {
+test('only pods of an Agent get its bundle, and nobody gets one without an Agent', async () => {
   await using rig = await serving()
   rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
   rig.fleet.offer('system/node', offer())
@@ -253,14 +253,14 @@ test('a bundle is for the pods of its Agent, and where there is none nobody gets
   expect((await early).status).toBe(204)
 })
 
-test('pods of users with a sidecar, and aggregators, get all of it', async () => {
+test('pods of users with a sidecar, and aggregators, get the whole bundle', async () => {
   await using rig = await serving()
   rig.fleet.offer('shop/sidecar', offer({ mode: 'Sidecar', account: undefined }))
   const got = await rig.ask('a', {}, 'shop/sidecar a web default')
   expect(got.pipelines).toEqual(['bank/p', 'shop/p'])
 })
 
-test('a pod that is gone counts for a while', () => {
+test('a deleted pod counts for some time', () => {
   const pods = new Store<KubeObject>(podType, [''], silentLogger)
   const changed: string[] = []
   using placed = new NodePods(pods, (node) => changed.push(node), clock.now)
@@ -287,7 +287,7 @@ test('each of many waiting agents gets an answer', async () => {
   expect(new Set((await Promise.all(answers)).map(({ head }) => head?.rev))).toEqual(new Set(['r2']))
 })
 
-test('an agent learns other names of the same content at intervals, and other content at once', async () => {
+test('an agent gets new names of the same content at intervals, and new content at once', async () => {
   await using rig = await serving(0.01)
   rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
   const [shop, bank] = [fragment('shop', 'k-shop'), fragment('bank', 'k-bank')]

@@ -2,7 +2,7 @@
 // send the same information in a header of ours. The required rights are those of the API server.
 
 import type { ReviewedAction, Reviews, User } from '../../kube/reviews.ts'
-import { longestActingAs } from './relay.ts'
+import { maxActingAsBytes } from './relay.ts'
 
 /** The user that a caller acts as. */
 export interface ActingAs {
@@ -26,7 +26,7 @@ export function actingAsText({ username, groups }: ActingAs): string {
  * meaning that this code does not know.
  */
 export function actingAsIn(text: string): ActingAs | undefined {
-  if (text.length > longestActingAs) return undefined
+  if (text.length > maxActingAsBytes) return undefined
   let said: Partial<ActingAs> | null
   try {
     said = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Partial<ActingAs> | null

@@ -49,7 +49,7 @@ test('asks an agent that connects during an inquiry at once, but not for an answ
   expect(await waiting).toMatchObject([{ id: 'two' }])
 })
 
-test('a pod that asks again gives up what it asked before, and beyond a number nobody more is held', async () => {
+test('a new request of a pod replaces its earlier one, and the number of held requests is limited', async () => {
   const inquiries = new Inquiries()
   const first = inquiries.next(asked('a'), none, never)
   const gone = new AbortController()

@@ -133,16 +133,13 @@ test.each(
   ['/v1/tap', '/v1/top'].flatMap((path) =>
     ['namespace', 'name', 'node'].flatMap((parameter) => odd.map((value) => ({ path, parameter, value }))),
   ),
-)(
-  '$path with $parameter $value is refused before anybody is asked about rights',
-  async ({ path, parameter, value }) => {
-    await using server = await started()
-    const query = new URLSearchParams({ namespace: 'shop', name: 'checkout', [parameter]: value })
-    const { status, said } = await server.ask(`${path}?${query}`)
-    expect([status, said.startsWith(`\`${parameter}\` is a DNS `)]).toEqual([400, true])
-    expect(server.asked).toEqual([])
-  },
-)
+)('$path with $parameter $value is refused before rights are checked', async ({ path, parameter, value }) => {
+  await using server = await started()
+  const query = new URLSearchParams({ namespace: 'shop', name: 'checkout', [parameter]: value })
+  const { status, said } = await server.ask(`${path}?${query}`)
+  expect([status, said.startsWith(`\`${parameter}\` is a DNS `)]).toEqual([400, true])
+  expect(server.asked).toEqual([])
+})
 
 test.each([
   ['/v1/tap?kind=ClusterPipeline&name=audit', 403],
@@ -159,7 +156,7 @@ test.each([
   expect((await server.ask(path)).status).toBe(expected)
 })
 
-test('of a pod it says whether agents of its node report, have stopped to, or may not have begun', async () => {
+test('shows for a pod whether agents of its node report, have stopped, or may not have started', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   await using server = await started()
   const { fleet } = server
@@ -320,7 +317,7 @@ test.each([
   expect(server.asked).toEqual([])
 })
 
-test('a repeated header is no way to act as somebody, nor are those of the API server', async () => {
+test('repeated headers and headers of the API server do not impersonate anybody', async () => {
   await using server = await started({ impersonates: ['users alice'] })
   const repeated = new Headers({ 'x-penstock-acting-as': alice })
   repeated.append('X-Penstock-Acting-As', alice)
@@ -335,7 +332,7 @@ test('a repeated header is no way to act as somebody, nor are those of the API s
   ])
 })
 
-test('a caller who acts as one user after another uses up what it may ask itself, and nobody else waits for it', async () => {
+test('a caller who impersonates many users only uses its own allowance', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   const names = Array.from({ length: 300 }, (_, index) => `user-${index}`)
   await using server = await started({ impersonates: names.map((name) => `users ${name}`) })
@@ -355,7 +352,7 @@ test('a caller who acts as one user after another uses up what it may ask itself
   expect((await server.ask(top)).status).toBe(200)
 })
 
-test('a group that is named many times is asked about once', async () => {
+test('a repeated group is checked once', async () => {
   await using server = await started({ impersonates: ['users alice', 'groups dev'] })
   expect((await server.ask(top, acting('alice', ...Array.from({ length: 100 }, () => 'dev')))).status).toBe(200)
   expect(server.asked).toHaveLength(3)
@@ -371,7 +368,7 @@ test.each<{ headers: Record<string, string>; status: number; asker?: User }>([
   { headers: { 'x-penstock-forwarded': '1', ...acting('bob') }, status: 403 },
   { headers: { 'x-penstock-forwarded': '1', 'x-remote-user': 'root' }, status: 200, asker: { username: 'mallory' } },
   { headers: { 'x-penstock-token': 'of-eve', ...acting('alice') }, status: 403 },
-])('the leader answers $headers with $status, to a replica as well', async ({ headers, status, asker }) => {
+])('the leader responds to $headers with $status, also to a replica', async ({ headers, status, asker }) => {
   await using server = await started({ impersonates: ['users alice'] })
   const answers = [await server.ask(top, headers), await server.ask(top, headers, 'replica')]
   expect(answers.map((answer) => answer.status)).toEqual([status, status])
@@ -384,7 +381,7 @@ test.each<{ headers: Record<string, string>; status: number; asker?: User }>([
   expect(answers[0]?.as).toBe(status === 200 ? acted : null)
 })
 
-test('one token acts as several users at a time, and a right that is withdrawn ends at once', async () => {
+test('one token can impersonate several users at a time, and a revoked right ends at once', async () => {
   const impersonates = ['users alice', 'users bob']
   await using server = await started({ impersonates })
   const all = [acting('alice'), {}, acting('eve'), acting('bob'), {}, acting('alice', 'dev')]
@@ -397,7 +394,7 @@ test('one token acts as several users at a time, and a right that is withdrawn e
   expect(server.askers.filter(({ username }) => username === 'alice')).toHaveLength(2)
 })
 
-test('a caller who may act as nobody learns nothing of what is there', async () => {
+test('a caller without the right to impersonate learns nothing about existing objects', async () => {
   await using server = await started()
   const says = async (path: string) => (await server.ask(path, acting('alice'))).said
   const said = new Set<string>()
@@ -409,7 +406,7 @@ test('a caller who may act as nobody learns nothing of what is there', async () 
   expect(server.askers.every(({ username }) => username === 'mallory')).toBe(true)
 })
 
-test('the API server is asked as it asks itself when somebody impersonates', async () => {
+test('the API server gets the same checks as for its own impersonation', async () => {
   const specs: unknown[] = []
   const kube = {
     request: async (_method: string, path: string, { spec }: { spec: object }) => {
@@ -440,7 +437,7 @@ test('the API server is asked as it asks itself when somebody impersonates', asy
   expect(specs).toHaveLength(2)
 })
 
-test('with Roles only, a caller acts as ServiceAccounts of the watched namespaces, whatever it may do there', async () => {
+test('with Roles only, a caller can only impersonate ServiceAccounts of the watched namespaces', async () => {
   const paths: string[] = []
   const kube = {
     request: async (_method: string, path: string) => {

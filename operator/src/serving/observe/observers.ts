@@ -36,7 +36,7 @@ const maxLooks = 32
 const maxUnread = 1 << 20
 /** Keeps proxies from closing an idle connection. */
 const quietMs = 10_000
-const limits = { forMs: { usual: 600_000, most: 3_600_000 }, tapMs: 1000, topMs: { least: 1000, usual: 2000 } }
+const limits = { forMs: { defaultMs: 600_000, max: 3_600_000 }, tapMs: 1000, topMs: { min: 1000, defaultMs: 2000 } }
 const maxEvents = 1000
 const tooMany = 'Too many requests at once; try again in a few seconds.'
 
@@ -148,8 +148,8 @@ export class Observers {
 
   async #top(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): Promise<void> {
     const { kind, namespace, name } = subjectOf(query)
-    const { least, usual } = limits.topMs
-    const intervalMs = numberIn(query, 'interval', least, 60_000) ?? usual
+    const { min, defaultMs } = limits.topMs
+    const intervalMs = numberIn(query, 'interval', min, 60_000) ?? defaultMs
     const uid = nameIn(query, 'pod', dnsSubdomain)
     const node = nameIn(query, 'node', dnsSubdomain)
     if (uid !== undefined && node === undefined) throw new Refusal(400, '`node` of the pod is needed.')
@@ -185,8 +185,8 @@ export class Observers {
     query: URLSearchParams,
     work: (reader: Reader) => Promise<void>,
   ): Promise<void> {
-    const { usual, most } = limits.forMs
-    const forMs = numberIn(query, 'for', 1, most) ?? usual
+    const { defaultMs, max } = limits.forMs
+    const forMs = numberIn(query, 'for', 1, max) ?? defaultMs
     if (this.#looking >= maxLooks) {
       throw new Refusal(429, `${maxLooks} users already observe Pipelines; try again when one of them has finished.`)
     }
@@ -373,12 +373,12 @@ function quoted(text: string): string {
   return JSON.stringify(text.length > 64 ? `${text.slice(0, 63)}…` : text)
 }
 
-function numberIn(query: URLSearchParams, name: string, least: number, most: number): number | undefined {
+function numberIn(query: URLSearchParams, name: string, min: number, max: number): number | undefined {
   const text = textIn(query, name)
   if (text === undefined) return undefined
   const number = Number(text)
-  if (Number.isInteger(number) && number >= least && number <= most) return number
-  throw new Refusal(400, `\`${name}\` takes a whole number from ${least} to ${most}; found ${quoted(text)}.`)
+  if (Number.isInteger(number) && number >= min && number <= max) return number
+  throw new Refusal(400, `\`${name}\` takes a whole number from ${min} to ${max}; found ${quoted(text)}.`)
 }
 
 function componentOf(artifact: Artifact, name: string | undefined) {

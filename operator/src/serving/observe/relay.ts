@@ -19,7 +19,7 @@ export const tokenHeader = 'x-penstock-token'
  * does not know the header ignores it, and answers with the caller's own rights.
  */
 export const actingAsHeader = 'x-penstock-acting-as'
-export const longestActingAs = 8192
+export const maxActingAsBytes = 8192
 /** The operator's version, so that commands can warn if theirs differs too much. */
 export const versionHeader = 'x-penstock-version'
 const passedOn = ['authorization', tokenHeader, actingAsHeader, 'content-type'] as const

@@ -19,7 +19,7 @@ export interface TapQuestion {
 /** The beginning of an agent's line; the event is the rest, and is passed on unchanged, with all digits of numbers. */
 const eventStart = '{"kind":"event",'
 /** An agent's own limit is a quarter of that. */
-const longestLine = 256 * 1024
+const maxLineBytes = 256 * 1024
 const maxMs = 3_600_000
 
 export class TapLook implements Look {
@@ -58,7 +58,7 @@ export class TapLook implements Look {
       this.#shown = 0
     }
     for (const line of body.toString('utf8').split('\n')) {
-      const said = line === '' || line.length > longestLine ? undefined : parsed(line)
+      const said = line === '' || line.length > maxLineBytes ? undefined : parsed(line)
       if (said?.['kind'] === 'skipped') {
         this.#skipped += Number(said['events']) || 0
         continue
