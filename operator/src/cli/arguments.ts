@@ -61,11 +61,8 @@ export function durationMs(text: string): number {
   return Number(match[1]) * unit
 }
 
-export function wholeNumber(flag: string, value: string, least: number, most: number): number {
+export function wholeNumber(flag: string, value: string, min: number, max: number): number {
   const number = Number(value)
-  if (Number.isInteger(number) && number >= least && number <= most) return number
-  throw new PenstockError(
-    'PEN_USAGE',
-    `\`--${flag}\` takes a whole number from ${least} to ${most}; found \`${value}\`.`,
-  )
+  if (Number.isInteger(number) && number >= min && number <= max) return number
+  throw new PenstockError('PEN_USAGE', `\`--${flag}\` takes a whole number from ${min} to ${max}; found \`${value}\`.`)
 }

@@ -72,7 +72,7 @@ test.each([
   expect(result.code, result.said).toBe(0)
 })
 
-test('bindings of agents in other namespaces go with their Agent, and stay with one that stays', async () => {
+test('bindings of agents in other namespaces are removed with their Agent, and only then', async () => {
   const agents = (namespace: string) => `/apis/penstock.dev/v1alpha1/namespaces/${namespace}/agents`
   const bindings = `${rbac}/namespaces/shop/rolebindings`
   const bindingFor = (name: string, agent: string, namespace: string) => ({

@@ -39,7 +39,7 @@ test('a cluster without essential features is refused, with the reason and a way
   expect(said).not.toContain('    at ')
 })
 
-test('a cluster that is older than supported is warned of, with what does not work', async () => {
+test('an older cluster than supported causes a warning with the missing features', async () => {
   const { code, said } = await operatorAt(28)
   expect(code).toBe(0)
   expect(line(said)).toMatchObject({
@@ -59,7 +59,7 @@ test('the version of a supported cluster is logged', async () => {
   expect(line(said)).toMatchObject({ level: 'info', server_version: 'v1.29.3' })
 })
 
-test('the guide states the versions and reasons that the program knows', () => {
+test('the guide states the versions and reasons of the program', () => {
   const guide = readFileSync(new URL('../../guide/install.md', import.meta.url), 'utf8')
   const rows = guide.split('\n').flatMap((text) => {
     const [, runs, version, reason, otherwise] = text.split('|').map((cell) => cell.trim())

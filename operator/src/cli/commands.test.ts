@@ -231,7 +231,7 @@ test.each([
   }
 })
 
-test('tests run without the Secret that holds the address of a source', async () => {
+test('tests run without the Secret that contains the address of a source', async () => {
   const file = join(folder, 'queue.yaml')
   const url = '{ valueFrom: { secretKeyRef: { namespace: shop, name: rabbitmq, key: url } } }'
   writeFileSync(
@@ -250,7 +250,7 @@ spec:
   rmSync(file)
 })
 
-test('render shows the name of the cluster that it is given', async () => {
+test('render shows the given name of the cluster', async () => {
   const file = join(folder, 'named.yaml')
   const cluster = '{ valueFrom: { fieldRef: { fieldPath: clusterName } } }'
   writeFileSync(
@@ -278,11 +278,13 @@ test.each([
     note: 'line 2 of its program reads the event as a whole',
   },
   { source: '.n = length(.)', codec: 'text', note: undefined }, // the sink needs objects anyway
-])('lint notes which statement keeps lines from staying bytes: $source, $codec', async ({ source, codec, note }) => {
-  const file = join(folder, 'lanes.yaml')
-  writeFileSync(
-    file,
-    `apiVersion: penstock.dev/v1alpha1
+])(
+  'lint names the statement that prevents lines from remaining bytes: $source, $codec',
+  async ({ source, codec, note }) => {
+    const file = join(folder, 'lanes.yaml')
+    writeFileSync(
+      file,
+      `apiVersion: penstock.dev/v1alpha1
 kind: ClusterPipeline
 metadata: { name: lanes }
 spec:
@@ -298,13 +300,14 @@ spec:
       type: http
       config: { uri: "http://h:1", encoding: { codec: ${codec} } }
 `,
-  )
-  const { code, err, out } = await penstock(`lint ${file}`)
-  expect([code, out]).toEqual([0, expect.stringContaining('no problems')])
-  if (note === undefined) expect(err).toBe('')
-  else expect(err).toMatch(new RegExp(`^info.*${note}`, 's'))
-  rmSync(file)
-})
+    )
+    const { code, err, out } = await penstock(`lint ${file}`)
+    expect([code, out]).toEqual([0, expect.stringContaining('no problems')])
+    if (note === undefined) expect(err).toBe('')
+    else expect(err).toMatch(new RegExp(`^info.*${note}`, 's'))
+    rmSync(file)
+  },
+)
 
 test('resources of the platform are checked without a Pipeline', async () => {
   const file = join(folder, 'policy.yaml')
@@ -339,7 +342,7 @@ test.each([
   rmSync(file)
 })
 
-test('a Pipeline that could not be read is not missed as well', async () => {
+test('an unreadable Pipeline is not also reported as missing', async () => {
   const file = join(folder, 'named.yaml')
   writeFileSync(file, 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: { name: My.App }\nspec: {}\n')
   const { code, err, out } = await penstock(`lint -f ${file}`)
@@ -376,7 +379,7 @@ test.each([
   { args: 'list -o json', says: '"type": "orchestrator_logs"' },
   { args: 'explain Agent.spec.rollout.canary.bake', says: 'Example: `"60s"`.' },
   { args: 'explain Pipeline.spec.sources.multiline', says: 'Rules for the stack traces of a language.' },
-])('penstock $args prints what it asks for', async ({ args, says }) => {
+])('penstock $args prints the requested text', async ({ args, says }) => {
   const { code, out, err } = await penstock(args)
   expect([code, err]).toEqual([0, ''])
   expect(out).toContain(says)
@@ -404,7 +407,7 @@ test('there are commands', () => {
   expect(commands).toEqual(expect.arrayContaining(['lint', 'tap', 'top', 'why']))
 })
 
-test.each(commands)('%s says what it does, and has a sentence for each flag, in 80 columns', async (name) => {
+test.each(commands)('%s describes its purpose, and has a sentence for each flag, in 80 columns', async (name) => {
   const { code, out, err } = await penstock(`${name} --help`)
   expect([code, err]).toEqual([0, ''])
   expect(out).toMatch(new RegExp(`^Usage: penstock ${name}\\b.*\n(?: {7}.*\n)*\n[A-Z][^\n]{30}`))
@@ -421,7 +424,7 @@ test.each(commands)('%s takes --color', async (name) => {
   expect(err).toContain('`--color` takes one of auto, always, never; found `blue`.')
 })
 
-test('passed and failed have colours if they are wanted', async () => {
+test('passed and failed have colours on request', async () => {
   const file = join(folder, 'judged.yaml')
   const asserts = (what: string) =>
     `{ name: 'is ${what}', insertAt: t, input: { raw: x }, expect: [{ at: t, assert: '${what}' }] }`
@@ -446,7 +449,7 @@ spec:
   rmSync(file)
 })
 
-test('problems have colours if they are wanted', async () => {
+test('problems have colours on request', async () => {
   const file = join(folder, 'coloured.yaml')
   writeFileSync(file, 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: { name: a }\nspec: {}\n')
   const red = '\u001b[31m'
@@ -458,7 +461,7 @@ test('problems have colours if they are wanted', async () => {
   rmSync(file)
 })
 
-test.each(commands.filter((name) => name !== 'explain'))('%s refuses a flag that it has not', async (name) => {
+test.each(commands.filter((name) => name !== 'explain'))('%s refuses an unknown flag', async (name) => {
   const { code, err } = await penstock(`${name} --no-such-flag`)
   expect(code).toBe(64)
   expect(err).toContain("'--no-such-flag'")
@@ -532,7 +535,7 @@ test.each([
   ['kube-burst', 'many', 'takes a number above zero'],
   ['log-level', 'loud', 'takes one of silent'],
   ['log-format', 'xml', 'takes one of json, text'],
-])('penstock operator looks at --%s before it looks for a cluster', async (flag, value, says) => {
+])('penstock operator checks --%s before it connects to a cluster', async (flag, value, says) => {
   const { code, out, err } = await penstock(`operator --${flag} ${value}`, 'absent')
   expect([code, out]).toEqual([64, ''])
   expect(err).toContain(`\`--${flag}\``)
@@ -552,7 +555,7 @@ test.each([
   'migrate',
   `support-bundle -o ${folder}/bundle.tar.gz`,
   'selftest',
-])('without a cluster, penstock %s says which, and what to look at', async (args) => {
+])('without a cluster, penstock %s names the cluster, and the next thing to check', async (args) => {
   const gone = await penstock(args)
   expect([gone.code, gone.out]).toEqual([69, ''])
   const [first = '', ...more] = gone.err.split('\n')
@@ -577,7 +580,7 @@ test.each([
   { args: `convert -f ${folder}/a.yaml --prove ${folder}/a.yaml --against ${folder}`, reason: 'it is a folder' },
   { args: `init ${folder}/a.yaml`, reason: 'it exists already' },
   { args: `init ${folder}/gone/a.yaml`, reason: 'there is no folder' },
-])('penstock $args names the path and says $reason, without words of the system', async ({ args, reason }) => {
+])('penstock $args names the path and the reason $reason, without the text of the system', async ({ args, reason }) => {
   const { code, out, err } = await penstock(args)
   expect(code).not.toBe(0)
   expect([out, err]).toEqual(['', expect.stringContaining(reason)])
@@ -585,7 +588,7 @@ test.each([
   expect(err).not.toMatch(/\bE[A-Z]{4,}\b|syscall|\bstat\b/)
 })
 
-test('lint lists its files, and those that it cannot read', async () => {
+test('lint lists its files, and unreadable ones', async () => {
   const file = join(folder, 'a.yaml')
   const fine = { code: 0, out: `1 Pipeline in ${file}: no problems.\n`, err: '' }
   expect(await penstock(`lint -f ${file}`)).toEqual(fine)
@@ -594,7 +597,7 @@ test('lint lists its files, and those that it cannot read', async () => {
   expect(err).toContain('gone.yaml" cannot be read')
 })
 
-test('a document whose aliases would fill the memory is a problem with its place', async () => {
+test('a document with exploding aliases is a problem with its place', async () => {
   const lists = Array.from({ length: 20 }, (_, index) => {
     const items = Array.from({ length: 10 }, () => (index === 0 ? 'x' : `*a${index - 1}`)).join(', ')
     return `  a${index}: &a${index} [${items}]`

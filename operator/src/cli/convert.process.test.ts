@@ -33,7 +33,7 @@ test.each([
   expect(parse(stdout)).toMatchObject({ kind: 'ClusterPipeline', spec: { sinks: [{ type: 'blackhole' }] } })
 })
 
-test('an empty file is named as such', () => {
+test('an empty file is reported as empty', () => {
   const { stderr, status } = convert(['-f', '-'], '# nothing yet\n---\n')
   expect(status).toBe(64)
   expect(stderr).toContain('stdin.yaml: the file is empty, so there is nothing to convert.')
@@ -53,7 +53,7 @@ test('the files of a folder are one configuration', () => {
   expect(parse(stdout)).toMatchObject({ metadata: { name: 'both' }, spec: { sinks: [{ inputs: ['k'] }] } })
 })
 
-test('the gaps are a list for machines, or a table for people', () => {
+test('gaps are printed as a list for programs, or as a table', () => {
   const json = convert(['-f', '-', '--from', 'vector', '--report', 'json'], vector)
   expect(JSON.parse(json.stderr)).toEqual([
     expect.objectContaining({ file: 'stdin.yaml', line: 1, subject: 'data_dir', kind: 'replaced' }),
@@ -82,7 +82,7 @@ sinks: { o: { type: file, inputs: [k, f], path: /srv/out.log, encoding: { codec:
 `,
     says: ['  source `f`: it reads /srv/a.log, /srv/b.log', '  sink `o`: it writes /srv/out.log'],
   },
-])('for a namespace, $what is named with what to do', ({ text, says }) => {
+])('for a namespace, $what is reported with the remedy', ({ text, says }) => {
   const { stdout, stderr, status } = convert(['-f', '-', '-n', 'shop'], text)
   expect([stdout, status]).toEqual(['', 64])
   expect(stderr).toContain(
@@ -95,7 +95,7 @@ sinks: { o: { type: file, inputs: [k, f], path: /srv/out.log, encoding: { codec:
   expect(convert(['-f', '-'], text).status).toBe(0)
 })
 
-test('a text of no known agent is refused with the agents that are known', () => {
+test('a configuration of an unknown agent is refused, and the error lists the known agents', () => {
   const { stdout, stderr, status } = convert(['-f', '-'], 'hello: world\n')
   expect([stdout, status]).toEqual(['', 64])
   expect(stderr).toContain('stdin.yaml: could not detect the agent of this configuration.')

@@ -78,7 +78,7 @@ test('the index lists every example under its title', () => {
   expect(listed).toHaveLength(titles.length)
 })
 
-test('the rule of health for Argo CD is that of the guide', () => {
+test('the health rule for Argo CD equals that of the guide', () => {
   const [, rule] = /^```lua\n(.*?)^```$/ms.exec(readFileSync(join(root, 'operator/guide/gitops.md'), 'utf8')) ?? []
   const settings = parse(readFileSync(join(examples, 'argo-cd-and-flux/argo-cd-health.yaml'), 'utf8'))
   expect(settings.data).toEqual({ 'resource.customizations.health.penstock.dev_Pipeline': rule })
@@ -97,11 +97,11 @@ describe.concurrent.each(recipes)('%s', (name) => {
   const inputs = (runs[0]?.command ?? '').split('--input').length - 1
   const isOrdered = inputs <= 1 && specs.flatMap(({ sinks = [] }) => sinks).length <= 1
 
-  test('every command prints what is shown', async () => {
+  test('every command prints the shown output', async () => {
     for (const { command, output } of commands) expectShown(await pasted(command), output, isOrdered)
   })
 
-  test('expected.ndjson holds the events of the first run', async ({ expect }) => {
+  test('expected.ndjson contains the events of the first run', async ({ expect }) => {
     expect(runs[0]?.command).toMatch(new RegExp(`--input \\S*examples/${name}/`))
     expect(runs[0]?.command).toContain(' --print')
     const command = `${runs[0]?.command} -o json`
@@ -118,7 +118,7 @@ describe.concurrent.each(recipes)('%s', (name) => {
     expect(await pasted(`npx penstock test ${resourcesOf(runs[0]?.command ?? '')}`)).toContain('... passed')
   })
 
-  test('its page is short, and its links lead somewhere', ({ expect }) => {
+  test('its page is short, and its links work', ({ expect }) => {
     const text = page.replace(/^```.*?^```\n/gms, '')
     expect(text.split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(15)
     const links = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, path = '']) => path)

@@ -3,7 +3,7 @@ import { comparableText } from './diff.ts'
 
 const sink = { type: 'http', uri: 'http://x/', batch: { timeout_secs: 1, max_events: 2 }, inputs: ['b', 'a'] }
 
-test('the order of keys is no difference, at any depth', () => {
+test('the order of keys does not matter, at any depth', () => {
   const sorted = { batch: { max_events: 2, timeout_secs: 1 }, inputs: ['b', 'a'], type: 'http', uri: 'http://x/' }
   expect(comparableText({ sinks: { out: sink } })).toBe(comparableText({ sinks: { out: sorted } }))
 })

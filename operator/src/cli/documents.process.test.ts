@@ -44,7 +44,7 @@ function callsOf(page: string, program: RegExp): readonly (readonly string[])[] 
 
 const unquoted = (word: string) => word.replace(/^(["'])(.*)\1$/s, '$2')
 
-test('every command and flag of `penstock` that a document shows exists', async () => {
+test('every command and flag of `penstock` in a document exists', async () => {
   const calls = pages.flatMap((page) =>
     callsOf(page, /^(?:npx\0|kubectl\0)?penstock((?:\0.*)?)$/s).map((words) => ({ page, words })),
   )
@@ -64,7 +64,7 @@ test('every command and flag of `penstock` that a document shows exists', async 
   expect(wrong).toEqual([])
 })
 
-test('every script of npm that a document runs exists', () => {
+test('every npm script in a document exists', () => {
   const { scripts } = JSON.parse(read('package.json'))
   const known = new Set(Object.keys(scripts))
   const runs = pages.flatMap((page) => callsOf(page, /^npm((?:\0.*)?)$/s).map(([word, name]) => ({ page, word, name })))
@@ -75,7 +75,7 @@ test('every script of npm that a document runs exists', () => {
   expect(missing).toEqual([])
 })
 
-test('every file of the repository that a command names is there', () => {
+test('every file of the repository in a command exists', () => {
   const folders = /^(?:charts|crds|examples|operator|agent|e2e|\.ci)(?:\/|$)|^kind-config\.yaml$/
   const named = pages.flatMap((page) =>
     callsOf(page, /^((?:\0|.)*)$/s)
@@ -171,7 +171,7 @@ describe.each(walks)('$page, $block', ({ page, block, files }) => {
   })
 })
 
-test('the agent of the README prints the line that it is given', async () => {
+test('the agent of the README prints its input line', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-walk-'))
   try {
     const [, config] = /^```yaml\n(# agent\.yaml\n.*?)^```$/ms.exec(read('README.md')) ?? []
@@ -243,7 +243,7 @@ test('every page that shows what commands print is recorded', () => {
   expect(recorded.map(({ page }) => page).toSorted()).toEqual(showing.toSorted())
 })
 
-test.each(recorded)('the commands of $page print what it shows', async ({ page, files = [], block }) => {
+test.each(recorded)('the commands of $page print the shown output', async ({ page, files = [], block }) => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-walk-'))
   try {
     cpSync(join(root, 'examples'), join(folder, 'examples'), { recursive: true })

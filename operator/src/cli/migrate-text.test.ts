@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { migrateText } from './migrate-text.ts'
 
-test('replaces the versions of resources alone, and keeps comments, quotes and order', () => {
+test('replaces only the versions of resources, and keeps comments, quotes and order', () => {
   const text = `# The team's Pipeline, of penstock.dev/v1alpha1
 kind: Pipeline   # first the kind
 apiVersion: "penstock.dev/v1alpha1"   # then the version
@@ -25,7 +25,7 @@ items:
   expect(migrateText('a.yaml', expected)).toEqual({ text: expected, count: 0, problems: [] })
 })
 
-test('reports a document that is no YAML with its place', () => {
+test('reports an invalid YAML document with its place', () => {
   expect(migrateText('a.yaml', 'kind: Sink\nspec: a: b\n').problems).toMatchObject([
     { severity: 'error', file: 'a.yaml', line: 2 },
   ])

@@ -164,7 +164,7 @@ describe('files', () => {
     'apiVersion: penstock.dev/v1alpha1\nkind: Sink # out\nmetadata: { name: a }\nspec: { type: blackhole }\n'
   const beta = alpha.replace('v1alpha1', 'v1beta1')
 
-  test('are changed in place; a dry run says which would be', async () => {
+  test('are changed in place; a dry run lists them', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-migrate-'))
     const [old, current] = [join(folder.path, 'old.yaml'), join(folder.path, 'current.yaml')]
     await writeFile(old, alpha)

@@ -195,7 +195,7 @@ test('status --watch shows each change, once, until Ctrl-C', async () => {
   expect((await penstock('status', '--watch', '-o', 'json')).code).toBe(64)
 })
 
-test('rollout status says the same in every form', async () => {
+test('rollout status shows the same in every format', async () => {
   const { code, out } = await penstock('rollout', 'status', 'node', '-o', 'table')
   expect(code).toBe(1)
   expect(table(out)).toEqual([
@@ -228,7 +228,7 @@ test.each([
   { agent: 'third', to: 'r9', says: 'has no earlier revision r9. There are: r2, r1.' },
   { agent: 'third', to: 'r1', says: 'returns to revision r1.' },
   { agent: 'third', to: undefined, says: 'returns to revision r2.' },
-])('rollout undo of an Agent with a $agent revision to $to says what happens', async ({ agent, to, says }) => {
+])('rollout undo of an Agent with a $agent revision to $to explains the result', async ({ agent, to, says }) => {
   const before = asked.length
   const { code, out, err } = await penstock(
     'rollout',
@@ -242,7 +242,7 @@ test.each([
   expect(asked.slice(before).filter((path) => path.endsWith(`/agents/${agent}`))).toHaveLength(isDone ? 2 : 1)
 })
 
-test('why has a row for each Pipeline, and what concerns the pod beside it', async () => {
+test('why has a row for each Pipeline, and facts about the pod', async () => {
   const { code, out, err } = await penstock('why', 'web-1', '-o', 'table')
   expect([code, err]).toEqual([1, 'It has no node, so it has no logs yet.'])
   expect(table(out)).toEqual([
@@ -277,7 +277,7 @@ test.each([
   expect(err).toContain(says)
 })
 
-test('support-bundle names what it holds, and leaves no archive where nothing could be read', async () => {
+test('support-bundle lists its content, and leaves no archive if nothing could be read', async () => {
   const file = join(folder, 'bundle.tar.gz')
   isForbidden = (path) => !path.endsWith('/agents')
   const whole = await penstock('support-bundle', '-o', file)

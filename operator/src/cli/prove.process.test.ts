@@ -68,7 +68,7 @@ sinks:
 )
 const lines = file('app.log', '{"level":"info","n":1}\n{"level":"debug"}\n{"level":"warn","n":12345678901234567}\n')
 
-test('a Pipeline that makes the same events is proved, and the Pipeline is printed', async () => {
+test('a Pipeline with equal events passes, and is printed', async () => {
   const old = '{"date":1.5,"level":"info","n":1}\n{"date":1.5,"level":"warn","n":12345678901234567}\n'
   const against = file('same.ndjson', old)
   const { code, out, err } = await convert('-f', fluentBit, '--prove', lines, '--against', against, '--ignore', '.date')
@@ -87,7 +87,7 @@ test('names differences by field with the first example, and shows events withou
   expect(err).toContain('Only the old agent made 1 event:\n  event 3: {"log":"lost"}')
 })
 
-test('of several sinks one is compared', async () => {
+test('one of several sinks is compared', async () => {
   const against = file(
     'vector.ndjson',
     '{"level":"info","n":1}\n{"level":"debug"}\n{"level":"warn","n":12345678901234567}\n',
@@ -113,7 +113,7 @@ test.each([
     ['--prove', lines, '--against', file('no.ndjson', '{}\n7\n')],
     'no.ndjson:2 contains 7, which is not an event',
   ],
-])('an error says that the %s', async (_, words, message) => {
+])('an error explains that the %s', async (_, words, message) => {
   const { code, err } = await convert('-f', fluentBit, ...words)
   expect(err).toContain(message)
   expect(code).toBe(64)
@@ -155,7 +155,7 @@ setInterval(() => {}, 1000)
 `,
 )
 
-test('the binary of the old agent makes the events of files itself', async () => {
+test('the binary of the old agent creates the events of files itself', async () => {
   const words = ['-f', vector, '--cluster', '--prove', lines, '--binary', asVector]
   const { code, err } = await convert(...words, '--sink', 'out')
   expect(err).toContain('For the same lines, the old agent produced 3 events and the Pipeline 3 events; 3 are equal.')
@@ -195,7 +195,7 @@ test('shows different output of the binary, and ends the binary when it is idle'
   expect(code).toBe(1)
 })
 
-test('filters that ask others are left out, and a pod has lines as the runtime writes them', async () => {
+test('filters that query other servers are omitted, and pods have lines like those of the runtime', async () => {
   const config = file(
     'pods.conf',
     `[INPUT]
@@ -265,7 +265,7 @@ test.each([
     ['-f', vector, '--binary', asVector, '--against', lines],
     /^Use either `--against OUTPUT` or `--binary PATH`/m,
   ],
-])('an error says that the binary %s', async (_, words, message) => {
+])('an error explains that the binary %s', async (_, words, message) => {
   const { code, err } = await convert(...words, '--prove', lines)
   expect(err).toMatch(message)
   expect(code).toBe(64)

@@ -23,7 +23,7 @@ test.each([
     answer: refusal(404, 'NotFound', 'the server could not find the requested resource'),
     says: 'Is Penstock installed in this cluster?',
   },
-])('status at an API server that answers $answer.status says $says', async ({ answer, says }) => {
+])('status with an API server that responds with $answer.status prints $says', async ({ answer, says }) => {
   const { code, said } = await runAtDouble(
     () => ['status', '-n', 'shop'],
     () => answer,

@@ -43,7 +43,7 @@ spec:
       expect: [{ at: parse, assert: .mark == ${expected} }]
 `
 
-test('each error of a program is at its own line of the file, in text and SARIF', () => {
+test('each error of a program has its own line of the file, in text and SARIF', () => {
   const program = ['# first', '.a = parse_json(.message)', '', '  .b = upcas(.c)'].join('\n          ')
   writeFileSync(join(folder, 'p.yaml'), pipeline('wrong', program))
   expect(penstock(['lint', 'p.yaml']).err).toContain('--> p.yaml:12:16  (spec.transforms[0].config.source)')
@@ -60,7 +60,7 @@ test('each error of a program is at its own line of the file, in text and SARIF'
   ])
 })
 
-test('a program in quotes or folded is reported at its place, or at its option', () => {
+test('errors in a quoted or folded program are reported at their place, or at its option', () => {
   const file = join(folder, 'q.yaml')
   const as = (source: string) => {
     writeFileSync(file, pipeline('wrong', '').replace(/source: \|\n\s*\n/, `source: ${source}\n`))
@@ -71,7 +71,7 @@ test('a program in quotes or folded is reported at its place, or at its option',
   expect(as(`>\n          .x = 1;\n          .a = parse_json(.message)`)).toBe('q.yaml:10:9')
 })
 
-test('lint warns where an alias changes the names of fields', () => {
+test('lint warns if an alias changes the names of fields', () => {
   const file = join(folder, 'alias.yaml')
   writeFileSync(file, pipeline('known', '.mark = true').replace('orchestrator_logs', 'kubernetes_logs'))
   const { code, err } = penstock(['lint', file])
@@ -84,7 +84,7 @@ test('lint warns where an alias changes the names of fields', () => {
   expect(penstock(['lint', file]).err).toBe('')
 })
 
-test('init writes a Pipeline that lint and test accept, and no file over another', () => {
+test('init writes a Pipeline that lint and test accept, and overwrites no file', () => {
   const made = penstock(['init', '--name', 'shop', '-n', 'team'])
   expect([made.code, made.err]).toEqual([0, ''])
   expect(made.out).toContain('penstock run pipeline.yaml')
@@ -101,7 +101,7 @@ test('init writes a Pipeline that lint and test accept, and no file over another
   expect(readFileSync(join(folder, 'pipeline.yaml'), 'utf8')).toBe(text)
 })
 
-test('init writes the schema for editors beside the Pipeline that names it', () => {
+test('init writes the schema for editors next to the Pipeline that names it', () => {
   mkdirSync(join(folder, 'edited'))
   expect(penstock(['init', 'edited/first.yaml', '--schema'])).toMatchObject({ code: 0, err: '' })
   const text = readFileSync(join(folder, 'edited/first.yaml'), 'utf8')
@@ -114,7 +114,7 @@ test('init writes the schema for editors beside the Pipeline that names it', () 
   expect(penstock(['lint', 'edited/first.yaml'])).toMatchObject({ code: 0, err: '' })
 })
 
-test('lint of a file that holds no resources says so in a few lines', () => {
+test('lint reports a file without resources in a few lines', () => {
   writeFileSync(join(folder, 'notes.md'), '# Notes\n\nSee: `that`: [a](b)\n'.repeat(20))
   const notes = penstock(['lint', 'notes.md'])
   expect(notes.code).toBe(78)
@@ -128,7 +128,7 @@ test('lint of a file that holds no resources says so in a few lines', () => {
   expect(program.err).toBe('error: "program.yaml" is not UTF-8 text\n  --> program.yaml\n')
 })
 
-test('lint reads several files, words, and folders below a folder by -R', () => {
+test('lint reads several files, arguments, and with -R also subfolders', () => {
   mkdirSync(join(folder, 'tree/apps'), { recursive: true })
   writeFileSync(join(folder, 'tree/apps/one.yaml'), pipeline('one', '.mark = true'))
   writeFileSync(join(folder, 'two.yaml'), pipeline('two', '.mark = true'))
@@ -146,7 +146,7 @@ test('lint reads several files, words, and folders below a folder by -R', () => 
   expect(penstock(['render', 'two.yaml']).out).toContain('shop/two')
 })
 
-test('lint gives SARIF: the class, the place and the text of each problem', () => {
+test('lint prints SARIF: the class, the place and the text of each problem', () => {
   writeFileSync(join(folder, 'a b.yaml'), pipeline('wrong', '.a = parse_json(.message)'))
   const { code, out, err } = penstock(['lint', '-f', '.', '-o', 'sarif'])
   expect([code, err]).toEqual([78, ''])
@@ -185,7 +185,7 @@ test('lint gives SARIF: the class, the place and the text of each problem', () =
   })
 })
 
-test('lint gives JUnit: a suite for each file, a failed case for each error', () => {
+test('lint prints JUnit: a suite for each file, a failed case for each error', () => {
   writeFileSync(join(folder, 'good.yaml'), pipeline('good', '.mark = true'))
   writeFileSync(join(folder, 'wrong.yaml'), pipeline('wrong', '.a = 1').replace('blackhole', 'black<hole'))
   const { code, out } = penstock(['lint', '-f', '.', '--output', 'junit'])
@@ -206,7 +206,7 @@ test('lint gives JUnit: a suite for each file, a failed case for each error', ()
   expect(out).not.toContain('black<hole')
 })
 
-test('test gives JUnit: a suite for each Pipeline, a case for each test', () => {
+test('test prints JUnit: a suite for each Pipeline, a case for each test', () => {
   writeFileSync(join(folder, 'a.yaml'), pipeline('good', '.mark = true'))
   writeFileSync(join(folder, 'b.yaml'), pipeline('bad', '.mark = false'))
   const { code, out, err } = penstock(['test', '-f', '.', '-o', 'junit'])
@@ -227,7 +227,7 @@ test('test gives JUnit: a suite for each Pipeline, a case for each test', () => 
 `)
 })
 
-test('resources come from standard input too, and a report of nothing wrong is one', () => {
+test('resources can come from standard input, and a report without problems is valid', () => {
   const { code, out } = penstock(['lint', '-f', '-', '-o', 'sarif'], pipeline('good', '.mark = true'))
   expect(code).toBe(0)
   expect(JSON.parse(out).runs[0].results).toEqual([])

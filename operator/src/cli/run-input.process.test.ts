@@ -41,7 +41,7 @@ function run(resources: string, inputs: readonly string[], input = '') {
   return { code: status, err: stderr, events: events.map((line) => JSON.parse(line) as Record<string, never>) }
 }
 
-test('a file is the log of a sample pod, with the times and the bytes of its lines', () => {
+test('a file becomes the log of a sample pod, with the times and the bytes of its lines', () => {
   const long = 'ä'.repeat(20_000)
   const file = written('pod.log', `2026-01-02T03:04:05.6Z first\n2026-01-02T03:04:05.7Z ${long}\nno time\n`)
   const { code, err, events } = run(pipeline('Pipeline', { type: 'orchestrator_logs' }), [file])
@@ -55,13 +55,13 @@ test('a file is the log of a sample pod, with the times and the bytes of its lin
   expect(err).toContain('read 3 events, filtered 0, delivered 3 (')
 })
 
-test('a source that begins at the end of its files reads the whole input', () => {
+test('a source that starts at the end of its files reads the whole input', () => {
   const file = written('end.log', 'first\nsecond\n')
   const { events } = run(pipeline('Pipeline', { type: 'orchestrator_logs', config: { read_from: 'end' } }), [file])
   expect(events.map(({ message }) => message)).toEqual(['first', 'second'])
 })
 
-test('files are given to pods by name, and other pods are silent', () => {
+test('files are assigned to pods by name, and other pods are silent', () => {
   const cluster = pipeline('ClusterPipeline', { type: 'orchestrator_logs', config: { metadata: 'lean' } })
   const [shop, blog] = [written('shop.log', 'of the shop\n'), written('blog.log', 'of the blog\n')]
   const { events } = run(cluster, [`shop/payments=${shop}`, `blog/web=${blog}`])

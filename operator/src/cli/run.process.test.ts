@@ -25,7 +25,7 @@ function run(...args: readonly string[]) {
   return { code: result.status, out: result.stdout, err: result.stderr, lines: result.stdout.trimEnd().split('\n') }
 }
 
-test('off a terminal, each event is one plain short line, and the first three are below the lines that they were', () => {
+test('without a terminal, each event is one plain short line, and the first three follow their original lines', () => {
   const { code, out, err, lines } = run('-f', quickstart, '--for', '3s')
 
   expect(code).toBe(0)
@@ -46,7 +46,7 @@ test('off a terminal, each event is one plain short line, and the first three ar
   expect(err).toContain('npx penstock-agent tap --url')
 })
 
-test('at the end it counts what was read, filtered and delivered', () => {
+test('at the end, it prints the numbers of read, filtered and delivered events', () => {
   const { out, err } = run('-f', quickstart, '--for', '2s', '-o', 'json')
 
   const events = out.trimEnd().split('\n')
@@ -58,7 +58,7 @@ test('at the end it counts what was read, filtered and delivered', () => {
   expect(Number(filtered)).toBeGreaterThan(0)
 })
 
-test('fields that a console sink leaves out stay out, whatever its codec', () => {
+test('fields excluded by a console sink stay excluded, with any codec', () => {
   const file = join(folder, 'text.yaml')
   writeFileSync(
     file,
@@ -83,7 +83,7 @@ spec:
   sinks: ${sinks}
 `
 
-test('a sink that cannot deliver from here is replaced by the screen, and the run ends in time', async () => {
+test('a sink that cannot deliver locally is replaced by the screen, and the run ends in time', async () => {
   const file = join(folder, 'away.yaml')
   // A server that never responds, and a port on which no server listens.
   const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
@@ -111,7 +111,7 @@ test('a sink that cannot deliver from here is replaced by the screen, and the ru
   expect(err).toContain('The time limit for a graceful stop is over')
 })
 
-test('a Pipeline that selects no sample pod ends with the reason', () => {
+test('a run without a selected sample pod ends with the reason', () => {
   const file = join(folder, 'other.yaml')
   const selector = 'selector: { pods: { matchLabels: { app: checkout } } }'
   writeFileSync(
@@ -172,7 +172,7 @@ test('--print delivers nothing, and needs no Secrets', () => {
   expect(JSON.parse(out.split('\n')[0] as string)).toMatchObject({ source_type: 'orchestrator_logs' })
 })
 
-test.skipIf(noTerminals)('on a terminal, lines have colours and end at its edge, and a hint stays below them', () => {
+test.skipIf(noTerminals)('on a terminal, lines have colours and end at the edge, and a hint stays below them', () => {
   const command = `stty cols 80; ${process.execPath} --conditions=source ${main} run -f ${quickstart} --for 2s`
   // Removes variables that affect colours.
   const { NO_COLOR: _, FORCE_COLOR: _1, CI: _2, ...environment } = process.env

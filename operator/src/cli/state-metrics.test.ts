@@ -12,7 +12,7 @@ const object = (kind: string, name: string, status: object): CustomResource<unkn
   status,
 })
 
-test('conditions are counted by reason, and agents by state, as they are at each look', async () => {
+test('conditions are counted by reason, and agents by state, at each request', async () => {
   const fine = { conditions: [condition('Ready', 'True', 'Ready')] }
   const rolledBack = { conditions: [condition('Programmed', 'False', 'RolledBack')] }
   const objects = new Map([

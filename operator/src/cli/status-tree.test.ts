@@ -15,7 +15,7 @@ const spec = (transforms: readonly object[], sinks: readonly object[]) =>
     sinks,
   }) as unknown as Spec
 
-test('each component stands below the one that it reads from, and names further ones', () => {
+test('each component is below its first input, and names further inputs', () => {
   const pipeline = spec(
     [
       { name: 'parse', type: 'remap', inputs: ['pods'] },
@@ -51,7 +51,7 @@ test('shows components that read from nothing or from themselves', () => {
   expect(lines.slice(2)).toEqual(['transform a (remap)', '└─ transform b (remap)'])
 })
 
-test('errors of a component stand below it, within the tree, and large figures have separators', () => {
+test('errors of a component are below it in the tree, and large numbers have separators', () => {
   const pipeline = {
     kind: 'Pipeline',
     metadata: { name: 'web', namespace: 'shop', generation: 1 },
@@ -88,7 +88,7 @@ test.each([
   { errors: 0, reason: 'Error', dropped: 3, shown: true },
   { errors: 0, reason: 'ConnectFailed', dropped: 0, shown: true },
   { errors: 1, reason: 'Error', dropped: 0, shown: true },
-])('a last message is shown where it explains a failure: $errors, $reason, $dropped', (each) => {
+])('the last message is shown if it explains a failure: $errors, $reason, $dropped', (each) => {
   const { errors, reason, dropped, shown } = each
   const pipeline = {
     kind: 'Pipeline',

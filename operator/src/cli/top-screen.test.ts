@@ -53,7 +53,7 @@ describe('a screen of `top`', () => {
     expect(namesOn(on)).toEqual(['c', 'a', 'b'])
   })
 
-  test('shows the names with a text, and says if there is none', () => {
+  test('filters the names by a text, and reports if none matches', () => {
     const on = screen()
     expect(press(on, '/', 'q', 'backspace', 'b', 'return')).toBe(false)
     expect(namesOn(on)).toEqual(['b'])
@@ -75,7 +75,7 @@ describe('a screen of `top`', () => {
     expect(namesOn(on)).toEqual(['new'])
   })
 
-  test('chooses a row by keys, which stays chosen where it moves, and shows it whole until Escape', () => {
+  test('selects a row by keys, keeps the selection when the row moves, and shows details until Escape', () => {
     const on = screen()
     press(on, 'down', 'down')
     expect(on.text(wide)).toContain('\n> shop/b ')
@@ -101,7 +101,7 @@ describe('a screen of `top`', () => {
     expect(namesOn(on)).toEqual(['a'])
   })
 
-  test('shows the first row whole if none is chosen, scrolls, and reads no status while it is paused', () => {
+  test('shows details of the first row if none is selected, scrolls, and reads no status while it is paused', () => {
     const on = screen()
     press(on, 'return')
     expect(on.opened?.name).toBe('a')
@@ -119,7 +119,7 @@ describe('a screen of `top`', () => {
     expect(on.text(low)).toContain('PAUSED')
   })
 
-  test('keeps the chosen row in sight on a low terminal', () => {
+  test('keeps the selected row visible on a low terminal', () => {
     const on = new TopScreen()
     on.look(Array.from({ length: 30 }, (_, at) => row(`p${String(at).padStart(2, '0')}`)))
     press(on, ...Array.from({ length: 12 }, () => 'down'))
@@ -136,7 +136,7 @@ describe('a screen of `top`', () => {
     expect(on.press('\u0003', { name: 'c', ctrl: true })).toBe(true)
   })
 
-  test('fits a small terminal, and counts what it has no room for', () => {
+  test('fits a small terminal, and counts hidden rows', () => {
     const text = screen().text({ columns: 30, rows: 5, color: false })
     const lines = text.split('\n')
     expect(lines.length).toBeLessThanOrEqual(5)
@@ -144,7 +144,7 @@ describe('a screen of `top`', () => {
     expect(text).toContain('1 more')
   })
 
-  test('keeps the columns that matter on a narrow terminal, and cuts long names', () => {
+  test('keeps the important columns on a narrow terminal, and truncates long names', () => {
     const on = new TopScreen()
     on.look([
       row('a-very-long-name-of-a-pipeline', { bufferedBytes: 39_845_888, bufferedEvents: 41_877, lagSeconds: 3 }),
@@ -178,7 +178,7 @@ describe('a screen of `top`', () => {
     expect(screen().text(wide)).not.toContain('\u001b')
   })
 
-  test('says that nothing runs', () => {
+  test('reports that nothing runs', () => {
     expect(new TopScreen().text(wide)).toContain('No Pipeline is running.')
     expect(table([])).toBe('No Pipeline is running.')
   })

@@ -119,14 +119,14 @@ async function asking(more: Record<string, readonly object[]> = {}) {
   }
 }
 
-test('an operator that says nothing is waited for half a minute', async () => {
+test('waits half a minute for a silent operator', async () => {
   await using why = await asking()
   expect(await why.passes(29_999)).toBe(false)
   await why.passes(1)
   expect(await why.text()).toContain('the operator has not answered')
 })
 
-test('an operator that says nothing about Pipelines or ClusterPipelines is waited for once', async () => {
+test('waits only once for an operator that reports neither Pipelines nor ClusterPipelines', async () => {
   const [pipeline] = lists['pipelines'] as readonly [{ readonly spec: object }]
   const all = { ...pipeline, kind: 'ClusterPipeline', metadata: { name: 'all', uid: 'u3' } }
   await using why = await asking({ clusterpipelines: [all] })
@@ -135,7 +135,7 @@ test('an operator that says nothing about Pipelines or ClusterPipelines is waite
   expect((await why.text()).match(/the operator has not answered/g)).toHaveLength(2)
 })
 
-test('an operator that takes its time is not given up', async () => {
+test('does not abandon a slow operator', async () => {
   await using why = await asking()
   expect(await why.passes(29_000)).toBe(false)
   why.begins()
@@ -145,7 +145,7 @@ test('an operator that takes its time is not given up', async () => {
   expect(await why.text()).toContain('80 of 90 bytes read')
 })
 
-test('an agent that counts the lines of files that it does not read is waited for, not longer', async () => {
+test('waits only as long as an agent counts the lines of files that it does not read', async () => {
   const left = { container: 'main', file: '/l/0.log.1.gz', size: 77, read: 0, delivered: 0, lagSeconds: 0, dropped: 0 }
   const counting = figures(true, row(1, [{ ...left, compressed: {} }]))
   for (const isCounted of [true, false]) {
@@ -165,7 +165,7 @@ test('an agent that counts the lines of files that it does not read is waited fo
 test.each([
   { what: 'is not heard of', lines: [], says: 'the agent of its node has not answered' },
   { what: 'is only known to be asked', lines: [nothingYet, nothingYet], says: 'no agent of its node has answered' },
-])('an agent that $what is waited for six seconds, however often the operator says so', async ({ lines, says }) => {
+])('waits six seconds for an agent that $what, for any number of messages of the operator', async ({ lines, says }) => {
   await using why = await asking()
   why.begins()
   await why.says(greeting, true)

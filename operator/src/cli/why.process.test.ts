@@ -132,14 +132,14 @@ test.each([
 test.each([
   { lines: 1234, says: 'web: 0.log.20260101-000000.gz: 1234 lines not read, because the file was compressed' },
   { lines: 0, says: 'web: 0.log.20260101-000000.gz: 0 lines not read, because the file was compressed' },
-])('a file that was compressed before reading began is named with its $lines lines', async ({ lines, says }) => {
+])('a file compressed before its first read is reported with its $lines lines', async ({ lines, says }) => {
   const left = { ...open[0], file: '/l/0.log.20260101-000000.gz', read: 0, compressed: { lines } }
   const { said } = await why({ programmed: 'True', forbidden: [], positions: [left, ...open] })
   expect(said.replaceAll(/\s+/g, ' ')).toContain(says)
   expect(said).toContain('web: 0.log: 80 of 90 bytes read')
 })
 
-test('positions that an operator shows with the rights of the caller are not those of another user', async () => {
+test('an operator shows positions with the rights of the caller, not of another user', async () => {
   const { code, said } = await why({ programmed: 'True', forbidden: [], positions: open, flags: ['--as', 'alice'] })
   expect(code, said).toBe(0)
   expect(said).toContain('cannot act as another user')
