@@ -1,5 +1,6 @@
 // Connection options that outputs of Fluent Bit share, and their counterparts.
 
+import { minDiskBuffer } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { common, matched } from './plugin.ts'
 import { isOn, lastValue, type Section } from './sections.ts'
@@ -89,14 +90,12 @@ export function connection(section: Section): Record<string, unknown> {
   }
 }
 
-const smallestDisk = 268_435_488
-
 /** A limit for chunks on disk as a disk buffer. */
 function buffer(section: Section): Record<string, unknown> {
   const found = /^(\d+(?:\.\d+)?)\s*([kmg])?b?$/i.exec(lastValue(section, 'storage.total_limit_size') ?? '')
   if (found === null) return {}
   const unit = { k: 1000, m: 1_000_000, g: 1_000_000_000 }[(found[2] ?? '').toLowerCase() as 'k'] ?? 1
-  return { buffer: { type: 'disk', max_size: Math.max(Math.round(Number(found[1]) * unit), smallestDisk) } }
+  return { buffer: { type: 'disk', max_size: Math.max(Math.round(Number(found[1]) * unit), minDiskBuffer) } }
 }
 
 export const remap = (...lines: readonly string[]): readonly Step[] => [{ type: 'remap', text: lines.join('\n') }]

@@ -119,9 +119,9 @@ function recordLines(
     const name = key.slice('record.'.length)
     const known = tag === undefined || !isKnown(tag) ? undefined : tag
     const { readsEnvironment } = context
-    const surroundings = { tag: known && (isFixed ? { text: known.text } : { variable: 'tag' }), readsEnvironment }
-    const found = recordValue(value, surroundings, `value_${names.length}`, keepsTypes)
-    const named = name.includes('${') ? expressed(name, surroundings, `name_${names.length}`, false) : undefined
+    const facts = { tag: known && (isFixed ? { text: known.text } : { variable: 'tag' }), readsEnvironment }
+    const found = recordValue(value, facts, `value_${names.length}`, keepsTypes)
+    const named = name.includes('${') ? expressed(name, facts, `name_${names.length}`, false) : undefined
     const problem = found.ok ? (named?.ok === false ? named.problem : undefined) : found.problem
     if (!found.ok || problem !== undefined) {
       context.gap(

@@ -7,7 +7,7 @@ import { variableRead } from '../environment.ts'
 import { floatIn, integerIn, rubyValue } from './expression.ts'
 
 /** Expressions other than the record that placeholders can name. */
-export interface Surroundings {
+export interface RecordFacts {
   /** The tag: a text, or the name of the variable that contains it; undefined if unknown. */
   readonly tag: { readonly text: string } | { readonly variable: string } | undefined
   /** Whether the program may read variables from the environment of the agent. */
@@ -30,9 +30,9 @@ export type Expressed =
  * A value of `<record>`: a text with placeholders, or JSON whose texts have them.
  * @param keepsTypes whether a value that is one placeholder keeps its type; otherwise it becomes a text
  */
-export function recordValue(value: string, surroundings: Surroundings, name: string, keepsTypes: boolean): Expressed {
+export function recordValue(value: string, facts: RecordFacts, name: string, keepsTypes: boolean): Expressed {
   const json = /^[{[]/.test(value) ? jsonIn(value) : undefined
-  if (json === undefined) return expressed(value, surroundings, name, keepsTypes)
+  if (json === undefined) return expressed(value, facts, name, keepsTypes)
   const before: string[] = []
   const problems: string[] = []
   const visit = (item: unknown): string => {
@@ -42,7 +42,7 @@ export function recordValue(value: string, surroundings: Surroundings, name: str
       return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`
     }
     if (typeof item !== 'string') return JSON.stringify(item)
-    const found = expressed(item, surroundings, `${name}_${before.length}`, keepsTypes)
+    const found = expressed(item, facts, `${name}_${before.length}`, keepsTypes)
     if (!found.ok) problems.push(found.problem)
     before.push(...(found.ok ? found.before : []))
     return found.ok ? found.text : 'null'
@@ -61,7 +61,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-export function expressed(value: string, surroundings: Surroundings, name = 'value', keepsTypes = true): Expressed {
+export function expressed(value: string, facts: RecordFacts, name = 'value', keepsTypes = true): Expressed {
   const parts: string[] = []
   const before: string[] = []
   let literal = ''
@@ -74,11 +74,9 @@ export function expressed(value: string, surroundings: Surroundings, name = 'val
     const end = closing(value, at + 2)
     if (end < 0) return { ok: false, problem: value.slice(at) }
     const code = value.slice(at + 2, end).trim()
-    const found = rubyExpression(code, surroundings)
+    const found = rubyExpression(code, facts)
     const other =
-      found === undefined
-        ? rubyValue(code, (word) => wordOf(word, surroundings), `${name}_${before.length}`)
-        : undefined
+      found === undefined ? rubyValue(code, (word) => wordOf(word, facts), `${name}_${before.length}`) : undefined
     before.push(...(other?.before ?? []))
     const expression = found ?? other?.text
     if (expression === undefined) return { ok: false, problem: `\${${code}}` }
@@ -101,7 +99,7 @@ export function expressed(value: string, surroundings: Surroundings, name = 'val
 }
 
 /** Ruby names that are not fields. */
-function wordOf(word: string, { tag }: Surroundings): string | undefined {
+function wordOf(word: string, { tag }: RecordFacts): string | undefined {
   if (word === 'hostname') return '(get_hostname() ?? "")'
   const text = tag && ('text' in tag ? textLiteral(tag.text) : tag.variable)
   if (word === 'tag') return text
@@ -125,10 +123,10 @@ function closing(text: string, from: number): number {
 }
 
 /** Converts Ruby to an expression; undefined if it is unsupported. */
-function rubyExpression(code: string, surroundings: Surroundings): string | undefined {
+function rubyExpression(code: string, facts: RecordFacts): string | undefined {
   const alternatives = splitOutside(code, '||')
   if (alternatives.length > 1) {
-    const all = alternatives.map((part) => rubyExpression(part.trim(), surroundings))
+    const all = alternatives.map((part) => rubyExpression(part.trim(), facts))
     if (all.some((part) => part === undefined)) return undefined
     return `(${all.join(' || ')})`
   }
@@ -136,7 +134,7 @@ function rubyExpression(code: string, surroundings: Surroundings): string | unde
   if (text !== null) return textLiteral(text[1] ?? text[2] ?? '')
   if (/^-?\d+$/.test(code)) return code
   if (code === 'hostname' || code === 'Socket.gethostname') return '(get_hostname() ?? "")'
-  const { tag, readsEnvironment } = surroundings
+  const { tag, readsEnvironment } = facts
   if (/^[A-Z][A-Z0-9_]*$/.test(code)) return readsEnvironment ? variableRead(code) : textLiteral(`\${${code}}`)
   if (code === 'tag') return tag && ('text' in tag ? textLiteral(tag.text) : tag.variable)
   const tagPart = /^tag_parts\[(-?\d+)\]$/.exec(code)?.[1]

@@ -1,6 +1,6 @@
 // Converts Fluentd outputs that also exist in Fluent Bit: renames the parameters, and lets the mapping of Fluent Bit build the sink.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { fieldLiteral, minDiskBuffer, textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
 import { outputs as bitOutputs } from '../fluent-bit/outputs.ts'
 import type { Context, SinkPart } from '../fluent-bit/plugin.ts'
@@ -224,8 +224,6 @@ const unbatched: ReadonlySet<string> = new Set(['file', 'stdout', 'null'])
 /** The largest batch in bytes that a sink accepts, by output of Fluent Bit; 10 MB for other outputs. */
 const maxBatch: Readonly<Record<string, number>> = { datadog: 4_250_000, nrlogs: 1_000_000 }
 
-const smallestDisk = 268_435_488
-
 /** A disk buffer with the total size limit of chunks. */
 function waiting(section: Section, context: Context): Record<string, unknown> {
   const read = (key: string) => lastValue(section, `buffer.${key}`)
@@ -243,7 +241,7 @@ function waiting(section: Section, context: Context): Record<string, unknown> {
     )
     return { buffer: { type: 'disk', max_size: 1 << 30 } }
   }
-  return { buffer: { type: 'disk', max_size: Math.max(size, smallestDisk) } }
+  return { buffer: { type: 'disk', max_size: Math.max(size, minDiskBuffer) } }
 }
 
 function bytesOf(text: string | undefined): number | undefined {

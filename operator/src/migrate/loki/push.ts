@@ -138,16 +138,16 @@ function limitsOf(part: Part, names: PushNames, secret: Secret) {
   const size = bytesOf(textIn(part, names.size))
   const timeout = millisecondsOf(textIn(part, names.timeout))
   const backoff = names.backoff.length === 0 ? part.tree : below(part.tree, ...names.backoff)
-  const least = millisecondsOf(textOf(below(backoff, names.minWait)))
-  const most = millisecondsOf(textOf(below(backoff, names.maxWait)))
+  const min = millisecondsOf(textOf(below(backoff, names.minWait)))
+  const max = millisecondsOf(textOf(below(backoff, names.maxWait)))
   const retries = Number(textOf(below(backoff, names.retries)) ?? Number.NaN)
   const headers = Object.fromEntries(
     pairsOf(option(part, 'headers')).map(([name, , tree]) => [name, secret(tree) ?? ''] as const),
   )
   const request = {
     ...(timeout === undefined ? {} : { timeout_secs: seconds(timeout) }),
-    ...(least === undefined ? {} : { retry_initial_backoff_secs: seconds(least) }),
-    ...(most === undefined ? {} : { retry_max_duration_secs: seconds(most) }),
+    ...(min === undefined ? {} : { retry_initial_backoff_secs: seconds(min) }),
+    ...(max === undefined ? {} : { retry_max_duration_secs: seconds(max) }),
     // The number includes the first attempt; zero means no limit.
     ...(retries > 0 ? { retry_attempts: retries - 1 } : {}),
     ...(Object.keys(headers).length > 0 ? { headers } : {}),

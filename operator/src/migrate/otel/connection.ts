@@ -1,5 +1,6 @@
 // Options that all exporters share: address, authentication, retries and queue.
 
+import { minDiskBuffer } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import { withoutPlaceholders } from './environment.ts'
 import { refusedExtension } from './extensions.ts'
@@ -87,9 +88,9 @@ function tlsOf(part: Part): Record<string, unknown> {
   return tls
 }
 
-const whole = (text: string | undefined, least: number) => {
+const whole = (text: string | undefined, min: number) => {
   const found = seconds(text)
-  return found === undefined ? undefined : Math.max(least, Math.ceil(found))
+  return found === undefined ? undefined : Math.max(min, Math.ceil(found))
 }
 
 function requestOf(part: Part): Record<string, unknown> {
@@ -106,15 +107,13 @@ function requestOf(part: Part): Record<string, unknown> {
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined && !Number.isNaN(value)))
 }
 
-const leastDisk = 268_435_488
-
 function bufferOf(part: Part): Record<string, unknown> | undefined {
   const size = Number(part.text('sending_queue.queue_size'))
   const sizer = part.text('sending_queue.sizer') ?? 'requests'
   if (part.has('sending_queue.storage')) {
     // The collector's queue counts requests; 1 GiB corresponds to a queue of the default length with full requests.
     const wanted = sizer === 'bytes' && size > 0 ? size : 1024 ** 3
-    return { type: 'disk', max_size: Math.max(leastDisk, wanted) }
+    return { type: 'disk', max_size: Math.max(minDiskBuffer, wanted) }
   }
   return sizer === 'items' && size > 0 ? { max_events: size } : undefined
 }

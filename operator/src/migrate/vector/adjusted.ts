@@ -1,5 +1,6 @@
 // Replaces sink options that Vector accepts and the agent would reject, and references to secrets of an agent.
 
+import { minDiskBuffer } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Kind } from '../draft.ts'
@@ -9,8 +10,6 @@ import { merged } from './tables.ts'
 
 /** Reports the replacement of the option at a path. */
 type Note = (path: readonly string[], reason: string, nearest: string, isReplaced: boolean) => void
-
-const smallestDisk = 268_435_488
 
 /** Removes the options of a source that the agent sets itself. */
 export function adjustSource(config: Record<string, unknown>, note: Note): void {
@@ -32,9 +31,9 @@ export function adjustBuffer(config: Record<string, unknown>, note: Note): void 
   if (Array.isArray(buffer) && buffer.length === 1 && isTable(buffer[0])) config['buffer'] = buffer[0]
   const own = config['buffer']
   if (!isTable(own) || !/^disk/.test(String(own['type'])) || typeof own['max_size'] !== 'number') return
-  if (own['max_size'] >= smallestDisk) return
-  config['buffer'] = merged(own, { max_size: smallestDisk })
-  const reason = `a disk buffer must have at least ${smallestDisk} bytes; found ${own['max_size']}`
+  if (own['max_size'] >= minDiskBuffer) return
+  config['buffer'] = merged(own, { max_size: minDiskBuffer })
+  const reason = `a disk buffer must have at least ${minDiskBuffer} bytes; found ${own['max_size']}`
   note(['buffer', 'max_size'], reason, 'The minimum replaces it.', true)
 }
 
