@@ -34,7 +34,7 @@ test('an entry in use stays, however many others come', () => {
   }
 })
 
-test('an entry that is much too large costs others nothing, and takes away what its key had', () => {
+test('a much too large entry does not evict others, and removes the earlier value of its key', () => {
   const map = new BoundedMap<string>({ maxEntries: 100, maxBytes: 10_000, sizeOf: (value) => value.length })
   map.set('a', 'small')
   map.set('b', 'small')
@@ -45,7 +45,7 @@ test('an entry that is much too large costs others nothing, and takes away what 
   expect(map.size).toBe(1)
 })
 
-test('bytes are counted exactly, over replacements, use and the turns of generations', () => {
+test('bytes are counted exactly after replacements, uses and changes of generations', () => {
   const map = new BoundedMap<string>({ maxEntries: 200, maxBytes: 1 << 20, sizeOf: (value) => value.length })
   const kept = new Map<string, string>()
   let state = 1

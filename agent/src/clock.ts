@@ -8,10 +8,10 @@ export interface Clock {
 }
 
 /** Maximum delay of a timer in Node, almost 25 days. A timer with a longer delay would fire immediately. */
-const longest = 2_147_483_647
+const maxTimerMs = 2_147_483_647
 
 /** Converts any delay, including infinity, to one that timers accept: a whole number up to the maximum. */
-export const timerMs = (ms: number): number => Math.min(Math.ceil(ms), longest)
+export const timerMs = (ms: number): number => Math.min(Math.ceil(ms), maxTimerMs)
 
 /** A signal that aborts after a delay. */
 export const timeoutSignal = (ms: number): AbortSignal => AbortSignal.timeout(timerMs(ms))

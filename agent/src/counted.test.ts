@@ -22,7 +22,7 @@ test.each([
   expect(countedOf(count, total, 'node', 'fails', 'fail')).toBe(text)
 })
 
-test('no text of the two programs leaves the plural to its reader, or makes one by hand', () => {
+test('no text of the two programs uses "(s)" or builds a plural by hand', () => {
   const found = ['agent', 'operator'].flatMap((program) => {
     const source = join(import.meta.dirname, '../..', program, 'src')
     const files = readdirSync(source, { recursive: true, encoding: 'utf8' })

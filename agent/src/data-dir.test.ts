@@ -38,13 +38,13 @@ test('accepts a file system that cannot sync folders, and reports a failed sync'
   }
 })
 
-test('a folder where none can be made is refused at once', () => {
+test('a folder that cannot be created is refused immediately', () => {
   expect(() => componentDirectory('/proc/penstock/data', 'in')).toThrowError(
     expect.objectContaining({ code: 'PEN_DATA_DIR', message: expect.stringContaining('"/proc/penstock/data"') }),
   )
 })
 
-test('a file in the place of the folder is refused', () => {
+test('a file instead of the folder is refused', () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-data-'))
   try {
     writeFileSync(join(folder, 'in'), '')
@@ -54,7 +54,7 @@ test('a file in the place of the folder is refused', () => {
   }
 })
 
-test('the space of a folder is that of its file system, and a folder that is missing has none', () => {
+test('the space of a folder is that of its file system, and unknown for a missing folder', () => {
   const space = spaceOf(tmpdir())
   expect(space?.size).toBeGreaterThan(0)
   expect(space?.available).toBeLessThanOrEqual(space?.size ?? 0)

@@ -14,7 +14,7 @@ function errorOf(socket: ReturnType<typeof connect>): Promise<unknown> {
   }).finally(() => socket.destroy())
 }
 
-test('a refused connection is a kind of its own, also as the cause of another error, among others, and when it is late', async () => {
+test('a refused connection has its own kind, also as the cause of another error, in a group, or after a timeout', async () => {
   const refused = await errorOf(connect(await freePort(), '127.0.0.1'))
   expect(failureOf(refused)).toEqual({ kind: 'connection' })
   const outer = new PenstockError('PEN_REQUEST_FAILED', 'It failed.', { cause: refused })
@@ -23,7 +23,7 @@ test('a refused connection is a kind of its own, also as the cause of another er
   expect(failureOf(new DOMException('late', 'TimeoutError'))).toEqual({ kind: 'connection' })
 })
 
-test('so is a certificate that is refused: of an unknown authority, or of another name', async () => {
+test('a refused certificate has its own kind: unknown authority, or another name', async () => {
   await using certificates = await makeCertificates()
   const [ca, good] = [await certificates.read(certificates.ca.crt), await certificates.issue('good', 'DNS:good.test')]
   const server = createServer({ cert: await readFile(good.crt), key: await readFile(good.key) })

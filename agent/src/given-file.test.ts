@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { GivenFileError, parseSecretJson, protectFolder, readGivenFile, readGivenFileLater } from './given-file.ts'
+import { GivenFileError, parseSecretJson, protectFolder, readGivenFile, readGivenFileAsync } from './given-file.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'penstock-given-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -25,7 +25,7 @@ symlinkSync(secrets, join(folder, 'door'))
 type Read = (path: string, maxBytes?: number) => Promise<string>
 const readers: readonly (readonly [string, Read])[] = [
   ['readGivenFile', async (path, maxBytes) => readGivenFile(given(path, maxBytes)).toString()],
-  ['readGivenFileLater', async (path, maxBytes) => (await readGivenFileLater(given(path, maxBytes))).toString()],
+  ['readGivenFileAsync', async (path, maxBytes) => (await readGivenFileAsync(given(path, maxBytes))).toString()],
 ]
 
 function given(path: string, maxBytes?: number) {
@@ -45,12 +45,12 @@ async function reasonOf(reading: Promise<string>): Promise<string> {
 }
 
 describe.each(readers)('%s', (_name, read) => {
-  test('reads a regular file, by a link too', async () => {
+  test('reads a regular file, also through a link', async () => {
     expect(await read(join(folder, 'words'))).toBe('some words')
     expect(await read(join(folder, 'link'))).toBe('some words')
   })
 
-  test.runIf(process.platform === 'linux')('reads a file that says it is empty and is not', async () => {
+  test.runIf(process.platform === 'linux')('reads a file that reports size 0 but has content', async () => {
     expect(await read('/proc/self/status')).toContain('Pid:')
   })
 

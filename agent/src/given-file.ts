@@ -97,33 +97,33 @@ export function readGivenText(file: GivenFile): string {
 }
 
 // Looks up the functions at each call, so that tests can observe which files are opened.
-const statLater = (path: string) => promisify(stat)(path)
-const openLater = (path: string, flags: number) => promisify(open)(path, flags)
-const fstatLater = promisify(fstat)
-const readLater = promisify(read)
-const closeLater = promisify(close)
+const statAsync = (path: string) => promisify(stat)(path)
+const openAsync = (path: string, flags: number) => promisify(open)(path, flags)
+const fstatAsync = promisify(fstat)
+const readAsync = promisify(read)
+const closeAsync = promisify(close)
 
 /** The same without blocking the thread. */
-export async function readGivenFileLater(file: GivenFile): Promise<Buffer> {
-  refuseUnlessRegular(file, await attemptLater(file, statLater(file.path)))
-  const descriptor = await attemptLater(file, openLater(file.path, constants.O_RDONLY | constants.O_NONBLOCK))
+export async function readGivenFileAsync(file: GivenFile): Promise<Buffer> {
+  refuseUnlessRegular(file, await attemptAsync(file, statAsync(file.path)))
+  const descriptor = await attemptAsync(file, openAsync(file.path, constants.O_RDONLY | constants.O_NONBLOCK))
   try {
-    refuseUnlessRegular(file, await attemptLater(file, fstatLater(descriptor)))
+    refuseUnlessRegular(file, await attemptAsync(file, fstatAsync(descriptor)))
     refuseProtected(file, descriptor)
     const pieces = new Pieces(file)
     for (;;) {
       const piece = Buffer.allocUnsafe(pieceBytes)
-      const { bytesRead } = await attemptLater(file, readLater(descriptor, piece, 0, pieceBytes, null))
+      const { bytesRead } = await attemptAsync(file, readAsync(descriptor, piece, 0, pieceBytes, null))
       if (bytesRead === 0) return pieces.whole()
       pieces.add(piece.subarray(0, bytesRead))
     }
   } finally {
-    await closeLater(descriptor)
+    await closeAsync(descriptor)
   }
 }
 
-export async function readGivenTextLater(file: GivenFile): Promise<string> {
-  return (await readGivenFileLater(file)).toString('utf8')
+export async function readGivenTextAsync(file: GivenFile): Promise<string> {
+  return (await readGivenFileAsync(file)).toString('utf8')
 }
 
 /** Parses a text that may be secret. The error contains no part of the text, unlike that of `JSON.parse`. */
@@ -207,7 +207,7 @@ function attempt<T>(file: GivenFile, work: () => T): T {
   }
 }
 
-async function attemptLater<T>(file: GivenFile, work: Promise<T>): Promise<T> {
+async function attemptAsync<T>(file: GivenFile, work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {

@@ -67,7 +67,7 @@ const builtins: Readonly<Record<string, string>> = {
   dgram: 'child_process',
 }
 
-test('an agent has loaded nothing but what is listed here, with a reason', async () => {
+test('an agent loads only the modules of this list, each with a reason', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-loaded-'))
   try {
     const packed = pack(folder, 'agent')

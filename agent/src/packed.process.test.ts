@@ -32,13 +32,13 @@ function agent(args: readonly string[], input = ''): Promise<string> {
   })
 }
 
-test('its version and every command are there', async () => {
+test('prints its version, and has every command', async () => {
   expect(await agent(['--version'])).toBe(`penstock-agent ${version}\n`)
   expect(await agent(['completion', 'bash'])).toContain('validate')
   expect(await agent(['explain', 'parse_json'])).toContain('parse_json')
 })
 
-test('no part imports a module of Node, which would read all that the module has', () => {
+test('no part uses an import statement for a module of Node, which would load all of the module', () => {
   for (const file of readdirSync(packed).filter((name) => name.endsWith('.js'))) {
     const code = readFileSync(join(packed, file), 'utf8')
     const from = [...code.matchAll(/(?:^|[;}])import\b[^;()]*?["'`]([^"'`]+)["'`]/gm)].map(([, name = '']) => name)
@@ -46,13 +46,13 @@ test('no part imports a module of Node, which would read all that the module has
   }
 })
 
-test('its sources stay small in memory: none has a letter beyond Latin-1', () => {
+test('no part contains a letter beyond Latin-1, which would double its memory', () => {
   for (const file of readdirSync(packed).filter((name) => name.endsWith('.js'))) {
     expect(/[^\0-\xff]/.exec(readFileSync(join(packed, file), 'utf8'))?.[0], file).toBeUndefined()
   }
 })
 
-test('its source maps lead to the sources, behind escaped letters too, and functions keep their names', () => {
+test('source maps lead to the sources, also behind escaped letters, and functions keep their names', () => {
   let found = 0
   for (const file of readdirSync(packed).filter((name) => name.endsWith('.js.map'))) {
     const fields = JSON.parse(readFileSync(join(packed, file), 'utf8')) as SourceMapPayload
@@ -72,7 +72,7 @@ test('its source maps lead to the sources, behind escaped letters too, and funct
   expect(found).toBeGreaterThan(1000)
 })
 
-test('libraries that functions load late are found, and letters mean what they meant', async () => {
+test('lazily loaded libraries are found, and letters keep their meaning', async () => {
   const program = String.raw`
     key = "0123456789abcdef0123456789abcdef"
     iv = "0123456789abcdef01234567"
@@ -98,7 +98,7 @@ test('libraries that functions load late are found, and letters mean what they m
   ])
 })
 
-test('a program that asks the network has its workers', async () => {
+test('a program that uses the network gets its workers', async () => {
   await using server = createServer((_request, response) => response.end('from the gate'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
@@ -118,7 +118,7 @@ test('a program that asks the network has its workers', async () => {
   })
 })
 
-test('as the image starts it, it gives back the pages of the program that only the start needed, and continues', async () => {
+test('started like in the image, it returns pages that only the start needed, and continues', async () => {
   const dockerfile = readFileSync(new URL('../Dockerfile', import.meta.url), 'utf8')
   const entry = JSON.parse(/^ENTRYPOINT (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]') as string[]
   const path = join(folder, 'pages.json')

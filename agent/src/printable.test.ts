@@ -10,14 +10,14 @@ test('prints control characters by their codes, without a change in the meaning 
   expect(JSON.parse(printable(JSON.stringify({ [hostile]: hostile })))).toEqual({ [hostile]: hostile })
 })
 
-test('colours stay where a command may use them, and nothing else does', () => {
+test('colours stay if a command may use them, and other control characters are replaced', () => {
   expect(printableWithColours(`\u001b[31merror\u001b[0m: ${hostile}`)).toBe(
     `\u001b[31merror\u001b[0m: ${printable(hostile)}`,
   )
   expect(printableWithColours('\u001b[8mhidden\u001b[38;5;0m')).toBe('\\u001b[8mhidden\\u001b[38;5;0m')
 })
 
-test('a stream shows printable text alone, and bytes as they are', async () => {
+test('a stream contains only printable text, and bytes unchanged', async () => {
   const stream = new PassThrough()
   printOnlyPrintable([stream as unknown as NodeJS.WriteStream])
   stream.write(hostile)

@@ -5,7 +5,7 @@ import { developmentViolations, importsIn, importViolations, roomOf } from './te
 
 const source = import.meta.dirname
 
-test('a room of the agent imports from the floors above it and from no other', () => {
+test('a room of the agent imports only from floors above it', () => {
   expect(importViolations(source, agentTable)).toEqual([])
 })
 

@@ -43,7 +43,7 @@ test('a missing field gives no text, and its name', () => {
   expect(template.paths).toHaveLength(3)
 })
 
-test('fields that are too long together give no text, and one field gives what it has', () => {
+test('fields that are too long together result in no text, and a single field in its own text', () => {
   const long = log({ a: 'x'.repeat(maxJoinedLength / 2), b: 'x'.repeat(2 * maxJoinedLength) })
   const twice = compileTemplate('{{ a }}{{ a }}')
   const thrice = compileTemplate('{{ a }}{{ a }}{{ a }}')
@@ -72,7 +72,7 @@ test('the text follows the day of each event, in any order', () => {
   ])
 })
 
-test('without a timestamp the present counts, and the timestamp key can be another', () => {
+test('without a timestamp, the current time counts, and the timestamp key is configurable', () => {
   expect(compileTemplate('%Y').render(new LogEvent({ message: 'x' }))).toBe(String(new Date().getUTCFullYear()))
   expect(compileTemplate('%Y', 'ts').render(new LogEvent({ ts: at('1999-01-01T00:00:00Z') }))).toBe('1999')
 })

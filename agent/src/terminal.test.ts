@@ -33,7 +33,7 @@ test.each([
   expect({ onTerminal: takesColors(terminal), inPipe: takesColors(pipe) }).toEqual(expected)
 })
 
-test('a command sees its command line without the flag, and what follows `--` as it is', () => {
+test('a command sees its command line without the flag, and arguments after `--` unchanged', () => {
   expect(readColor(['a', '--color', 'never', '-b', '--color=always', '--', '--color'])).toEqual([
     'a',
     '-b',
@@ -46,7 +46,7 @@ test.each([['--color'], ['--color', 'blue'], ['--color=']])('%s %s is refused', 
   expect(() => readColor(argv)).toThrow('`--color` takes one of auto, always, never; found ')
 })
 
-test('a line is broken between words where it is too long, and continues below its words', () => {
+test('a too long line is broken between words, and continues with the same indentation', () => {
   const line = '  Flowing  \u001b[31mFalse\u001b[0m  one two three'
   expect(wrapped(line, 25, 11)).toBe('  Flowing  \u001b[31mFalse\u001b[0m  one two\n           three')
   expect(wrapped(line, 80, 11)).toBe(line)

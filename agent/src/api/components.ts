@@ -24,7 +24,7 @@ export interface ComponentView {
 }
 
 export function componentViews(topology: Topology): ComponentView[] {
-  const { metrics } = topology.around
+  const { metrics } = topology.context
   const counts = (id: string, kind: string, type: string) => {
     const labels = { component_id: id }
     return {

@@ -85,7 +85,7 @@ async function observed() {
   }
 }
 
-test('health and readiness follow the life of the agent', async () => {
+test('health and readiness follow the state of the agent', async () => {
   await using observation = await observed()
   const { api, get, topology } = observation
   const states = async () => [(await get('/health')).status, (await get('/ready')).status]

@@ -10,7 +10,7 @@ import { timeoutSignal } from '../clock.ts'
 import type { OptionProblem } from '../component.ts'
 import type { Environment } from '../environment.ts'
 import { errorText, PenstockError } from '../errors.ts'
-import { readGivenTextLater } from '../given-file.ts'
+import { readGivenTextAsync } from '../given-file.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
 import { type Identity, noIdentity } from '../http/identity.ts'
 import {
@@ -251,7 +251,7 @@ export class CredentialProvider {
   }
 
   async #webIdentity(role: string, tokenFile: string, signal: AbortSignal): Promise<Credentials> {
-    const token = (await readGivenTextLater({ option: 'web_identity_token_file', path: tokenFile })).trim()
+    const token = (await readGivenTextAsync({ option: 'web_identity_token_file', path: tokenFile })).trim()
     const form = new URLSearchParams({
       Action: 'AssumeRoleWithWebIdentity',
       Version: '2011-06-15',
@@ -302,7 +302,7 @@ export class CredentialProvider {
     const token =
       file === undefined
         ? env['AWS_CONTAINER_AUTHORIZATION_TOKEN']
-        : (await readGivenTextLater({ option: 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE', path: file })).trim()
+        : (await readGivenTextAsync({ option: 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE', path: file })).trim()
     const headers: Record<string, string> = token === undefined ? {} : { authorization: token }
     const { client } = this.#context
     const answer = await (nodeClient ?? client).send({ method: 'GET', url, headers }, signal)

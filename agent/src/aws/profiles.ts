@@ -8,7 +8,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Environment } from '../environment.ts'
 import { PenstockError } from '../errors.ts'
-import { readGivenTextLater } from '../given-file.ts'
+import { readGivenTextAsync } from '../given-file.ts'
 
 export type Profile = Readonly<Record<string, string>>
 
@@ -43,7 +43,7 @@ export async function readProfiles(env: Environment, credentialsFile?: string): 
   const credentials =
     credentialsFile === undefined
       ? await firstFile(files.credentials)
-      : await readGivenTextLater({ option: 'auth.credentials_file', path: credentialsFile })
+      : await readGivenTextAsync({ option: 'auth.credentials_file', path: credentialsFile })
   const config = await firstFile(files.config)
   const profiles = new Map<string, Profile>()
   for (const [name, profile] of parseSections(config ?? '')) profiles.set(name.replace(/^profile\s+/, ''), profile)
@@ -79,7 +79,7 @@ export async function readSignOnToken(env: Environment, key: string, profile: st
 async function firstFile(paths: readonly string[]): Promise<string | undefined> {
   for (const path of paths) {
     try {
-      return await readGivenTextLater({ option: 'auth.profile', path })
+      return await readGivenTextAsync({ option: 'auth.profile', path })
     } catch {
       // The file is missing or not readable: try the next place. The final error lists all places.
     }

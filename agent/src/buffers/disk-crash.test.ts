@@ -232,23 +232,26 @@ test.each([
   { what: 'a disk whose syncs sometimes fail', slow: false, failing: true, seed: 12 },
   { what: 'a disk that takes its time', slow: true, failing: false, seed: 13 },
   { what: 'a disk that is slow and sometimes fails', slow: true, failing: true, seed: 14 },
-])('no crash between two system calls loses what was safe: $what (seed $seed)', async ({ slow, failing, seed }) => {
-  const history = new History(slow)
-  const chance = new Random(seed)
-  await live(history, chance, failing)
-  vi.useRealTimers()
-  expect(history.before('heard', disk.steps.length).length).toBeGreaterThan(100)
-  const all = Number(process.env['PENSTOCK_CRASHES'] ?? 30)
-  for (let crash = 0; crash < all; crash++) {
-    const step = all > disk.steps.length ? crash % disk.steps.length : chance.below(disk.steps.length + 1)
-    await examine(
-      history,
-      step,
-      crash % 3 === 0 ? undefined : chance,
-      `crash ${crash} after ${step} of ${disk.steps.length}`,
-    )
-  }
-})
+])(
+  'no crash between two system calls loses events that were reported as safe: $what (seed $seed)',
+  async ({ slow, failing, seed }) => {
+    const history = new History(slow)
+    const chance = new Random(seed)
+    await live(history, chance, failing)
+    vi.useRealTimers()
+    expect(history.before('heard', disk.steps.length).length).toBeGreaterThan(100)
+    const all = Number(process.env['PENSTOCK_CRASHES'] ?? 30)
+    for (let crash = 0; crash < all; crash++) {
+      const step = all > disk.steps.length ? crash % disk.steps.length : chance.below(disk.steps.length + 1)
+      await examine(
+        history,
+        step,
+        crash % 3 === 0 ? undefined : chance,
+        `crash ${crash} after ${step} of ${disk.steps.length}`,
+      )
+    }
+  },
+)
 
 const dataFiles = () => readdirSync(disk.folder).filter((name) => name.endsWith('.dat'))
 
@@ -277,7 +280,7 @@ test('a spare file that cannot be opened for a while is used later', async () =>
 test.each([
   { what: 'renamed', call: 'rename' },
   { what: 'removed', call: 'unlink' },
-])('a segment that could not be $what is given back later, though nothing more comes', async ({ call }) => {
+])('a segment that could not be $what is released later, even without further events', async ({ call }) => {
   const run = start()
   await fill(run, 0, 90)
   disk.fault = (name) => (name === call ? 'EIO' : undefined)
@@ -287,7 +290,7 @@ test.each([
   await pass(() => dataFiles().length <= 2)
 })
 
-test('a segment that becomes done while another is given back is not missed after a kill', async () => {
+test('a segment that becomes done during the release of another one is not missing after a kill', async () => {
   const first = start()
   await fill(first, 0, 45)
   const given = () => disk.steps.filter(({ op }) => op === 'unlink' || op === 'rename').length
@@ -304,7 +307,7 @@ test('a segment that becomes done while another is given back is not missed afte
   }
 })
 
-test('a record that a full disk took a part of promises nothing to the next start', async () => {
+test('a record that was written partly to a full disk does not announce events to the next start', async () => {
   const run = start()
   await fill(run, 0, 60)
   await run.drain()
@@ -322,20 +325,17 @@ test('a record that a full disk took a part of promises nothing to the next star
   expect(await next.drain()).toHaveLength(kept)
 })
 
-test.each([0, 1, 2])(
-  'segment %i, which the disk does not give back at the start, does not keep the agent from it',
-  async (number) => {
-    await fill(start(), 0, 45)
-    disk.kill()
-    expect(dataFiles()).toEqual(['buffer-data-0.dat', 'buffer-data-1.dat', 'buffer-data-2.dat'])
-    disk.fault = (call, path) => (call === 'read' && path.endsWith(`data-${number}.dat`) ? 'EIO' : undefined)
-    const second = start()
-    disk.fault = () => undefined
-    await fill(second, 225, 2)
-    expect(await second.drain()).toEqual(Array.from({ length: 235 }, (_, n) => n))
-    expect(second.lost).toBe(0)
-  },
-)
+test.each([0, 1, 2])('the agent starts although the disk cannot release segment %i', async (number) => {
+  await fill(start(), 0, 45)
+  disk.kill()
+  expect(dataFiles()).toEqual(['buffer-data-0.dat', 'buffer-data-1.dat', 'buffer-data-2.dat'])
+  disk.fault = (call, path) => (call === 'read' && path.endsWith(`data-${number}.dat`) ? 'EIO' : undefined)
+  const second = start()
+  disk.fault = () => undefined
+  await fill(second, 225, 2)
+  expect(await second.drain()).toEqual(Array.from({ length: 235 }, (_, n) => n))
+  expect(second.lost).toBe(0)
+})
 
 test('does not report events that a killed run left unsynced as safe before they are synced', async () => {
   const first = start()
@@ -415,7 +415,7 @@ test('does not report events that are written during the last failed sync as saf
     await examine(history, disk.steps.length, new Random(crash), `crash ${crash}`)
 })
 
-test('a sync that hangs holds the writer within half a second, unless all is delivered', async () => {
+test('a hanging sync blocks the writer within half a second, unless all events are delivered', async () => {
   const run = start()
   let hanging: (() => void)[] | undefined = []
   disk.hang = (go) => (hanging === undefined ? go() : hanging.push(go))
@@ -452,7 +452,7 @@ test('a sync that hangs holds the writer within half a second, unless all is del
   hanging = undefined
 })
 
-test('the numbers of the ledger begin again after the last', async () => {
+test('the numbers of the ledger restart after the maximum', async () => {
   await fill(start(), 0, 3)
   disk.kill()
   const path = join(disk.folder, ledgerName)
@@ -474,7 +474,7 @@ test('the numbers of the ledger begin again after the last', async () => {
   expect(await last.drain()).toEqual([])
 })
 
-test('a sink that has read all there is finds no damage at the end', async () => {
+test('a sink that has read all events finds no damage at the end', async () => {
   const run = start()
   // More than fits in memory, and then no further events.
   for (let batch = 0; batch < 100; batch++) {
@@ -488,7 +488,7 @@ test('a sink that has read all there is finds no damage at the end', async () =>
   expect(run.value('buffer_errors_total')).toBe(0)
 })
 
-test('a segment that is given back while the buffer is inspected is not missed', async () => {
+test('a segment that is released during an inspection is not reported as missing', async () => {
   await fill(start(), 0, 45)
   const before = inspectBuffer(disk.folder, disk)
   expect(before).toMatchObject({ in_use: true, lag_events: 225, missing_events: 0 })

@@ -48,7 +48,7 @@ const counters = [
 ]
 const counted = (run: BufferRun) => Object.fromEntries(counters.map((name) => [name, run.value(name)]))
 
-test('the same is handed out and counted of lines and of objects', async () => {
+test('lines and objects result in the same events and counts', async () => {
   const seed = (Math.random() * 2 ** 32) >>> 0
   const random = new Random(seed)
   let total = 0
@@ -78,7 +78,7 @@ test('the same is handed out and counted of lines and of objects', async () => {
   expect(total, `Seed ${seed}`).toBeGreaterThan(100 * sinkChains.length)
 })
 
-test('without the byte lane, lines that an earlier run has stored become objects', async () => {
+test('without the byte lane, stored lines of an earlier run become objects', async () => {
   const lanes = await bothLanes(['. = merge(., object!(parse_json!(.message)))\ndel(.message)'], new Random(7))
   const found = []
   for (const linesAsObjects of [false, true]) {
@@ -98,7 +98,7 @@ test('without the byte lane, lines that an earlier run has stored become objects
   expect(found[0]?.length).toBeGreaterThan(100)
 })
 
-test('a sink that falls behind reads lines from the files, and gets what comes later from memory again', async () => {
+test('a sink that falls behind reads lines from the files, and later lines from memory again', async () => {
   const numberedLines = await lineNumbering()
   const run = new BufferRun(folder)
   const heard: string[] = []
@@ -132,7 +132,7 @@ test('a sink that falls behind reads lines from the files, and gets what comes l
   expect(run.value('buffer_events')).toBe(0)
 })
 
-test('records of the first format are read, and no others follow them in their file', async () => {
+test('records of the first format are read, and other formats use new files', async () => {
   const numberedLines = await lineNumbering()
   const first = new BufferRun(folder)
   await first.put(numbered(0, 5))

@@ -20,7 +20,7 @@ import { type Batch, finalizeBatch, metricBatch } from '../event/batch.ts'
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import { crc32c } from '../formats/crc32c.ts'
-import { BufferRun, least, numbered } from '../testing/buffer-run.ts'
+import { BufferRun, minBufferBytes, numbered } from '../testing/buffer-run.ts'
 import { metric } from '../testing/events.ts'
 import { Random } from '../testing/random.ts'
 import { diskFiles } from './disk/files.ts'
@@ -42,7 +42,7 @@ afterEach(async () => {
 })
 
 class Run extends BufferRun {
-  constructor(whenFull: 'block' | 'drop_newest' = 'block', maxSize = least) {
+  constructor(whenFull: 'block' | 'drop_newest' = 'block', maxSize = minBufferBytes) {
     super(folder, whenFull, maxSize)
     open.add(this)
   }
@@ -83,7 +83,7 @@ test('returns events that nobody took at the next start, in order', async () => 
   const second = new Run()
   expect(second.value('buffer_events')).toBe(50)
   expect(second.value('buffer_byte_size')).toBeGreaterThan(500)
-  expect(second.value('buffer_max_byte_size')).toBe(least)
+  expect(second.value('buffer_max_byte_size')).toBe(minBufferBytes)
   await fill(second, 1)
   expect(await second.drain()).toEqual(range(0, 60))
   expect(second.value('buffer_events')).toBe(0)
@@ -94,7 +94,7 @@ test('returns events that nobody took at the next start, in order', async () => 
   expect(await new Run().drain()).toEqual([])
 })
 
-test('a source hears of its events when they are on the disk, whatever the sink does', async () => {
+test('a source gets the status of its events when they are on the disk, independent of the sink', async () => {
   const run = new Run()
   const heard = new Promise<BatchStatus>((resolve) => void run.buffer.write(batch(3, resolve)))
   expect(await heard).toBe('delivered')
@@ -146,7 +146,7 @@ test('a sink that falls behind is served from the files, and catches up with mem
   expect(run.lost).toBe(0)
 })
 
-test('a sink that falls behind and catches up while the disk is written to gets all in order (seed 5)', async () => {
+test('a sink that falls behind and catches up during writes gets all events in order (seed 5)', async () => {
   const chance = new Random(5)
   const run = new Run('block', 2 ** 40)
   const numbers: number[] = []
@@ -178,7 +178,7 @@ test('a sink that falls behind and catches up while the disk is written to gets 
   expect(run.lost).toBe(0)
 })
 
-test('segments are given back, and the folder stays within its limit', async () => {
+test('segments are released, and the folder stays within its limit', async () => {
   const run = new Run()
   const text = 'x'.repeat(100_000)
   const size = () => readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
@@ -195,7 +195,7 @@ test('segments are given back, and the folder stays within its limit', async () 
   }
   numbers.push(...(await run.drain()))
   expect(numbers).toEqual(range(0, 6000))
-  expect(largest).toBeLessThanOrEqual(least + 1024)
+  expect(largest).toBeLessThanOrEqual(minBufferBytes + 1024)
   expect(readdirSync(folder).filter((name) => name.endsWith('.dat')).length).toBeLessThanOrEqual(2)
 })
 
@@ -230,7 +230,7 @@ test('a full buffer holds its writer until a segment is free', async () => {
   expect(numbers).toEqual(range(0, next))
 })
 
-test('drop_newest discards what finds no room, and keeps what was there', async () => {
+test('drop_newest discards events without room, and keeps earlier ones', async () => {
   const run = new Run('drop_newest')
   const text = 'x'.repeat(1_000_000)
   while (run.value('buffer_discarded_events_total', { intentional: 'true' }) === 0) {
@@ -251,7 +251,7 @@ test('metrics and logs take turns', async () => {
   expect(kinds).toEqual(['log', 'metric', 'log'])
 })
 
-test('a second agent cannot have the folder', async () => {
+test('a second agent cannot use the folder', async () => {
   new Run()
   expect(() => new Run()).toThrow(/is in use/)
 })
@@ -273,7 +273,7 @@ function overwrite(path: string, offset: number, bytes: Buffer): void {
   writeSync(file, bytes, 0, bytes.length, offset)
 }
 
-test('a flipped bit in a record costs its events, which are counted', async () => {
+test('a flipped bit in a record loses its events, which are counted', async () => {
   const records = await leave()
   const bytes = readFileSync(segment(0))
   const at = (records[7]?.offset ?? 0) + headerBytes + 20
@@ -286,7 +286,7 @@ test('a flipped bit in a record costs its events, which are counted', async () =
   expect(run.value('buffer_errors_total', { error_type: 'reader_failed', error_code: 'checksum' })).toBe(1)
 })
 
-test('every bit of a header counts, and reading finds the next one', async () => {
+test('each changed bit of a header is detected, and reading continues at the next header', async () => {
   const records = await leave()
   const [at, to] = [records[3]?.offset ?? 0, records[5]?.offset ?? 0]
   overwrite(segment(0), at, Buffer.alloc(to - at, 0xee))
@@ -296,7 +296,7 @@ test('every bit of a header counts, and reading finds the next one', async () =>
   expect(run.value('buffer_errors_total', { error_code: 'header' })).toBe(1)
 })
 
-test('a torn tail is cut off, and what the ledger knows of it is counted', async () => {
+test('a torn tail is removed, and its events in the ledger are counted', async () => {
   const records = await leave()
   truncateSync(segment(0), (records[18]?.offset ?? 0) + 30)
   // Like after a crash of the machine: the ledger confirms less than the files contain.
@@ -326,7 +326,7 @@ test('hides no later events after delivered events that were never synced are lo
   expect(third.lost).toBe(0)
 })
 
-test('damage at the very end of what is certain is counted once it is read', async () => {
+test('damage at the end of the synced data is counted when it is read', async () => {
   const records = await leave()
   overwrite(segment(0), (records[19]?.offset ?? 0) + headerBytes, Buffer.alloc(16, 1))
   const run = new Run()
@@ -355,7 +355,7 @@ test('without a ledger everything is read again', async () => {
   expect(run.lost).toBe(0)
 })
 
-test('a missing segment is counted, at once and once', async () => {
+test('a missing segment is counted immediately and once', async () => {
   const first = new Run('block', 2 ** 40)
   const text = 'x'.repeat(1_000_000)
   const ends: number[] = []
@@ -424,7 +424,7 @@ test.each([
   { name: 'nothing', damage: (path: string) => truncateSync(path, 0) },
   { name: 'what an earlier use has left', damage: (path: string) => writeFileSync(path, readFileSync(segment(0))) },
   { name: 'noise', damage: (path: string) => writeFileSync(path, Buffer.alloc(5_000_000, 'PSB1')) },
-])('a segment that was begun and holds $name does not disturb those before it', async ({ damage }) => {
+])('a new segment that contains $name does not affect earlier ones', async ({ damage }) => {
   const text = 'x'.repeat(1_000_000)
   const first = new Run('block', 2 ** 40)
   // Like after a power failure before the first sync of a new segment: the ledger does not contain it.
@@ -476,7 +476,7 @@ test.skipIf(process.platform !== 'linux')('ten gigabytes are opened without bein
   expect(readSoFar() - before).toBeLessThan(8e6)
 })
 
-test('random damage never costs more than what it touches, and every loss is counted (seed 7)', async () => {
+test('random damage only loses the damaged records, and every loss is counted (seed 7)', async () => {
   const chance = new Random(7)
   const random = (below: number) => chance.below(below)
   for (let round = 0; round < 25; round++) {

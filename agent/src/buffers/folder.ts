@@ -6,7 +6,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Longest id used directly as a name; file systems allow 255 bytes. */
-const longestName = 200
+const maxNameLength = 200
 
 /** The parent folder of all disk buffers. */
 export function bufferRoot(dataDir: string): string {
@@ -19,8 +19,8 @@ export function bufferFolder(dataDir: string, id: string): string {
 
 function folderName(id: string): string {
   const name = encodeURIComponent(id).replace(/^\.+/, (dots) => '%2E'.repeat(dots.length))
-  if (name.length <= longestName) return name
-  return `${name.slice(0, longestName - 34)}--${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
+  if (name.length <= maxNameLength) return name
+  return `${name.slice(0, maxNameLength - 34)}--${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
 }
 
 /** Sorted names of the sub-folders of a folder; none if it does not exist. */

@@ -23,7 +23,7 @@ function memory(maxEvents: number, whenFull: 'block' | 'drop_newest') {
   return { metrics, buffer }
 }
 
-test('a batch larger than the room enters in slices as room frees, in order, under one finalizer', async () => {
+test('a batch larger than the free space enters in slices, in order, under one finalizer', async () => {
   const { buffer, metrics } = memory(4, 'block')
   const statuses: string[] = []
   let admitted = false
@@ -52,25 +52,28 @@ test('a batch larger than the room enters in slices as room frees, in order, und
   expect(metrics.sum('buffer_byte_size')).toBe(0)
 })
 
-test.each(['block', 'drop_newest'] as const)('the memory of lines is free after their last part: %s', (whenFull) => {
-  const { buffer } = memory(2, whenFull)
-  const line = Buffer.from('2026-01-02T03:04:05.123456789Z stdout F {"a":1}')
-  let whole: ByteBatch | undefined
-  new BytePod('web').read([line, line, line, line, line], (batch) => {
-    whole = batch
-    void buffer.write(batch)
-  })
-  const lines = whole?.lines
-  const taken: string[] = []
-  for (let part = buffer.take(); part instanceof ByteBatch; part = buffer.take()) {
-    taken.push(lines?.event(0).fields['message'] as string)
-    part.done()
-  }
-  expect(taken).toEqual(Array(whenFull === 'block' ? 3 : 1).fill('{"a":1}'))
-  expect(() => lines?.event(0)).toThrow('after their memory was released')
-})
+test.each(['block', 'drop_newest'] as const)(
+  'the memory of lines is released after their last part: %s',
+  (whenFull) => {
+    const { buffer } = memory(2, whenFull)
+    const line = Buffer.from('2026-01-02T03:04:05.123456789Z stdout F {"a":1}')
+    let whole: ByteBatch | undefined
+    new BytePod('web').read([line, line, line, line, line], (batch) => {
+      whole = batch
+      void buffer.write(batch)
+    })
+    const lines = whole?.lines
+    const taken: string[] = []
+    for (let part = buffer.take(); part instanceof ByteBatch; part = buffer.take()) {
+      taken.push(lines?.event(0).fields['message'] as string)
+      part.done()
+    }
+    expect(taken).toEqual(Array(whenFull === 'block' ? 3 : 1).fill('{"a":1}'))
+    expect(() => lines?.event(0)).toThrow('after their memory was released')
+  },
+)
 
-test('writers that wait enter in the order in which they came', async () => {
+test('waiting writers enter in the order of their arrival', async () => {
   const { buffer } = memory(2, 'block')
   const order: number[] = []
   const waits = [3, 1, 1].map((size, index) => buffer.write(batch(size))?.then(() => order.push(index)))
@@ -82,7 +85,7 @@ test('writers that wait enter in the order in which they came', async () => {
   expect(sizes).toEqual([2, 1, 1, 1])
 })
 
-test('drop_newest keeps what has room and discards the rest on purpose', () => {
+test('drop_newest keeps events that fit, and discards the others intentionally', () => {
   const { buffer, metrics } = memory(4, 'drop_newest')
   const statuses: string[] = []
   expect(buffer.write(batch(10, statuses))).toBeUndefined()
@@ -95,7 +98,7 @@ test('drop_newest keeps what has room and discards the rest on purpose', () => {
   expect(statuses).toEqual(['delivered', 'rejected'])
 })
 
-test('a reader that takes at once lets a batch of any size through', () => {
+test('a batch of any size passes if a reader takes it immediately', () => {
   const { buffer } = memory(4, 'block')
   let taken = 0
   buffer.onReadable = () => {

@@ -15,7 +15,7 @@ afterEach(() => vi.restoreAllMocks())
 const reader = (token: string, remoteAddress = '10.0.0.7') =>
   ({ headers: { authorization: `Bearer ${token}` }, socket: { remoteAddress } }) as unknown as IncomingMessage
 
-test('the operator says who may read metrics; its answer continues while it is away, but not forever', async () => {
+test('the operator decides who may read metrics; its last answer is valid for a limited time while it is unavailable', async () => {
   let nowMs = 1000
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
   let allowed: boolean | 503 = true

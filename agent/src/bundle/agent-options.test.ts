@@ -24,13 +24,16 @@ const bundle: Bundle = {
 }
 const written = (more: object) => Buffer.from(JSON.stringify({ ...bundle, ...more }))
 
-test.each(Object.keys(globalOptions))('a bundle with `%s` is refused, and says what decides in its place', (option) => {
-  const instead = underOperator[option as keyof typeof globalOptions]
-  expect(() => checkedBundle(written({ [option]: {} }))).toThrow(`the option \`${option}\``)
-  expect(() => checkedBundle(written({ [option]: {} }))).toThrow(instead)
-})
+test.each(Object.keys(globalOptions))(
+  'a bundle with `%s` is refused, and the error names the replacement',
+  (option) => {
+    const instead = underOperator[option as keyof typeof globalOptions]
+    expect(() => checkedBundle(written({ [option]: {} }))).toThrow(`the option \`${option}\``)
+    expect(() => checkedBundle(written({ [option]: {} }))).toThrow(instead)
+  },
+)
 
-test('members that this version does not know are no options, and are ignored', () => {
+test('members unknown to this version are ignored', () => {
   expect(checkedBundle(written({ hints: [1] })).schema).toBe(bundleSchema)
 })
 
@@ -44,7 +47,7 @@ async function globalsWith(flags: object, env: Readonly<Record<string, string>> 
   return globals
 }
 
-test('flags and variables that decide in place of an option are obeyed', async () => {
+test('flags and variables that replace an option take effect', async () => {
   expect((await globalsWith({ 'data-dir': '/some/where' })).dataDir).toBe('/some/where')
   expect((await globalsWith({ 'api-address': '127.0.0.1:9' })).api).toMatchObject({
     enabled: true,

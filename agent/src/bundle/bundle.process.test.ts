@@ -280,7 +280,7 @@ function spread(bundle: TestBundle, startSpreadMs: number): Record<string, strin
 const forever = 20 * 86_400_000
 const asked = (api: KubeApi) => api.requests.filter((path) => /^\/api\/v1\/(pods|namespaces|nodes)/.test(path))
 
-test('where there are many agents, one that starts asks the API server after a pause, and a stop ends the pause', async () => {
+test('among many agents, a starting agent waits before its requests to the API server, and a stop ends the wait', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   api.set('pods', pod('shop', 'web'))
@@ -367,7 +367,7 @@ test('a pipeline that cannot be built keeps its old version, and the others cont
   expect(await agent.stop()).toBe(0)
 })
 
-test('a bundle of which a part is missing or of another age is not loaded, and after a restart the last good one runs', async () => {
+test('a bundle with a missing or outdated part is not loaded, and after a restart the last good bundle runs', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   await using operator = await Operator.start()
@@ -534,7 +534,7 @@ test('namespaced pipelines reach no address of the node, and what their programs
   expect(paths).not.toContain('/own')
 })
 
-test('errors of namespaced programs name sort, function and place in log and heartbeat, never what event or program say', async () => {
+test('errors of namespaced programs contain kind, function and place in log and heartbeat, but no content of event or program', async () => {
   await using operator = await Operator.start()
   operator.answer = { periodMs: heartbeatPeriods.minMs }
   const card = 'CARD-4111-1111'
@@ -586,39 +586,36 @@ test.each([
   { option: { tls: { ca_file: { $secret: 'k' } } }, value: 'file:///etc/hostname', said: 'tls.ca_file: must not name' },
   { option: { auth: { strategy: 'bearer', token: { $secret: 'k' } } }, value: '/etc/hostname', said: undefined },
   { option: { request: { headers: { a: { $secret: 'k' } } } }, value: 'file:///x', said: 'headers.a: must not name' },
-])(
-  'in a namespaced pipeline a secret does not bring in a file of the agent: $option',
-  async ({ option, value, said }) => {
-    await using operator = await Operator.start()
-    const bundle = (restricted: boolean) => ({
-      pipelines: { 'shop/p': { ...identity('uid-p'), restricted, secrets: [{ key: 'k' }] } },
-      sources: { 'shop/p/in': { type: 'demo_logs', format: 'json', interval: 60 } },
-      transforms: {},
-      sinks: {
-        'shop/p/out': {
-          type: 'http',
-          inputs: ['shop/p/in'],
-          uri: 'http://127.0.0.1:1/',
-          encoding: { codec: 'json' },
-          healthcheck: false,
-          ...option,
-        },
+])('in a namespaced pipeline a secret cannot name a file of the agent: $option', async ({ option, value, said }) => {
+  await using operator = await Operator.start()
+  const bundle = (restricted: boolean) => ({
+    pipelines: { 'shop/p': { ...identity('uid-p'), restricted, secrets: [{ key: 'k' }] } },
+    sources: { 'shop/p/in': { type: 'demo_logs', format: 'json', interval: 60 } },
+    transforms: {},
+    sinks: {
+      'shop/p/out': {
+        type: 'http',
+        inputs: ['shop/p/in'],
+        uri: 'http://127.0.0.1:1/',
+        encoding: { codec: 'json' },
+        healthcheck: false,
+        ...option,
       },
-    })
-    project(secretsDir, { k: value })
-    project(bundleDir, bundleFiles(bundle(true), { k: value }).files)
-    await using agent = new Agent(['--operator', operator.url, '--operator-token', join(folder, 'token')])
-    await eventually(() => {
-      expect(operator.last?.state).toBe('Loaded')
-      if (said === undefined) expect(operator.last?.failures).toEqual([])
-      else expect(operator.last?.failures).toMatchObject([{ pipeline: 'shop/p', component: 'out' }])
-    })
-    if (said !== undefined) expect(operator.last?.failures[0]?.message).toContain(said)
-    expect(agent.err).not.toContain(value)
-  },
-)
+    },
+  })
+  project(secretsDir, { k: value })
+  project(bundleDir, bundleFiles(bundle(true), { k: value }).files)
+  await using agent = new Agent(['--operator', operator.url, '--operator-token', join(folder, 'token')])
+  await eventually(() => {
+    expect(operator.last?.state).toBe('Loaded')
+    if (said === undefined) expect(operator.last?.failures).toEqual([])
+    else expect(operator.last?.failures).toMatchObject([{ pipeline: 'shop/p', component: 'out' }])
+  })
+  if (said !== undefined) expect(operator.last?.failures[0]?.message).toContain(said)
+  expect(agent.err).not.toContain(value)
+})
 
-test('a candidate runs on the nodes that its salt chooses', async () => {
+test('a candidate runs on the nodes that its salt selects', async () => {
   const stable = reader('shop', 'a')
   const candidate = merged(reader('shop', 'a'), reader('shop', 'b'))
   const { api, kubeConfig } = await cluster()
@@ -697,7 +694,7 @@ test('drops and counts lines over a limit, or leaves them in the file, without a
   expect(await agent.stop()).toBe(0)
 })
 
-test('a limit of 0 lets nothing through, and a tiny one next to nothing', async () => {
+test('a limit of 0 passes no lines, and a tiny limit almost none', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   await using operator = await Operator.start()
@@ -755,7 +752,7 @@ test('log files that the agent cannot read are reported with the fix', async () 
   expect(await agent.stop()).toBe(0)
 })
 
-test('the lag of reading is reported, as long as there is one', async () => {
+test('the lag of reading is reported while it exists', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   await using operator = await Operator.start()
@@ -868,7 +865,7 @@ test('sends permanently rejected events to the dead letter sink at a limited rat
   await new Promise((done) => server.close(done))
 })
 
-test('an agent that is older than the configuration requires keeps the revision that it runs, and reports both versions', async () => {
+test('an agent older than the configuration requires keeps its current revision, and reports both versions', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   await using operator = await Operator.start()
@@ -891,7 +888,7 @@ test('an agent that is older than the configuration requires keeps the revision 
   expect(await agent.stop()).toBe(0)
 })
 
-test('an agent whose data folder cannot be written is not ready, and says why', async () => {
+test('an agent with a read-only data folder is not ready, and reports the reason', async () => {
   const { kubeConfig, api } = await cluster()
   await using _ = api
   const port = await freePort()

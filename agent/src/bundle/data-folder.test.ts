@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { unwritable } from './data-folder.ts'
 
-test('a folder that is there, or can be made, can be written; one below a file cannot', async () => {
+test('a folder that exists or can be created is writable; a folder below a file is not', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-data-'))
   expect(unwritable(folder.path)).toBeUndefined()
   expect(unwritable(join(folder.path, 'not/there/yet'))).toBeUndefined()

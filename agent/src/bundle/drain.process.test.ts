@@ -131,7 +131,7 @@ test('delivers the events that a former agent left in its buffer, reads nothing 
   expect(lines).toHaveLength(count)
 })
 
-test('a buffer whose sink is in no Pipeline any more is named, and kept', async () => {
+test('a buffer whose sink was removed from all Pipelines is reported and kept', async () => {
   await using destination = await store()
   const { state, url } = destination
   await leaveEvents(url, () => state.refused)
@@ -143,7 +143,7 @@ test('a buffer whose sink is in no Pipeline any more is named, and kept', async 
   expect(kept).toBeDefined()
 })
 
-test('without a bundle there is nothing to be drained to', async () => {
+test('without a bundle, draining has no destination', async () => {
   const child = spawn(process.execPath, ['--conditions=source', main, '--drain'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })

@@ -162,7 +162,7 @@ async function passUntil(time: FakeClock, holds: () => boolean, limitMs: number,
   return time.now() - start
 }
 
-test('one of several leads, and its renewals are all that is written', async () => {
+test('one of several agents leads, and only its renewals are written', async () => {
   const { time, server, agents, leaders } = setUp(3)
   await passUntil(time, () => leaders().length === 1, 5000)
   const { reads, writes } = server
@@ -227,7 +227,7 @@ test('a leader that stops releases its claim, and the next agent leads after its
   expect(server.writes - writes).toBe(1)
 })
 
-test('without anything to run, nothing is asked, and a held Lease is released', async () => {
+test('without singleton sources, no requests are sent, and a held Lease is released', async () => {
   const { time, server } = setUp(0)
   const agent = new TestAgent(server, time, 'one')
   await passUntil(time, () => agent.leads, 5000)
@@ -236,7 +236,7 @@ test('without anything to run, nothing is asked, and a held Lease is released', 
   expect(server.lease?.spec?.holderIdentity).toBe('')
 })
 
-test('a source that another takes the place of costs no claim', async () => {
+test('replacing a source does not lose the claim', async () => {
   const { time, server } = setUp(0)
   const agent = new TestAgent(server, time, 'one')
   await passUntil(time, () => agent.leads, 5000)
@@ -249,7 +249,7 @@ test('a source that another takes the place of costs no claim', async () => {
   expect(server.lease?.spec?.leaseTransitions).toBe(1)
 })
 
-test('a process that stood still does not lead when it continues, though no timer has fired yet', async () => {
+test('a process that was suspended does not lead when it continues, even before a timer fires', async () => {
   const { time, agents, leaders } = setUp(2)
   await passUntil(time, () => leaders().length === 1, 5000)
   const [first] = leaders() as [TestAgent]
@@ -285,7 +285,7 @@ test.each(['removed', 'created again'])(
   },
 )
 
-test('a label that somebody sets costs no claim', async () => {
+test('a label set by another client does not lose the claim', async () => {
   const { time, server, leaders } = setUp(2)
   await passUntil(time, () => leaders().length === 1, 5000)
   const [first] = leaders() as [TestAgent]

@@ -8,7 +8,7 @@ const later = [
   { percent: 5, salt: 's', also: ['node-0'] },
 ]
 
-test('a node runs the last candidate that chooses it, so each of them has fewer nodes than the one before', () => {
+test('a node runs the last candidate that selects it, so each candidate has fewer nodes than the previous one', () => {
   const [first, second] = later
   for (const node of nodes) {
     const bucket = bucketOf('s', node)
@@ -19,7 +19,7 @@ test('a node runs the last candidate that chooses it, so each of them has fewer 
   expect(candidateFor({}, 'node-0')).toBeUndefined()
 })
 
-test('nodes that are named are chosen in addition, whatever the percentage', () => {
+test('named nodes are selected in addition to any percentage', () => {
   const others = nodes.filter((node) => bucketOf('s', node) >= 5)
   const [named = '', other = ''] = others
   const also = { percent: 5, salt: 's', also: [named] }

@@ -63,7 +63,7 @@ test('repeats a report that the operator did not receive soon, then less often, 
   await heartbeat.close()
 })
 
-test('restricted pipelines are kept from the addresses that the operator sent last', async () => {
+test('restricted pipelines cannot use the addresses in the last answer of the operator', async () => {
   vi.useFakeTimers()
   const answers = ['{"denied":["192.0.2.7","api.example"]}', '{"denied":"192.0.2.8"}', '{}', '{"denied":["192.0.2.9"]}']
   let sent = 0
@@ -124,7 +124,7 @@ test('counts events that a full buffer drops once, and as missing', async () => 
 test.each([
   ['while the agent runs', false],
   ['while it ends', true],
-])('figures of reports that no leader takes are in the first one that is taken, once, %s', async (_, isLast) => {
+])('figures of rejected reports are included once in the first accepted report, %s', async (_, isLast) => {
   vi.useFakeTimers()
   const taken: number[] = []
   let refusals = 0
@@ -222,7 +222,7 @@ async function withSink() {
   }
 }
 
-test('the last error of a sink is the cause in every report, and never that events were dropped', async () => {
+test('every report contains the last error of a sink as the cause, and never the dropped events', async () => {
   await using agent = await withSink()
   await agent.next()
   agent.refused({ status: 401 })
@@ -247,7 +247,7 @@ test.each([
   ['a refused certificate', { error: 'expired', error_kind: 'CERT_HAS_EXPIRED' }, 'TLSFailed'],
   ['a connection that takes too long', { error: 'late', error_kind: 'UND_ERR_CONNECT_TIMEOUT' }, 'ConnectFailed'],
   ['text alone', { error: 'the answer of the socket says: status 401, CERT, timed out' }, 'Error'],
-])('%s has its reason from codes, never from text', async (_, fields, reason) => {
+])('the reason for %s is derived from codes, never from text', async (_, fields, reason) => {
   await using agent = await withSink()
   await agent.next()
   agent.say('Healthcheck failed.', fields)

@@ -105,7 +105,7 @@ const tap = (id: string, pipeline: string, more: object = {}): Inquiry => ({
   ...more,
 })
 
-test('a tap sends events of one pipeline, in samples of a fixed size, until its reader leaves', async () => {
+test('a tap sends events of one pipeline, in samples of a fixed size, until its reader disconnects', async () => {
   await using looked = await lookedAt()
   looked.ask(tap('t1', 'shop/one'))
   await vi.waitFor(() => expect(looked.lines().length).toBeGreaterThan(5), 30_000)
@@ -137,7 +137,7 @@ test('an event that is too large is skipped and counted', async () => {
   for (const line of looked.lines()) expect(line).toEqual({ kind: 'skipped', events: expect.any(Number) })
 })
 
-test('figures are those of the pipelines that are asked for, with the age of what is read', async () => {
+test('figures cover the requested pipelines, with the age of the unread lines', async () => {
   await using looked = await lookedAt()
   looked.ask({ kind: 'figures', id: 'f', pipelines: ['shop/one'], intervalMs: 100, forMs: 60_000 })
   await vi.waitFor(() => expect(looked.lines().at(-1)?.pipelines['shop/one']?.lagSeconds).toBeDefined(), 30_000)

@@ -78,7 +78,7 @@ export interface InquiryOptions extends OperatorAddress {
 
 const requestMs = 10_000
 /** Wait after a failure, during which the operator may move to another node. */
-const retryMs = { least: 5_000, most: 30_000 }
+const retryMs = { min: 5_000, max: 30_000 }
 /** The operator holds as many requests as it can, so the agent polls. */
 const crowdedMs = 60_000
 /** Wait for an operator that does not support inquiries. */
@@ -229,7 +229,7 @@ export class InquiryAnswers {
 const noFigures: Figures = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0, bufferedEvents: 0, bufferedBytes: 0 }
 
 function pauseMs(failures: number): number {
-  return jittered(doubledMs(failures, retryMs.least, retryMs.most), 'half')
+  return jittered(doubledMs(failures, retryMs.min, retryMs.max), 'half')
 }
 
 /** Age of events when they leave the sources of pipelines; only measured during an inquiry. */

@@ -73,7 +73,7 @@ function agent() {
 
 const gone = [`buffer ${sinkId}`]
 
-test('a buffer that nothing needs any more is removed after a while, and what it held is counted as lost', async () => {
+test('an unused buffer is removed after some time, and its events are counted as lost', async () => {
   await leaveEvents()
   const { beat, lost } = agent()
   const folder = bufferFolder(dataDir, sinkId)
@@ -85,7 +85,7 @@ test('a buffer that nothing needs any more is removed after a while, and what it
   expect(beat(gone, leftoverGraceMs + 1)).toEqual([])
 })
 
-test('the while starts again when something needs the buffer in between, or it runs again', async () => {
+test('the time restarts if the buffer is needed meanwhile or its sink runs again', async () => {
   mkdirSync(bufferFolder(dataDir, sinkId), { recursive: true })
   const { beat, state } = agent()
   const folder = bufferFolder(dataDir, sinkId)
@@ -103,7 +103,7 @@ test('the while starts again when something needs the buffer in between, or it r
   expect(existsSync(folder)).toBe(true)
 })
 
-test('positions go by the uid of their pipeline, which is known after a restart, too', () => {
+test('positions belong to the uid of their pipeline, which is also known after a restart', () => {
   const cursors = join(dataDir, 'cursors', 'uid-a', 'app')
   mkdirSync(cursors, { recursive: true })
   writeFileSync(join(cursors, 'checkpoints.json'), '{}')
@@ -122,7 +122,7 @@ test('positions go by the uid of their pipeline, which is known after a restart,
   expect(existsSync(join(dataDir, 'cursors', 'uid-of-nobody'))).toBe(true)
 })
 
-test('of many that are there, those that something needs keep none of the others from their turn', () => {
+test('among many leftovers, needed ones do not delay the others', () => {
   const { beat, state } = agent()
   // Suspended: 250 of them.
   const needed = Array.from({ length: 5 * maxAsked }, (_, index) => `shop/a-${String(index).padStart(3, '0')}/out`)

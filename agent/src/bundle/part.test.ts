@@ -32,13 +32,13 @@ test.each([
   { type: 'remap', file: '/etc/hostname' },
   { type: 'filter', condition: 'get_env_var!("HOME") == "/"' },
 ])(
-  'a restricted pipeline whose programs reach beyond the event is not loaded, whatever let it through: %j',
+  'a restricted pipeline whose programs reach beyond the event is not loaded, even if other checks accept it: %j',
   (transform) => {
     expect(loaded(true, transform)).toMatchObject({ ok: false, problems: [{ severity: 'error' }] })
   },
 )
 
-test('the rules of a pipeline go with its transforms', () => {
+test('the rules of a pipeline apply to its transforms', () => {
   const transform = { type: 'remap', source: '.a = 1' }
   const [strict, free] = [loaded(true, transform), loaded(false, transform)]
   if (!strict.ok || !free.ok) throw new TypeError('the parts do not load')
@@ -50,7 +50,7 @@ test.each([
   { given: { turns: 7 }, expected: { ...defaultBudget, turns: 7 } },
   { given: { bytes: 2 * defaultBudget.bytes }, expected: { ...defaultBudget, bytes: 2 * defaultBudget.bytes } },
   { given: undefined, expected: defaultBudget },
-])('programs have the budget that the bundle names, and the default for the rest: $given', ({ given, expected }) => {
+])('programs get the budget of the bundle, and the default for missing values: $given', ({ given, expected }) => {
   const part = loaded(true, { type: 'remap', source: '.a = 1' }, given)
   if (!part.ok) throw new TypeError('the part does not load')
   expect(part.config.transforms.get('shop/p/t')?.programs?.budget).toEqual(expected)

@@ -27,7 +27,7 @@ const shows = (text: string, shown: string) =>
     text.includes(piece),
   )
 
-test.each(Object.entries(ways))('a value does not show: %s', (_, way) => {
+test.each(Object.entries(ways))('a value is hidden: %s', (_, way) => {
   for (const value of values.slice(0, 3)) {
     const shown = way(value)
     const text = redact(`\`query\` must be a table, found ${shown} instead.`)
@@ -38,7 +38,7 @@ test.each(Object.entries(ways))('a value does not show: %s', (_, way) => {
   }
 })
 
-test('a short value is taken out whole, and text without values stays', () => {
+test('a short value is removed completely, and text without values is unchanged', () => {
   expect(redact('token abc of ABC')).toBe('token *** of ***')
   expect(redact('nothing to hide, İstanbul')).toBe('nothing to hide, İstanbul')
   expect(redactorOf([])('text')).toBe('text')

@@ -44,7 +44,7 @@ test.each(['/x-----BEGIN /../etc/passwd', '{/etc/passwd', ' -----BEGIN CERTIFICA
   },
 )
 
-test('an address from a secret is no file, and a program does not come from one', () => {
+test('an address from a secret is not a file, and a program cannot come from a secret', () => {
   const proxied = { 'shop/p/out': { type: 'http', proxy: { https: place } } }
   expect(problems(proxied, 'fi\tle:/etc/passwd')).toEqual([`sinks.shop/p/out.proxy.https ${notAFile}`])
   const filter = { 'shop/p/t': { type: 'filter', condition: place } }

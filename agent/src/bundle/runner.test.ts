@@ -144,7 +144,7 @@ const Rig = {
     BundleRig.start({ folder, components, api, bundle, drainMs, hub: { files, ...hub } }),
 }
 
-test('a pipeline whose program costs much has no more of the thread than its neighbours, and they continue', async () => {
+test('an expensive pipeline gets no more CPU time than its neighbours, and they continue', async () => {
   // Only counted work advances the clock, so the test does not depend on the machine's speed.
   vi.spyOn(performance, 'now').mockImplementation(() => clockMs)
   await using api = await KubeApi.start()
@@ -191,7 +191,7 @@ test.each([
   { buffer: { type: 'memory' }, kept: 'is discarded' },
   { buffer: { type: 'disk', max_size: 268_435_488 }, kept: 'stays in its buffer' },
 ])(
-  'a removed pipeline delivers what it holds for as long as it may; then the rest $kept, and comes again with it',
+  'a removed pipeline delivers its events for a limited time; then the rest $kept, and returns with it',
   async ({ buffer, kept }) => {
     await using api = await KubeApi.start()
     podOf(api, 'shop', criLine('one') + criLine('two'))
@@ -225,7 +225,7 @@ test.each([
   },
 )
 
-test('a removed pipeline whose destination answers in time loses nothing', async () => {
+test('a removed pipeline loses nothing if its destination responds in time', async () => {
   await using api = await KubeApi.start()
   podOf(api, 'shop', criLine('one') + criLine('two'))
   podOf(api, 'other', criLine('other'))
@@ -290,7 +290,7 @@ test.each([
   'if true { for_each([1]) -> |_, v| { %vector.a = v } }',
   '%vector, err = parse_json(.message)',
   '.a, %vector = parse_json(.message)',
-])('a program that would write what the agent knows of a pod is refused: %s', async (source) => {
+])('a program that would overwrite facts about a pod is refused: %s', async (source) => {
   await using api = await KubeApi.start()
   podOf(api, 'shop', criLine('one'))
   await using rig = await Rig.start(api, reader('shop', { transform: { type: 'remap', source } }))
@@ -351,7 +351,7 @@ test.each([
     line: 'whole big line',
   },
 ])(
-  '$what that has begun is whole after a reload of its source, after a restart, and after both',
+  'an open $what is complete after a reload of its source, after a restart, and after both',
   async ({ options, first, between, rest, line }) => {
     await using api = await KubeApi.start()
     podOf(api, 'shop', criLine('before') + first)
@@ -390,61 +390,57 @@ test.each([
   { reason: 'rotated_files', hub: { maxRotatedFiles: 1 }, remove: false, left: [2, 3] },
   { reason: 'disk_pressure', hub: { freeSpace: () => 0.05 }, remove: true, left: [3] },
   { reason: undefined, hub: { freeSpace: () => 0.5 }, remove: true, left: [0, 1, 2, 3] },
-])(
-  'of rotated files that wait, the oldest are given up and counted ($reason)',
-  async ({ reason, hub, remove, left }) => {
-    await using api = await KubeApi.start()
-    // Longer than what a pipeline accepts before it makes its source wait: some chunks.
-    const count = 2000
-    const linesOf = (file: number) =>
-      Array.from({ length: count }, (_, line) => criLine(`${file}.${line} ${'x'.repeat(200)}`)).join('')
-    podOf(api, 'shop', linesOf(0))
-    hanging.add('shop/p')
-    await using rig = await Rig.start(api, reader('shop'), undefined, hub)
-    await eventually(() => expect(held).toHaveLength(1))
-    for (const file of [1, 2, 3]) {
-      const rotated = `${fileOf('shop')}.20260101-00000${file}`
-      renameSync(fileOf('shop'), rotated)
-      writeFileSync(fileOf('shop'), linesOf(file))
-      const opened = () => rig.metrics.sum('files_added_total', {})
-      await eventually(() => expect(opened()).toBe(file + 1))
-      if (remove) rmSync(rotated)
-    }
-    const sum = (name: string, labels: Record<string, string> = {}) => rig.metrics.sum(name, labels)
-    const size = 4 * linesOf(0).length
-    await eventually(() => expect(sum('log_bytes_written_total', { namespace: 'shop' })).toBe(size))
-    const files = () => new Set(got.get('shop/p')?.map((line) => Number(line.split('.')[0])))
-    const lost = () => sum('log_bytes_lost_total', { namespace: 'shop' })
-    const series = rig.metrics.snapshot().find(({ name }) => name === 'log_bytes_lost_total')?.samples ?? []
-    // Each exists from the start, so that a scraper sees the first loss as an increase.
-    expect(new Set(series.map(({ labels }) => labels['reason']))).toEqual(
-      new Set(['rotated_files', 'disk_pressure', 'rotate_wait']),
-    )
-    if (reason !== undefined)
-      await eventually(() => expect(lost()).toBeGreaterThan(linesOf(0).length * (3 - left.length)))
+])('the oldest waiting rotated files are abandoned and counted ($reason)', async ({ reason, hub, remove, left }) => {
+  await using api = await KubeApi.start()
+  // Longer than what a pipeline accepts before it makes its source wait: some chunks.
+  const count = 2000
+  const linesOf = (file: number) =>
+    Array.from({ length: count }, (_, line) => criLine(`${file}.${line} ${'x'.repeat(200)}`)).join('')
+  podOf(api, 'shop', linesOf(0))
+  hanging.add('shop/p')
+  await using rig = await Rig.start(api, reader('shop'), undefined, hub)
+  await eventually(() => expect(held).toHaveLength(1))
+  for (const file of [1, 2, 3]) {
+    const rotated = `${fileOf('shop')}.20260101-00000${file}`
+    renameSync(fileOf('shop'), rotated)
+    writeFileSync(fileOf('shop'), linesOf(file))
+    const opened = () => rig.metrics.sum('files_added_total', {})
+    await eventually(() => expect(opened()).toBe(file + 1))
+    if (remove) rmSync(rotated)
+  }
+  const sum = (name: string, labels: Record<string, string> = {}) => rig.metrics.sum(name, labels)
+  const size = 4 * linesOf(0).length
+  await eventually(() => expect(sum('log_bytes_written_total', { namespace: 'shop' })).toBe(size))
+  const files = () => new Set(got.get('shop/p')?.map((line) => Number(line.split('.')[0])))
+  const lost = () => sum('log_bytes_lost_total', { namespace: 'shop' })
+  const series = rig.metrics.snapshot().find(({ name }) => name === 'log_bytes_lost_total')?.samples ?? []
+  // Each exists from the start, so that a scraper sees the first loss as an increase.
+  expect(new Set(series.map(({ labels }) => labels['reason']))).toEqual(
+    new Set(['rotated_files', 'disk_pressure', 'rotate_wait']),
+  )
+  if (reason !== undefined)
+    await eventually(() => expect(lost()).toBeGreaterThan(linesOf(0).length * (3 - left.length)))
 
-    hanging.clear()
-    for (const batch of held) {
-      for (const event of (batch as LogBatch).events) got.get('shop/p')?.push(String(event.fields['message']))
-      batch.finalizer.release(1, 'delivered')
-    }
-    for (const resume of resumes) resume()
-    await eventually(() => {
-      expect(got.get('shop/p')?.at(-1)).toMatch(/^3\.1999 /)
-      // Every written line has been read, or counted as lost.
-      expect(sum('component_received_bytes_total', { component_kind: 'source' }) + lost()).toBe(size)
-    })
-    for (const file of left)
-      expect(got.get('shop/p')?.filter((line) => line.startsWith(`${file}.`))).toHaveLength(count)
-    expect(files().size).toBeGreaterThanOrEqual(left.length)
-    expect(new Set(got.get('shop/p')).size).toBe(got.get('shop/p')?.length)
-    if (reason === undefined) expect(lost()).toBe(0)
-    else {
-      expect(sum('log_bytes_lost_total', { reason })).toBe(lost())
-      expect(rig.said.join('')).toContain('closed before it was read to its end')
-    }
-  },
-)
+  hanging.clear()
+  for (const batch of held) {
+    for (const event of (batch as LogBatch).events) got.get('shop/p')?.push(String(event.fields['message']))
+    batch.finalizer.release(1, 'delivered')
+  }
+  for (const resume of resumes) resume()
+  await eventually(() => {
+    expect(got.get('shop/p')?.at(-1)).toMatch(/^3\.1999 /)
+    // Every written line has been read, or counted as lost.
+    expect(sum('component_received_bytes_total', { component_kind: 'source' }) + lost()).toBe(size)
+  })
+  for (const file of left) expect(got.get('shop/p')?.filter((line) => line.startsWith(`${file}.`))).toHaveLength(count)
+  expect(files().size).toBeGreaterThanOrEqual(left.length)
+  expect(new Set(got.get('shop/p')).size).toBe(got.get('shop/p')?.length)
+  if (reason === undefined) expect(lost()).toBe(0)
+  else {
+    expect(sum('log_bytes_lost_total', { reason })).toBe(lost())
+    expect(rig.said.join('')).toContain('closed before it was read to its end')
+  }
+})
 
 test('a reload of the source does not repeat lines of the other stream beside an open group', async () => {
   await using api = await KubeApi.start()
@@ -467,7 +463,7 @@ test('a reload of the source does not repeat lines of the other stream beside an
   expect(got.get('shop/p')).toEqual(expected)
 })
 
-test('how far reading is behind is found by looking at what waits once, however often it is asked for', async () => {
+test('the lag is computed by one look at the unread lines, for any number of requests', async () => {
   await using api = await KubeApi.start()
   const lines = Array.from({ length: 3000 }, (_, index) => `line ${index} ${'x'.repeat(60)}`)
   podOf(api, 'shop', lines.map((line) => criLine(line)).join(''))
@@ -488,7 +484,7 @@ test('how far reading is behind is found by looking at what waits once, however 
   await eventually(() => expect(lag()).toBe(0))
 })
 
-test('with rights in some namespaces alone, pods and labels are followed in each of them, and nothing else is asked for', async () => {
+test('with rights in only some namespaces, pods and labels are watched in each of them, without other requests', async () => {
   await using api = await KubeApi.start()
   api.within = ['shop', 'blog']
   const facts =
@@ -540,7 +536,7 @@ const named = {
   transform: { type: 'remap', source: '.message = string!(.orchestrator.pod_labels.app) + " " + string!(.message)' },
 }
 
-test('a subscription reads the pods that its field selector takes', async () => {
+test('a subscription reads the pods that match its field selector', async () => {
   await using api = await KubeApi.start()
   podOf(api, 'shop', criLine('of shop'))
   podOf(api, 'other', criLine('of other'))
@@ -556,7 +552,7 @@ test('a subscription reads the pods that its field selector takes', async () => 
   await eventually(() => expect([got.get('all/p'), got.get('other/p')]).toEqual([['of shop'], ['of other']]))
 })
 
-test('a deleted pod is known to each source for as long as the source says, by the time at which lines were written', async () => {
+test('each source knows a deleted pod for its own time, counted from the write time of the lines', async () => {
   await using api = await KubeApi.start()
   const known = (namespace: string, delayMs: number) =>
     reader(namespace, {
@@ -612,7 +608,7 @@ test('the kubelet provides pods, new ones as soon as their logs exist, without r
   expect(rig.said.join('')).not.toContain('kubelet')
 })
 
-test.each([403, 500])('where the kubelet answers %s, pods are followed at the API server', async (status) => {
+test.each([403, 500])('if the kubelet answers %s, pods are watched at the API server', async (status) => {
   await using api = await KubeApi.start()
   writeFileSync(join(folder, 'kubeconfig'), api.kubeConfig())
   podOf(api, 'shop', criLine('one'))

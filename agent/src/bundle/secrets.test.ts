@@ -97,7 +97,7 @@ test.each([
   { what: 'a key of nobody', key: 'ffff' },
   { what: 'a way to another folder', key: '../data/x' },
   { what: 'an inherited name', key: 'constructor' },
-])('$what that a pipeline does not list is that pipeline’s failure alone', async ({ key }) => {
+])('$what that a pipeline does not list fails only this pipeline', async ({ key }) => {
   await using destination = await fakeDestination(200)
   project(join(folder, 'secrets'), values)
   const bundle = all(
@@ -119,7 +119,7 @@ test.each([
   expect(requested(destination)).not.toContain('"a":"value-of-shop"')
 })
 
-test('an object with the marker and something else is no place for a value', async () => {
+test('an object with the marker and other members is not a placeholder', async () => {
   await using destination = await fakeDestination(200)
   project(join(folder, 'secrets'), values)
   const headers = { nested: 'x', $secret: 'theirs' }
@@ -137,7 +137,7 @@ test('an object with the marker and something else is no place for a value', asy
   }
 })
 
-test('a value that is late holds up the pipelines that list it; the others continue, and it fails when it does not come', async () => {
+test('a late value delays only the pipelines that list it, and they fail if it does not arrive', async () => {
   await using destination = await fakeDestination(200)
   const bundleOf = (hash: string) =>
     all(
@@ -164,7 +164,7 @@ test('a value that is late holds up the pipelines that list it; the others conti
   await eventually(() => expect(rig.runner.state).toMatchObject({ revision: second, state: 'Loaded', failures: [] }))
 })
 
-test('a value that does not come in time fails its pipeline, whose last good version runs on', async () => {
+test('a value that does not arrive in time fails its pipeline, whose last good version continues', async () => {
   await using destination = await fakeDestination(200)
   const bundleOf = (hash: string) =>
     all(
@@ -191,7 +191,7 @@ test('a value that does not come in time fails its pipeline, whose last good ver
   await eventually(() => expect(rig.runner.state).toMatchObject({ state: 'Loaded', failures: [] }))
 })
 
-test('after a restart a pipeline whose value is late runs the version that was kept', async () => {
+test('after a restart, a pipeline with a late value runs its stored version', async () => {
   await using destination = await fakeDestination(200)
   const bundleOf = (hash: string) =>
     all(
@@ -222,7 +222,7 @@ function optionsWith(path: readonly string[], value: unknown): Record<string, un
   return { [name]: rest.length === 0 ? value : optionsWith(rest, value) }
 }
 
-test('no problem of any option that a secret fills shows a piece of the value', () => {
+test('no problem of an option with a secret shows a part of the value', () => {
   const kinds = { sink: 'sinks', source: 'sources', transform: 'transforms' } as const
   const secretTexts = [
     'S3cretMarker0123456789-abcdefghijklmnopqrstuvwxyz-S3cretMarker0123456789-and-more',
@@ -260,7 +260,7 @@ test('no problem of any option that a secret fills shows a piece of the value', 
   expect(judged).toBeGreaterThan(1000)
 })
 
-test('where a component cannot be built with a secret, its failure shows no piece of the value', async () => {
+test('the failure to build a component with a secret shows no part of the value', async () => {
   await using destination = await fakeDestination(200)
   const marker = 'S3cretMarker0123456789'
   const sinkWith = (options: object) => ({
@@ -300,7 +300,7 @@ test('where a component cannot be built with a secret, its failure shows no piec
   }
 })
 
-test('the log of a tenant’s components shows facts, never events or answers that quote them', async () => {
+test('the log of a tenant’s components contains facts, but no events or responses that quote them', async () => {
   const card = 'CARD-4111-1111'
   const item = (status: number) => ({
     index: { status, error: { type: card, reason: `failed to parse field [message] with value [${card}]` } },

@@ -164,7 +164,7 @@ const start = (api: KubeApi, bundle: TestBundle) =>
   BundleRig.start({ folder, components: registry, api, bundle, drainMs: 500, hub: { files } })
 
 test.each(['bytes', 'objects'] as const)(
-  'three pipelines read each chunk once, and each counts and delivers all lines as one alone does, as %s',
+  'three pipelines read each chunk once, and each counts and delivers all lines like a single pipeline, as %s',
   async (lane) => {
     await using api = await KubeApi.start()
     const text = linesOf('shop', 6000)
@@ -186,7 +186,7 @@ test.each(['bytes', 'objects'] as const)(
   },
 )
 
-test('a pipeline whose destination takes nothing holds up nobody, and has every line later', async () => {
+test('a pipeline with a blocked destination delays no other, and gets every line later', async () => {
   await using api = await KubeApi.start()
   // More lines than may wait for it.
   podOf(api, 'shop', linesOf('shop', 8000, 0, 1200))
@@ -207,7 +207,7 @@ test('a pipeline whose destination takes nothing holds up nobody, and has every 
   }
 })
 
-test('limits are those of each pipeline: one waits, one drops, and the third has every line at once', async () => {
+test('each pipeline has its own limits: one waits, one drops, and the third gets every line at once', async () => {
   await using api = await KubeApi.start()
   const count = 3000
   podOf(api, 'shop', linesOf('shop', count))
@@ -231,7 +231,7 @@ test('limits are those of each pipeline: one waits, one drops, and the third has
   expect(dropped()[2]).toBeGreaterThan(0)
 })
 
-test('each pipeline has lines of the pods that it selects, and no byte of others', async () => {
+test('each pipeline gets lines of the pods that it selects, and no byte of others', async () => {
   await using api = await KubeApi.start()
   const namespaces = ['shop', 'bank', 'mail']
   for (const namespace of namespaces) podOf(api, namespace, linesOf(namespace, 2000))
@@ -253,7 +253,7 @@ test('each pipeline has lines of the pods that it selects, and no byte of others
   expect(figures(rig, 'shared_reads_total', ['all'])).not.toEqual([undefined])
 })
 
-test('files that are rotated and cut are read to their end by each pipeline', async () => {
+test('each pipeline reads rotated and truncated files to their end', async () => {
   await using api = await KubeApi.start()
   podOf(api, 'shop', linesOf('shop', 2000))
   await using pipelines = await Pipelines.start()
@@ -316,7 +316,7 @@ test('after a restart each pipeline continues at its position, and they share re
   expect(one + two + three - before).toBeGreaterThan(20)
 })
 
-test('a pipeline that is removed or changed takes nothing from the others', async () => {
+test('removing or changing a pipeline does not affect the others', async () => {
   await using api = await KubeApi.start()
   podOf(api, 'shop', linesOf('shop', 8000))
   await using pipelines = await Pipelines.start()

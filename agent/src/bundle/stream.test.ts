@@ -231,7 +231,7 @@ test.each([
     file: answer(pipeline('shop/next'), { minAgentVersion: '99.0.0' }),
     message: /99\.0\.0/,
   },
-])('an answer that is $what changes nothing', async ({ file, message }) => {
+])('an answer that is $what has no effect', async ({ file, message }) => {
   await using rig = await Rig.start(answer(pipeline('shop/one')))
   await eventually(() => expect(rig.running).toEqual(['shop/one']))
   rig.say(file)
@@ -246,7 +246,7 @@ test.each([
   await eventually(() => expect(rig.running).toEqual(['shop/after']))
 })
 
-test('a value that an answer lacks is missing for the pipelines that list it, and for no others', async () => {
+test('a value that is absent from an answer is missing only for the pipelines that list it', async () => {
   await using rig = await Rig.start(answer(all(pipeline('shop/one', { secret: 'k1' }), pipeline('shop/two'))))
   await eventually(() => expect(rig.running).toEqual(['shop/two']))
   await eventually(() =>
@@ -258,7 +258,7 @@ test('a value that an answer lacks is missing for the pipelines that list it, an
   )
 })
 
-test('without an operator the mounted bundle runs, until there is one, and again when it has been away for long', async () => {
+test('without an operator the mounted bundle runs, until an operator responds, and again after a long outage', async () => {
   await using rig = await Rig.start(503, undefined, 1000)
   expect(rig.running).toEqual(['shop/mounted'])
   expect(rig.runner.state).toMatchObject({ delivery: 'Mounted', state: 'Loaded' })
@@ -274,7 +274,7 @@ test('without an operator the mounted bundle runs, until there is one, and again
   await eventually(() => expect(rig.running).toEqual(['shop/one']))
 })
 
-test('the manifest says whether the operator is asked', async () => {
+test('the manifest determines whether the agent requests bundles from the operator', async () => {
   await using rig = await Rig.start(answer(pipeline('shop/one')))
   await eventually(() => expect(rig.running).toEqual(['shop/one']))
   rig.mount(pipeline('shop/mounted'), 'Mounted')

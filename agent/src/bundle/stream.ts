@@ -39,11 +39,11 @@ export interface StreamOptions extends OperatorAddress {
 }
 
 /** How long the operator may hold a request, randomised so that agents do not all return at the same time. */
-const holdMs = { least: 30_000, most: 50_000 }
+const holdMs = { min: 30_000, max: 50_000 }
 const defaultStartMs = 5_000
 /** Additional time for the transfer and the operator's work. */
 const answerMs = 20_000
-const retryMs = { least: 500, most: 10_000 }
+const retryMs = { min: 500, max: 10_000 }
 /** Wait after an early response without news: the operator holds as many requests as it can. */
 const crowdedMs = 10_000
 /** Prevents a busy loop if an operator answers immediately each time. */
@@ -116,7 +116,7 @@ export class BundleStream {
     let heardAt = performance.now()
     while (!signal.aborted) {
       const started = performance.now()
-      const waitMs = this.#isSettled ? spread(holdMs.least, holdMs.most) : 0.8 * startMs
+      const waitMs = this.#isSettled ? spread(holdMs.min, holdMs.max) : 0.8 * startMs
       let pauseMs = 0
       try {
         const isNew = await this.#ask(waitMs, signal)
@@ -135,7 +135,7 @@ export class BundleStream {
           this.#current = undefined
           this.onChange()
         }
-        pauseMs = jittered(doubledMs(failures++, retryMs.least, retryMs.most), 'half')
+        pauseMs = jittered(doubledMs(failures++, retryMs.min, retryMs.max), 'half')
       }
       await sleep(Math.max(0, pauseMs), undefined, { signal, ref: false }).catch(() => {}) // the loop condition checks the signal
     }
@@ -222,6 +222,6 @@ function parsed<T>(text: Buffer): T | undefined {
   }
 }
 
-function spread(least: number, most: number): number {
-  return Math.round(least + Math.random() * (most - least))
+function spread(min: number, max: number): number {
+  return Math.round(min + Math.random() * (max - min))
 }

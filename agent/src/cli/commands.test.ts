@@ -101,7 +101,7 @@ ${'Validated'.padStart(path.length + 13)}
     expect(output).toContain('error: unknown field `sink`')
   })
 
-  test('says how it has read a file whose name gives no format', async () => {
+  test('reports the format of a file whose name shows none', async () => {
     const path = file('agent.conf', good)
     const { code, output } = await called(validate, path)
     expect(code).toBe(78)
@@ -112,7 +112,7 @@ ${'Validated'.padStart(path.length + 13)}
     expect((await called(validate, '--config-yaml', path)).code).toBe(0)
   })
 
-  test('warnings fail only where they are denied', async () => {
+  test('warnings only fail if they are denied', async () => {
     const path = file('warned.yaml', `${good.replace('sinks:', '  idle: {type: demo_logs, format: json}\nsinks:')}`)
 
     const { code, output } = await called(validate, path)
@@ -145,7 +145,7 @@ ${'Validated'.padStart(path.length + 13)}
     }
   })
 
-  test('a flag that does not exist is a mistake of usage', async () => {
+  test('an unknown flag is a usage error', async () => {
     expect(await called(validate, '--no-enviroment')).toEqual({
       code: 64,
       output: 'There is no flag --no-enviroment. Did you mean --no-environment?',
@@ -194,7 +194,7 @@ describe('graph', () => {
     })
   })
 
-  test('lines stay bytes from the source to the sink where all can work on them, and the reason is shown where not', async () => {
+  test('lines remain bytes from the source to the sink if all components support it; otherwise the reason is shown', async () => {
     const config = `
 sources: { in: { type: orchestrator_logs }, again: { type: orchestrator_logs } }
 transforms:
@@ -230,7 +230,7 @@ test.each([
   { command: list, argv: ['sinks'], says: '"sinks" is not a flag of list' },
   { command: remap, argv: ['.a', '=', '1'], says: 'Unexpected argument "1": expected one program' },
   { command: remap, argv: ['--program', 'file', '.a'], says: 'Unexpected argument ".a"' },
-])('words that a command has no use for are refused: $argv', async ({ command, argv, says }) => {
+])('unused arguments are refused: $argv', async ({ command, argv, says }) => {
   const { code, output } = await called(command, ...argv)
   expect(code).toBe(64)
   expect(output).toContain(says)
@@ -244,7 +244,7 @@ test('list names every component', async () => {
   expect(Object.values(json).flat().toSorted()).toEqual(components.map((component) => component.type).toSorted())
 })
 
-test('list gives a row for each component to machines', async () => {
+test('list has a row for each component in machine formats', async () => {
   const rows = JSON.parse((await called(list, '-o', 'json')).output) as object[]
   expect(rows).toHaveLength(components.length)
   expect(rows).toContainEqual(expect.objectContaining({ kind: 'sink', type: 'log_aggregator' }))
@@ -275,7 +275,7 @@ test('explain prints the page of a component, an alias, a metric and an error co
     })
 })
 
-test('explain says of components of other agents what takes their place', async () => {
+test('explain names the counterparts of components of other agents', async () => {
   // By spelling alone, the nearest functions would be `redact`, `round` and `to_string`.
   expect(await called(explain, 'reduce')).toEqual({
     code: 0,
@@ -294,7 +294,7 @@ reduce  (transform)
     if (!own.has(name)) expect((await called(explain, name)).output).toMatch(new RegExp(`^${name} {2}\\(`, 'm'))
 })
 
-test('a page of explain has no link that leads nowhere in a terminal', async () => {
+test('pages of explain have no links that do not work in a terminal', async () => {
   for (const page of referencePages()) {
     const text = pageText(page.text, { color: false })
     expect(text.replace(/^```.*?^```$/gms, '').replace(/`[^`\n]*`/g, ''), page.file).not.toMatch(/\]\(/)
@@ -304,7 +304,7 @@ test('a page of explain has no link that leads nowhere in a terminal', async () 
   )
 })
 
-test('every product is found in list, the index and by explain', async () => {
+test('every product is in list and in the index, and explain finds it', async () => {
   const { output } = await called(list)
   const index = indexPage(referencePages())
   const known = components.flatMap(({ type, products = [] }) => products.map((product) => ({ type, product })))
@@ -341,7 +341,7 @@ describe('generate', () => {
     })
   })
 
-  test('a skeleton names a directory for data only where something keeps positions', async () => {
+  test('a skeleton contains a data directory only if a component stores positions', async () => {
     expect(parse((await called(generate, 'demo_logs/remap,filter/console')).output)).not.toHaveProperty('data_dir')
     expect(parse((await called(generate, 'file//console')).output)).toHaveProperty('data_dir', '/var/lib/penstock/')
     const made = file('runs.yaml', (await called(generate, 'demo_logs/remap,filter/console')).output)
@@ -376,13 +376,13 @@ describe('generate', () => {
     expect(result.output).toContain(output)
   })
 
-  test('the schema is that of the whole configuration', async () => {
+  test('the schema describes the whole configuration', async () => {
     const schema = JSON.parse((await called(generateSchema)).output) as Record<string, object>
     expect(schema['$schema']).toBe('https://json-schema.org/draft/2020-12/schema')
     expect(Object.keys(schema['$defs'] ?? {})).toContain('sink_console')
   })
 
-  test('a configuration goes from one syntax to another and means the same', async () => {
+  test('a configuration converted to another syntax has the same meaning', async () => {
     const text = `${good.replace('json', '"${FORMAT}"')}timezone: UTC\n`
     const from = file('from.yaml', text)
     const env = { FORMAT: 'json' }

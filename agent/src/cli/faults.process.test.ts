@@ -22,7 +22,7 @@ function node(...args: readonly string[]): Promise<{ code: number; out: string; 
 
 const agent = (...args: readonly string[]) => node('--conditions=source', main, ...args)
 
-test.each(['top', 'tap'])('%s says that another server is no agent', async (command) => {
+test.each(['top', 'tap'])('%s reports that another server is not an agent', async (command) => {
   await using server = createServer((_, response) => response.end('<html>\n')).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -46,7 +46,7 @@ test('the page of another server for an unknown path is not shown', async () => 
   ])
 })
 
-test('a stack is shown with --debug alone', async () => {
+test('a stack is shown only with --debug', async () => {
   const preload = join(folder, 'preload.mjs')
   writeFileSync(
     preload,

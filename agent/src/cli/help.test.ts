@@ -13,7 +13,7 @@ const called = Object.entries(commands)
   .map(([name, { load }]) => ({ name, load }))
 
 test.each([...called, { name: 'completion', load: async () => completion }])(
-  'the help of $name says what it does, fits 80 columns, and has a sentence for each flag',
+  'the help of $name describes its purpose, fits 80 columns, and has a sentence for each flag',
   async ({ name, load }) => {
     const { run, flags, flagTable = flags ?? {} }: Awaited<ReturnType<Command['load']>> = await load()
     const { isTTY } = process.stdout

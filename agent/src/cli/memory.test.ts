@@ -9,7 +9,7 @@ AnonHugePages:         0 kB
 VmFlags: rd mr mw me sd
 `
 
-test('only what can be read from the file again is unmapped', () => {
+test('only pages that can be read from the file again are unmapped', () => {
   const smaps = [
     mapping('00400000-0082e000 r--p 00000000 fe:00 10511526                           /usr/local/bin/node', 0),
     mapping('0082e000-03489000 r-xp 0042e000 fe:00 10511526                           /usr/local/bin/node', 0),

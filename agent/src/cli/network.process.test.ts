@@ -100,7 +100,7 @@ class Scene {
   }
 }
 
-test('while an address does not answer, the events of other components flow', async () => {
+test('other components continue while an address does not respond', async () => {
   await using scene = await Scene.open()
   const source = `.got = http_request!("${scene.url}", method: "post", body: string!(.message))`
   await scene.start({ type: 'remap', source })
@@ -123,7 +123,7 @@ test('while an address does not answer, the events of other components flow', as
   expect(await scene.stop()).toBe(0)
 })
 
-test('a question to a name server that does not answer ends by its time limit, in a condition too', async () => {
+test('a query to a name server that does not respond ends at its time limit, also in a condition', async () => {
   await using scene = await Scene.open()
   const options = `{"servers": ["${scene.nameServer}"], "timeout": 0.2, "attempts": 2}`
   const condition = `is_string(dns_lookup(string!(.message), options: ${options}) ?? "none")`
@@ -150,7 +150,7 @@ test('an agent that stops while a program waits does not lose the event', async 
   expect(await scene.events('asked.out')).toEqual([{ message: 'a', got: 'late' }])
 })
 
-test('programs in the worker use tables, metadata and failures as anywhere', async () => {
+test('programs in the worker use tables, metadata and failures like all others', async () => {
   await using scene = await Scene.open()
   await writeFile(join(scene.folder, 'names.csv'), 'id,name\na,Alpha\n')
   const source = `

@@ -40,7 +40,7 @@ test.each([
   { args: ['graph', '-c', fine] },
   { args: ['test', tested] },
   { args: ['validate', wrong] },
-])('`$args.0 …` prints all, however slow its reader is', ({ args }) => {
+])('`$args.0 …` prints everything, even to a slow reader', ({ args }) => {
   const quoted = [process.execPath, '--conditions=source', main, ...args].map((word) => `'${word}'`).join(' ')
   const shell = (reader: string) =>
     spawnSync('sh', ['-c', `${quoted} 2>/dev/null ${reader}`], { encoding: 'utf8', maxBuffer: 64 << 20 }).stdout
@@ -65,7 +65,7 @@ test.each([
   ['validate', wrong],
   ['graph', '-c', wrong],
   ['test', wrong],
-])('problems of `%s` have colours if they are wanted', (...args) => {
+])('problems of `%s` have colours on request', (...args) => {
   const said = (...flags: string[]) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, ['--conditions=source', main, ...args, ...flags], {
       encoding: 'utf8',

@@ -22,7 +22,7 @@ test('a link is its text with what explain takes, or its URL', () => {
   )
 })
 
-test('a terminal has lines that fit, and colours in place of quotes', () => {
+test('on a terminal, lines fit, and colours replace quotes', () => {
   const shown = pageText(page, { color: true, columns: 40 })
   expect(shown).toContain('\u001b[1mremap\u001b[0m')
   expect(shown).toContain('    \u001b[36m. = [x](y.md)\u001b[0m')

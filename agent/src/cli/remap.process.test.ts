@@ -26,7 +26,7 @@ async function remap(
 
 const lines = '{"n":"5"}\n{"n":"x"}\n'
 
-test('one result a line, failures on standard error', async () => {
+test('prints one result per line, and failures on standard error', async () => {
   expect(await remap(['.m = to_int!(.n)'], lines)).toEqual({
     code: 0,
     out: '5\n',
@@ -64,7 +64,7 @@ test('typed values in and out', async () => {
   ])
 })
 
-test('--json prints each value as other programs read it', async () => {
+test('--json prints each value as JSON for other programs', async () => {
   const program = `.t = t'2024-01-01T00:00:00Z'; .f = 2.0; .p = r'x'; .`
   for (const [flags, expected] of [
     [['-o'], { a: 1, t: '2024-01-01T00:00:00Z', f: 2, p: 'x' }],
@@ -100,13 +100,13 @@ test('a program that does not compile ends with 78 and the codes', async () => {
   expect(result.err).toContain('error[E103]: unhandled fallible assignment')
 })
 
-test('without a program it asks', async () => {
+test('without a program, it prompts', async () => {
   const result = await remap([], '.a = 1\n.a + 1\n')
   expect(result.out).toContain('$ 1\n')
   expect(result.code).toBe(0)
 })
 
-test('--explain prints kinds and what may end the program, and runs nothing', async () => {
+test('--explain prints kinds and the possible ends of the program, and runs nothing', async () => {
   const program = `.m = parse_json!(.message)
 x, err = to_int(.n)
 .team = downcase("OPS")

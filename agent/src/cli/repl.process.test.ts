@@ -40,7 +40,7 @@ test('events keep their changes, and variables live on with the kinds of their v
   expect(await piped('n = 1\nmap_values({ "a": 2 }) -> |n| { n + 1 }\nn\n')).toContain('{ "a": 3 }\n1\n')
 })
 
-test('heads and marks of diagnostics have colours where there are any', async () => {
+test('headings and markers of diagnostics have colours if colours are enabled', async () => {
   const plain = await piped('upcas("a")\n')
   expect(plain).not.toContain('\u001b')
   const colored = await piped('upcas("a")\n', '--color', 'always')
@@ -48,14 +48,14 @@ test('heads and marks of diagnostics have colours where there are any', async ()
   expect(colored).toContain('\u001b[31m^^^^^\u001b[0m')
 })
 
-test('an input continues while it is not complete', async () => {
+test('an incomplete input continues on the next line', async () => {
   expect(await piped('if true {\n  "yes"\n} else {\n  "no"\n}\n')).toBe('"yes"\n')
   expect(await piped('upcase(\n"a"\n)\n1 +\n2\n')).toBe('"A"\n3\n')
   expect(await piped('x = "one\ntwo"\n')).toBe('"one\\ntwo"\n')
   expect(await piped('match("a", r\'(b\')\n')).toContain('error[E101]')
 })
 
-test('an empty line, or the end of the input, ends what is not complete', async () => {
+test('an empty line or the end of the input ends an incomplete input', async () => {
   expect(await piped('[1,\n\n2\n')).toMatch(/error\[E20[34]\][\s\S]*\n2\n$/)
   expect(await piped('upcase("a"')).toMatch(/error\[E20[34]\]/)
 })
@@ -164,7 +164,7 @@ test.skipIf(noTerminals)('keys complete functions, parameters and fields, and th
   }
 })
 
-test.skipIf(noTerminals)('nothing is kept where the user does not want it', async () => {
+test.skipIf(noTerminals)('no history is kept if the user disables it', async () => {
   const data = join(folder, 'none')
   await using terminal = new Terminal(data, '--no-history')
   await terminal.shows('exit')

@@ -28,7 +28,7 @@ test('a table has a line for each row, and columns under their headings', () => 
   expect(rowsText(fields, [], 'table')).toBe('NAME   LABELS   READY\n')
 })
 
-test('JSON and YAML have all fields, and leave out those without a value', () => {
+test('JSON and YAML contain all fields that have a value', () => {
   expect(JSON.parse(rowsText(fields, pods, 'json'))).toEqual([
     { name: 'wéb', labels: ['a=b', 'c=d'], ready: true, uid: 'uid of wéb' },
     { name: 'payments\n\t1', ready: false, uid: 'uid of payments\n\t1' },
@@ -38,7 +38,7 @@ test('JSON and YAML have all fields, and leave out those without a value', () =>
   )
 })
 
-test.each(rowFormats)('a row that was asked for by name is no list in %s', (format) => {
+test.each(rowFormats)('a row requested by name is not a list in %s', (format) => {
   const [pod] = pods as [Pod]
   expect(rowText(fields, pod, format)).toBe(
     {

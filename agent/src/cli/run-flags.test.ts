@@ -22,14 +22,14 @@ function chainOf(name: string, flag: Flag): string[] {
   return [...(needs === undefined ? [] : chainOf(needs, flagTable[needs as keyof Table] as Flag)), ...given(name, flag)]
 }
 
-test('the flags that the mode of a bundle reads are those that need one', () => {
+test('the flags for bundles are those that require a bundle', () => {
   expectTypeOf<Exclude<keyof BundleFlags, 'bundle'>>().toEqualTypeOf<OfBundles>()
   const chains = all.filter(([, { needs }]) => needs !== undefined).map(([name, flag]) => chainOf(name, flag))
   expect(chains.length).toBeGreaterThan(15)
   expect(chains.filter(([first]) => first !== '--bundle')).toEqual([])
 })
 
-test.each(all)('--%s is obeyed, or refused with the reason', (name, flag) => {
+test.each(all)('--%s takes effect, or is refused with the reason', (name, flag) => {
   const alone = () => parseFlags(given(name, flag), flagTable)
   const withBundle = () => parseFlags(['--bundle', 'folder', ...given(name, flag)], flagTable)
   const complete = () => parseFlags(chainOf(name, flag), flagTable).flags
@@ -39,7 +39,7 @@ test.each(all)('--%s is obeyed, or refused with the reason', (name, flag) => {
   expect(Object.keys(complete())).toContain(name)
 })
 
-test('a variable of the environment is refused as its flag is, by its own name', () => {
+test('an environment variable is refused like its flag, with its own name', () => {
   for (const [name, flag] of all) {
     if (flag.env === undefined || (flag.needs === undefined && flag.replacedBy === undefined)) continue
     process.env[flag.env] = flag.oneOf?.[0] ?? (flag.number !== undefined ? '1' : 'true')
@@ -52,6 +52,6 @@ test('a variable of the environment is refused as its flag is, by its own name',
   }
 })
 
-test('an empty text is no value, as a template may leave it', () => {
+test('an empty text from a template counts as no value', () => {
   expect(parseFlags(['--lease', '', '--api-address='], flagTable).flags.bundle).toBeUndefined()
 })

@@ -59,7 +59,7 @@ const lines = (format = 'codec: text') => `
 sources: {in: {type: stdin}}
 sinks: {out: {type: console, inputs: [in], encoding: {${format}}}}`
 
-test('lines go through the agent, which ends with code 0 when its input does', async () => {
+test('the agent passes on all lines, and ends with code 0 at the end of its input', async () => {
   await using agent = new Running(['--config', await config('lines.yaml', lines())])
   expect(await agent.end('one\ntwo\n')).toBe(0)
   expect(agent.out).toBe('one\ntwo\n')
@@ -148,7 +148,7 @@ test.skipIf(process.platform !== 'linux')('nothing of the memory of an agent is 
   expect(Number.parseInt(await readFile(`/proc/${agent.child.pid}/coredump_filter`, 'utf8'), 16)).toBe(0)
 })
 
-test('a sink that is not healthy ends the agent with code 78 if that is required', async () => {
+test('an unhealthy sink ends the agent with code 78 if health is required', async () => {
   const sink =
     '{type: log_aggregator, inputs: [in], endpoint: "http://127.0.0.1:1", labels: {a: b}, encoding: {codec: json}}'
   const path = await config('unhealthy.yaml', `sources: {in: {type: stdin}}\nsinks: {out: ${sink}}`)
@@ -158,7 +158,7 @@ test('a sink that is not healthy ends the agent with code 78 if that is required
   expect(agent.err).toContain('Sinks unhealthy.')
 })
 
-test('a second signal ends an agent at once that waits for a destination', async () => {
+test('a second signal immediately ends an agent that waits for a destination', async () => {
   const { createServer } = await import('node:http')
   const server = createServer(() => {}).listen(0, '127.0.0.1') // never responds
   await new Promise((resolve) => server.once('listening', resolve))
@@ -185,7 +185,7 @@ test('a second signal ends an agent at once that waits for a destination', async
   }
 })
 
-test('SIGHUP puts a changed file in force and keeps the old one if the new is broken', async () => {
+test('SIGHUP loads a changed file, and keeps the old configuration if the new one is invalid', async () => {
   const text = lines()
   const path = await config('reload.yaml', text)
   await using agent = new Running(['--config', path, '--log-format', 'json'])
@@ -203,7 +203,7 @@ test('SIGHUP puts a changed file in force and keeps the old one if the new is br
   for (const line of agent.err.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('timestamp')
 })
 
-test('with --watch-config a changed file is put in force by itself', async () => {
+test('with --watch-config, a changed file is loaded automatically', async () => {
   const path = await config('watch.yaml', lines())
   await using agent = new Running(['--config', path, '--watch-config'])
   await agent.says('Penstock has started.')
@@ -213,7 +213,7 @@ test('with --watch-config a changed file is put in force by itself', async () =>
   expect(agent.out).toContain('"message":"x"')
 })
 
-test('flags come from the environment too', async () => {
+test('flags can come from the environment', async () => {
   const path = await config('env.yaml', lines())
   await using agent = new Running([], { PENSTOCK_CONFIG: path, PENSTOCK_LOG: 'error' })
   expect(await agent.end('one\n')).toBe(0)
@@ -246,7 +246,7 @@ test('the configuration in the manifest of the agent alone is valid', async () =
 
 // Flags that an operator of another version may pass.
 test.each([[['--no-such-flag', 'x']], [['--bundle', '/bundle', '--secrets', '/secrets', '--no-such-flag=x']]])(
-  'an agent ends with code 64 and names the flag that it does not know: %j',
+  'an agent ends with code 64 and names the unknown flag: %j',
   async (args) => {
     await using agent = new Running(args)
     expect(await agent.end()).toBe(64)

@@ -5,7 +5,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test('form pretty shows where an event was seen, and the event as a short line', async () => {
+test('format pretty shows the component of an event, and the event as a short line', async () => {
   const show = await tapFormatter('pretty', false)
   const shown = (event: object) =>
     show({ kind: 'event', output: 'parse' }, `{"kind":"event","event":${JSON.stringify(event)}}`)
@@ -22,12 +22,9 @@ test.each([
   { columns: 0, shown: '[parse] 12:41:03.250 WARN  slow ms=900' },
   { columns: 120, shown: '[parse] 12:41:03.250 WARN  slow ms=900' },
   { columns: 32, shown: expect.stringMatching(/^\[parse\] 12:41:03 WARN .{1,16}$/) },
-])(
-  'on a terminal of $columns columns, form pretty is as wide; 0 means that it does not know',
-  async ({ columns, shown }) => {
-    vi.stubGlobal('process', { ...process, env: process.env, stdout: { isTTY: true, columns } })
-    const show = await tapFormatter('pretty', false)
-    const event = { timestamp: '2026-01-01T12:41:03.250Z', level: 'warn', message: 'slow', ms: 900 }
-    expect(show({ kind: 'event', output: 'parse' }, `{"kind":"event","event":${JSON.stringify(event)}}`)).toEqual(shown)
-  },
-)
+])('format pretty is as wide as a terminal of $columns columns; 0 means unknown', async ({ columns, shown }) => {
+  vi.stubGlobal('process', { ...process, env: process.env, stdout: { isTTY: true, columns } })
+  const show = await tapFormatter('pretty', false)
+  const event = { timestamp: '2026-01-01T12:41:03.250Z', level: 'warn', message: 'slow', ms: 900 }
+  expect(show({ kind: 'event', output: 'parse' }, `{"kind":"event","event":${JSON.stringify(event)}}`)).toEqual(shown)
+})

@@ -45,7 +45,7 @@ const ids = (screen: AgentTopScreen) =>
     .slice(2, -1)
     .map((line) => line.replace(/^> /, '').trim().split(' ')[0])
 
-test('rows are in the order of the agent, with rates, and with what was lost beside what was filtered', () => {
+test('rows keep the order of the agent, and show rates, lost and filtered events', () => {
   const lines = screenWith().text(size).split('\n')
   expect(lines[0]).toBe('penstock-agent 1.2.3 on laptop, up 7 s')
   expect(lines[1]?.split(/ +/)).toEqual(
@@ -55,7 +55,7 @@ test('rows are in the order of the agent, with rates, and with what was lost bes
   expect(lines.at(-1)).toMatch(/^Enter: details .* q: quit$/)
 })
 
-test('keys sort by a column, and turn the order', () => {
+test('keys sort by a column, and reverse the order', () => {
   const toIn = ['right', 'right', 'right', 'right']
   expect(ids(screenWith())).toEqual(['in', 'keep', 'out'])
   expect(ids(screenWith(...toIn))).toEqual(['keep', 'in', 'out'])
@@ -63,7 +63,7 @@ test('keys sort by a column, and turn the order', () => {
   expect(ids(screenWith(...toIn, 'r'))).toEqual(['out', 'in', 'keep'])
 })
 
-test('a filter leaves those whose id has the text; Escape gives it up', () => {
+test('a filter shows components whose id contains the text; Escape removes it', () => {
   const typing = screenWith('/', 'k', 'e')
   expect(ids(typing)).toEqual(['keep'])
   expect(typing.text(size)).toContain('filter: ke_')
@@ -75,7 +75,7 @@ test('a filter leaves those whose id has the text; Escape gives it up', () => {
   expect(set.press(undefined, { name: 'escape' })).toBe(true)
 })
 
-test('Enter shows all of the chosen component, Escape goes back, then ends', () => {
+test('Enter shows details of the selected component, Escape returns and then quits', () => {
   const screen = screenWith('down', 'down', 'down', 'return')
   expect(screen.text(size)).toMatch(/^out {2}\(sink a_sink\)\n {2}inputs +keep\n {2}events in +100, 25.0 a second\n/)
   expect(screen.text(size)).toContain('buffer      3 events, 30 bytes')
@@ -91,7 +91,7 @@ test('a paused screen keeps its figures', () => {
   expect(screen.text(size)).toContain('PAUSED')
 })
 
-test('no line is wider and no screen higher than the terminal, and the column that sorts stays', () => {
+test('no screen exceeds the terminal, and the sorted column stays visible', () => {
   for (const columns of [20, 40, 60, 80]) {
     const screen = screenWith('left', 'down')
     const lines = screen.text({ color: false, columns, rows: 5 }).split('\n')

@@ -98,25 +98,25 @@ test.skipIf(noTerminals)('components of several Pipelines keep their whole ids',
   expect(shown).toContain('blog/all/pods')
 })
 
-test('in a pipe, each look is whole', async () => {
+test('in a pipe, each screen is complete', async () => {
   const shown = await top(pipeline, '41877')
   expect(shown).toMatch(/^ID +KIND +TYPE +IN +IN\/s +OUT +OUT\/s +BYTES +ERRORS +FILTERED +LOST +BUSY +BUFFER$/m)
   expect(shown).toMatch(/^shop\/checkout\/search +sink +search_engine +12345 .* 41877$/m)
   expect(shown).not.toContain('\u001b')
 })
 
-test.skipIf(noTerminals)('q ends it, and the terminal is as before', async () => {
+test.skipIf(noTerminals)('q quits, and the terminal is restored', async () => {
   const shown = await top(pipeline, '41877', { columns: 80, press: 'q' })
   expect(shown).toContain('q: quit')
   expect(shown.endsWith('\u001b[?25h\u001b[?1049l')).toBe(true)
 })
 
-test.skipIf(noTerminals)('a terminal that cannot be redrawn gets lines', async () => {
+test.skipIf(noTerminals)('a terminal that cannot be redrawn gets plain lines', async () => {
   const shown = await top(pipeline, '41877', { columns: 80, env: { TERM: 'dumb' } })
   expect(shown).not.toContain('\u001b')
 })
 
-test('--once prints one table, and JSON has a line for each look, both with rates', async () => {
+test('--once prints one table, and JSON has a line for each measurement, both with rates', async () => {
   const table = await top(pipeline, 'nothing', { args: ['--once'] })
   expect(table.match(/^ID /gm)).toHaveLength(1)
   expect(table).toMatch(/^shop\/checkout\/pods +source +orchestrator_logs +12345 +0 /m)
@@ -133,7 +133,7 @@ test('--once prints one table, and JSON has a line for each look, both with rate
 test.each([
   { args: ['--once'], code: 69, says: /^No agent answers at /, times: 1 },
   { args: [], code: 0, says: /^The connection was lost; trying again\.$/gm, times: 1 },
-])('top $args of an agent that ends says so once', async ({ args, code, says, times }) => {
+])('top $args reports once that the agent has ended', async ({ args, code, says, times }) => {
   const look = { version: '1.2.3', hostname: 'laptop', uptime_seconds: 7, components: pipeline }
   const { promise: isOver, resolve: over } = Promise.withResolvers<void>()
   const server = createServer((_, response) => {

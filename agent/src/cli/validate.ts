@@ -22,7 +22,7 @@ import {
   buildTransform,
   type SinkNode,
   type SourceNode,
-  surroundings,
+  topologyContext,
 } from '../topology/build.ts'
 import { checkHealth } from '../topology/healthchecks.ts'
 import { type ConfigFlagValues, loadOptions } from './loaded-config.ts'
@@ -81,7 +81,7 @@ function pathsOf(given: ConfigFlagValues, words: readonly string[]): readonly st
 async function checkComponents(config: Config, skipHealthchecks: boolean, report: Report): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'penstock-validate_tmp-'))
   const abandoning = new AbortController()
-  const around = surroundings({ ...config.globals, dataDir }, silentLogger, new Metrics(), abandoning.signal)
+  const context = topologyContext({ ...config.globals, dataDir }, silentLogger, new Metrics(), abandoning.signal)
   const sinks: SinkNode[] = []
   const sources: SourceNode[] = []
   const problems: Problem[] = []
@@ -94,11 +94,11 @@ async function checkComponents(config: Config, skipHealthchecks: boolean, report
   }
   try {
     for (const [id, each] of config.sinks) {
-      await attempt(`sinks.${id}`, async () => sinks.push(await buildSink(each, around)))
+      await attempt(`sinks.${id}`, async () => sinks.push(await buildSink(each, context)))
     }
-    for (const [id, each] of config.transforms) await attempt(`transforms.${id}`, () => buildTransform(each, around))
+    for (const [id, each] of config.transforms) await attempt(`transforms.${id}`, () => buildTransform(each, context))
     for (const [id, each] of config.sources) {
-      await attempt(`sources.${id}`, async () => sources.push(await buildSource(each, around)))
+      await attempt(`sources.${id}`, async () => sources.push(await buildSource(each, context)))
     }
     if (problems.length > 0) report.failed('Component configuration', problems)
     else report.passed('Component configuration')

@@ -22,11 +22,11 @@ function countOf(spares: Spares<number>): number {
   return count
 }
 
-test('no more than the limit are kept', () => {
+test('keeps at most the limit', () => {
   expect(countOf(filled(500, 8))).toBe(8)
 })
 
-test('those that only a burst needed go, and those in use stay', () => {
+test('releases objects that only a burst needed, and keeps those in use', () => {
   const spares = filled(8)
   for (let second = 0; second < 30; second++) {
     const used = [spares.take(), spares.take()]
@@ -36,7 +36,7 @@ test('those that only a burst needed go, and those in use stay', () => {
   expect(countOf(spares)).toBe(2)
 })
 
-test('all go when nothing happens, and no timer stays', () => {
+test('releases all objects when idle, and leaves no timer', () => {
   const spares = filled(8)
   vi.advanceTimersByTime(checkMs)
   expect(vi.getTimerCount()).toBe(1)

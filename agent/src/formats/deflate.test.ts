@@ -98,7 +98,7 @@ test('any body is read back by zlib, and is never much longer', () => {
   }
 })
 
-test('a block that ends within a match begins the next one behind what was seen', () => {
+test('after a block that ends within a match, the next block begins behind the match', () => {
   // One match fewer than a block can hold, all of an earlier word.
   const random = new Random(1)
   const words = Array.from({ length: 200 }, () => filled(6, () => random.below(256)))
@@ -138,13 +138,13 @@ test('header, checksum and length are those of the format', () => {
   expect(inflateRawSync(made.subarray(10, -8)).equals(body)).toBe(true)
 })
 
-test('lines become as short as by level 1 of zlib', () => {
+test('lines become as short as with level 1 of zlib', () => {
   const body = lines(1 << 20)
   expect(fastGzip(body).length).toBeLessThan(gzipSync(body, { level: 1 }).length * 1.1)
   expect(fastGzip(Buffer.from('{"n":1}')).length).toBeLessThanOrEqual(gzipSync('{"n":1}', { level: 1 }).length)
 })
 
-test('nothing of one body is left in the next', () => {
+test('no bytes of one body are left in the next', () => {
   const secret = filled(200_000, (index) => (index * 31) % 251)
   fastGzip(secret)
   const after = fastGzip(lines(100_000))

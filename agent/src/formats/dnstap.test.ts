@@ -88,7 +88,7 @@ test.each([
   expect(() => parseDnsMessage(Buffer.from(hex, 'hex'))).toThrow()
 })
 
-test('a question is read as it was written', () => {
+test('a question is read back unchanged', () => {
   const bytes = writeDnsQuery(7, { name: 'www.example.com', type: 28, class: 1 }, true)
   if (typeof bytes === 'string') throw new Error(bytes)
   const message = parseDnsMessage(bytes)

@@ -67,7 +67,7 @@ test.each([
   expect(parseYaml(text)).toEqual({ value })
 })
 
-test('YAML that is not valid, or that aliases make huge, is a problem', () => {
+test('invalid YAML, or YAML with huge aliases, is a problem', () => {
   // Lone surrogates, in values and keys.
   expect(parseYaml('{"a\\uDFFEb": ["\\uD800", "\\uD83D\\uDE00"]}')).toEqual({ value: { 'a\ufffdb': ['\ufffd', '😀'] } })
   expect(parseYaml('bad: : x')).toHaveProperty('problem')
@@ -115,7 +115,7 @@ test.each(Object.keys(classicPatterns()))('the pattern %s compiles', (name) => {
   expect(compileGrok(`%{${name}}`)).toMatchObject({ ok: true })
 })
 
-test('the classic library is whole', () => {
+test('the classic library is complete', () => {
   expect(Object.keys(classicPatterns())).toHaveLength(320)
 })
 
@@ -159,7 +159,7 @@ test.each(Object.keys(extendedPatterns))('the matcher %s compiles', (name) => {
   expect(compileExtendedGrok(`%{${name}:x}`, {})).toMatchObject({ ok: true })
 })
 
-test('a web server line by its classic pattern', () => {
+test('a line of a web server matches its classic pattern', () => {
   const grok = compileGrok('%{COMBINEDAPACHELOG}')
   const line = '1.2.3.4 - bob [10/Oct/2000:13:55:36 -0700] "GET /a?b=c HTTP/1.0" 200 2326 "http://x/" "curl/8"'
   expect(grok.ok && grok.match(line)).toMatchObject({
@@ -215,7 +215,7 @@ test.each([
   expect(grok.match(text)).toEqual(fields)
 })
 
-test('grok: a date without a year is not one ahead', () => {
+test('grok: a date without a year is not in the future', () => {
   const grok = compileExtendedGrok('%{date("d/M HH:mm:ss"):t}', {})
   const present = new Date()
   const given = grok.ok ? grok.match('31/12 23:59:59') : undefined
@@ -227,7 +227,7 @@ test.each(['%{NOPE:x}', '%{word:x:nope}', '%{word', '%{date("QQ"):x}', '('])('gr
   expect(compileExtendedGrok(pattern, {})).toMatchObject({ ok: false })
 })
 
-test('grok: an alias that refers to itself is refused', () => {
+test('grok: a self-referencing alias is refused', () => {
   expect(compileExtendedGrok('%{a}', { a: 'x%{b}', b: '%{a}' })).toMatchObject({ ok: false })
 })
 

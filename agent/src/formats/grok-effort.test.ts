@@ -19,7 +19,7 @@ test.each([
   expect(grok).toMatchObject({ ok: false, problem: expect.stringContaining('262144 characters together') })
 })
 
-test('patterns that belong together share the limit', () => {
+test('patterns of one parser share the limit', () => {
   const effort = grokEffort()
   const aliases = { long: 'a'.repeat(1000) }
   const results = Array.from({ length: 300 }, () => compileExtendedGrok('%{long}', aliases, effort).ok)

@@ -283,8 +283,8 @@ function writeText(text: string, bytes: Bytes, at: number): number {
     }
     if (high < 128) return at + length
   }
-  const most = at + length * 3 // the maximum UTF-8 length of a UTF-16 unit
-  return most > bytes.length ? Math.max(most, bytes.length + 1) : at + bytes.utf8Write(text, at)
+  const maxEnd = at + length * 3 // the maximum UTF-8 length of a UTF-16 unit
+  return maxEnd > bytes.length ? Math.max(maxEnd, bytes.length + 1) : at + bytes.utf8Write(text, at)
 }
 
 function generate(names: readonly string[], other: (value: Value, bytes: Bytes, at: number) => number): ObjectWriter {

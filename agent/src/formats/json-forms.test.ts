@@ -78,7 +78,7 @@ test('reads input that nearly has a known form as the general reader does', () =
   }
 })
 
-test('a text of many values has no form, and forms that never come again are given up', () => {
+test('a text of many values has no form, and forms that do not recur are released', () => {
   const members = Array.from({ length: 65 }, (_, index) => `"k${index}":${index}`)
   expect(describeForm(`{${members.join(',')}}`)).toBeUndefined()
   const reader = new JsonFormReader()

@@ -28,7 +28,7 @@ test.each([
   expect(isFailedJson(value) ? value.reason : writeJson(value)).toBe(expected)
 })
 
-test('the quick way of reading and the exact reader agree on numbers in every form and place', () => {
+test('the fast and the exact reader agree on numbers in every form and place', () => {
   const numbers = [
     '0',
     '-0',
@@ -71,7 +71,7 @@ test('the quick way of reading and the exact reader agree on numbers in every fo
   }
 })
 
-test('the quick way of reading and the exact reader agree on texts of any kind', () => {
+test('the fast and the exact reader agree on texts of any kind', () => {
   const random = new Random(20261123)
   const pick = <T>(items: readonly T[]): T => items[random.below(items.length)] as T
   // Nanoseconds since 1970 so close to each other that they round to one double, and numbers at the limits of a double.
@@ -105,7 +105,7 @@ test('the quick way of reading and the exact reader agree on texts of any kind',
   }
 })
 
-test('an object that events share is written once and noticed when it changes', () => {
+test('a shared object is written once, and again after a change', () => {
   const pod = { name: 'web', labels: { app: 'shop', version: 2 } }
   for (let index = 0; index < 3; index++) {
     expect(writeJson({ z: index, pod, a: null, gone: undefined })).toBe(
@@ -117,7 +117,7 @@ test('an object that events share is written once and noticed when it changes', 
   )
 })
 
-test('objects are written as the platform writes them, whatever their strings are and however full the body is', () => {
+test('objects are written like the platform does, for any strings and any free space in the body', () => {
   const random = new Random(20261121)
   const pieces = [
     'a',
@@ -168,7 +168,7 @@ test('objects are written as the platform writes them, whatever their strings ar
   }
 })
 
-test('bytes become a JSON string as their text would, however full the body is', () => {
+test('bytes become the same JSON string as their text, for any free space in the body', () => {
   const texts = [
     '',
     'plain',
@@ -198,7 +198,7 @@ test('values nested deeper than 128 are refused', () => {
   expect(isFailedJson(parseJson(deep(129)))).toBe(true)
 })
 
-test('the depth of a long text is seen before the platform reads it, brackets within strings are not depth', () => {
+test('the depth of a long text is measured before the platform reads it, without brackets in strings', () => {
   const padding = ' '.repeat(40_000)
   expect(parseJson(`${'[{"a":'.repeat(500_000)}`)).toMatchObject({ reason: expect.stringContaining('recursion limit') })
   expect(parseJson(`["${'[{'.repeat(1000)}","\\\\","\\"${'['.repeat(200)}"]${padding}`)).toEqual([

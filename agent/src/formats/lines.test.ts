@@ -101,7 +101,7 @@ test.each([
   expect(plain(parseSyslog(line, utc, june))).toEqual(expected)
 })
 
-test('a syslog line of December that comes in January is of last year', () => {
+test('a syslog line of December that arrives in January belongs to the last year', () => {
   expect(parseSyslog('<34>Dec 31 23:59:59 h a: x', utc, january)?.['timestamp']).toEqual(
     new Timestamp(Date.UTC(2025, 11, 31, 23, 59, 59), 0),
   )
@@ -258,7 +258,7 @@ test.each([
   expect(plain(parseErrorLog(line, clf, utc))).toEqual(expected)
 })
 
-test('long lines without a delimiter take time that grows as they do', () => {
+test('the time for long lines without a delimiter grows linearly', () => {
   const words = 'word '.repeat(50_000).trim()
   expect(parseLogfmt(words)).toEqual({ word: true })
 })

@@ -52,15 +52,15 @@ export function compressBlock(data: Uint8Array): Buffer {
 }
 
 /** Decompresses a block; undefined if it is invalid or exceeds the allowed size. */
-export function decompressBlock(block: Uint8Array, most: number): Buffer | undefined {
-  const out = outputOf(block, most)
+export function decompressBlock(block: Uint8Array, maxBytes: number): Buffer | undefined {
+  const out = outputOf(block, maxBytes)
   const end = decompressInto(block, out, 0)
   return end < 0 ? undefined : out.subarray(0, end)
 }
 
 /** A buffer for the maximum output: a byte expands to at most 255. */
-function outputOf(data: Uint8Array, most: number): Buffer {
-  return Buffer.alloc(Math.min(most, data.length * 255 + 64))
+function outputOf(data: Uint8Array, maxBytes: number): Buffer {
+  return Buffer.alloc(Math.min(maxBytes, data.length * 255 + 64))
 }
 
 /** Decompresses after the existing content of the buffer; returns the new end, or -1. */
@@ -111,10 +111,10 @@ export function isFrame(data: Buffer): boolean {
 }
 
 /** Decompresses a frame; undefined if it is invalid or exceeds the allowed size. */
-export function decompressFrame(data: Buffer, most: number): Buffer | undefined {
+export function decompressFrame(data: Buffer, maxBytes: number): Buffer | undefined {
   const flags = data[4] as number
   let at = 7 + (flags & 8 ? 8 : 0) + (flags & 1 ? 4 : 0)
-  const out = outputOf(data, most)
+  const out = outputOf(data, maxBytes)
   let end = 0
   for (;;) {
     if (at + 4 > data.length) return undefined
@@ -126,7 +126,7 @@ export function decompressFrame(data: Buffer, most: number): Buffer | undefined 
     const block = data.subarray(at, at + length)
     at += length + (flags & 16 ? 4 : 0)
     if (size >>> 31) {
-      if (end + length > most) return undefined
+      if (end + length > maxBytes) return undefined
       out.set(block, end)
       end += length
     } else {

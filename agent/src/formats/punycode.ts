@@ -27,13 +27,13 @@ function threshold(k: number, bias: number): number {
 }
 
 // Limited because the work grows with the square of the length.
-const longestEncoded = 1000
-const longestDecoded = 2000
+const maxEncodedLength = 1000
+const maxDecodedLength = 2000
 
 /** The encoded label without `xn--`; undefined if it is too long. */
 export function encodeLabel(label: string): string | undefined {
   const points = Array.from(label, (character) => character.codePointAt(0) as number)
-  if (points.length > longestEncoded) return undefined
+  if (points.length > maxEncodedLength) return undefined
   const basic = points.filter((point) => point < 0x80)
   let result = String.fromCodePoint(...basic)
   let handled = basic.length
@@ -68,7 +68,7 @@ export function encodeLabel(label: string): string | undefined {
 
 /** Decodes the text after `xn--`; undefined if it is invalid. */
 export function decodeLabel(text: string): string | undefined {
-  if (text.length > longestDecoded) return undefined
+  if (text.length > maxDecodedLength) return undefined
   const delimiter = text.lastIndexOf('-')
   const points = Array.from(
     delimiter > 0 ? text.slice(0, delimiter) : '',

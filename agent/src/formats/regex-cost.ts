@@ -126,7 +126,7 @@ class Analysis {
       exits.set(loop, { single, once: [...once], often })
     }
     const sum = (cost: Float64Array, reach: readonly (readonly [number, number])[]): number => {
-      let most = 0
+      let max = 0
       let always = 0
       for (const [to, ways] of reach) if (to === end) always += ways
       if (reach.length === 1) return always + (reach[0]?.[0] === end ? 0 : times(reach[0] as [number, number], cost))
@@ -135,9 +135,9 @@ class Analysis {
         for (const next of reach) {
           if (next[0] !== end && (members[next[0]] as Uint8Array)[symbol] === 1) here += times(next, cost)
         }
-        if (here > most) most = here
+        if (here > max) max = here
       }
-      return always + most
+      return always + max
     }
     const start = [...whole.first]
     const once = anchored(this.#tree.root)

@@ -18,7 +18,7 @@ test.each([
   '^(?<t>\\p{Nd}{4}-\\p{Nd}{2}T[^ ]+) (?<l>DEBUG|INFO|WARN|ERROR) (?<m>[^\\n]*)$',
   'error|warn|fail(?:ed|ure)?',
   '[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}',
-])('%s cannot make the built-in engine go back', (pattern) => {
+])('%s cannot make the built-in engine backtrack', (pattern) => {
   expect(compileBounded(pattern, 'v')).not.toBeInstanceOf(BoundedRegExp)
 })
 
@@ -66,7 +66,7 @@ test('all states at once end on hostile texts', () => {
   }
 })
 
-test('matching continues behind a match without looking twice at what failed', () => {
+test('matching continues behind a match without a second look at failed text', () => {
   // Every match searches for an `x` up to the end.
   const text = 'ab'.repeat(25_000)
   expect(text.replace(compileBounded('a(?:.*x)?', 'vg'), '')).toBe('b'.repeat(25_000))
@@ -156,7 +156,7 @@ test.each(['vg', 'vgd', 'vgi', 'gs', 'vgy', 'gi'])(
   },
 )
 
-test('matches of patterns made by chance are those of the built-in engine', () => {
+test('random patterns match like in the built-in engine', () => {
   let seed = 7
   const below = (count: number): number => {
     seed = (seed * 1103515245 + 12345) & 0x7fffffff
@@ -191,14 +191,14 @@ test.each([
   ['^(?!.*debug).*$', 'an error', {}],
   ['^(?!.*debug).*$', 'a debug line', undefined],
   ['(?:(?=(?<next>.*))a)+b', 'aab', { next: 'ab' }],
-])('far looks find the same on both engines: %s in %s', (pattern, text, groups) => {
+])('long lookarounds match equally in both engines: %s in %s', (pattern, text, groups) => {
   for (const limits of [{}, { longest: -1 }, { longest: -1, memoryBits: 0 }]) {
     const found = new BoundedRegExp(pattern, 'v', limits).exec(text)
     expect(found === null ? undefined : { ...found.groups }).toEqual(groups)
   }
 })
 
-test('texts that are too long for a far look are not searched', () => {
+test('texts too long for a long lookaround are not searched', () => {
   const pattern = compileBounded('(?:a|a)*(?!.{0,100}z)b', 'v')
   expect(pattern.test(`${'a'.repeat(5000)}b`)).toBe(true)
   expect(pattern.test(`${'a'.repeat(5_000_000)}b`)).toBe(false)

@@ -94,7 +94,7 @@ function planOf(source: string, flags: string): Plan | undefined {
     const cost = backtrackingCost(tree)
     const longest =
       looking === undefined
-        ? longestNative(cost, Math.min(size, maxInstructions))
+        ? maxNativeLength(cost, Math.min(size, maxInstructions))
         : longestThat((length) => cost(length) * looking(length) <= maxSteps)
     const end =
       looking === undefined
@@ -111,7 +111,7 @@ function planOf(source: string, flags: string): Plan | undefined {
   return plan
 }
 
-function longestNative(cost: (length: number) => number, size: number): number {
+function maxNativeLength(cost: (length: number) => number, size: number): number {
   const each = Math.max(maxStepsPerCharacter, stepsPerInstruction * size)
   const fits = (length: number): boolean => cost(length) <= Math.max(maxSteps, each * length)
   return fits(farLength) ? Number.POSITIVE_INFINITY : longestThat(fits)

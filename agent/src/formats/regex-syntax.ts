@@ -74,7 +74,7 @@ export function longest(node: RegexNode): number {
     case 'sequence':
       return node.items.reduce((sum, item) => sum + longest(item), 0)
     case 'choice':
-      return node.options.reduce((most, option) => Math.max(most, longest(option)), 0)
+      return node.options.reduce((max, option) => Math.max(max, longest(option)), 0)
     case 'group':
       return longest(node.body)
     case 'repeat': {

@@ -20,7 +20,7 @@ test.each([
   expect(block.length).toBeLessThanOrEqual(32 + data.length + data.length / 6)
 })
 
-test('a block that says more than it can hold is refused before there is room for it', () => {
+test('a block that announces more than it can contain is refused before memory is allocated', () => {
   const block = Buffer.from([0xff, 0xff, 0xff, 0x1f, 0x00, 0x61]) // 64 MiB
   expect(snappyLength(block)).toBe(0x3ffffff)
   const before = process.memoryUsage().arrayBuffers

@@ -116,11 +116,11 @@ function writeCopy(offset: number, count: number, out: Buffer, start: number): n
 }
 
 /** Decompresses a block; undefined if it is invalid or exceeds the allowed size. */
-export function snappyUncompress(block: Buffer, most: number): Buffer | undefined {
+export function snappyUncompress(block: Buffer, max: number): Buffer | undefined {
   // Three bytes expand to at most 64. The library allocates the stated size, whatever the block contains.
   if (block.length === 0 || snappyLength(block) > 22 * block.length) return undefined
   try {
-    const { buffer, byteOffset, byteLength } = snappy().uncompress(block, most)
+    const { buffer, byteOffset, byteLength } = snappy().uncompress(block, max)
     return Buffer.from(buffer, byteOffset, byteLength)
   } catch {
     return undefined // the library throws for every invalid block

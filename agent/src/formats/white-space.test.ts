@@ -9,7 +9,7 @@ test('white space is what Unicode says', () => {
   expect(wrong).toEqual([])
 })
 
-test('a byte order mark is no white space', () => {
+test('a byte order mark is not white space', () => {
   expect([trimmedStart(' \ufeffa '), trimmedEnd('a\ufeff \u0085'), trimmed('\u00a0 a b\t\n'), trimmed(' \n')]).toEqual([
     '\ufeffa ',
     'a\ufeff',

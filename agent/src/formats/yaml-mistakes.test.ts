@@ -41,13 +41,13 @@ test.each([
   expect(more.length).toBeLessThanOrEqual(text.includes('end') ? 1 : 0)
 })
 
-test('keys of parts are refused, as a program would get their text', () => {
+test('keys with braces are refused, because a program would get their text', () => {
   const { documents } = readYamlDocuments('a: {{ b }}\n')
   expect(documents[0]?.problems[0]?.message).toContain('without quotes')
   expect(readYamlDocuments('? [1, 2]\n: x\n').documents[0]?.problems[0]?.message).toContain('this one is a list')
 })
 
-test('mistakes that are apart are reported at once', () => {
+test('separate mistakes are reported together', () => {
   const places = mistakesIn('a: b: c\nd: 1\ne: 2\nf: 3\ng: @x\n').map(({ place }) => place)
   expect(places).toEqual(['1:4', '5:4'])
 })
@@ -87,16 +87,13 @@ const edits: Readonly<Record<string, (line: string) => string>> = {
   'no dash': (line) => line.replace('- ', ''),
 }
 
-test.each(Object.entries(edits))(
-  '%s in any line: at most two mistakes, none of them in the terms of a parser',
-  (_, edit) => {
-    const lines = whole.split('\n')
-    for (const [index, line] of lines.entries()) {
-      const edited = lines.with(index, edit(line)).join('\n')
-      const mistakes = mistakesIn(edited)
-      expect(mistakes.length, edited).toBeLessThanOrEqual(2)
-      for (const { message } of mistakes)
-        expect(message).not.toMatch(/implicit|compact|collection|scalar|token|sequence|mapping|indicator|flow/i)
-    }
-  },
-)
+test.each(Object.entries(edits))('%s in any line: at most two mistakes, without terms of a parser', (_, edit) => {
+  const lines = whole.split('\n')
+  for (const [index, line] of lines.entries()) {
+    const edited = lines.with(index, edit(line)).join('\n')
+    const mistakes = mistakesIn(edited)
+    expect(mistakes.length, edited).toBeLessThanOrEqual(2)
+    for (const { message } of mistakes)
+      expect(message).not.toMatch(/implicit|compact|collection|scalar|token|sequence|mapping|indicator|flow/i)
+  }
+})

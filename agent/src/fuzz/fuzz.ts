@@ -7,12 +7,12 @@ import { runScript } from '../tools/script.ts'
 import { described } from './inspect.ts'
 import { fuzz } from './run.ts'
 
-function run(seed: number, seconds: number, most: number): number {
+function run(seed: number, seconds: number, max: number): number {
   process.stdout.write(`seed ${seed}\n`)
   const { cases, compiled, failed, found } = fuzz({
     seed,
     seconds,
-    cases: most,
+    cases: max,
     timeoutMs: 10_000,
   })
   process.stdout.write(`${cases} programs, of which ${compiled} compiled; ${failed} runs failed as expected\n`)

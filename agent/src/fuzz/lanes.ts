@@ -36,12 +36,12 @@ export interface LaneResult {
 }
 
 /** Runs chains, beginning with `seed`, until the time is up or the lanes differ. */
-export async function fuzzLanes(seed: number, seconds: number, most: number): Promise<LaneResult> {
+export async function fuzzLanes(seed: number, seconds: number, max: number): Promise<LaneResult> {
   const end = performance.now() + seconds * 1000
   const pods = [new BytePod('a'), new BytePod('b'), new BytePod('c', false)]
   const total = { events: 0, asBytes: 0, restored: 0 }
   let cases = 0
-  while (cases < most && performance.now() < end) {
+  while (cases < max && performance.now() < end) {
     const random = new Random(seed + cases)
     const chains = Array.from({ length: random.chance(0.3) ? 3 : 1 }, () => compilingChain(random))
     try {

@@ -6,7 +6,7 @@
 
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { errorText, failureOf, PenstockError } from '../errors.ts'
-import { GivenFileError, parseSecretJson, readGivenTextLater } from '../given-file.ts'
+import { GivenFileError, parseSecretJson, readGivenTextAsync } from '../given-file.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
 import type { Identity } from '../http/identity.ts'
 import { isInline } from '../schema/meaning.ts'
@@ -39,7 +39,7 @@ export async function readServiceAccount(given: string): Promise<ServiceAccount>
   const path = isContent ? '(inline content)' : given
   let members: unknown
   try {
-    members = parseSecretJson(isContent ? given : await readGivenTextLater({ option: 'credentials_path', path: given }))
+    members = parseSecretJson(isContent ? given : await readGivenTextAsync({ option: 'credentials_path', path: given }))
   } catch (error) {
     const reason = error instanceof GivenFileError ? error.reason : errorText(error)
     throw new PenstockError('PEN_AUTH', `The credentials file ${path} cannot be read: ${reason}.`)

@@ -3,7 +3,7 @@
 
 import { dirname, resolve } from 'node:path'
 import { errorText, PenstockError } from '../errors.ts'
-import { GivenFileError, readGivenText, readGivenTextLater } from '../given-file.ts'
+import { GivenFileError, readGivenText, readGivenTextAsync } from '../given-file.ts'
 
 export interface KubeTarget {
   readonly server: URL
@@ -169,7 +169,7 @@ function tokenFrom(path: string): string {
 
 async function textOf(path: string, what: string): Promise<string> {
   try {
-    return await readGivenTextLater({ option: 'kube_config_file', path })
+    return await readGivenTextAsync({ option: 'kube_config_file', path })
   } catch (error) {
     throw new PenstockError('PEN_KUBERNETES', `${what} ${path} cannot be read: ${reasonOf(error)}`, { cause: error })
   }

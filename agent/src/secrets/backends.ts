@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { join, normalize } from 'node:path'
 import { timerMs } from '../clock.ts'
 import { counted } from '../counted.ts'
-import { GivenFileError, readGivenTextLater } from '../given-file.ts'
+import { GivenFileError, readGivenTextAsync } from '../given-file.ts'
 import { bool, list, map, type OptionValue, oneOf, optional, path, seconds, tagged, text } from '../schema/options.ts'
 
 /** The top-level setting `secret`: backends by name. */
@@ -98,7 +98,7 @@ async function reader(backend: Backend, keys: readonly string[]): Promise<(key: 
 
 async function fileText(file: string): Promise<string> {
   try {
-    return await readGivenTextLater({ option: 'secret', path: file })
+    return await readGivenTextAsync({ option: 'secret', path: file })
   } catch (error) {
     if (!(error instanceof GivenFileError)) throw error
     const { code, reason } = error

@@ -4,7 +4,7 @@ import { Finalizer } from '../event/finalizer.ts'
 import { log } from '../testing/events.ts'
 import { startSink } from '../testing/harness.ts'
 
-test('events are taken and counted without being made', async () => {
+test('accepts and counts events without creating them', async () => {
   await using sink = await startSink('blackhole', { print_interval_secs: 60 })
   const heard: string[] = []
   const batch = {
@@ -21,7 +21,7 @@ test('events are taken and counted without being made', async () => {
   expect(sink.events.counts.get('component_sent_events_total')).toBe(3)
 })
 
-test('with a rate the next batch has to wait', async () => {
+test('with a rate, the next batch waits', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   await using sink = await startSink('blackhole', { rate: 1000 })
   let waits = 0

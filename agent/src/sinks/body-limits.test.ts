@@ -40,7 +40,7 @@ function largest({ requests }: Destination): number {
 }
 
 test.each(sinks.map((component) => ({ component, type: component.type })))(
-  'sink $type ends a request by its bytes when a text of its options goes with each event',
+  'sink $type limits the bytes of a request, including a text from its options for each event',
   async ({ component }) => {
     const long = 'x'.repeat(12_288)
     const places = optionLeaves(component).filter(
@@ -79,19 +79,16 @@ test.each([
     options: { buckets: Array.from({ length: 200 }, (_, index) => index) },
     statistic: 'histogram',
   },
-] as const)(
-  'metrics of which many series are written end a request by its bytes: $what',
-  async ({ options, statistic }) => {
-    await using destination = await fakeDestination(200)
-    const endpoint = `${destination.url}/write`
-    await using sink = await startSink('remote_write_metrics', { endpoint, compression: 'gzip', batch, ...options })
-    const tags = { pod: 'p'.repeat(100) }
-    const samples = [{ value: 1, rate: 1 }]
-    const events = Array.from({ length: 1000 }, (_, index) =>
-      metric(`m${index}`, { type: 'distribution', samples, statistic }, { tags }),
-    )
-    expect(await sink.deliver(events)).toBe('delivered')
-    expect(largest(destination)).toBeLessThan(1.3 * limit)
-    expect(largest(destination)).toBeGreaterThan(limit / 16)
-  },
-)
+] as const)('metrics with many series limit a request by its bytes: $what', async ({ options, statistic }) => {
+  await using destination = await fakeDestination(200)
+  const endpoint = `${destination.url}/write`
+  await using sink = await startSink('remote_write_metrics', { endpoint, compression: 'gzip', batch, ...options })
+  const tags = { pod: 'p'.repeat(100) }
+  const samples = [{ value: 1, rate: 1 }]
+  const events = Array.from({ length: 1000 }, (_, index) =>
+    metric(`m${index}`, { type: 'distribution', samples, statistic }, { tags }),
+  )
+  expect(await sink.deliver(events)).toBe('delivered')
+  expect(largest(destination)).toBeLessThan(1.3 * limit)
+  expect(largest(destination)).toBeGreaterThan(limit / 16)
+})

@@ -50,7 +50,7 @@ test('posts signed arrays of records', async () => {
   })
 })
 
-test('the time of the record may be its own field', async () => {
+test('the time of the record can have its own field', async () => {
   await using destination = await fakeDestination()
   await using sink = await startSink('cloud_monitor_logs', {
     ...required,
@@ -94,7 +94,7 @@ test.each([
   expect(request.headers['authorization']).toBe(signatureOf(request))
 })
 
-test('refuses what the destination would not take', () => {
+test('refuses options that the destination would reject', () => {
   const options = {
     ...required,
     shared_key: '',

@@ -27,7 +27,7 @@ test.each(['stdout', 'stderr'] as const)('a batch is one write to %s', async (ta
   expect(sink.events.counts.get('component_sent_events_total')).toBe(2)
 })
 
-test('codec pretty cuts no line on a terminal that does not know its size, and gives 0', async () => {
+test('codec pretty does not truncate lines on a terminal of unknown size (0)', async () => {
   const written = captured('stdout')
   const { isTTY, columns } = process.stdout
   Object.assign(process.stdout, { isTTY: true, columns: 0, hasColors: () => false })
@@ -40,7 +40,7 @@ test('codec pretty cuts no line on a terminal that does not know its size, and g
   expect(written).toEqual(['request served status=200\n'])
 })
 
-test('codec pretty writes one plain line an event where there is no terminal', async () => {
+test('codec pretty writes one plain line per event without a terminal', async () => {
   const written = captured('stdout')
   await using sink = await startSink('console', { encoding: { codec: 'pretty' } })
   await sink.deliver([
@@ -74,7 +74,7 @@ test('codec pretty writes one plain line an event where there is no terminal', a
   ])
 })
 
-test('events are errored when nobody reads', async () => {
+test('events are errored if nobody reads', async () => {
   captured('stdout', new Error('EPIPE'))
   await using sink = await startSink('console', { encoding: { codec: 'json' } })
   expect(await sink.deliver([log({ message: 'one' })])).toBe('errored')

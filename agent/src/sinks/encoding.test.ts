@@ -22,7 +22,7 @@ function problemsWith(type: string, encoding: unknown) {
   return problems.filter(({ path }) => path.startsWith('sinks.out.encoding'))
 }
 
-test.each(sinks.map(({ type }) => type))('%s says the one sentence first, and what it is as help', (type) => {
+test.each(sinks.map(({ type }) => type))('%s reports the same sentence, and the details as help', (type) => {
   for (const encoding of ['json', { nothing: 1 }, { except_fields: 'a' }, { timestamp_format: 'never' }]) {
     const problems = problemsWith(type, encoding)
     expect(problems).toHaveLength(1)
@@ -41,7 +41,7 @@ test.each(['log_aggregator', 'logsvc_b_logs', 'siem_unstructured'])('%s rejects 
   }
 })
 
-test('sinks take the codecs that their destination can use', () => {
+test('sinks accept the codecs that their destination supports', () => {
   const codecs = Object.fromEntries(sinks.map(({ type, options }) => [type, codecsOf(options)?.toSorted()]))
   expect(codecs).toMatchObject({
     log_aggregator: ['json', 'logfmt', 'text'],

@@ -21,7 +21,7 @@ afterEach(async () => {
 const text = { encoding: { codec: 'text' } }
 const read = (name: string) => readFile(join(dir, name), 'utf8')
 
-test('events go to the files that their fields and times name, in their order', async () => {
+test('events go in order to the files that their fields and times name', async () => {
   await using sink = await startSink('file', { ...text, path: `${dir}/{{ app }}/%Y.log` })
 
   const status = await sink.deliver([
@@ -39,7 +39,7 @@ test('events go to the files that their fields and times name, in their order', 
   expect(sink.events.counts.get('component_sent_bytes_total')).toBe(8)
 })
 
-test('an event whose time cannot be read goes to the file of the present, and is counted', async () => {
+test('an event with an unreadable time goes to the file of the current time, and is counted', async () => {
   await using sink = await startSink('file', { ...text, path: `${dir}/%Y.log` })
   const timed = (timestamp: string) => new LogEvent({ message: timestamp, timestamp })
   await sink.deliver([timed('2024-01-02T03:04:05Z'), timed('at noon'), timed('later')])
@@ -48,7 +48,7 @@ test('an event whose time cannot be read goes to the file of the present, and is
   expect(sink.events.errors).toMatchObject([{ code: 'unreadable_time', count: 2, fields: { field: 'timestamp' } }])
 })
 
-test('only the user of the agent reads a new file, and a file that is there keeps its mode', async () => {
+test('only the user of the agent can read a new file, and an existing file keeps its mode', async () => {
   await writeFile(join(dir, 'old.log'), '', { mode: 0o640 })
   await using sink = await startSink('file', { ...text, path: `${dir}/{{ app }}.log` })
   await sink.deliver([log({ app: 'new', message: '1' }), log({ app: 'old', message: '2' })])
@@ -62,7 +62,7 @@ test('metrics are written too', async () => {
   expect(await read('m')).toBe('{"name":"m","kind":"absolute","gauge":{"value":1.0}}\n')
 })
 
-test('a file that is there is continued, or emptied once if asked', async () => {
+test('an existing file is continued, or truncated once on request', async () => {
   for (const [name, truncate] of [
     ['kept', false],
     ['emptied', true],
@@ -79,7 +79,7 @@ test('a file that is there is continued, or emptied once if asked', async () => 
 test.each([
   ['gzip', gunzipSync],
   ['zstd', zstdDecompressSync],
-] as const)('%s: the batches of a file read as one', async (compression, decompress) => {
+] as const)('%s: several batches form one valid file', async (compression, decompress) => {
   await using sink = await startSink('file', { ...text, path: `${dir}/z`, compression })
   await sink.write([log({ message: 'one' })])
   await sink.deliver([log({ message: 'two' })])
@@ -122,7 +122,7 @@ test('retries a failed write until it succeeds', async () => {
   expect(await read('x/y.log')).toBe('late\n')
 })
 
-test.each(['x'.repeat(300), 'a\0b', ''])('a name that can be no file holds nothing up (%#)', async (app) => {
+test.each(['x'.repeat(300), 'a\0b', ''])('an impossible file name does not delay other events (%#)', async (app) => {
   await using sink = await startSink('file', { ...text, path: '{{ dir }}{{ app }}' })
   const status = sink.write([log({ dir: app === '' ? '' : `${dir}/`, app, message: 'lost' })])
   expect(await status).toBe('rejected')
@@ -131,7 +131,7 @@ test.each(['x'.repeat(300), 'a\0b', ''])('a name that can be no file holds nothi
 })
 
 test.runIf(process.platform === 'linux')(
-  'a full disk is an error that is tried again, until the agent must end',
+  'a full disk is an error with retries, until the agent must stop',
   async () => {
     const sink = await startSink('file', { ...text, path: '/dev/full' })
     const status = sink.write([log({ message: 'no room' })])
@@ -143,7 +143,7 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-test.runIf(process.platform === 'linux')('a folder that can never be is an error, not an endless attempt', async () => {
+test.runIf(process.platform === 'linux')('an impossible folder is an error without endless retries', async () => {
   let status: Promise<string>
   {
     await using sink = await startSink('file', { ...text, path: '/proc/none/such.log' })
@@ -162,7 +162,7 @@ test('a file is closed when it has been idle', async () => {
   expect(await read('idle')).toBe('one\ntwo\n')
 })
 
-test('of files without number only some are open at a time, and each gets all of its events', async () => {
+test('of any number of files, only some are open at a time, and each gets all of its events', async () => {
   await using sink = await startSink('file', { ...text, path: `${dir}/{{ app }}`, truncate: true })
   const apps = Array.from({ length: 1200 }, (_, index) => `app-${index}`)
   for (const round of ['1', '2']) {

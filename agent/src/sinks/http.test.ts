@@ -95,7 +95,7 @@ test('discards events with an invalid address', async () => {
   expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
 })
 
-test('a full sink asks its source to wait, and takes more when a slot is free', async () => {
+test('a full sink makes its source wait until a slot is free', async () => {
   let release = () => {}
   const held = new Promise<void>((resolve) => {
     release = resolve
@@ -133,7 +133,7 @@ test('several connections carry as many requests as the concurrency allows', asy
   expect(destination.connections).toBeLessThanOrEqual(3)
 })
 
-test('the health check asks the address that the user names', async () => {
+test('the health check requests the configured address', async () => {
   await using destination = await fakeDestination(200, 404)
   await using sink = await startSink('http', {
     uri: destination.url,
@@ -161,7 +161,7 @@ test('the adaptive limit is reported and lets more requests through', async () =
   expect(sink.events.gauges.get('adaptive_concurrency_limit')).toBeGreaterThanOrEqual(1)
 })
 
-test('a framing that lacks its delimiter is a problem of the options', () => {
+test('a framing without its delimiter is an invalid option', () => {
   const given = { uri: 'http://localhost', encoding: { codec: 'text' }, framing: { method: 'character_delimited' } }
   expect(problemsOf('sink', 'http', given)).toEqual([
     {

@@ -198,14 +198,14 @@ const cases = (['sink', 'source'] as const).flatMap((kind) =>
   ),
 )
 
-test('the table has every component that a tenant may name', () => {
+test('the table contains every component that a tenant may use', () => {
   const known = new Set([...Object.keys(sinks), ...Object.keys(sources), ...others])
   const missing = components.filter(({ kind, type }) => kind !== 'transform' && !known.has(type))
   expect(missing.map(({ kind, type }) => `${kind} ${type}`)).toEqual([])
 })
 
 test.each(cases)(
-  'a $kind $type of a tenant has no identity of the agent, options $index',
+  'a $kind $type of a tenant does not get the identity of the agent, options $index',
   async ({ kind, type, place, asksFor }) => {
     await using destination = await fakeDestination(200)
     const said = await run(kind, type, place(destination.url), ofTenant)
@@ -223,14 +223,17 @@ test.each([
   { kind: 'sink', type: 'search_engine', options: (url: string) => ({ endpoints: [url], auth, ...quick }) },
   { kind: 'sink', type: 'remote_write_metrics', options: (url: string) => ({ endpoint: url, auth, ...quick }) },
   { kind: 'source', type: 'cloud_queue', options: (url: string) => ({ queue_url: `${url}/1/q` }) },
-] as const)('nor does the environment name the region for $kind $type', async ({ kind, type, options }) => {
-  await using destination = await fakeDestination(200)
-  expect(await run(kind, type, options(destination.url), ofTenant)).toMatch(region)
-  expect(destination.requests).toEqual([])
-  expect(identityService.requests).toEqual([])
-})
+] as const)(
+  'the environment does not determine the region for $kind $type of a tenant',
+  async ({ kind, type, options }) => {
+    await using destination = await fakeDestination(200)
+    expect(await run(kind, type, options(destination.url), ofTenant)).toMatch(region)
+    expect(destination.requests).toEqual([])
+    expect(identityService.requests).toEqual([])
+  },
+)
 
-test('with leave of its TenantPolicy, and on one’s own machine, the environment counts', async () => {
+test('with permission of the TenantPolicy, and on a local machine, the environment counts', async () => {
   for (const own of [proxy, { ...proxy, egress: { deny: [], implicitCredentials: true } }]) {
     await using destination = await fakeDestination(200)
     await run(

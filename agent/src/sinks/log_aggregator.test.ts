@@ -8,7 +8,7 @@ const minimal = { labels: { app: '{{ app }}' }, encoding: { codec: 'text' } }
 
 const bodies = (destination: Destination) => destination.requests.map((request) => request.json())
 
-test('entries of one stream leave in timestamp order', async () => {
+test('entries of one stream are sent in timestamp order', async () => {
   await using destination = await fakeDestination(204)
   await using sink = await startSink('log_aggregator', {
     ...minimal,
@@ -50,7 +50,7 @@ test.each([
   ['labels of long texts', { labels: { k: '{{ k }}', text: 'x'.repeat(20_000) } }],
   ['metadata that names a field many times', { labels: { a: 'b' }, structured_metadata: many }],
   ['labels in protobuf', { labels: many, compression: 'snappy' }],
-])('%s make more requests, not long ones', async (_name, options) => {
+])('%s result in more requests, not longer ones', async (_name, options) => {
   await using destination = await fakeDestination(204)
   const endpoint = destination.url
   await using sink = await startSink('log_aggregator', { ...minimal, ...options, endpoint })
@@ -63,7 +63,7 @@ test.each([
   expect(sink.events.counts.get('component_sent_events_total')).toBe(1000)
 })
 
-test('an event with labels or metadata that no destination takes is rejected, and others continue', async () => {
+test('an event with labels or metadata that no destination accepts is rejected, and others continue', async () => {
   await using destination = await fakeDestination(204)
   const endpoint = destination.url
   await using sink = await startSink('log_aggregator', {
@@ -89,7 +89,7 @@ test('an event with labels or metadata that no destination takes is rejected, an
   expect(bodies(destination)).toMatchObject([{ streams: [{ stream: { a: 'b', p_k0: '1', p_k1: '1' } }] }])
 })
 
-test('a name of a label is no longer than the destination takes', () => {
+test('label names do not exceed the limit of the destination', () => {
   const long = 'x'.repeat(1025)
   const options = { ...minimal, labels: { [long]: 'a' }, structured_metadata: { [long]: 'a' }, endpoint: 'http://h' }
   expect(problemsOf('sink', 'log_aggregator', options).map((problem) => problem.path)).toEqual([
@@ -165,7 +165,7 @@ test('an event whose tenant cannot be rendered is discarded: it never goes to th
   expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
 })
 
-test('the health check is of the tenant that events go to', async () => {
+test('the health check uses the tenant of the events', async () => {
   await using destination = await fakeDestination(404, 200)
   await using sink = await startSink('log_aggregator', { ...minimal, endpoint: destination.url, tenant_id: 't1' })
   await sink.sink.healthcheck?.(AbortSignal.timeout(5000))
@@ -175,7 +175,7 @@ test('the health check is of the tenant that events go to', async () => {
   ])
 })
 
-test('labels are rendered, expanded from objects, or left out', async () => {
+test('labels are rendered, expanded from objects, or omitted', async () => {
   await using destination = await fakeDestination(204)
   await using sink = await startSink('log_aggregator', {
     endpoint: destination.url,
@@ -230,7 +230,7 @@ test.each([
   expect(coincide).toMatchObject(lost === 0 ? [] : [{ count: lost, level: 'warn' }])
 })
 
-test('fields that are hidden from the line stay in the event', async () => {
+test('fields excluded from the line stay in the event', async () => {
   await using destination = await fakeDestination(204)
   await using sink = await startSink('log_aggregator', {
     endpoint: destination.url,
@@ -292,7 +292,7 @@ test('events of different tenants never share a request', async () => {
   ])
 })
 
-test('structured metadata goes with the entry', async () => {
+test('an entry contains its structured metadata', async () => {
   await using destination = await fakeDestination(204)
   await using sink = await startSink('log_aggregator', {
     endpoint: destination.url,
@@ -354,7 +354,7 @@ test('snappy sends protobuf', async () => {
   ])
 })
 
-describe('a label that is written out', () => {
+describe('a constant label', () => {
   const lone = '\udfff'
   const texts = [
     '',
@@ -421,7 +421,7 @@ describe('a label that is written out', () => {
     return destination.requests
   }
 
-  test('wins over all that events hold, in JSON', async () => {
+  test('overrides labels from events, in JSON', async () => {
     const streams = (await sent('none')).flatMap(
       (request) => (request.json() as { streams: { stream: Record<string, string> }[] }).streams,
     )
@@ -434,7 +434,7 @@ describe('a label that is written out', () => {
     }
   })
 
-  test('wins over all that events hold, in protobuf', async () => {
+  test('overrides labels from events, in protobuf', async () => {
     const streams = (await sent('snappy')).flatMap((request) =>
       message(request.body()).map(([, stream]) => stream as Buffer),
     )
@@ -450,7 +450,7 @@ describe('a label that is written out', () => {
     }
   })
 
-  test('of several tenants, none gets the labels of another', async () => {
+  test('no tenant gets the labels of another', async () => {
     await using destination = await fakeDestination(204)
     await using sink = await startSink('log_aggregator', {
       ...minimal,
@@ -511,7 +511,7 @@ test.each([
   expect(destination.requests.map(({ path }) => path)).toEqual(paths)
 })
 
-test('a tenant that is no header value discards its events', async () => {
+test('events with an invalid tenant header are discarded', async () => {
   await using destination = await fakeDestination(204)
   await using sink = await startSink('log_aggregator', {
     ...minimal,
@@ -523,7 +523,7 @@ test('a tenant that is no header value discards its events', async () => {
   expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
 })
 
-test('each batch hears of its own events, although the request puts them in another order', async () => {
+test('each batch gets the status of its own events, although the request reorders them', async () => {
   await using destination = await fakeDestination((request) => (request.text().includes('huge') ? 413 : 204))
   await using sink = await startSink('log_aggregator', { ...minimal, endpoint: destination.url })
   const stamp = '2026-01-01T00:00:00Z'
@@ -565,7 +565,7 @@ test.each([
   )
 })
 
-describe('entries that the destination refuses while it keeps the others', () => {
+describe('entries that the destination rejects while it accepts others', () => {
   const refusing = (isRefused: (message: string) => boolean) =>
     fakeDestination((request) => {
       const messages = request.text().match(/m\d+/g) ?? []
@@ -575,7 +575,7 @@ describe('entries that the destination refuses while it keeps the others', () =>
   const events = (count: number) => Array.from({ length: count }, (_, index) => log({ message: `m${index}` }))
   const options = { labels: { a: 'b' }, encoding: { codec: 'text' } }
 
-  test.each(['none', 'snappy'])('are discarded alone, compression %s', async (compression) => {
+  test.each(['none', 'snappy'])('are discarded without the others, compression %s', async (compression) => {
     await using destination = await refusing((message) => message === 'm13')
     await using sink = await startSink('log_aggregator', { ...options, endpoint: destination.url, compression })
 
@@ -588,7 +588,7 @@ describe('entries that the destination refuses while it keeps the others', () =>
     expect(destination.requests.length).toBeLessThan(20)
   })
 
-  test('are not looked for without end', async () => {
+  test('are searched for with a limit', async () => {
     await using destination = await refusing(() => true)
     await using sink = await startSink('log_aggregator', { ...options, endpoint: destination.url })
 

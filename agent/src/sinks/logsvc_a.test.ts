@@ -6,7 +6,7 @@ import { problemsOf, startSink } from '../testing/harness.ts'
 
 const required = { api_key: 'the-key', hostname: 'h' }
 
-test('sends what the service knows by name beside the line, and all else as meta', async () => {
+test('sends known attributes next to the line, and all others as meta', async () => {
   await using destination = await fakeDestination()
   await using sink = await startSink('logsvc_a', { ...required, endpoint: destination.url })
 
@@ -39,7 +39,7 @@ test('sends what the service knows by name beside the line, and all else as meta
   expect(request?.path).toMatch(/^\/logs\/ingest\?hostname=h&now=\d{13}$/)
 })
 
-test('a comma in a field makes no tag of its own, one that the user wrote does', async () => {
+test('a comma in a field does not create another tag, a configured comma does', async () => {
   await using destination = await fakeDestination()
   const options = { ...required, tags: ['{{ app }}', 'a,b', 'env:{{ env }}'], endpoint: destination.url }
   await using sink = await startSink('logsvc_a', options)
@@ -96,7 +96,7 @@ test('events of different hosts or tags never share a request', async () => {
   expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(2)
 })
 
-test('an event without a timestamp gets the present, in the form that is asked for', async () => {
+test('an event without a timestamp gets the current time, in the configured format', async () => {
   await using destination = await fakeDestination()
   await using sink = await startSink('logsvc_a', {
     ...required,
@@ -112,7 +112,7 @@ test('an event without a timestamp gets the present, in the form that is asked f
   expect(sent?.lines[0]?.timestamp).toBeLessThanOrEqual(Date.now())
 })
 
-test('the older type takes its texts as they are', async () => {
+test('the older type uses its texts unchanged', async () => {
   await using destination = await fakeDestination()
   await using sink = await startSink('logdna', {
     api_key: 'k',
@@ -165,7 +165,7 @@ test.each([
   ['logsvc_a_old', 1],
   ['logdna', 1],
   ['logsvc_a', 0],
-])('a configuration with %s has %i hint(s) to use the present name', (type, count) => {
+])('a configuration with %s has %i hint(s) to use the current name', (type, count) => {
   const loaded = loadConfigObject({
     sources: { in: { type: 'stdin' } },
     sinks: { out: { type, inputs: ['in'], api_key: 'k', hostname: 'h' } },
@@ -191,7 +191,7 @@ test.each([
 test.each([
   ['logsvc_a_old', true],
   ['logsvc_a', false],
-])('a buffer on disk of %s needs no size: %s', (type, valid) => {
+])('a disk buffer of %s needs no size: %s', (type, valid) => {
   const buffer = { type: 'disk' }
   const loaded = loadConfigObject({
     sources: { in: { type: 'demo_logs', format: 'json' } },

@@ -53,7 +53,7 @@ test.each([
   )
 })
 
-test('an event that the codec cannot write is discarded alone', async () => {
+test('only the event that the codec cannot write is discarded', async () => {
   await using destination = await fakeDestination()
   await using sink = await startSink('logsvc_b_logs', {
     token: 'tok',
@@ -91,7 +91,7 @@ test.each([
   expect(destination.requests[0]?.headers['authorization']).toBe('Splunk tok')
 })
 
-test('refuses what is no path, and an endpoint with one', () => {
+test('refuses an invalid path, and an endpoint with a path', () => {
   const options = {
     token: 't',
     encoding: { codec: 'json' },

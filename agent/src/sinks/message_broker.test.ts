@@ -25,7 +25,7 @@ const reasons = ({ events }: TestSink) => [...new Set(events.discards.map(({ rea
 const start = (script: { url: string }, options: object = {}) =>
   startSink('message_broker', { ...minimal, endpoint: script.url, ...options })
 
-test('a broker at an address that is closed to the Pipeline is not dialled', async () => {
+test('the sink does not connect to a broker at a forbidden address', async () => {
   await using broker = await fakeBroker()
   const options = {
     ...minimal,
@@ -77,7 +77,7 @@ test('an event is a message with its key, properties and time', async () => {
   expect(sink.events.counts.get('component_sent_bytes_total')).toBeGreaterThan(0)
 })
 
-test('a time that is text is the time of the message; what is no time is counted', async () => {
+test('a time in text form is the time of the message; invalid times are counted', async () => {
   await using broker = await fakeBroker()
   await using sink = await start(broker, {})
   const timed = (message: string, timestamp: string) => new LogEvent({ message, timestamp })
@@ -135,14 +135,14 @@ test.each(brokerCompressions)('batches are compressed by %s', async (compression
   expect(broker.stored.map(({ sequence }) => sequence)).toEqual([0n, 50n, 100n])
 })
 
-test('a batch ends by its size too', async () => {
+test('a batch also ends by its size', async () => {
   await using broker = await fakeBroker()
   await using sink = await start(broker, { batch: { max_bytes: 1 } })
   await sink.deliver(logs(3))
   expect(broker.stored.map(({ count }) => count)).toEqual([1, 1, 1])
 })
 
-test('events with a key go to the partition of its hash, others take turns by batch', async () => {
+test('events with a key go to the partition of its hash, others rotate by batch', async () => {
   await using broker = await fakeBroker({ partitions: () => 5 })
   await using sink = await start(broker, { partition_key_field: 'id', batch: { max_events: 2 } })
   const keyed = ['order-42', 'key1', 'order-42', 'key1'].map((id, index) => log({ message: `k${index}`, id }))
@@ -177,7 +177,7 @@ test('each rendered topic has its own producer; events without the field are dis
   ])
 })
 
-test('of topics without number only some have a producer at a time, and no message is lost', async () => {
+test('of any number of topics, only some have a producer at a time, and no message is lost', async () => {
   await using broker = await fakeBroker()
   await using sink = await start(broker, { topic: '{{ app }}', batch: { max_events: 1 } })
   const apps = Array.from({ length: 2500 }, (_, index) => `app-${index}`)
@@ -193,7 +193,7 @@ test('of topics without number only some have a producer at a time, and no messa
   )
 })
 
-test('a topic that was forgotten is asked about again', async () => {
+test('a forgotten topic is looked up again', async () => {
   await using broker = await fakeBroker({ partitions: () => 2 })
   await using sink = await start(broker, { topic: '{{ app }}', batch: { max_events: 1 } })
   const long = (name: string) => name.padEnd(30_000, 'x')
@@ -223,7 +223,7 @@ describe('over time', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
   afterEach(() => void vi.useRealTimers())
 
-  test('a topic that gets more partitions is written to all of them', async () => {
+  test('if a topic gets more partitions, the sink writes to all of them', async () => {
     await using broker = await fakeBroker({ partitions: (_, attempt) => (attempt === 1 ? 1 : 4) })
     await using sink = await start(broker, { batch: { max_events: 1 } })
     expect(await sink.write(logs(4))).toBe('delivered')
@@ -237,7 +237,7 @@ describe('over time', () => {
       .toBe(4)
   })
 
-  test('a producer that is not needed for long is closed, and made again when it is', async () => {
+  test('an idle producer is closed, and created again when needed', async () => {
     await using broker = await fakeBroker()
     await using sink = await start(broker, { topic: '{{ app }}', batch: { max_events: 1 } })
     expect(await sink.write(logs(1, { app: 'a' }))).toBe('delivered')
@@ -250,7 +250,7 @@ describe('over time', () => {
   })
 })
 
-test('the broker follows the numbers of a producer that it knew before', async () => {
+test('the sequence numbers of a recreated producer continue', async () => {
   await using broker = await fakeBroker({ lastSequence: 41n })
   await using sink = await start(broker, { producer_name: 'me', batch: { max_events: 2 } })
   await sink.deliver(logs(3))
@@ -258,7 +258,7 @@ test('the broker follows the numbers of a producer that it knew before', async (
 })
 
 describe('finding the broker of a topic', () => {
-  test('a look-up is sent on, and the last broker gets the messages', async () => {
+  test('a look-up is redirected, and the last broker gets the messages', async () => {
     await using second = await fakeBroker()
     await using first = await fakeBroker({ lookup: () => ({ url: second.url, redirect: true }) })
     await using sink = await start(first)
@@ -273,7 +273,7 @@ describe('finding the broker of a topic', () => {
     expect(proxy.connects.map((fields) => fields.text(6))).toEqual([undefined, 'broker-1.internal:6650'])
   })
 
-  test('of several brokers, one that does not answer is passed over', async () => {
+  test('an unresponsive broker is skipped', async () => {
     const port = await freePort()
     await using broker = await fakeBroker()
     await using sink = await startSink('message_broker', {
@@ -283,7 +283,7 @@ describe('finding the broker of a topic', () => {
     expect(await sink.deliver(logs(1))).toBe('delivered')
   })
 
-  test('look-ups that are sent on without end are given up', async () => {
+  test('endless redirects of look-ups are abandoned', async () => {
     const broker = await fakeBroker({ lookup: () => ({ url: broker.url, redirect: true }) })
     await using _ = broker
     await using sink = await start(broker, {
@@ -296,7 +296,7 @@ describe('finding the broker of a topic', () => {
 })
 
 describe('authentication', () => {
-  test('a method and its data are sent when connecting, and again when the broker asks', async () => {
+  test('a method and its data are sent at connection, and again on request of the broker', async () => {
     await using broker = await fakeBroker()
     await using sink = await start(broker, { auth: { name: 'token', token: 'jwt' } })
     const status = sink.write(logs(1))
@@ -320,7 +320,7 @@ describe('authentication', () => {
     expect(broker.connects.map((fields) => [fields.text(5), fields.text(3)])).toEqual([[method, data]])
   })
 
-  test('a refused token is tried again, and never shown', async () => {
+  test('a refused token is retried, and never shown', async () => {
     await using broker = await fakeBroker({
       connect: (_, attempt) => (attempt <= 2 ? { error: 3, text: 'no s3cret here' } : undefined),
     })
@@ -335,7 +335,7 @@ describe('authentication', () => {
   const credentials = { type: 'client_credentials', client_id: 'id', client_secret: 'hush' }
   const credentialsUrl = `data:application/json;base64,${Buffer.from(JSON.stringify(credentials)).toString('base64')}`
 
-  test('an access token comes from the issuer, and a new one when the broker asks', async () => {
+  test('an access token comes from the issuer, and a new one is fetched on request of the broker', async () => {
     let tokens = 0
     await using issuer = await fakeDestination((request) =>
       request.path === '/.well-known/openid-configuration'
@@ -358,7 +358,7 @@ describe('authentication', () => {
     )
   })
 
-  test('an issuer that fails is asked again; the secret is never shown', async () => {
+  test('a failing issuer is queried again; the secret is never shown', async () => {
     let asked = 0
     await using issuer = await fakeDestination((request) => {
       if (request.method === 'GET') return { body: JSON.stringify({ token_endpoint: `${issuer.url}/token` }) }
@@ -487,7 +487,7 @@ describe('failures', () => {
     expect(broker.messages).toHaveLength(sent)
   })
 
-  test('delivers all events to a broker that was not there at first', async () => {
+  test('delivers all events to a broker that starts late', async () => {
     const port = await freePort()
     await using sink = await startSink('message_broker', { ...minimal, endpoint: `pulsar://127.0.0.1:${port}` })
     const status = sink.deliver(logs(3))
@@ -512,7 +512,7 @@ describe('failures', () => {
     expect(counts(sink)).toEqual({ sent: 0, discarded: 3 })
   })
 
-  test('the attempts to connect are used up before a retry is', async () => {
+  test('failed attempts to connect count before retries', async () => {
     const port = await freePort()
     await using sink = await startSink('message_broker', {
       ...minimal,
@@ -525,7 +525,7 @@ describe('failures', () => {
     expect(sink.events.errors.filter(({ level }) => level === 'warn')).toHaveLength(2)
   })
 
-  test('gives up what it holds when the time for a graceful stop is over', async () => {
+  test('abandons its events when the time for a graceful stop is over', async () => {
     await using broker = await fakeBroker({ send: () => 'lose' })
     const sink = await start(broker)
     const status = sink.deliver(logs(3))
@@ -538,7 +538,7 @@ describe('failures', () => {
     expect(reasons(sink)).toEqual(['The time limit for a graceful stop is over.'])
   })
 
-  test('gives up what waits for an answer about its topic when the time for a graceful stop is over', async () => {
+  test('abandons events that wait for their topic when the time for a graceful stop is over', async () => {
     await using broker = await fakeBroker({ connect: () => 'hang' })
     const sink = await start(broker)
     const status = sink.deliver(logs(3))
@@ -551,7 +551,7 @@ describe('failures', () => {
     expect(reasons(sink)).toEqual(['The time limit for a graceful stop is over.'])
   })
 
-  test('a silent connection is asked for a ping, and given up without one', async () => {
+  test('a silent connection is pinged, and closed without a reply', async () => {
     await using broker = await fakeBroker()
     await using sink = await start(broker, {
       connection_retry_options: { keep_alive_secs: 1, connection_timeout_secs: 1, min_backoff_ms: 1 },
@@ -567,7 +567,7 @@ describe('failures', () => {
     expect(await status).toBe('delivered')
   }, 30_000)
 
-  test('an event larger than the broker takes is discarded alone', async () => {
+  test('only an event above the limit of the broker is discarded', async () => {
     await using broker = await fakeBroker({ maxMessageBytes: 2000 })
     await using sink = await start(broker, { compression: 'lz4' })
     const noise = Array.from({ length: 4000 }, (_, index) => String.fromCharCode(33 + ((index * index * 7919) % 89)))
@@ -582,7 +582,7 @@ describe('failures', () => {
     expect(sink.events.errors).toMatchObject([{ type: 'request_failed', code: 'broker_message_too_large' }])
   })
 
-  test('a batch that a topic does not allow is halved', async () => {
+  test('a batch that a topic rejects is halved', async () => {
     await using broker = await fakeBroker({
       send: ({ messages }) => (messages.some(({ text }) => text === 'm1') ? { error: 22, alone: true } : 'confirm'),
     })
@@ -599,13 +599,13 @@ describe('failures', () => {
   })
 })
 
-test('receipts that come late hold the sink, and no more is under way than allowed', async () => {
+test('late receipts block the sink, and the number of pending sends is limited', async () => {
   let under = 0
-  let most = 0
+  let max = 0
   const held: (() => void)[] = []
   await using broker = await fakeBroker({
     send: async (): Promise<SendAnswer> => {
-      most = Math.max(most, ++under)
+      max = Math.max(max, ++under)
       await new Promise<void>((resolve) => held.push(resolve))
       under--
       return 'confirm'
@@ -627,7 +627,7 @@ test('receipts that come late hold the sink, and no more is under way than allow
   expect(broker.messages.map(({ text }) => text)).toEqual(texts(10))
 })
 
-test('writes wait while too much is without receipts', async () => {
+test('writes wait while too much data has no receipt', async () => {
   let open = () => {}
   const gate = new Promise<void>((resolve) => {
     open = resolve
@@ -670,7 +670,7 @@ test('the rate limit counts sends', async () => {
   expect(broker.sends).toHaveLength(3)
 })
 
-test('under random faults nothing is lost and the order holds', async () => {
+test('random faults lose nothing and keep the order', async () => {
   const seed = 20_260_101
   const random = new Random(seed)
   await using broker = await fakeBroker({
@@ -723,7 +723,7 @@ describe('health check', () => {
     expect(broker.connects).toHaveLength(1)
     expect(broker.producers).toHaveLength(0)
   })
-  test('only connects where the topic depends on the event', async () => {
+  test('only connects if the topic depends on the event', async () => {
     const broker = await check({ partitions: () => ({ error: 11 }) }, { topic: '{{ app }}' })
     expect(broker.connects).toHaveLength(1)
   })
@@ -765,7 +765,7 @@ describe('options', () => {
   ])('%s is reported', (_, options, path, text) => {
     expect(problems(options)).toMatchObject([{ path, message: expect.stringContaining(text) }])
   })
-  test('the usual ones are well', () => {
+  test('the default options are valid', () => {
     expect(problems({})).toEqual([])
     expect(
       problems({ endpoint: 'pulsar+ssl://a,b:1', topic: 'non-persistent://t/n/x', tls: { enabled: true } }),
@@ -773,7 +773,7 @@ describe('options', () => {
   })
 })
 
-test('names, addresses and hashes are as the broker has them', () => {
+test('names, addresses and hashes match those of the broker', () => {
   expect(
     ['t', 'a/b/c', 'persistent://a/b/c', 'non-persistent://a/b/c', 'a/b', '', 'persistent://t', 'a//c'].map(
       fullTopicName,
@@ -797,7 +797,7 @@ test('names, addresses and hashes are as the broker has them', () => {
   expect(partitionOf('polygenelubricants', 7)).toBe(0x80000000 % 1)
 })
 
-test('a frame is as other clients write it', () => {
+test('a frame equals that of other clients', () => {
   const frame = commandFrame(2, (fields) => {
     fields.text(1, 'penstock-0.1.0')
     fields.integer(4, 12)

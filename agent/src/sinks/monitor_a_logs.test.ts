@@ -68,7 +68,7 @@ test.each([
   expect(request?.headers['dd-protocol']).toBe(body.includes('{"k"') ? 'agent-json' : undefined)
 })
 
-test('events with a key of their own never share a request with others', async () => {
+test('events with their own key never share a request with others', async () => {
   await using destination = await fakeDestination(202)
   await using sink = await startSink('monitor_a_logs', {
     default_api_key: 'key-1',
@@ -86,7 +86,7 @@ test('events with a key of their own never share a request with others', async (
   ])
 })
 
-test('a body over the limit of the service is halved, and an event over it is discarded alone', async () => {
+test('a body above the limit of the service is halved, and only an event above it is discarded', async () => {
   await using destination = await fakeDestination(202)
   await using sink = await startSink('monitor_a_logs', { default_api_key: 'k', endpoint: destination.url })
   // Each quote needs two bytes on the wire, more than the batch estimates.
@@ -126,7 +126,7 @@ test.each([
   ['https://http-intake.logs.datadoghq.eu/api/v2/logs', 'x', 'https://api.datadoghq.eu/v'],
   ['https://http-intake.logs.us3.datadoghq.com', 'x', 'https://api.us3.datadoghq.com/v'],
   ['http://proxy.example:8080/in', 'x', 'http://proxy.example:8080/v'],
-])('the API beside %s is %s', (endpoint, site, address) => {
+])('the API next to %s is %s', (endpoint, site, address) => {
   expect(apiAddress(endpoint, site, '/v')).toBe(address)
 })
 

@@ -116,7 +116,7 @@ test('a summary is two counters and a gauge for each quantile', async () => {
   })
 })
 
-test('a request is of one sort and one key; an event may bring its own', async () => {
+test('a request has one kind and one key; an event may contain its own key', async () => {
   await using destination = await fakeDestination(202)
   await using sink = await startSink('monitor_a_metrics', { endpoint: destination.url, ...key })
   const metadata = { ...noMetadata, secrets: { datadog_api_key: 'own' } }
@@ -137,7 +137,7 @@ test('a request is of one sort and one key; an event may bring its own', async (
   ])
 })
 
-test('samples of nothing are left out; what no sketch can hold is discarded', async () => {
+test('empty samples are omitted; values beyond a sketch are discarded', async () => {
   await using destination = await fakeDestination(202)
   await using sink = await startSink('monitor_a_metrics', { endpoint: destination.url, ...key })
   const huge: MetricValue = {
@@ -168,7 +168,7 @@ test('a body above the limit after compression is halved before it is sent', asy
   expect(sink.events.counts.get('component_sent_events_total')).toBe(600)
 })
 
-test('asks whether the key is valid', async () => {
+test('checks whether the key is valid', async () => {
   await using destination = await fakeDestination(200, 403)
   await using sink = await startSink('monitor_a_metrics', { endpoint: destination.url, ...key })
 
@@ -218,7 +218,7 @@ describe('sketches', () => {
     ])
   })
 
-  test('of more than 4096 bins the lowest are one', () => {
+  test('beyond 4096 bins, the lowest are merged', () => {
     const sketch = new Sketch()
     for (let n = 0; n < 5000; n++) sketch.insert(1e-8 * (2 / 128 + 1) ** n, 1)
     const bins = sketch.bins()

@@ -32,7 +32,7 @@ test('sends bulk requests with the names of the service', async () => {
   )
 })
 
-test('documents that are refused inside an answer of success are discarded, and only these', async () => {
+test('only the documents rejected within a successful response are discarded', async () => {
   await using destination = await fakeDestination({
     status: 200,
     body: '{"errors":true,"items":[{"index":{"status":201}},{"index":{"status":400,"error":{"type":"t","reason":"no index [tok]"}}}]}',

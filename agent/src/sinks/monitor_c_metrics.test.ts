@@ -47,7 +47,7 @@ test('absolute counters become increments, incremental gauges become absolute', 
   )
 })
 
-test('asks for the health of the service', async () => {
+test('queries the health of the service', async () => {
   await using destination = await fakeDestination(200, 500)
   await using sink = await startSink('monitor_c_metrics', options(destination.url))
 
@@ -57,11 +57,11 @@ test('asks for the health of the service', async () => {
   expect(destination.requests[0]).toMatchObject({ method: 'GET', path: '/health' })
 })
 
-test.each([{}, { token: 't' }, { default_namespace: 'n' }])('does not start with %j alone', async (given) => {
+test.each([{}, { token: 't' }, { default_namespace: 'n' }])('does not start with only %j', async (given) => {
   await expect(startSink('monitor_c_metrics', given)).rejects.toThrow(/token|default_namespace/)
 })
 
-test('series without number are refused once too many are remembered, counted, and the others continue', async () => {
+test('beyond the limit of remembered series, new ones are rejected and counted, and the others continue', async () => {
   await using destination = await fakeDestination(202)
   await using sink = await startSink('monitor_c_metrics', {
     endpoint: destination.url,

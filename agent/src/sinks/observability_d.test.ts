@@ -78,7 +78,7 @@ test.each<{ what: string; options: object; events: (LogEvent | MetricEvent)[]; b
   })
 })
 
-test('metrics that the platform does not know are discarded, the others are sent', async () => {
+test('unknown metrics are discarded, the others are sent', async () => {
   await using destination = await fakeDestination(202)
   await using sink = await startSink('observability_d', {
     api: 'metrics',
@@ -107,7 +107,7 @@ test.each([
   { api: 'logs', event: metric({}) },
   { api: 'events', event: metric({}) },
   { api: 'metrics', event: log({ message: 'm' }) },
-])('the API $api leaves out events of the other type on purpose', async ({ api, event }) => {
+])('the API $api discards events of the other type intentionally', async ({ api, event }) => {
   await using destination = await fakeDestination(202)
   await using sink = await startSink('observability_d', {
     api,

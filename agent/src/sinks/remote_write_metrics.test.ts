@@ -190,7 +190,7 @@ test.each(['snappy', 'gzip', 'zstd'])('compresses by %s', async (compression) =>
   expect(shown(destination.requests[0]?.body() ?? Buffer.alloc(0))).toHaveLength(2)
 })
 
-test('a request carries one tenant; an event without one is discarded, for it would go to the default tenant', async () => {
+test('a request has one tenant; an event without one is discarded, because it would go to the default tenant', async () => {
   await using destination = await fakeDestination()
   const options = { endpoint: destination.url, tenant_id: '{{ tags.team }}' }
   await using sink = await startSink('remote_write_metrics', options)
@@ -231,7 +231,7 @@ test.each([
   for (const request of destination.requests) expect(request.headers['authorization']).toMatch(header)
 })
 
-test('requests go to the address of the service where there is one', async () => {
+test('requests go to the address of the service, if one is configured', async () => {
   await using destination = await fakeDestination()
   await using sink = await startSink('remote_write_metrics', {
     endpoint: 'http://service.invalid/api/v1/write',

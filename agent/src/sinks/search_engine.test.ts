@@ -56,7 +56,7 @@ test('events become documents of a daily index', async () => {
   )
 })
 
-test('long names of indices make more requests, not long ones', async () => {
+test('long index names result in more requests, not longer ones', async () => {
   await using destination = await fakeDestination(well)
   await using sink = await startSink('search_engine', {
     endpoints: [destination.url],
@@ -120,7 +120,7 @@ test('only documents that may succeed later are sent again', async () => {
   })
 })
 
-test('the line about a discarded document shows its own error, though others are sent again', async () => {
+test('the log line about a discarded document shows its own error, although others are retried', async () => {
   const error = (status: number, type: string) => ({ index: { status, error: { type, reason: `of ${type}` } } })
   const answer = { body: JSON.stringify({ errors: true, items: [error(400, 'mapper'), error(429, 'busy')] }) }
   await using destination = await fakeDestination(answer, items('index', 201))
@@ -179,7 +179,7 @@ test.each<{ what: string; answer: Answer; options?: object; typed: boolean }>([
   expect(destination.requests[1]?.lines()[0]).toEqual({ index: { _index: 'penstock-2026.01.01', ...type } })
 })
 
-test('data streams are chosen by the event, and its fields completed', async () => {
+test('the event selects the data stream, and gets the missing fields', async () => {
   await using destination = await fakeDestination(well)
   await using sink = await startSink('search_engine', {
     endpoints: [destination.url],
@@ -232,7 +232,7 @@ test('metric events become documents with a host', async () => {
   )
 })
 
-test('an endpoint that fails is passed over', async () => {
+test('a failing endpoint is skipped', async () => {
   await using broken = await fakeDestination(500)
   await using fine = await fakeDestination(well)
   await using sink = await startSink('search_engine', {
@@ -250,7 +250,7 @@ test('an endpoint that fails is passed over', async () => {
 test.each<{ answer: Answer; healthy: boolean }>([
   { answer: 200, healthy: true },
   { answer: 503, healthy: false },
-])('the health check asks the cluster: $answer', async ({ answer, healthy }) => {
+])('the health check queries the cluster: $answer', async ({ answer, healthy }) => {
   await using destination = await fakeDestination(answer)
   await using sink = await startSink('search_engine', {
     endpoints: [destination.url],
@@ -331,7 +331,7 @@ test.each<{ what: string; answer: Answer }>([
   { what: 'fewer items than documents', answer: { body: '{"errors":true,"items":[{"index":{"status":400}}]}' } },
   { what: 'items of a wrong type', answer: { body: '{"errors":true,"items":[1,{"index":{}}]}' } },
   { what: 'half of an answer', answer: { body: '{"took":1,"errors":true,"items":[{"index":{"sta' } },
-])('a malformed answer, $what, is no delivery: the request is sent again', async ({ answer }) => {
+])('a malformed response, $what, does not count as delivery, and the request is retried', async ({ answer }) => {
   await using destination = await fakeDestination(answer, well)
   await using sink = await startSink('search_engine', { endpoints: [destination.url], api_version: 'v8' })
 
@@ -346,7 +346,7 @@ test.each<{ what: string; answer: Answer }>([
   expect(sink.events.errors).toMatchObject([{ type: 'request_failed', level: 'warn' }])
 })
 
-test('temporary credentials that the service says have ended are looked up again; others are not sent again', async () => {
+test('temporary credentials reported as expired are looked up again; other requests are not retried', async () => {
   const ended = { status: 403, body: '{"message":"The security token included in the request is expired"}' }
   const keys = (id: string) => ({ body: JSON.stringify({ AccessKeyId: id, SecretAccessKey: 's', Token: 't' }) })
   await using container = await fakeDestination(keys('first'), keys('second'))
@@ -372,7 +372,7 @@ test('temporary credentials that the service says have ended are looked up again
   expect(destination.requests).toHaveLength(3)
 })
 
-test('a signed request that came too late is sent again', async () => {
+test('a signed request that arrived too late is retried', async () => {
   await using destination = await fakeDestination({ status: 403, body: '{"message":"RequestExpired"}' }, well)
   await using sink = await startSink('search_engine', {
     endpoints: [destination.url],

@@ -44,7 +44,7 @@ test('sends texts with their time, one request for each type and namespace', asy
   expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(2)
 })
 
-test('an event without a type may have another one', async () => {
+test('an event without a type can use another one', async () => {
   await using destination = await fakeDestination()
   await using sink = await startSink('siem_unstructured', {
     customer_id: customer,
@@ -100,7 +100,7 @@ async function credentialsFile(tokenUri: string) {
   return { path, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) }
 }
 
-test('authenticates by the token of a service account, and by a new one when that is refused', async () => {
+test('authenticates with the token of a service account, and with a new one after a rejection', async () => {
   let refused = false
   await using destination = await withTokens(() => {
     if (refused) return 200
@@ -142,7 +142,7 @@ test('authenticates by the token of a service account, and by a new one when tha
   expect(verify('sha256', signed, publicKey, Buffer.from(signature, 'base64url'))).toBe(true)
 })
 
-test('authenticates by the account of the instance where nothing is given', async () => {
+test('authenticates with the account of the instance by default', async () => {
   await using destination = await withTokens(() => 200)
   vi.stubEnv('CLOUD_APPLICATION_CREDENTIALS', undefined)
   vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', undefined)
@@ -164,7 +164,7 @@ test('authenticates by the account of the instance where nothing is given', asyn
   expect(destination.requests[1]?.headers['authorization']).toBe('Bearer t1')
 })
 
-test('entries that the destination refuses, as those of a type that it does not know, are errors', async () => {
+test('rejected entries, for example of an unknown type, are errors', async () => {
   await using destination = await fakeDestination(400)
   await using sink = await startSink('siem_unstructured', {
     customer_id: customer,
@@ -177,7 +177,7 @@ test('entries that the destination refuses, as those of a type that it does not 
   expect(sink.events.errors).toMatchObject([{ type: 'request_failed', code: 'http_response_400' }])
 })
 
-test('says what is missing where there is no account either', async () => {
+test('reports the missing options if no account exists', async () => {
   await using destination = await fakeDestination(404)
   vi.stubEnv('CLOUD_APPLICATION_CREDENTIALS', undefined)
   vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', undefined)

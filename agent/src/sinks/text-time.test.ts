@@ -97,18 +97,18 @@ async function sent({ type, options, address }: Case, fields: ValueObject) {
   return { request: destination.requests.map((each) => each.text()).join(''), errors: sink.events.errors }
 }
 
-test.each(cases)('$type reads a time that is text: $wanted', async (each) => {
+test.each(cases)('$type reads a time in text form: $wanted', async (each) => {
   const { request, errors } = await sent(each, { message: 'm', [each.field ?? 'timestamp']: '2024-01-02T03:04:05.5Z' })
   expect(request).toContain(each.wanted)
   expect(errors).toEqual([])
 })
 
-test.each(cases)('$type takes a text of another form: $wanted', async (each) => {
+test.each(cases)('$type accepts a text in another format: $wanted', async (each) => {
   const { request } = await sent(each, { message: 'm', [each.field ?? 'timestamp']: '2024-01-02 04:04:05.5+01:00' })
   expect(request).toContain(each.wanted)
 })
 
-test.each(cases)('$type keeps what is no time, and counts it: $kept', async (each) => {
+test.each(cases)('$type keeps an invalid time, and counts it: $kept', async (each) => {
   const { request, errors } = await sent(each, { message: 'm', [each.field ?? 'timestamp']: 'at noon' })
   expect(request).toContain(each.kept)
   expect(errors.filter(({ type }) => type === 'conversion_failed')).toMatchObject([{ count: 1 }])

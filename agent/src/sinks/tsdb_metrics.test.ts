@@ -110,7 +110,7 @@ test.each([
     path: '/base/api/v2/write?org=o&bucket=b&precision=ns',
     authorization: 'Token tok',
   },
-])('speaks to the $generation generation', async ({ options, path, authorization }) => {
+])('sends to the $generation generation', async ({ options, path, authorization }) => {
   await using destination = await fakeDestination(204)
   await using sink = await startSink('tsdb_metrics', { endpoint: `${destination.url}/base/`, ...options })
 
@@ -135,7 +135,7 @@ test('one line for each series of a batch: increments are added, the latest gaug
   expect(sink.events.counts.get('component_sent_events_total')).toBe(4)
 })
 
-test('the first absolute counter is only what the next is compared with', async () => {
+test('the first absolute counter is only the base for the next', async () => {
   await using destination = await fakeDestination(204)
   await using sink = await startSink('tsdb_metrics', { endpoint: destination.url, ...first })
   const total = (value: number) => metric('c', counter(value), { kind: 'absolute' })
@@ -197,7 +197,7 @@ test.each<{ options: object; problems: object[] }>([
   expect(problemsOf('sink', 'tsdb_metrics', { endpoint: 'http://tsdb:8086', ...options })).toMatchObject(problems)
 })
 
-test('of a request that was written in part only what the server refuses is discarded', async () => {
+test('only the rejected part of a partially written request is discarded', async () => {
   await using destination = await fakeDestination((request) =>
     request.text().includes('b,metric_type')
       ? { status: 400, body: '{"error":"partial write: field type conflict: input field \\"value\\" dropped=1"}' }

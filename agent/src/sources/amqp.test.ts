@@ -13,7 +13,7 @@ const source = (broker: Broker, options: object = {}, extra: Parameters<typeof s
 const text = (body: string) => ({ body: Buffer.from(body) })
 const plain = (event: unknown) => JSON.parse(JSON.stringify((event as LogEvent).fields)) as unknown
 
-test('a message becomes an event with what the broker says of it, and is acknowledged when that is delivered', async () => {
+test('a message becomes an event with its properties, and is acknowledged when the event is delivered', async () => {
   await using broker = await startBroker()
   await using started = await source(broker)
   broker.publish({ ...text('hi'), exchange: 'ex', routingKey: 'k', timestamp: 1_704_164_645 })
@@ -33,7 +33,7 @@ test('a message becomes an event with what the broker says of it, and is acknowl
   expect(started.events.counts.get('source_lag_time_seconds')).toBe(1)
 })
 
-test('fields have the names that are asked for, or none, and do not take the place of what is there', async () => {
+test('fields have the configured names, or none, and do not replace existing fields', async () => {
   await using broker = await startBroker()
   await using started = await source(broker, {
     exchange_key: 'amqp.exchange',
@@ -53,7 +53,7 @@ test('fields have the names that are asked for, or none, and do not take the pla
   expect(started.events.counts.get('source_lag_time_seconds')).toBe(1) // without a time there is no lag
 })
 
-test('messages are answered one by one: accepted when delivered, rejected when they cannot be', async () => {
+test('each message is accepted when delivered, or rejected if it cannot be delivered', async () => {
   const held: Batch[] = []
   await using broker = await startBroker()
   await using started = await source(broker, {}, { consume: (batch) => void held.push(batch) })
@@ -89,7 +89,7 @@ test('without acknowledgements a message is acknowledged when the pipeline has a
   await vi.waitFor(() => expect(broker.accepted).toEqual(['one', 'two']))
 })
 
-test('a full pipeline holds the messages that were given out; a stop leaves them to the broker', async () => {
+test('a full pipeline holds received messages; a stop leaves them to the broker', async () => {
   await using broker = await startBroker()
   await using started = await source(
     broker,
@@ -108,7 +108,7 @@ test('a full pipeline holds the messages that were given out; a stop leaves them
   await vi.waitFor(() => expect(broker.left).toBe(99))
 })
 
-test('a broker that gives out more than was asked for is left', async () => {
+test('the source disconnects from a broker that sends more than requested', async () => {
   await using broker = await startBroker('penstock', { ignoresPrefetch: true })
   broker.publish(...Array.from({ length: 5000 }, (_, index) => text(String(index))))
   await using started = await source(broker, { prefetch_count: 10 }, { consume: () => new Promise(() => {}) })
@@ -118,7 +118,7 @@ test('a broker that gives out more than was asked for is left', async () => {
   )
 })
 
-test('messages that are too long to wait together are asked for in smaller numbers', async () => {
+test('fewer messages are requested at a time if they are long', async () => {
   await using broker = await startBroker()
   const long = Buffer.alloc(20 << 20, 'x')
   broker.publish(...Array.from({ length: 6 }, () => ({ body: long })))
@@ -144,7 +144,7 @@ test('messages that are too long to wait together are asked for in smaller numbe
 })
 
 test.each(['127.0.0.1', 'localhost'])(
-  'a broker at %s is not dialled where that is closed to the Pipeline',
+  'the source does not connect to a broker at %s if the address is forbidden',
   async (host) => {
     await using broker = await startBroker()
     const egress = { deny: ['127.0.0.0/8', '::1'] }
@@ -195,7 +195,7 @@ test.each<[string, (broker: Broker) => void]>([
     },
   ],
   ['a method is unknown', (broker) => broker.send(Buffer.from([1, 0, 1, 0, 0, 0, 4, 0, 99, 0, 99, 0xce]))],
-])('when %s, it consumes again, and what was not answered comes again', async (_name, fault) => {
+])('when %s, it consumes again, and gets unacknowledged messages again', async (_name, fault) => {
   const held: Batch[] = []
   await using broker = await startBroker()
   await using started = await source(broker, {}, { consume: (batch) => void held.push(batch) })
@@ -238,7 +238,7 @@ test.each(decodingCodecs)(
   },
 )
 
-test('the health check names the queue that is not there', async () => {
+test('the health check names the missing queue', async () => {
   await using broker = await startBroker()
   await using started = await source(broker)
   await started.source.healthcheck?.(AbortSignal.timeout(5000))
@@ -249,7 +249,7 @@ test('the health check names the queue that is not there', async () => {
   await expect(failure).rejects.not.toMatchObject({ message: expect.stringContaining('s3cret') })
 })
 
-test('options that cannot work are refused', () => {
+test('impossible options are refused', () => {
   const options = {
     connection_string: 'amqp://broker',
     tls: { enabled: true },

@@ -56,7 +56,7 @@ const source = (service: Destination, options: object = {}, extra: Parameters<ty
   )
 const fields = (started: TestSource) => started.sent.map((event) => ({ ...(event as LogEvent).fields }))
 
-test('a message becomes an event with its time, and is deleted when that is delivered', async () => {
+test('a message becomes an event with its time, and is deleted when the event is delivered', async () => {
   await using service = await queueService([messages('hello')])
   await using started = await source(service)
   await started.received(1)
@@ -98,7 +98,7 @@ const closed = (service: Destination, more: object = {}) => ({
   queue: { queue_url: `${service.url.replace('127.0.0.1', 'localhost')}${path}` },
 })
 
-test('a queue at an address that is closed to the Pipeline is not asked', async () => {
+test('a queue at a forbidden address is not queried', async () => {
   await using service = await queueService([messages('hello')])
   const { proxy, queue } = closed(service)
   await using started = await source(service, queue, { proxy })
@@ -114,7 +114,7 @@ test.each([
   { implicitCredentials: true, asked: true },
   { implicitCredentials: undefined, asked: false },
 ])(
-  'the identity of the node is asked for where the policy allows it ($implicitCredentials), and nothing else there',
+  'only the identity of the node is requested, if the policy allows it ($implicitCredentials)',
   async ({ implicitCredentials, asked }) => {
     await using service = await queueService([])
     const role = { AccessKeyId: 'node', SecretAccessKey: 's', Token: 't', Expiration: '2999-01-01T00:00:00Z' }
@@ -135,7 +135,7 @@ test.each([
   },
 )
 
-test('nothing is deleted before the last event is answered for, and then only what was delivered', async () => {
+test('nothing is deleted before the last event has a status, and then only delivered messages', async () => {
   const held: Batch[] = []
   await using service = await queueService([messages('one', 'two', 'three')])
   await using started = await source(service, {}, { consume: (batch) => void held.push(batch) })
@@ -218,7 +218,7 @@ test.each<[string, Answer]>([
   ['a broken connection', 'reset'],
   ['an answer that is no JSON', { body: 'nonsense' }],
   ['a body that is not what its sum says', json({ Messages: [{ Body: 'x', ReceiptHandle: 'r', MD5OfBody: 'no' }] })],
-])('after %s messages are asked for again', async (_name, answer) => {
+])('after %s, messages are requested again', async (_name, answer) => {
   await using service = await queueService([answer, messages('one')])
   await using started = await source(service)
   await started.received(1)
@@ -227,7 +227,7 @@ test.each<[string, Answer]>([
   ])
 })
 
-test('a message without a body is left alone', async () => {
+test('a message without a body is not touched', async () => {
   await using service = await queueService([json({ Messages: [{ ReceiptHandle: 'r' }] }), messages('one')])
   await using started = await source(service)
   await started.received(1)
@@ -235,7 +235,7 @@ test('a message without a body is left alone', async () => {
   expect(calls(service, 'DeleteMessageBatch')).toHaveLength(1)
 })
 
-test('tasks poll side by side, as many as are asked for', async () => {
+test('the configured number of tasks poll in parallel', async () => {
   await using service = await queueService([])
   await using started = await source(service, { client_concurrency: 3, poll_secs: 0, visibility_timeout_secs: 5 })
   await service.received(3)
@@ -244,7 +244,7 @@ test('tasks poll side by side, as many as are asked for', async () => {
   expect(service.requests).toHaveLength(3)
 })
 
-test('credentials that ended are looked up again, in mid-run', async () => {
+test('expired credentials are looked up again during a run', async () => {
   let key = 0
   await using container = await fakeDestination(() => ({
     body: JSON.stringify({ AccessKeyId: `key${++key}`, SecretAccessKey: 's', Token: 't' }),
@@ -274,7 +274,7 @@ test('credentials that ended are looked up again, in mid-run', async () => {
   expect(service.requests[0]?.headers['x-amz-security-token']).toBe('t')
 })
 
-test('the health check says where credentials were looked for', async () => {
+test('the health check lists the searched places for credentials', async () => {
   vi.stubEnv('HOME', '/nowhere')
   vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true')
   await using service = await queueService([])
@@ -314,7 +314,7 @@ test.each([
   ['https://sqs.eu-west-1.amazonaws.com/123456789012/logs', 'eu-west-1'],
   ['https://us-gov-west-1.queue.amazonaws.com/123456789012/logs', 'us-gov-west-1'],
   ['https://vpce-1.sqs.cn-north-1.vpce.amazonaws.com.cn/123456789012/logs', 'cn-north-1'],
-])('where nothing else names the region, %s does: %s', async (address, region) => {
+])('without another setting, %s determines the region: %s', async (address, region) => {
   vi.stubEnv('HOME', '/nowhere')
   vi.stubEnv('AWS_EC2_METADATA_DISABLED', 'true')
   await using service = await queueService([])
@@ -337,7 +337,7 @@ test.each([
   else await expect(check).rejects.toMatchObject({ code: 'PEN_HEALTHCHECK', message: expect.stringContaining(type) })
 })
 
-test('options that cannot work are refused', () => {
+test('impossible options are refused', () => {
   const options = { queue_url: 'http://queue', auth: { access_key_id: 'a' }, tls: { enabled: true } }
   expect(problemsOf('source', 'cloud_queue', options).map(({ path }) => path)).toEqual([
     'auth.access_key_id',

@@ -31,7 +31,7 @@ const shown = (source: TestSource) =>
     return `${namespace}_${name}{${labels}} ${value.type} ${'value' in value ? value.value : undefined}`
   })
 
-test('the statistics become metrics, those of every drive too', async () => {
+test('the statistics become metrics, including those of every drive', async () => {
   await using server = await fakeDestination({ body: JSON.stringify(stats) })
   await using source = await startSource('eventstore_metrics', { endpoint: `${server.url}/stats` })
   await source.received(12)
@@ -78,7 +78,7 @@ test('omits absent values, and recovers after a bad tick', async () => {
   ])
 })
 
-test('the address distinguishes several nodes, and a slow one delays no other', async () => {
+test('several nodes differ by address, and a slow node delays no other', async () => {
   await using slow = await fakeDestination('hang')
   await using one = await fakeDestination({ body: '{"proc":{"id":1,"mem":10}}' })
   await using other = await fakeDestination({ body: '{"proc":{"id":1,"mem":20}}' })
@@ -99,7 +99,7 @@ test('the address distinguishes several nodes, and a slow one delays no other', 
   expect(one.requests[0]?.headers.authorization).toBe(`Basic ${btoa('user:s3cret')}`)
 })
 
-test('addresses are given in one way', () => {
+test('addresses can be given in only one way', () => {
   const given = { endpoint: 'http://a/stats', endpoints: ['http://b/stats'] }
   expect(problemsOf('source', 'eventstore_metrics', given)).toMatchObject([{ path: 'endpoints' }])
   expect(problemsOf('source', 'eventstore_metrics', { endpoints: ['http://b/stats'] })).toEqual([])

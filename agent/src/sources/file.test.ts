@@ -53,7 +53,7 @@ test('lines become events with message, time, path and host', async () => {
   expect(messages(source)).toEqual(['first', 'second', 'not yet whole now'])
 })
 
-test('new files, in new folders too, are found long before the next walk', async () => {
+test('new files, also in new folders, are found long before the next scan', async () => {
   await using source = await startSource('file', {
     include: [join(folder, '**/*.log')],
     exclude: ['**/skip.log'],
@@ -73,7 +73,7 @@ test.each([
   { limit: 350, lineBytes: 100, run: 3 },
   { limit: 50, lineBytes: 100, run: 1 }, // a longer line is read as a whole
 ])(
-  'with max_read_bytes $limit a file has its turn for $run line(s) of $lineBytes bytes',
+  'with max_read_bytes $limit, a file is read for $run line(s) of $lineBytes bytes per turn',
   async ({ limit, lineBytes, run }) => {
     for (const name of ['a', 'b']) {
       const line = (index: number) => `${name}${index}`.padEnd(lineBytes - 1, '.')
@@ -115,7 +115,7 @@ test('with oldest_first the older of two files in different folders is read to i
   expect(names.join('')).toBe('o'.repeat(60) + 'n'.repeat(60))
 })
 
-test('a renamed file is read on, and so is its successor', async () => {
+test('a renamed file and its successor are read to their ends', async () => {
   const path = join(folder, 'app.log')
   writeFileSync(path, lines(0, 10))
   await using source = await startSource('file', { include: [join(folder, '*.log*')] })
@@ -127,7 +127,7 @@ test('a renamed file is read on, and so is its successor', async () => {
   expect(messages(source).sort()).toEqual(expected(0, 20).sort())
 })
 
-test('a file that was copied and cut is read from its beginning', async () => {
+test('a copied and truncated file is read from its beginning', async () => {
   const path = join(folder, 'app.log')
   writeFileSync(path, lines(0, 10))
   await using source = await startSource('file', { include: [join(folder, '*.log*')] })
@@ -156,7 +156,7 @@ test('a compressed file is read once, and a compressed copy of a known file not 
   expect(messages(again)).toEqual([])
 })
 
-test('read_to_end ends at the end of every file, the last line without a newline included', async () => {
+test('read_to_end stops at the end of every file, including a last line without a newline', async () => {
   writeFileSync(join(folder, 'a.log'), 'one\ntwo')
   writeFileSync(join(folder, 'b.log'), 'no newline at all')
   writeFileSync(join(folder, 'empty.log'), '')
@@ -165,7 +165,7 @@ test('read_to_end ends at the end of every file, the last line without a newline
   expect(messages(source).sort()).toEqual(['no newline at all', 'one', 'two'])
 })
 
-test('reading continues after a restart where delivery ended', async () => {
+test('after a restart, reading continues at the end of the delivered lines', async () => {
   const path = join(folder, 'app.log')
   writeFileSync(path, lines(0, 10))
   const dataDir = mkdtempSync(join(tmpdir(), 'penstock-data-'))
@@ -196,7 +196,7 @@ test('reading continues after a restart where delivery ended', async () => {
   rmSync(dataDir, { recursive: true })
 })
 
-test('a source that takes the place of another reads on where that one was, and its checkpoint waits for both', async () => {
+test('a source that replaces another continues at its position, and its checkpoint waits for both', async () => {
   const path = join(folder, 'app.log')
   const dataDir = mkdtempSync(join(tmpdir(), 'penstock-data-'))
   const held: Batch[] = []
@@ -249,7 +249,7 @@ test('a source reads lines that its predecessor gave up at the stop again', asyn
   rmSync(dataDir, { recursive: true })
 })
 
-test('a full pipeline holds reading, and a checkpoint follows delivery in order', async () => {
+test('a full pipeline blocks reading, and a checkpoint follows delivery in order', async () => {
   const path = join(folder, 'app.log')
   const held: Batch[] = []
   let release = () => {}
@@ -280,7 +280,7 @@ test('a full pipeline holds reading, and a checkpoint follows delivery in order'
   await vi.waitFor(async () => expect(await position()).toBe(lines(0, 8).length), 5000)
 })
 
-test('too long lines are discarded and counted; what is not UTF-8 stays bytes', async () => {
+test('too long lines are discarded and counted; invalid UTF-8 stays bytes', async () => {
   const path = join(folder, 'app.log')
   writeFileSync(
     path,
@@ -345,7 +345,7 @@ test.each([
   expect((source.sent[0] as LogEvent).fields['offset']).toBe(0)
 })
 
-test('a group waits for lines that a full pipeline keeps from being read', async () => {
+test('a group waits for lines that a full pipeline keeps unread', async () => {
   // The first chunk ends within the group, and the event before the group fills the pipeline.
   const group = `start\n${` ${'x'.repeat(99)}\n`.repeat(2000)}`
   writeFileSync(join(folder, 'a.log'), `before\n${group}start\n`)
@@ -365,7 +365,7 @@ test('a group waits for lines that a full pipeline keeps from being read', async
   expect(messages(source).map((message) => String(message).length)).toEqual([6, group.length - 1, 5])
 })
 
-test('a file that cannot be read is reported once and does not hinder the others', async () => {
+test('an unreadable file is reported once and does not affect the others', async () => {
   symlinkSync('/proc/self/mem', join(folder, 'bad.log'))
   writeFileSync(join(folder, 'good.log'), lines(0, 2))
   await using source = await startSource('file', { include: [join(folder, '*.log')] })
@@ -377,7 +377,7 @@ test('a file that cannot be read is reported once and does not hinder the others
   ])
 })
 
-test('read_from end leaves out what is there and reads what comes', async () => {
+test('read_from end skips existing lines and reads new ones', async () => {
   writeFileSync(join(folder, 'a.log'), lines(0, 3))
   await using source = await startSource('file', { include: [join(folder, '*.log')], read_from: 'end' })
   await vi.waitFor(() => expect(source.events.counts.get('files_added_total')).toBe(1))
@@ -387,7 +387,7 @@ test('read_from end leaves out what is there and reads what comes', async () => 
   expect(messages(source).sort()).toEqual(expected(3, 6))
 })
 
-test('files are identified by inode if the option says so, and removed after delivery', async () => {
+test('files are identified by inode if configured, and removed after delivery', async () => {
   writeFileSync(join(folder, 'a.log'), lines(0, 2))
   writeFileSync(join(folder, 'b.log'), lines(0, 2))
   await using source = await startSource('file', {
@@ -428,7 +428,7 @@ test('a removed file is read to its end', async () => {
   expect(messages(source)).toEqual(expected(0, 5))
 })
 
-test('beside an application, links lead nowhere outside of its volume, and hold nothing up', async () => {
+test('in a sidecar, links lead nowhere outside the volume, and delay nothing', async () => {
   const volume = join(folder, 'logs')
   const outside = join(folder, 'secrets')
   for (const each of [volume, outside, join(volume, 'own')]) mkdirSync(each)

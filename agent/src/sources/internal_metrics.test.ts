@@ -29,7 +29,7 @@ test('counters, gauges and histograms become absolute metrics with their labels 
   })
 })
 
-test('without metrics to read the source just waits for its stop', async () => {
+test('without metrics to read, the source waits for its stop', async () => {
   await using source = await startSource('internal_metrics', { tags: { host_key: 'node' } })
   await source.stop()
   expect(source.sent).toEqual([])

@@ -40,7 +40,7 @@ const watched = (count = 1) => vi.waitFor(() => expect(api.watches).toBe(count),
 const saved = () =>
   JSON.parse(readFileSync(join(folder, 'in', 'cursor.json'), 'utf8')).cursors[''] as Record<string, unknown>
 
-test('an event becomes a log event with all that it says', async () => {
+test('an event becomes a log event with all of its fields', async () => {
   await using source = await start()
   await watched()
   api.set('events', {
@@ -94,7 +94,7 @@ test('an event becomes a log event with all that it says', async () => {
   })
 })
 
-test('with include_object an event holds what the API server gave', async () => {
+test('with include_object, an event contains the object of the API server', async () => {
   await using source = await start({ include_object: true })
   await watched()
   const given = happened('web', { regarding: { kind: 'Pod', resourceVersion: '7' }, deprecatedSource: { host: 'n1' } })
@@ -105,7 +105,7 @@ test('with include_object an event holds what the API server gave', async () => 
   expect(orchestrator?.object.metadata).toMatchObject({ resourceVersion: expect.any(String) })
 })
 
-test('an event of an old client, repeated with a higher count, comes again', async () => {
+test('an event of an old client is emitted again with a higher count', async () => {
   await using source = await start()
   await watched()
   const old = (count: number, second: number) =>
@@ -137,7 +137,7 @@ test.each([
   expect(messages(source)).toEqual(expected)
 })
 
-test('after a restart it continues where it was, without loss and without doubles', async () => {
+test('after a restart it continues at its position, without losses or duplicates', async () => {
   const first = await start()
   await watched()
   api.set('events', happened('one'))
@@ -155,7 +155,7 @@ test('after a restart it continues where it was, without loss and without double
 })
 
 test.each(['in a restart', 'while it runs'])(
-  'a version that is forgotten %s leads to what is not older',
+  'after a version is forgotten %s, only newer events are emitted',
   async (when) => {
     const options = { read_from: 'beginning' }
     let source = await start(options)
@@ -181,7 +181,7 @@ test.each(['in a restart', 'while it runs'])(
   },
 )
 
-test('the position does not move past what was not delivered: it is read again', async () => {
+test('the position does not advance beyond undelivered events, which are read again', async () => {
   let fails = true
   const consume = (batch: Batch) => {
     const name = (batch.events[0] as LogEvent).fields['message']
@@ -220,7 +220,7 @@ test('does not advance the position beyond events that are not acknowledged', as
   expect(saved()['version']).toBe('1002')
 })
 
-test('objects that are no events are counted and skipped', async () => {
+test('objects that are not events are counted and skipped', async () => {
   await using source = await start()
   await watched()
   const bad: object[] = [
@@ -235,7 +235,7 @@ test('objects that are no events are counted and skipped', async () => {
   expect(odd?.fields).toMatchObject({ message: '', orchestrator: { event_name: 'odd', count: 1 } })
 })
 
-test('a time to come does not make other events old', async () => {
+test('an event with a future time does not make others too old', async () => {
   const first = await start()
   await watched()
   api.set('events', happened('joke', { eventTime: '9999-01-01T00:00:00Z' }))
@@ -248,7 +248,7 @@ test('a time to come does not make other events old', async () => {
   expect(messages(second)).toEqual(['real'])
 })
 
-test('thousands of events are read page by page, and wait for who takes them', async () => {
+test('thousands of events are read page by page, at the speed of the pipeline', async () => {
   for (let index = 0; index < 5200; index++) api.set('events', happened(`e${index}`, {}, 100))
   let open = () => {}
   const gate = new Promise<void>((resolve) => {
@@ -273,7 +273,7 @@ test('thousands of events are read page by page, and wait for who takes them', a
   await source.stop()
 })
 
-test('namespaces and selectors limit what is asked for', async () => {
+test('namespaces and selectors limit the requests', async () => {
   api.within = ['shop', 'blog']
   await using source = await start({
     namespaces: ['shop', 'blog', 'shop'],
@@ -296,7 +296,7 @@ test('namespaces and selectors limit what is asked for', async () => {
 test.each([
   { what: 'no position', ledBefore: false, expected: ['recent', 'new'] },
   { what: 'a position from before', ledBefore: true, expected: ['recent', 'new'] },
-])('with $what it takes over from where its predecessor was last known to be', async ({ ledBefore, expected }) => {
+])('with $what, it continues at the last known position of its predecessor', async ({ ledBefore, expected }) => {
   const earlier = Date.now()
   if (ledBefore) {
     const first = await start()
@@ -314,7 +314,7 @@ test.each([
   expect(messages(source)).toEqual(expected)
 })
 
-test('a version that the API server will never reach is given up', async () => {
+test('a version that the API server never reaches is abandoned', async () => {
   const first = await start()
   await watched()
   api.set('events', happened('one'))

@@ -126,7 +126,7 @@ test('a line becomes an event with everything known about its pod', async () => 
   expect(second?.fields['orchestrator']).toBe(first?.fields['orchestrator'])
 })
 
-test('lean metadata says where a line comes from, and what was asked for by its own path', async () => {
+test('lean metadata contains the origin of a line, and fields with configured paths', async () => {
   api.set('pods', describedPod)
   write('shop_web-1_uid-web-1', cri('a par', 'P') + cri('t') + cri('whole'))
   await using source = await start({ metadata: 'lean', annotation_fields: { pod_uid: '.uid', pod_owner: '' } })
@@ -149,7 +149,7 @@ test('lean metadata says where a line comes from, and what was asked for by its 
   })
 })
 
-test('a new pod is read long before the next walk at the default settings', async () => {
+test('with default settings, a new pod is read long before the next scan', async () => {
   await using source = await start()
   await vi.waitFor(() => expect(api.watches).toBe(3))
   api.set('pods', pod('web-1'))
@@ -158,7 +158,7 @@ test('a new pod is read long before the next walk at the default settings', asyn
   expect(messages(source)).toEqual(['hello'])
 })
 
-test('fields go where the options say, or nowhere', async () => {
+test('fields have the configured paths, or are omitted', async () => {
   api.set('pods', pod('web-1', { metadata: { labels: { app: 'web' } } }))
   write('shop_web-1_uid-web-1', cri('hello'))
   await using source = await start({
@@ -194,7 +194,7 @@ test('fields go where the options say, or nowhere', async () => {
   })
 })
 
-test('parts of a line are joined for each stream, even where the cut goes through a character', async () => {
+test('parts of a line are joined for each stream, even if a character is split', async () => {
   api.set('pods', pod('web-1'))
   const euro = Buffer.from('€')
   write(
@@ -235,7 +235,7 @@ test.each([
   expect(source.events.counts.get('component_discarded_events_total intentional=false') ?? 0).toBe(discarded)
 })
 
-test('a line that does not end is passed on in pieces, with the bytes of each part once', async () => {
+test('an endless line is passed on in pieces, with the bytes of each part once', async () => {
   api.set('pods', pod('web-1'))
   const part = '0123456789abcdef'.repeat(1024)
   write('shop_web-1_uid-web-1', cri(part, 'P').repeat(600) + cri('end') + cri('next'))
@@ -247,7 +247,7 @@ test('a line that does not end is passed on in pieces, with the bytes of each pa
   expect(events.map(({ fields }) => fields['_partial'])).toEqual([true, true, undefined, undefined])
 })
 
-test('a part that waits when the agent ends is passed on', async () => {
+test('a waiting part is passed on when the agent ends', async () => {
   api.set('pods', pod('web-1'))
   write('shop_web-1_uid-web-1', cri('x') + cri('abc', 'P'))
   await using source = await start()
@@ -268,7 +268,7 @@ test('the docker format is detected by its first byte', async () => {
   expect(source.events.counts.get('k8s_docker_format_parse_failures_total')).toBe(1)
 })
 
-test('lines that are not of the format are counted and left out', async () => {
+test('lines in another format are counted and skipped', async () => {
   api.set('pods', pod('web-1'))
   write(
     'shop_web-1_uid-web-1',
@@ -287,7 +287,7 @@ test('lines that are not of the format are counted and left out', async () => {
   expect(source.events.errors).toEqual([expect.objectContaining({ type: 'parser_failed', count: 5 })])
 })
 
-test('times without a zone are of the configured one', async () => {
+test('times without a zone use the configured one', async () => {
   api.set('pods', pod('web-1'))
   write('shop_web-1_uid-web-1', '2026-07-01T12:00:00.5 stdout F x\n2026-01-01T12:00:00+05:30 stdout F y\n')
   await using source = await start({ timezone: 'Europe/Berlin' })
@@ -295,7 +295,7 @@ test('times without a zone are of the configured one', async () => {
   expect(field(source, 'timestamp').map(String)).toEqual(['2026-07-01T10:00:00.500Z', '2026-01-01T06:30:00Z'])
 })
 
-test('excluded pods, namespaces and containers are left out', async () => {
+test('excluded pods, namespaces and containers are skipped', async () => {
   api.set('namespaces', { metadata: { name: 'secret', labels: { 'penstock.dev/exclude': 'true' } } })
   api.set('pods', pod('web-1', { metadata: { annotations: { 'penstock.dev/exclude-containers': ' side , other' } } }))
   api.set('pods', pod('web-2', { metadata: { labels: { 'vector.dev/exclude': 'true' } } }))
@@ -315,7 +315,7 @@ test('excluded pods, namespaces and containers are left out', async () => {
   expect(messages(source)).toEqual(['one', 'four'])
 })
 
-test('without any answer of the API, what was left out before the start is left out still', async () => {
+test('without a response of the API server, pods excluded before the start stay excluded', async () => {
   const dataDir = join(folder, 'data')
   mkdirSync(dataDir)
   api.set('namespaces', { metadata: { name: 'secret', labels: { 'penstock.dev/exclude': 'true' } } })
@@ -354,7 +354,7 @@ test('without any answer of the API, what was left out before the start is left 
   }
 })
 
-test('the logs of a pod that is gone are read with the names of their folder', async () => {
+test('the logs of a deleted pod are read with the names from their folder', async () => {
   write('shop_lost_uid-lost', cri('late'))
   await using source = await start()
   const [event] = (await source.received(1)) as LogEvent[]
@@ -403,7 +403,7 @@ test.each([
   { lane: 'as bytes', takesBytes: true },
   { lane: 'as objects', takesBytes: false },
 ])(
-  'lines $lane share the metadata of their container, whose JSON is made once, and again after a change of its labels',
+  'lines $lane share the metadata of their container, whose JSON is created once, and again after a change of labels',
   async ({ takesBytes }) => {
     const versionOne = pod('web-1', { metadata: { labels: { version: '1' } } })
     api.set('pods', versionOne)
@@ -468,7 +468,7 @@ test('the first lines of a container wait a moment for its id', async () => {
   ])
 })
 
-test('a pod that is labelled while it is read is read no more', async () => {
+test('a pod that is excluded by a new label is no longer read', async () => {
   api.set('pods', pod('web-1'))
   write('shop_web-1_uid-web-1', cri('one'))
   await using source = await start({ delay_deletion_ms: 100 })
@@ -483,7 +483,7 @@ test('a pod that is labelled while it is read is read no more', async () => {
   expect(messages(source)).toEqual(['one', 'three'])
 })
 
-test('a log behind a symbolic link is followed when it is exchanged', async () => {
+test('a log behind a replaced symbolic link is followed', async () => {
   api.set('pods', pod('web-1'))
   const id = 'c0ffee'.padEnd(64, '0')
   const target = join(folder, `docker/${id}/${id}-json.log`)
@@ -532,7 +532,7 @@ test('no link, pipe or folder among the logs of a pod leads to a file of the age
   )
 })
 
-test('rotation as the kubelet does it loses and doubles nothing', async () => {
+test('rotation by the kubelet loses and duplicates nothing', async () => {
   api.set('pods', pod('web-1'))
   const path = write('shop_web-1_uid-web-1', '')
   await using source = await start()
@@ -552,7 +552,7 @@ test('rotation as the kubelet does it loses and doubles nothing', async () => {
   expect(source.sent).toHaveLength(written)
 })
 
-test('files that were compressed before a source began are named with their lines, and those that it has read are not', async () => {
+test('files that were compressed before the start of a source are reported with their lines, without files that it has read', async () => {
   api.set('pods', pod('web-1'))
   const folderOf = 'shop_web-1_uid-web-1'
   const compressed = (name: string, lines: number) =>
@@ -592,7 +592,7 @@ test('files that were compressed before a source began are named with their line
   expect(left(successor)).toEqual([])
 })
 
-test('compressed files that a source reads are not named as left', async () => {
+test('compressed files that a source reads are not reported as unread', async () => {
   api.set('pods', pod('web-1'))
   const old = write('shop_web-1_uid-web-1', gzipSync(cri('old')), '0.log.20260101-000000.gz')
   utimesSync(old, 1_767_225_600, 1_767_225_600)
@@ -602,7 +602,7 @@ test('compressed files that a source reads are not named as left', async () => {
   expect(source.source.positions?.('uid-web-1').filter(({ compressed }) => compressed !== undefined)).toEqual([])
 })
 
-test('a line that was cut where the file changed is joined', async () => {
+test('a line that was split by a rotation is joined', async () => {
   api.set('pods', pod('web-1'))
   const path = write('shop_web-1_uid-web-1', cri('one') + cri('tw', 'P'))
   await using source = await start()
@@ -644,7 +644,7 @@ test.each([
   expect(messages(source)).toEqual(['one', 'two'])
 })
 
-test('lists are read in pages, or from the cache as a whole', async () => {
+test('lists are read in pages, or completely from the cache', async () => {
   for (let index = 0; index < 600; index++) api.set('pods', pod(`web-${index}`))
   write('shop_web-599_uid-web-599', cri('x'))
   {
@@ -660,7 +660,7 @@ test('lists are read in pages, or from the cache as a whole', async () => {
   expect(api.requests.some((request) => request.startsWith('/api/v1/pods?resourceVersion=0'))).toBe(true)
 })
 
-test('a token is read again when it was exchanged', async () => {
+test('a replaced token is read again', async () => {
   writeFileSync(join(folder, 'token'), 'first\n')
   writeFileSync(join(folder, 'kubeconfig'), api.kubeConfig({ tokenFile: 'token' }))
   api.token = 'first'
@@ -698,7 +698,7 @@ test('a line of 100 MB is discarded, and the next one read', async () => {
   expect(source.events.errors).toEqual([expect.objectContaining({ code: 'reading_line_from_file', count: 1 })])
 })
 
-test('without the name of the node there is no start', async () => {
+test('without the name of the node, the source does not start', async () => {
   vi.stubEnv('AGENT_SELF_NODE_NAME', '')
   vi.stubEnv('VECTOR_SELF_NODE_NAME', '')
   await expect(start({ self_node_name: '' })).rejects.toMatchObject({
@@ -724,12 +724,12 @@ test.each([
     }),
     says: 'has `exec`',
   },
-])('a kubeconfig that cannot be used is refused: $says', async ({ config, says }) => {
+])('an unusable kubeconfig is refused: $says', async ({ config, says }) => {
   writeFileSync(join(folder, 'kubeconfig'), config)
   await expect(start()).rejects.toMatchObject({ code: 'PEN_KUBERNETES', message: expect.stringContaining(says) })
 })
 
-test('the time zone of the machine has a name too, others must be known', async () => {
+test('the time zone of the machine has a name, and other zones must be known', async () => {
   const problems = (timezone: string) => problemsOf('source', 'orchestrator_logs', { timezone })
   expect(problems('local')).toEqual([])
   expect(problems('Mars/Phobos')).toMatchObject([{ path: 'timezone' }])
@@ -737,7 +737,7 @@ test('the time zone of the machine has a name too, others must be known', async 
   await source.stop()
 })
 
-test('lines that stay bytes give the events that objects give, whatever the file holds', async () => {
+test('lines that remain bytes result in the same events as objects, for any content of the file', async () => {
   const seed = (Math.random() * 2 ** 32) >>> 0
   const random = new Random(seed)
   const text = () =>

@@ -43,7 +43,7 @@ test('lines beyond the limit are skipped and counted', async () => {
   expect(source.events.errors).toMatchObject([{ type: 'parser_failed', stage: 'processing', count: 1 }])
 })
 
-test('codecs and framings apply, and what the codec found stays', async () => {
+test('codecs and framings apply, and fields of the codec stay', async () => {
   const stream = input()
   await using source = await startSource('stdin', {
     decoding: { codec: 'json' },
@@ -57,7 +57,7 @@ test('codecs and framings apply, and what the codec found stays', async () => {
   expect(source.events.errors).toHaveLength(1)
 })
 
-test('the source stops when it is asked to, with the input still open', async () => {
+test('the source stops on request while its input is still open', async () => {
   const stream = input()
   await using source = await startSource('stdin', {})
   stream.write('one\n')
@@ -72,7 +72,7 @@ async function read(source: TestSource, length: number): Promise<void> {
   await source.stop()
 }
 
-test('an input that is one frame has the limit too', async () => {
+test('an input of a single frame is limited, too', async () => {
   for (const [length, failures] of [
     [1000, 0],
     [1001, 1],
@@ -117,7 +117,7 @@ test.each(pairs)(
   },
 )
 
-test.each(decodingCodecs)('codec %s: sinks of metrics take only what may be metrics', (codec) => {
+test.each(decodingCodecs)('codec %s: sinks for metrics only accept possible metrics', (codec) => {
   const loaded = loadConfigObject({
     sources: { in: { type: 'stdin', decoding: { codec } } },
     transforms: { keep: { type: 'filter', inputs: ['in'], condition: 'true' } },

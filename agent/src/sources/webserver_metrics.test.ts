@@ -82,14 +82,14 @@ test('every value of the page becomes a metric', async () => {
   expect(source.events.counts.get('component_received_bytes_total')).toBe(page.length)
 })
 
-test('without a namespace names stand alone', async () => {
+test('without a namespace, names have no prefix', async () => {
   await using server = await fakeDestination({ body: 'Total Accesses: 1\n' })
   await using source = await startSource('webserver_metrics', { endpoints: [server.url], namespace: '' })
   await source.received(2)
   expect((source.sent as MetricEvent[])[1]).toMatchObject({ name: 'access_total', namespace: undefined })
 })
 
-test('a bad value is counted and the others are used', async () => {
+test('an invalid value is counted, and the others are used', async () => {
   await using server = await fakeDestination({ body: 'Total Accesses: many\nBusyWorkers: 3\nnonsense\n' })
   await using source = await startSource('webserver_metrics', { endpoints: [server.url] })
   await source.received(2)
@@ -100,7 +100,7 @@ test('a bad value is counted and the others are used', async () => {
   ])
 })
 
-test('another status is an error of a server that is up', async () => {
+test('another status is an error, but the server counts as up', async () => {
   await using server = await fakeDestination({ status: 404, body: page })
   await using source = await startSource('webserver_metrics', { endpoints: [server.url] })
   await source.received(1)
@@ -121,7 +121,7 @@ test.each<[string, Answer | undefined]>([
   ['there is no answer in time', 'hang'],
   ['the answer does not end in time', 'stall'],
   ['the answer breaks off', 'break'],
-])('a server is down when %s', async (_name, answer) => {
+])('a server counts as down when %s', async (_name, answer) => {
   await using server = await fakeDestination(answer ?? 200)
   const url = answer === undefined ? `http://127.0.0.1:${await freePort()}/` : server.url
   await using source = await startSource('webserver_metrics', { endpoints: [url], scrape_timeout_secs: 1 })
@@ -131,7 +131,7 @@ test.each<[string, Answer | undefined]>([
   expect(source.events.errors[0]).toMatchObject({ type: 'request_failed', stage: 'receiving' })
 })
 
-test('a slow server delays no other, and is not asked twice at once', async () => {
+test('a slow server delays no other, and is not queried twice at the same time', async () => {
   await using slow = await fakeDestination('hang')
   await using quick = await fakeDestination({ body: 'BusyWorkers: 1\n' })
   await using source = await startSource('webserver_metrics', {
@@ -143,7 +143,7 @@ test('a slow server delays no other, and is not asked twice at once', async () =
   expect(new Set((source.sent as MetricEvent[]).map(({ tags }) => tags?.get('endpoint')))).toEqual(new Set([quick.url]))
 })
 
-test('a full pipeline holds the readings, and a stop ends the wait', async () => {
+test('a full pipeline blocks new values, and a stop ends the wait', async () => {
   await using server = await fakeDestination({ body: 'BusyWorkers: 1\n' })
   await using source = await startSource(
     'webserver_metrics',
@@ -160,7 +160,7 @@ test.each([
   ['nothing but lines', '\n'.repeat(1 << 20)],
   ['another encoding', Buffer.from('BusyWorkers: 1\n', 'utf16le').toString('latin1')],
   ['names of prototypes', '__proto__: 1\nconstructor: 2\n'],
-])('a page of %s says no more than that the server is up', async (_name, body) => {
+])('a page of %s only shows that the server is up', async (_name, body) => {
   await using server = await fakeDestination({ body })
   await using source = await startSource('webserver_metrics', { endpoints: [server.url] })
   await source.received(1)

@@ -42,7 +42,7 @@ test('positions are written with checksums of all 64 bits and read again', async
   expect([read.get(checksum), read.get('inode:12:34')]).toEqual([456, 7])
 })
 
-test('a whole replacement that was not renamed is the newer one', () => {
+test('a complete replacement that was not renamed is the newer file', () => {
   seed(path(), document(1))
   seed(newPath(), document(2))
   expect(load().get(checksum)).toBe(2)
@@ -50,7 +50,7 @@ test('a whole replacement that was not renamed is the newer one', () => {
   expect(readFileSync(path(), 'utf8')).toBe(document(2))
 })
 
-test('a replacement that was cut is of no use', () => {
+test('a truncated replacement is ignored', () => {
   seed(path(), document(1))
   seed(newPath(), document(2).slice(0, 60))
   expect(load().get(checksum)).toBe(1)
@@ -69,7 +69,7 @@ test('old entries can be left out', () => {
   expect(load({ ignoreOlderMs: 1000 }).size).toBe(0)
 })
 
-test('entries of files that are away are dropped after a minute', () => {
+test('entries of missing files are dropped after a minute', () => {
   const checkpoints = load()
   checkpoints.set(checksum, 1)
   checkpoints.prune(() => false, 0)
@@ -102,7 +102,7 @@ async function meanwhile(pending: Promise<unknown>, act: (turn: number) => void)
   }
 }
 
-test('writes at the end of the process overlap one that is under way: the last positions stand', async () => {
+test('if writes at the end of the process overlap a running write, the last positions win', async () => {
   const checkpoints = load()
   for (let round = 0; round < 20; round++) {
     checkpoints.set('inode:1:1', 1000 * round + 1)
@@ -139,7 +139,7 @@ test('a predecessor that still writes leaves the file to its successor', async (
   }
 })
 
-test('positions that move while a source stops are written before it has stopped, and nothing is under way then', async () => {
+test('positions that advance while a source stops are written before it has stopped, without a pending write afterwards', async () => {
   const checkpoints = load()
   const failures: unknown[] = []
   const writer = new CheckpointWriter(
@@ -162,7 +162,7 @@ test('positions that move while a source stops are written before it has stopped
   expect(load().get('inode:1:1')).toBe(checkpoints.get('inode:1:1'))
 })
 
-test('a directory that cannot be made is named', () => {
+test('a directory that cannot be created is named', () => {
   writeFileSync(join(folder, 'in'), '')
   expect(() => new Checkpoints(folder, 'in')).toThrow('Could not create subdirectory "in" inside of data dir')
 })

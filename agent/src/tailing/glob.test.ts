@@ -53,10 +53,10 @@ test.each([
   '{a}'.repeat(65),
   `${'{'.repeat(5000)}a${'}'.repeat(5000)}`,
   '{{ x }}'.repeat(2000),
-])('a pattern with braces without measure is refused: %.40s', (pattern) => {
+])('a pattern with excessive braces is refused: %.40s', (pattern) => {
   expect(compileGlob(`**/${pattern}`)).toBeUndefined()
 })
 
-test('a pattern may stand for a thousand', () => {
+test('a pattern may expand to a thousand', () => {
   expect(compileGlob(`**/${'{0,1,2,3,4,5,6,7,8,9}'.repeat(3)}.log`)?.matches('/a/407.log')).toBe(true)
 })

@@ -23,7 +23,7 @@ test.each(['(a+)+$', '(a|a)*b', '(.*)*,', '(\\w+\\s?)*!$', '^(a?){30}a{30}!'])(
   },
 )
 
-test('a pattern that is none of the dialect is refused', () => {
+test('a pattern outside the dialect is refused', () => {
   expect(() => rule('(?=look)')).toThrow(SyntaxError)
 })
 
@@ -31,7 +31,7 @@ test.each([
   { what: 'without text', line: '', length: maxGroupLines - 1 },
   { what: 'of one letter', line: 'x', length: 2 * maxGroupLines - 2 },
   { what: 'of 10 kB', line: 'x'.repeat(9999), length: 1_050_000 },
-])('a group of countless lines $what is handed on in parts', ({ line, length }) => {
+])('a group of countless lines $what is passed on in parts', ({ line, length }) => {
   const groups: number[] = []
   const lines = new MultilineAggregator<undefined>(rule('^begin'), (text) => groups.push(String(text).length))
   lines.add('begin', 0, undefined, 0)

@@ -20,13 +20,13 @@ test.each([
 })
 
 test.each([
-  { rate: 1_000, most: 5 },
-  { rate: 30_000, most: 5 },
-  { rate: 300_000, most: 12 },
-  { rate: 1_500_000, most: 64 },
+  { rate: 1_000, max: 5 },
+  { rate: 30_000, max: 5 },
+  { rate: 300_000, max: 12 },
+  { rate: 1_500_000, max: 64 },
 ])(
-  'at $rate bytes a second there are at most $most reads a second, and none is later than the longest',
-  ({ rate, most }) => {
+  'at $rate bytes per second there are at most $max reads per second, and none exceeds the maximum wait',
+  ({ rate, max }) => {
     let now = 7.25
     let end = now
     let interval = maxPollMs
@@ -39,7 +39,7 @@ test.each([
       end = now
       reads++
     }
-    expect(reads / 10).toBeLessThanOrEqual(most)
+    expect(reads / 10).toBeLessThanOrEqual(max)
   },
 )
 

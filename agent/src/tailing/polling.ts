@@ -29,13 +29,13 @@ export function isWorthPolling(events: number, files: number): boolean {
  */
 export function pollIntervalMs(bytes: number, elapsedMs: number, current: number): number {
   // Writers pause, so after a read with little data the interval grows step by step.
-  const longest = Math.min(maxPollMs, current * 2)
-  if (bytes <= 0) return longest
+  const maxMs = Math.min(maxPollMs, current * 2)
+  if (bytes <= 0) return maxMs
   // Two reads at nearly the same time do not give a usable rate.
   const wanted = (targetBytes * Math.max(elapsedMs, minPollMs)) / bytes
   let interval = maxPollMs
   while (interval > minPollMs && interval > wanted) interval /= 2
-  return Math.min(interval, longest)
+  return Math.min(interval, maxMs)
 }
 
 /**

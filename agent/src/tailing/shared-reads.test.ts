@@ -18,18 +18,18 @@ function filled(pool: SlabPool, base: number, length: number, byte: string): Sla
 
 const textOf = (slab: Slab) => slab.buffer.toString('latin1', 0, slab.consumed)
 
-test('memory is bounded for a tailer that does not come, and what follows is not kept for it', () => {
+test('memory is bounded for a tailer that does not read, and later chunks are not kept for it', () => {
   const pool = new SlabPool(capacity)
   const reads = new SharedReads(pool)
   const fast = { offset: 0 }
   const one = reads.open('file', fast)
   const slow = reads.open('file', { offset: 0 })
-  let most = 0
+  let max = 0
   let left = 0
   for (; fast.offset < 200 * capacity; fast.offset += capacity) {
     const slab = filled(pool, fast.offset, capacity, 'a')
     const chunk = one.leave(slab, capacity, false)
-    most = Math.max(most, reads.bytes)
+    max = Math.max(max, reads.bytes)
     if (chunk === undefined) pool.give(slab)
     else {
       left++
@@ -37,7 +37,7 @@ test('memory is bounded for a tailer that does not come, and what follows is not
       one.use(chunk, () => expect(pool.take().buffer).not.toBe(slab.buffer))
     }
   }
-  expect(most).toBe(4 << 20)
+  expect(max).toBe(4 << 20)
   expect(left).toBe((4 << 20) / capacity + 1)
   expect(reads.bytes).toBe(0)
   expect(slow.find()).toBeUndefined()
@@ -45,7 +45,7 @@ test('memory is bounded for a tailer that does not come, and what follows is not
   expect(new Set(buffers).size).toBe(20)
 })
 
-test('a few lines take no more than their bytes, and no more than 512 chunks wait', () => {
+test('a few lines use only their bytes, and at most 512 chunks wait', () => {
   const pool = new SlabPool(capacity)
   const reads = new SharedReads(pool)
   const fast = Array.from({ length: 600 }, () => ({ offset: 0 }))
@@ -61,7 +61,7 @@ test('a few lines take no more than their bytes, and no more than 512 chunks wai
   expect(reads.bytes).toBe(512 * 200)
 })
 
-test('a chunk is used by each tailer once, with lines of its own, and its buffer is free after the last one', () => {
+test('each tailer uses a chunk once, with its own lines, and the buffer is released after the last one', () => {
   const pool = new SlabPool(capacity)
   const reads = new SharedReads(pool)
   const positions = [{ offset: 0 }, { offset: 0 }, { offset: 0 }]
@@ -83,7 +83,7 @@ test('a chunk is used by each tailer once, with lines of its own, and its buffer
   expect(pool.take().buffer).toBe(buffer)
 })
 
-test('bytes stay as they are while somebody uses them, whatever happens to the chunk', () => {
+test('bytes in use stay unchanged, whatever happens to the chunk', () => {
   const pool = new SlabPool(capacity)
   const reads = new SharedReads(pool)
   const one = reads.open('file', { offset: 0 })
@@ -103,7 +103,7 @@ test('bytes stay as they are while somebody uses them, whatever happens to the c
   expect(pool.take().buffer).not.toBe(buffer)
 })
 
-test('tailers of different files, or with other limits of lines, share nothing', () => {
+test('tailers of different files, or with different line limits, share nothing', () => {
   const pool = new SlabPool(capacity)
   const reads = new SharedReads(pool)
   const one = reads.open('file 1', { offset: 0 })
@@ -112,7 +112,7 @@ test('tailers of different files, or with other limits of lines, share nothing',
   expect(two.find()).toBeUndefined()
 })
 
-test('a file that was cut, or that all have closed, has no chunks from before', () => {
+test('a truncated file, or one that all tailers have closed, has no earlier chunks', () => {
   const pool = new SlabPool(capacity)
   const reads = new SharedReads(pool)
   const one = reads.open('file', { offset: 0 })
@@ -156,7 +156,7 @@ test('shares and counts the decoded chunk of one reader, and releases it after t
   expect(reads.bytes).toBe(0)
 })
 
-test('the last reader of a chunk need not leave a result, and one beyond the bound finds no room', () => {
+test('the last reader of a chunk stores no result, and neither does a reader beyond the limit', () => {
   const { first, rest, chunk, result, released } = leftFor(1, 4 << 20)
   first.use(chunk, ({ results }) => {
     expect(results?.isWanted).toBe(true)
@@ -169,7 +169,7 @@ test('the last reader of a chunk need not leave a result, and one beyond the bou
   expect(released()).toBe(0)
 })
 
-test('a reader that leaves lines out has lines of its own, for which the result of others does not stand', () => {
+test('a reader that skips lines has its own lines, and does not use the result of others', () => {
   const { first, rest, chunk, result } = leftFor(1, 1000)
   first.use(chunk, ({ results }) => results?.leave(result))
   rest[0]?.use(chunk, (lines) => {
@@ -178,7 +178,7 @@ test('a reader that leaves lines out has lines of its own, for which the result 
   })
 })
 
-test('a chunk that is given up gives back what was made of it', () => {
+test('a dropped chunk releases its results', () => {
   const { first, chunk, result, released } = leftFor(1, 1000)
   first.use(chunk, ({ results }) => results?.leave(result))
   first.changed()

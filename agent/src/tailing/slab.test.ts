@@ -8,11 +8,11 @@ test.each([
   { delimiter: '\n\0', unit: 2, length: 10, searched: 10 }, // one UTF-16 character
   { delimiter: '\n\0', unit: 2, length: 11, searched: 10 }, // half a character at the end
   { delimiter: '\r\0\n\0', unit: 2, length: 11, searched: 8 },
-])('of $length bytes without the delimiter $delimiter, $searched need no second search', (row) => {
+])('$searched of $length bytes without the delimiter $delimiter need no second search', (row) => {
   expect(searchedBytes(row.length, compileDelimiter(Buffer.from(row.delimiter), row.unit))).toBe(row.searched)
 })
 
-test('a slab is used again, without room for more lines than are common', () => {
+test('a slab is reused, without space for unusually many lines', () => {
   const pool = new SlabPool(65_536)
   const slab = pool.take()
   slab.buffer.fill('\n')

@@ -19,16 +19,16 @@ export function unreadSince<State>(
   const slab = pool.take()
   try {
     // The first bytes usually suffice: a whole chunk is read only for a longer line.
-    for (const most of [Math.min(glanceBytes, slab.buffer.length), slab.buffer.length]) {
-      const length = files.readSync(file.descriptor, slab.buffer, 0, most, file.offset)
-      slab.split(0, length, delimiter, maxLineBytes)
+    for (const length of [Math.min(glanceBytes, slab.buffer.length), slab.buffer.length]) {
+      const readBytes = files.readSync(file.descriptor, slab.buffer, 0, length, file.offset)
+      slab.split(0, readBytes, delimiter, maxLineBytes)
       for (let line = 0; line < slab.count; line++) {
         const since = timeOf(slab.buffer, slab.starts[line] as number, slab.ends[line] as number)
         if (since === undefined) continue
         file.unread = { offset: file.offset, since }
         return since
       }
-      if (length < most) break
+      if (readBytes < length) break
     }
   } catch {
     // The next read fails in the same way and reports the error.

@@ -322,7 +322,7 @@ test('files of one folder each follow their own rate', async () => {
   for (const log of logs) log.close()
 })
 
-test('files that stay for a moment are read beside a busy one', async () => {
+test('short-lived files are read next to a busy one', async () => {
   const busy = new Log(join(folder, 'logs/app.log'))
   busy.write(1)
   await using reader = await fileSource(join(folder, 'logs/*.log'))
@@ -355,7 +355,7 @@ describe('reads', () => {
   test.each([
     { pattern: 'a line every 10 ms', write: (at: number) => (at >= 0 ? 1 : 0) },
     { pattern: '100 lines at once every second', write: (at: number) => (at % 1000 === 0 ? 100 : 0) },
-  ])('are about four a second, and no line waits longer than one of them: $pattern', async ({ write }) => {
+  ])('occur about four times a second, and no line waits longer than one interval: $pattern', async ({ write }) => {
     const { log, reader } = await start()
     await using _ = reader
     calls.reset()
@@ -382,7 +382,7 @@ describe('reads', () => {
     log.close()
   })
 
-  test('bring chunks where much is written', async () => {
+  test('return large chunks if much is written', async () => {
     const { log, reader } = await start()
     await using _ = reader
     await advance(2000, () => log.write(20, 'x'.repeat(1000)))
@@ -395,7 +395,7 @@ describe('reads', () => {
     log.close()
   })
 
-  test('of a line after silence come at once', async () => {
+  test('happen immediately for a line after silence', async () => {
     const { log, reader } = await start()
     await using _ = reader
     await advance(3000, () => log.write(1))
@@ -408,7 +408,7 @@ describe('reads', () => {
     log.close()
   })
 
-  test('of the file after a rotation begin long before the next beat', async () => {
+  test('of a new file after a rotation begin long before the next interval', async () => {
     const { log, reader } = await start()
     await using _ = reader
     await advance(3000, () => log.write(1))
@@ -423,7 +423,7 @@ describe('reads', () => {
 describe.each([
   { code: 'ENOSPC', limit: 'fs.inotify.max_user_watches' },
   { code: 'EMFILE', limit: 'fs.inotify.max_user_instances' },
-])('where the system allows no further watches ($code)', ({ code, limit }) => {
+])('if the system allows no further watches ($code)', ({ code, limit }) => {
   const sweepMs = 5000
   const start = async () => {
     const log = new Log(join(folder, 'logs/app.log'))
@@ -468,7 +468,7 @@ describe.each([
     ])
   })
 
-  test('folders are watched as soon as it allows them again, and one attempt is enough to see that it does not', async () => {
+  test('folders are watched as soon as the system allows it, and one attempt per check suffices', async () => {
     const { log, reader } = await start()
     await using _ = reader
     for (const name of ['a', 'b', 'c']) new Log(join(folder, `logs/${name}/app.log`)).close()

@@ -17,7 +17,7 @@ import { log } from './events.ts'
 import { through, transformsOf } from './lanes.ts'
 
 /** The minimum of `max_size`. */
-export const least = 268_435_488
+export const minBufferBytes = 268_435_488
 const component = { component_id: 'out', component_kind: 'sink', component_type: 'test' }
 
 /** One run of an agent with a buffer. The test decides which events the sink accepts. */
@@ -31,7 +31,7 @@ export class BufferRun {
   constructor(
     folder: string,
     whenFull: 'block' | 'drop_newest' = 'block',
-    maxSize = least,
+    maxSize = minBufferBytes,
     disk: Pick<DiskBufferContext, 'files' | 'segmentLimit' | 'linesAsObjects'> = {},
   ) {
     this.#folder = folder

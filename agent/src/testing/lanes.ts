@@ -47,7 +47,7 @@ export function messageOf(random: Random): string {
 }
 
 function numberText(random: Random): string {
-  const digits = (most: number) => Array.from({ length: random.below(most) }, () => random.below(10)).join('')
+  const digits = (max: number) => Array.from({ length: random.below(max) }, () => random.below(10)).join('')
   const sign = random.pick(['', '', '-'])
   const whole = `${random.below(10)}${digits(20)}`.replace(/^0+(?=.)/, '')
   const fraction = random.chance(0.5) ? `.${digits(18)}${random.below(10)}` : ''

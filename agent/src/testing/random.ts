@@ -24,8 +24,8 @@ export class Random {
   }
 
   /** An integer from the minimum to the maximum, both inclusive. */
-  between(least: number, most: number): number {
-    return least + this.below(most - least + 1)
+  between(min: number, max: number): number {
+    return min + this.below(max - min + 1)
   }
 
   chance(probability: number): boolean {

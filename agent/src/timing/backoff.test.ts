@@ -27,6 +27,6 @@ test.each([
   ['full', [0, 500, 1000]],
   ['half', [500, 750, 1000]],
   ['none', [1000, 1000, 1000]],
-] as const)('jitter `%s` leaves of a second, by chance', (jitter, waits) => {
+] as const)('jitter `%s` turns a second into a random wait in its range', (jitter, waits) => {
   expect([0, 0.5, 1].map((chance) => jittered(1000, jitter, () => chance))).toEqual(waits)
 })

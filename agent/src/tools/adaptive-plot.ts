@@ -49,9 +49,9 @@ function plot(title: string, seconds: readonly Second[]): string {
   const rates = seconds.map(({ delivered }) => delivered)
   const highest = { limit: roundUp(Math.max(...limits)), rate: roundUp(Math.max(...rates)) }
   const x = (second: number) => left + ((width - left - right) * second) / seconds.length
-  const y = (value: number, most: number) => height - bottom - ((height - bottom - top) * value) / most
-  const line = (values: readonly number[], most: number) =>
-    values.map((value, second) => `${x(second + 1).toFixed(1)},${y(value, most).toFixed(1)}`).join(' ')
+  const y = (value: number, max: number) => height - bottom - ((height - bottom - top) * value) / max
+  const line = (values: readonly number[], max: number) =>
+    values.map((value, second) => `${x(second + 1).toFixed(1)},${y(value, max).toFixed(1)}`).join(' ')
   const label = (at: number, down: number, text: string, anchor: string) =>
     `<text x="${at.toFixed(1)}" y="${down.toFixed(1)}" text-anchor="${anchor}">${text}</text>`
   const steps = [0, 0.25, 0.5, 0.75, 1]

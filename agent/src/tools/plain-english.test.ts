@@ -45,6 +45,8 @@ test.each([
   ['an earlier one', '// It runs the version of before.\nexport {}\n', 1, 'of before.'],
   ['a negation', '// It skips a number that is none.\nexport {}\n', 1, 'is none.'],
   ['a name', 'export const findingTold = 1\n', 1, 'Told'],
+  ['a limit', 'export const mostBytes = 1\n', 1, 'most Bytes'],
+  ['a private limit', 'export class A {\n  #least = 1\n}\n', 2, 'least'],
   ['a private name', 'export class A {\n  #told = 1\n}\n', 2, 'told'],
 ])('%s', (_, source, line, found) => {
   expect(readAloud('a.ts', source).map((finding) => [finding.line, finding.found])).toEqual([[line, found]])
@@ -65,6 +67,7 @@ test.each([
   ['a clause within a sentence', '// It keeps what is read, and who asked.\nexport {}\n'],
   ['a negation of a subject', '// If there is none, it waits. The type is none of these.\nexport {}\n'],
   ['a value that begins with such a word', "export const a = 'what'\n"],
+  ['a superlative within a name', 'export const atMost = 1\nexport const mostly = 2\n'],
   ['a name with the word in another', 'export const amendment = 1\n'],
 ])('%s is good English', (_, source) => {
   expect(readAloud('a.ts', source)).toEqual([])

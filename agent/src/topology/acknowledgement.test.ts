@@ -106,7 +106,7 @@ const sink = (path: string, inputs: string[], more: object = {}) => ({
 })
 const disk = { buffer: { type: 'disk', max_size: 268_435_488 } }
 
-test('fan-out: the source hears when the last destination has answered, the worst of what they said', async () => {
+test('fan-out: the source gets the worst status after the last destination has responded', async () => {
   await start({ sinks: { a: sink('a', ['in']), b: sink('b', ['in']) } })
   const first = send({ n: 1 })
   await answer('/a', 200)
@@ -116,7 +116,7 @@ test('fan-out: the source hears when the last destination has answered, the wors
   expect(await first).toBe('rejected')
 })
 
-test('fan-out to a memory and a disk buffer: safe on the disk counts as delivered there', async () => {
+test('fan-out to a memory and a disk buffer: synced events count as delivered in the disk buffer', async () => {
   await start({ sinks: { a: sink('a', ['in']), b: sink('b', ['in'], disk) } })
   const first = send({ n: 1 })
   await vi.waitFor(() => expect(held.get('/b')).toHaveLength(1)) // and never gets a response
@@ -126,7 +126,7 @@ test('fan-out to a memory and a disk buffer: safe on the disk counts as delivere
   expect(metrics.sum('buffer_events', { component_id: 'b' })).toBe(1)
 })
 
-test('events that a filter or an aborted program drops are not waited for', async () => {
+test('sources do not wait for events that a filter or an aborted program drops', async () => {
   await start({
     transforms: {
       even: { type: 'filter', inputs: ['in'], condition: 'mod(int!(.n), 2) == 0' },
@@ -156,7 +156,7 @@ test('events that a program cannot process are not sent again by their source', 
 test.each([
   { name: 'memory', more: {} },
   { name: 'disk', more: disk },
-])('partitions answer one by one; the batch is done with the last: $name', async ({ name, more }) => {
+])('partitions finish one by one, and the batch with the last one: $name', async ({ name, more }) => {
   await start({ sinks: { a: sink('{{ team }}', ['in'], more) } })
   const batch = send({ team: 'x', n: 1 }, { team: 'y', n: 2 }, { team: 'x', n: 3 })
   await answer('/x', 200)
@@ -169,7 +169,7 @@ test.each([
   expect(bodies.get('/x')).toEqual(['{"n":1,"team":"x"}\n{"n":3,"team":"x"}\n'])
 })
 
-test('a named output has its own way to an answer', async () => {
+test('events of a named output are acknowledged separately', async () => {
   await start({
     transforms: {
       parse: { type: 'remap', inputs: ['in'], source: '.n = int!(.n)', drop_on_error: true, reroute_dropped: true },
@@ -184,7 +184,7 @@ test('a named output has its own way to an answer', async () => {
   expect(await batch).toBe('delivered')
 })
 
-test('a full buffer that drops the newest does not hold the source, nor report an intended loss to it', async () => {
+test('a full buffer that drops the newest events neither blocks the source nor reports the intended loss to it', async () => {
   await start({
     sinks: {
       a: sink('a', ['in'], { buffer: { max_events: 1, when_full: 'drop_newest' }, request: { concurrency: 1 } }),
@@ -220,7 +220,7 @@ test.each([
 )
 
 test.each(['memory', 'disk'])(
-  'events whose credential is refused are delivered when it is rotated, buffered in %s',
+  'events with rejected credentials are delivered after a rotation, buffered in %s',
   async (type) => {
     const withToken = (token: string, path = 'a') => ({
       sinks: { a: sink(path, ['in'], { ...(type === 'disk' ? disk : {}), auth: { strategy: 'bearer', token } }) },
@@ -237,7 +237,7 @@ test.each(['memory', 'disk'])(
   },
 )
 
-test('the credential of a sink that sends elsewhere is for itself alone', async () => {
+test('rejected credentials of a sink do not affect a sink with another destination', async () => {
   const withToken = (token: string, path: string) => ({
     sinks: { a: sink(path, ['in'], { auth: { strategy: 'bearer', token } }) },
   })

@@ -67,7 +67,7 @@ export interface BundleParts {
   readonly leadership?: Leadership | undefined
 }
 
-export function surroundings(
+export function topologyContext(
   globals: ConfigGlobals,
   logger: Logger,
   metrics: Metrics,
@@ -94,12 +94,12 @@ interface Parts {
   readonly labels: Labels
 }
 
-function parts(around: TopologyContext, id: string, kind: ComponentKind, type: string): Parts {
+function parts(context: TopologyContext, id: string, kind: ComponentKind, type: string): Parts {
   const labels = { component_id: id, component_kind: kind, component_type: type }
-  const isRestricted = around.bundle?.isRestricted?.(id) === true
-  const logger = around.logger.child(labels, isRestricted ? { formatters: { log: factsOnly } } : {})
-  const limit = new RepetitionLimit(around.logRateLimitMs)
-  return { logger, limit, labels, events: new CountedEvents(around.metrics, logger, limit, { id, kind, type }) }
+  const isRestricted = context.bundle?.isRestricted?.(id) === true
+  const logger = context.logger.child(labels, isRestricted ? { formatters: { log: factsOnly } } : {})
+  const limit = new RepetitionLimit(context.logRateLimitMs)
+  return { logger, limit, labels, events: new CountedEvents(context.metrics, logger, limit, { id, kind, type }) }
 }
 
 /** Runs a component's `build`; adds the component's name to its errors. */
@@ -133,15 +133,15 @@ export interface SourceNode {
 /** @param replaces whether a source with this id has just ended */
 export async function buildSource(
   config: SourceConfig,
-  around: TopologyContext,
+  context: TopologyContext,
   replaces = false,
 ): Promise<SourceNode> {
   const { id, declaration } = config
-  const { logger, events, limit } = parts(around, id, 'source', declaration.type)
+  const { logger, events, limit } = parts(context, id, 'source', declaration.type)
   const outlet = new Outlet(id)
   const stopping = new AbortController()
-  const { pressure, stopwatch } = around
-  const meter = new UtilizationMeter(around.bundle?.account?.(id))
+  const { pressure, stopwatch } = context
+  const meter = new UtilizationMeter(context.bundle?.account?.(id))
   let held = 0
   const released = () => {
     held--
@@ -180,22 +180,22 @@ export async function buildSource(
       id,
       type: declaration.type,
       kind: 'source',
-      globals: around.globals,
+      globals: context.globals,
       logger,
       events,
       output: to,
       stopping: signal,
       acknowledgements: config.acknowledgements,
       proxy: config.proxy,
-      metrics: around.metrics,
+      metrics: context.metrics,
       replaces,
-      precededUntil: () => around.bundle?.leadership?.precededUntil,
+      precededUntil: () => context.bundle?.leadership?.precededUntil,
       confinedTo: config.confinedTo,
       subscription: config.subscription,
-      hub: around.bundle?.hub,
-      turns: turnsOf(meter, around),
+      hub: context.bundle?.hub,
+      turns: turnsOf(meter, context),
     })
-  const { draining = false, leadership } = around.bundle ?? {}
+  const { draining = false, leadership } = context.bundle ?? {}
   const source = await built('source', id, () => {
     if (draining) return idle(stopping.signal)
     if (leadership === undefined || !declaration.singleton) return build(stopping.signal, output)
@@ -256,16 +256,16 @@ export class TransformNode implements Consumer {
   /** Batches that the transform has not emitted yet. */
   readonly #waiting = new Set<Promise<void>>()
 
-  constructor(config: TransformConfig, transform: Transform, around: TopologyContext, own: Parts) {
+  constructor(config: TransformConfig, transform: Transform, context: TopologyContext, own: Parts) {
     this.config = config
     this.events = own.events
     this.logger = own.logger
     this.limit = own.limit
     this.#labels = own.labels
     this.#transform = transform
-    this.meter = new UtilizationMeter(around.bundle?.account?.(config.id))
-    this.#stopwatch = around.stopwatch
-    this.#pressure = around.pressure
+    this.meter = new UtilizationMeter(context.bundle?.account?.(config.id))
+    this.#stopwatch = context.stopwatch
+    this.#pressure = context.pressure
     this.#main = new Outlet(config.id)
     this.outlets.set('', this.#main)
     for (const port of config.ports) this.outlets.set(port, new Outlet(`${config.id}.${port}`))
@@ -344,23 +344,23 @@ export class TransformNode implements Consumer {
   }
 }
 
-export async function buildTransform(config: TransformConfig, around: TopologyContext): Promise<TransformNode> {
+export async function buildTransform(config: TransformConfig, context: TopologyContext): Promise<TransformNode> {
   const { id, declaration } = config
-  const own = parts(around, id, 'transform', declaration.type)
+  const own = parts(context, id, 'transform', declaration.type)
   const transform = await built('transform', id, () =>
     declaration.build(config.options, {
       id,
       type: declaration.type,
       kind: 'transform',
       // The rules for programs come from the component's pipeline, not from the agent.
-      globals: { ...around.globals, programs: config.programs },
+      globals: { ...context.globals, programs: config.programs },
       logger: own.logger,
       events: own.events,
-      metrics: around.metrics,
-      programLog: around.bundle?.programLog(id),
+      metrics: context.metrics,
+      programLog: context.bundle?.programLog(id),
     }),
   )
-  return new TransformNode(config, transform, around, own)
+  return new TransformNode(config, transform, context, own)
 }
 
 /** A sink behind its buffer. */
@@ -384,7 +384,7 @@ export class SinkNode implements Consumer {
     config: SinkConfig,
     sink: Sink,
     kept: { readonly buffer: SinkBuffer; readonly abandon: AbortController; readonly succession: Succession },
-    around: TopologyContext,
+    context: TopologyContext,
     own: Parts,
   ) {
     const { buffer } = kept
@@ -397,9 +397,9 @@ export class SinkNode implements Consumer {
     this.logger = own.logger
     this.limit = own.limit
     this.#labels = own.labels
-    this.#pressure = around.pressure
-    this.meter = new UtilizationMeter(around.bundle?.account?.(config.id))
-    this.driver = new SinkDriver(sink, buffer, own.events, this.meter, around.stopwatch)
+    this.#pressure = context.pressure
+    this.meter = new UtilizationMeter(context.bundle?.account?.(config.id))
+    this.driver = new SinkDriver(sink, buffer, own.events, this.meter, context.stopwatch)
   }
 
   /** Exposes metrics that only the active component may expose. */
@@ -425,19 +425,19 @@ export class SinkNode implements Consumer {
 }
 
 /** @param kept the replaced sink, whose buffer is passed on with its content */
-export async function buildSink(config: SinkConfig, around: TopologyContext, kept?: SinkNode): Promise<SinkNode> {
+export async function buildSink(config: SinkConfig, context: TopologyContext, kept?: SinkNode): Promise<SinkNode> {
   const { id, declaration } = config
   const abandon = kept?.abandon ?? new AbortController()
-  const abandoning = AbortSignal.any([around.abandoning, abandon.signal])
-  const own = parts(around, id, 'sink', declaration.type)
+  const abandoning = AbortSignal.any([context.abandoning, abandon.signal])
+  const own = parts(context, id, 'sink', declaration.type)
   const succession = new Succession()
-  const letters = around.bundle?.deadLetter === undefined ? undefined : new DeadLetters(id, declaration.type, around)
+  const letters = context.bundle?.deadLetter === undefined ? undefined : new DeadLetters(id, declaration.type, context)
   const sink = await built('sink', id, () =>
     declaration.build(config.options, {
       id,
       type: declaration.type,
       kind: 'sink',
-      globals: around.globals,
+      globals: context.globals,
       logger: own.logger,
       events: config.envelope.buffer.type === 'disk' ? keepingEvents(own.events, abandoning) : own.events,
       proxy: config.proxy,
@@ -448,12 +448,12 @@ export async function buildSink(config: SinkConfig, around: TopologyContext, kep
   )
   let buffer = kept?.buffer
   try {
-    buffer ??= await built('sink', id, () => newBuffer(config, around, own, abandoning))
+    buffer ??= await built('sink', id, () => newBuffer(config, context, own, abandoning))
   } catch (error) {
     await sink.close()
     throw error
   }
-  return new SinkNode(config, sink, { buffer, abandon, succession }, around, own)
+  return new SinkNode(config, sink, { buffer, abandon, succession }, context, own)
 }
 
 /**
@@ -477,7 +477,7 @@ function keepingEvents(events: ComponentEvents, abandoning: AbortSignal): Compon
 
 async function newBuffer(
   config: SinkConfig,
-  around: TopologyContext,
+  context: TopologyContext,
   own: Parts,
   abandoning: AbortSignal,
 ): Promise<SinkBuffer> {
@@ -488,7 +488,7 @@ async function newBuffer(
     // Also counted in the total of the component's discarded events.
     own.events.discarded(events, true, 'The buffer is full.')
   }
-  const { metrics, globals } = around
+  const { metrics, globals } = context
   if (type === 'memory') return new MemoryBuffer({ maxEvents, whenFull, onDrop }, metrics, own.labels)
   // Loaded on demand, because most agents have no disk buffer.
   const { DiskBuffer } = await import('../buffers/disk.ts')

@@ -10,7 +10,7 @@ import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { Topology } from './run.ts'
 
-test('counters are exact whenever they are read', async () => {
+test('counters are exact at every read', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-counting-'))
   const paths = ['a', 'bb', 'ccc'].map((name) => join(folder, `${name}.log`))
   const loaded = loadConfigObject({

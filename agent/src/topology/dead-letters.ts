@@ -19,25 +19,25 @@ export interface DeadLetterTarget {
 export class DeadLetters {
   readonly #id: string
   readonly #type: string
-  readonly #around: TopologyContext
+  readonly #context: TopologyContext
   #bucket: TokenBucket | undefined
   /** Whether the target's buffer is full: events that arrive meanwhile are not accepted. */
   #waiting = false
 
-  constructor(id: string, type: string, around: TopologyContext) {
+  constructor(id: string, type: string, context: TopologyContext) {
     this.#id = id
     this.#type = type
-    this.#around = around
+    this.#context = context
   }
 
   /** @param written returns the text written for the first events, up to this number */
   take(events: number, written: (events: number) => readonly string[], message: string): void {
-    const target = this.#around.bundle?.deadLetter?.(this.#id)
+    const target = this.#context.bundle?.deadLetter?.(this.#id)
     if (target === undefined || this.#waiting || !target.sink.config.declaration.accepts.includes('log')) return
     const count = Math.min(events, this.#room(target.perSecond))
     if (count === 0) return
     this.#bucket?.take(count)
-    const { messageKey, timestampKey, metadataKey } = this.#around.globals.logSchema
+    const { messageKey, timestampKey, metadataKey } = this.#context.globals.logSchema
     const facts = { reason: 'rejected', component_id: this.#id, component_type: this.#type, component_kind: 'sink' }
     const timestamp = Timestamp.now()
     const letters = written(count).map(

@@ -19,7 +19,7 @@ function busy(shares: FairShare, name: string, weight: number, costMs: number, t
   return { ...worker, run, used: () => account.usedMs }
 }
 
-test('where time is short each pipeline has its share of it by weight, whatever a piece of its work costs', async () => {
+test('if CPU time is short, each pipeline gets its share by weight, for any cost of its work', async () => {
   const shares = new FairShare()
   const total = { spentMs: 0 }
   const light = Array.from({ length: 9 }, (_, index) => busy(shares, `light-${index}`, 100, 1, total))
@@ -31,7 +31,7 @@ test('where time is short each pipeline has its share of it by weight, whatever 
   expect(Math.abs(wide.used() - 3000)).toBeLessThanOrEqual(150)
 })
 
-test('several sources of a pipeline share what it has', async () => {
+test('several sources of a pipeline share its time', async () => {
   const shares = new FairShare()
   const total = { spentMs: 0 }
   const one = busy(shares, 'one', 100, 1, total)

@@ -41,7 +41,7 @@ export class Outlet {
   /** `component` or `component.port`. */
   readonly id: string
   consumers: readonly Consumer[] = []
-  readonly #onlookers = new Set<Observer>()
+  readonly #observers = new Set<Observer>()
 
   constructor(id: string) {
     this.id = id
@@ -57,7 +57,7 @@ export class Outlet {
   }
 
   send(batch: Batch): void {
-    if (this.#onlookers.size > 0) for (const observer of this.#onlookers) observer.look(batch)
+    if (this.#observers.size > 0) for (const observer of this.#observers) observer.look(batch)
     const consumers = this.consumers
     const last = consumers.length - 1
     if (last > 0) {
@@ -71,10 +71,10 @@ export class Outlet {
   }
 
   watch(observer: Observer): void {
-    this.#onlookers.add(observer)
+    this.#observers.add(observer)
   }
 
   unwatch(observer: Observer): void {
-    this.#onlookers.delete(observer)
+    this.#observers.delete(observer)
   }
 }

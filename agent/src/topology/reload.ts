@@ -30,7 +30,7 @@ export async function reload(topology: Topology, next: Config): Promise<ReloadOu
   const before = topology.config
   const diff = diffConfigs(before, next)
   if (diff.globals.length > 0) return { outcome: 'rejected', reason: 'globals', changed: diff.globals }
-  const { tables } = topology.around.globals
+  const { tables } = topology.context.globals
   if (tables !== undefined && next.globals.tables !== undefined) tables.replaceBy(next.globals.tables)
   if (diff.same) return { outcome: 'unchanged' }
   try {
@@ -119,16 +119,16 @@ async function replace(
 /** Builds sinks and transforms while the old ones run. */
 async function buildAhead(topology: Topology, change: Change): Promise<Rejection | undefined> {
   const { next, diff, sinks, transforms } = change
-  const { around } = topology
+  const { context } = topology
   try {
     for (const id of [...diff.sinks.changed, ...diff.sinks.added]) {
       const config = next.sinks.get(id)
       if (config === undefined) continue
-      sinks.set(id, await buildSink(config, around, await keptSink(topology, config)))
+      sinks.set(id, await buildSink(config, context, await keptSink(topology, config)))
     }
     for (const id of [...diff.transforms.changed, ...diff.transforms.added]) {
       const config = next.transforms.get(id)
-      if (config !== undefined) transforms.set(id, await buildTransform(config, around))
+      if (config !== undefined) transforms.set(id, await buildTransform(config, context))
     }
     return undefined
   } catch (error) {
@@ -162,7 +162,7 @@ async function exchangeSources(
   try {
     for (const id of [...diff.sources.changed, ...diff.sources.added]) {
       const config = next.sources.get(id)
-      if (config !== undefined) sources.set(id, await buildSource(config, topology.around, topology.sources.has(id)))
+      if (config !== undefined) sources.set(id, await buildSource(config, topology.context, topology.sources.has(id)))
     }
   } catch (error) {
     await closeAll(topology, sinks)
@@ -203,7 +203,7 @@ function putInForce(topology: Topology, editor: TopologyEditor, change: Change):
   for (const [id, node] of sources) editor.sources.set(id, node)
   editor.adopt(next)
   for (const node of retired) topology.retire(node)
-  for (const id of [...diff.transforms.removed, ...diff.sources.removed]) topology.around.metrics.forget(id)
+  for (const id of [...diff.transforms.removed, ...diff.sources.removed]) topology.context.metrics.forget(id)
   for (const node of sinks.values()) node.driver.start()
   for (const node of sources.values()) topology.runSource(node)
   if (!topology.requireHealthy) topology.checkInBackground([...sinks.values(), ...sources.values()])
@@ -217,12 +217,12 @@ async function cut(topology: Topology, node: SourceNode): Promise<void> {
 async function restore(topology: Topology, editor: TopologyEditor, configs: readonly SourceConfig[]): Promise<void> {
   for (const config of configs) {
     try {
-      const node = await buildSource(config, topology.around, true)
+      const node = await buildSource(config, topology.context, true)
       editor.sources.set(config.id, node)
       topology.wire()
       topology.runSource(node)
     } catch (error) {
-      topology.around.metrics.counter('recover_errors_total').add(1)
+      topology.context.metrics.counter('recover_errors_total').add(1)
       topology.fail(error)
       return
     }

@@ -17,9 +17,9 @@ import {
   type SinkNode,
   type SourceNode,
   showSource,
-  surroundings,
   type TopologyContext,
   type TransformNode,
+  topologyContext,
 } from './build.ts'
 import type { Consumer, Outlet } from './fanout.ts'
 import { type CheckedHealth, checkHealth, firstUnhealthy } from './healthchecks.ts'
@@ -63,7 +63,7 @@ export interface TopologyEditor {
 }
 
 export class Topology {
-  readonly around: TopologyContext
+  readonly context: TopologyContext
   #config: Config
   readonly #sources = new Map<string, SourceNode>()
   readonly #transforms = new Map<string, TransformNode>()
@@ -102,7 +102,7 @@ export class Topology {
     this.#abandon = new AbortController()
     this.#drainMs = options.drainMs
     this.requireHealthy = options.requireHealthy ?? config.globals.healthchecks.requireHealthy
-    this.around = surroundings(
+    this.context = topologyContext(
       config.globals,
       options.logger,
       options.metrics,
@@ -142,7 +142,7 @@ export class Topology {
 
   /** Builds every component without starting it; reports all failures together. */
   async build(): Promise<void> {
-    const { config, around } = this
+    const { config, context } = this
     const failures: unknown[] = []
     const each = async <C, N>(
       configs: ReadonlyMap<string, C>,
@@ -157,9 +157,9 @@ export class Topology {
         }
       }
     }
-    await each(config.sinks, this.#sinks, (sink) => buildSink(sink, around))
-    await each(config.transforms, this.#transforms, (transform) => buildTransform(transform, around))
-    await each(config.sources, this.#sources, (source) => buildSource(source, around))
+    await each(config.sinks, this.#sinks, (sink) => buildSink(sink, context))
+    await each(config.transforms, this.#transforms, (transform) => buildTransform(transform, context))
+    await each(config.sources, this.#sources, (source) => buildSource(source, context))
     if (failures.length > 0) throw joined(failures)
   }
 
@@ -195,8 +195,8 @@ export class Topology {
         else consumers.push(node)
       }
     }
-    for (const node of this.sources.values()) showSource(node, this.around.metrics)
-    for (const node of [...this.transforms.values(), ...this.sinks.values()]) node.show(this.around.metrics)
+    for (const node of this.sources.values()) showSource(node, this.context.metrics)
+    for (const node of [...this.transforms.values(), ...this.sinks.values()]) node.show(this.context.metrics)
     for (const outlet of this.outlets()) outlet.consumers = readers.get(outlet.id) ?? []
     // A removed component emits to the readers of its successor, or to its previous ones.
     for (const node of this.#leaving) {
@@ -220,7 +220,7 @@ export class Topology {
 
   /** Id of the component with the longest uninterrupted use of the thread since the last call, if that was long. */
   takeCulprit(): string | undefined {
-    const meter = this.around.stopwatch.takeLongest()
+    const meter = this.context.stopwatch.takeLongest()
     if (meter === undefined) return undefined
     const nodes = [...this.sources.values(), ...this.transforms.values(), ...this.sinks.values()]
     return nodes.find((node) => node.meter === meter)?.config.id
@@ -316,7 +316,7 @@ export class Topology {
       clearTimeout(limit)
       this.#retiring.delete(node)
       if (node.driver.ownsBuffer) await this.#removeBuffer(node)
-      if (!this.sinks.has(node.config.id)) this.around.metrics.forget(node.config.id)
+      if (!this.sinks.has(node.config.id)) this.context.metrics.forget(node.config.id)
     })
     this.#retiring.set(node, done)
   }

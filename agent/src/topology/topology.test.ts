@@ -307,7 +307,7 @@ const withLoneFeed = `
     sources: {in: {type: lone_feed}, other: {type: feed}}
     sinks: {out: {type: collect, inputs: [in, other]}}`
 
-test('a source for one of several agents runs while this one leads, and nothing else notices', async () => {
+test('a singleton source runs while this agent leads, without an effect on other components', async () => {
   const leadership = new Office()
   await using running = await start(withLoneFeed, {
     bundle: { hub: undefined, programLog: () => undefined, leadership },
@@ -341,7 +341,7 @@ test('a source for one of several agents runs while this one leads, and nothing 
   expect(running.topology.sources.size).toBe(2)
 })
 
-test('a source for one of several agents passes on what it has when the agent stops, and then takes part no more', async () => {
+test('a singleton source passes on its events when the agent stops, and then leaves the election', async () => {
   const leadership = new Office()
   await using running = await start(withLoneFeed, {
     bundle: { hub: undefined, programLog: () => undefined, leadership },
@@ -365,7 +365,7 @@ test('a singleton source that cannot be built is reported before this agent lead
   await expect(start(withLoneFeed, { bundle })).rejects.toMatchObject({ code: 'PEN_IO' })
 })
 
-test('without others, a source for one of several agents just runs', async () => {
+test('without other agents, a singleton source runs immediately', async () => {
   await using running = await start(withLoneFeed)
   feed('in').send('one')
   expect(collector('out').messages).toEqual(['one'])
@@ -389,7 +389,7 @@ test('events go from a source through transforms to sinks, counted at each', asy
   expect(count('component_received_event_bytes_total', 'in')).toBe(2 * log({ message: 'one' }).size)
 })
 
-test('events of a type that a sink does not take are left out', async () => {
+test('a sink skips events of types that it does not accept', async () => {
   await using running = await start(`
     sources: {in: {type: feed}}
     sinks: {a: {type: collect, inputs: [in]}}`)
@@ -406,7 +406,7 @@ test('events of a type that a sink does not take are left out', async () => {
   expect(running.metrics.sum('component_discarded_events_total', left)).toBe(1)
 })
 
-test('named outputs have their own readers; what nobody reads is done', async () => {
+test('named outputs have their own readers; events without a reader count as done', async () => {
   await using _running = await start(`
     sources: {in: {type: feed}}
     transforms: {a: {type: change, inputs: [in], split: true}}
@@ -439,7 +439,7 @@ test.each([
   expect(feed('in').statuses).toEqual([status])
 })
 
-test('a hanging sink holds its source when its buffer is full, not before, and not its sibling', async () => {
+test('a hanging sink blocks its source only when its buffer is full, and never another sink', async () => {
   await using _running = await start(`
     sources: {in: {type: feed}}
     sinks:
@@ -463,7 +463,7 @@ test('a hanging sink holds its source when its buffer is full, not before, and n
   expect(slow.messages).toEqual(['first', ...messages(10), 'last'])
 })
 
-test('with drop_newest a hanging sink never holds anybody', async () => {
+test('with drop_newest, a hanging sink never blocks its source', async () => {
   await using running = await start(`
     sources: {in: {type: feed}}
     sinks:
@@ -506,7 +506,7 @@ test('a component that throws is counted, and the rest continues', async () => {
   expect(count('component_discarded_events_total', 'broken')).toBe(2)
 })
 
-test('the topology ends when all sources have, and a stop delivers what buffers hold', async () => {
+test('the topology ends after all of its sources, and a stop delivers the content of buffers', async () => {
   const { topology } = await start(`
     sources: {a: {type: feed}, b: {type: feed}}
     sinks: {out: {type: collect, inputs: ["*"]}}`)
@@ -543,7 +543,7 @@ test('a stop waits until sources have acknowledged the last deliveries at their 
   expect(ended).toEqual(['settled', 'agent'])
 })
 
-test('a stop asks the sources to stop, and names who did not end within the limit', async () => {
+test('a stop aborts the sources, and names components that did not end within the limit', async () => {
   const { topology } = await start(`
     sources: {in: {type: feed}}
     sinks: {stuck: {type: collect, inputs: [in]}, fine: {type: collect, inputs: [in]}}`)
@@ -553,10 +553,10 @@ test('a stop asks the sources to stop, and names who did not end within the limi
   expect(await topology.stop(20)).toEqual(['stuck'])
   expect(feed('in').stopped).toBe(true)
   expect(collector('fine').closed).toBe(true)
-  expect(topology.around.abandoning.aborted).toBe(true)
+  expect(topology.context.abandoning.aborted).toBe(true)
 })
 
-test('a source that does not stop costs the sinks no time to deliver', async () => {
+test('a source that does not stop does not reduce the time of the sinks', async () => {
   const { topology } = await start('{sources: {in: {type: feed}}, sinks: {out: {type: collect, inputs: [in]}}}')
   feed('in').deaf = true
   expect(await topology.stop(40)).toEqual(['in'])
@@ -565,7 +565,7 @@ test('a source that does not stop costs the sinks no time to deliver', async () 
   expect(feed('in').statuses).toEqual(['errored'])
 })
 
-test('a stop says every five seconds whom it waits for', async () => {
+test('a stop logs every five seconds which components it waits for', async () => {
   const written: unknown[] = []
   const logger = {
     info: (fields: object, message: string) => written.push({ ...fields, message }),
@@ -597,7 +597,7 @@ test('a stop says every five seconds whom it waits for', async () => {
   }
 })
 
-test('utilization is the busy part of each component, the time below it not counted', () => {
+test('utilization is the busy time of each component, without the time of its consumers', () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   try {
     const [outer, inner] = [new UtilizationMeter(), new UtilizationMeter()]
@@ -621,7 +621,7 @@ test('utilization is the busy part of each component, the time below it not coun
   }
 })
 
-test('a source shows its utilization, and the time in which it is held back counts', async () => {
+test('the utilization of a source includes the time in which it is blocked', async () => {
   await using running = await start(`
     sources: {in: {type: feed}}
     sinks: {slow: {type: collect, inputs: [in], buffer: {max_events: 1}}}`)
@@ -674,7 +674,7 @@ async function dataFolder() {
   return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) }
 }
 
-test('a disk buffer acknowledges what is safe, and keeps what was not delivered for the next start', async () => {
+test('a disk buffer acknowledges synced events, and keeps undelivered ones for the next start', async () => {
   await using data = await dataFolder()
   {
     await using running = await start(onDisk(data.folder))
@@ -692,7 +692,7 @@ test('a disk buffer acknowledges what is safe, and keeps what was not delivered 
   expect(running.metrics.sum('component_discarded_events_total')).toBe(0)
 })
 
-test('asked to stop, the agent leaves in a disk buffer what is there; when its sources have ended, it delivers', async () => {
+test('a stopped agent leaves events in the disk buffer; if its sources have ended, it delivers them', async () => {
   await using data = await dataFolder()
   {
     await using running = await start(onDisk(data.folder))
@@ -716,14 +716,14 @@ test('asked to stop, the agent leaves in a disk buffer what is there; when its s
   expect(collector('out').messages).toEqual(['b'])
 })
 
-test('a second topology cannot have the folder of a disk buffer, and says which', async () => {
+test('a second topology cannot use the folder of a disk buffer, and names it', async () => {
   await using data = await dataFolder()
   await using _ = await start(onDisk(data.folder))
   await expect(start(onDisk(data.folder))).rejects.toThrow(/Sink "out" cannot be built: The disk buffer is in use/)
   await expect(start(onDisk(data.folder))).rejects.toMatchObject({ component: 'out' })
 })
 
-test('a changed sink inherits its disk buffer, with other limits too, and a removed one takes its files away', async () => {
+test('a changed sink inherits its disk buffer, also with other limits, and a removed sink deletes its files', async () => {
   await using data = await dataFolder()
   await using running = await start(onDisk(data.folder))
   const first = collector('out')
@@ -744,7 +744,7 @@ test('a changed sink inherits its disk buffer, with other limits too, and a remo
   await vi.waitFor(() => expect(existsSync(folder)).toBe(false))
 })
 
-test('a sink that comes back while its disk buffer is emptied gets the rest of it', async () => {
+test('a sink that returns while its disk buffer is drained gets the rest', async () => {
   await using data = await dataFolder()
   await using running = await start(onDisk(data.folder))
   const first = collector('out')
@@ -758,7 +758,7 @@ test('a sink that comes back while its disk buffer is emptied gets the rest of i
   await vi.waitFor(() => expect(running.metrics.sum('buffer_events')).toBe(0))
 })
 
-test('a sink that comes back while its disk buffer is closed gets what is inside', async () => {
+test('a sink that returns while its disk buffer is closed gets its content', async () => {
   await using data = await dataFolder()
   await using running = await start(onDisk(data.folder), { drainMs: 1 })
   const first = collector('out')
@@ -805,7 +805,7 @@ test.each([
   },
 )
 
-test('where health is required, the first failure ends the start, though another check has no answer', async () => {
+test('if health is required, the first failure ends the start, even while another check is pending', async () => {
   unhealthy = new Set(['out', 'second'])
   silent = new Set(['hung'])
   const sink = (id: string) => `${id}: {type: collect, inputs: [in]}`
@@ -818,7 +818,7 @@ test('where health is required, the first failure ends the start, though another
   })
 })
 
-test('an unhealthy sink is no reason not to start if nobody says so', async () => {
+test('an unhealthy sink does not prevent the start by default', async () => {
   unhealthy = new Set(['out'])
   await using _running = await start('{sources: {in: {type: feed}}, sinks: {out: {type: collect, inputs: [in]}}}')
   feed('in').send('one')
@@ -830,7 +830,7 @@ const reloadable = `
   transforms: {a: {type: change, inputs: [in]}}
   sinks: {out: {type: collect, inputs: [a]}, same: {type: collect, inputs: [other]}}`
 
-test('a reload replaces what changed and leaves the rest running', async () => {
+test('a reload replaces changed components, and the others continue', async () => {
   await using running = await start(reloadable)
   const { topology, metrics } = running
   const [oldIn, other, same] = [feed('in'), feed('other'), collector('same')]
@@ -868,7 +868,7 @@ test('inputs change without a restart of either end', async () => {
   expect(out.messages).toEqual(['one', 'two'])
 })
 
-test('a changed sink gets the buffer of the old one, which delivers what it had taken', async () => {
+test('a changed sink gets the buffer of the old one, which delivers the events that it had taken', async () => {
   await using running = await start(reloadable)
   const old = collector('out')
   old.hangs = true
@@ -883,7 +883,7 @@ test('a changed sink gets the buffer of the old one, which delivers what it had 
   expect(feed('in').statuses).toEqual(['delivered', 'delivered'])
 })
 
-test('a sink with a changed buffer, or one that is gone, delivers the old one in the background', async () => {
+test('a removed sink, or one with a changed buffer, delivers the old buffer in the background', async () => {
   await using running = await start(reloadable)
   const old = collector('out')
   old.hangs = true
@@ -911,7 +911,7 @@ test('keeps the current configuration if the new one cannot be built', async () 
   expect(running.topology.config.sinks.get('out')?.options).toMatchObject({ note: '' })
 })
 
-test('a new source that cannot be built brings the old one back', async () => {
+test('if a new source cannot be built, the old one runs again', async () => {
   await using running = await start(reloadable)
   const old = feed('in')
   failingBuilds = new Set(['more'])
@@ -961,7 +961,7 @@ test.each(['recommended', 'poll'] as const)('a changed file is noticed by the me
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('nothing is lost or doubled by reloads while events flow', async () => {
+test('reloads while events flow lose and duplicate nothing', async () => {
   await using running = await start(reloadable)
   const input = feed('in')
   let sent = 0
@@ -994,7 +994,7 @@ const asking = (append = '?', note = '') => `
   transforms: {ask: {type: ask, inputs: [in], append: '${append}'}}
   sinks: {out: {type: collect, inputs: [ask], note: '${note}'}, plain: {type: collect, inputs: [other]}}`
 
-test('a transform that waits holds its source, and nobody else', async () => {
+test('a waiting transform only blocks its own source', async () => {
   await using _running = await start(asking())
   let held = true
   void feed('in')
@@ -1012,7 +1012,7 @@ test('a transform that waits holds its source, and nobody else', async () => {
   expect(feed('in').statuses).toEqual(['delivered'])
 })
 
-test('a sink behind a transform that waits holds its source through it', async () => {
+test('a sink behind a waiting transform blocks its source through the transform', async () => {
   await using _running = await start(`
     sources: {in: {type: feed}}
     transforms: {ask: {type: ask, inputs: [in]}}
@@ -1032,7 +1032,7 @@ test('a sink behind a transform that waits holds its source through it', async (
   expect(collector('out').messages).toEqual(['m0?', 'm1?', 'm2?'])
 })
 
-test('a stop waits for transforms that wait; after its limit their events have an end all the same', async () => {
+test('a stop waits for waiting transforms; after its limit their events still get a status', async () => {
   const { topology } = await start(asking())
   void feed('in').send('a')
   const stopped = topology.stop(undefined)
@@ -1049,7 +1049,7 @@ test('a stop waits for transforms that wait; after its limit their events have a
   expect(second.metrics.snapshot().find(({ name }) => name === 'component_discarded_events_total')).toBeDefined()
 })
 
-test('a transform that is replaced while it waits passes on what it had to the readers of its successor', async () => {
+test('a replaced transform passes on its pending events to the readers of its successor', async () => {
   await using running = await start(asking())
   void feed('in').send('a')
   const old = asker('ask')
@@ -1063,7 +1063,7 @@ test('a transform that is replaced while it waits passes on what it had to the r
   expect(feed('in').statuses).toEqual(['delivered', 'delivered'])
 })
 
-test('a transform that is removed while it waits passes on what it had to the readers that it had', async () => {
+test('a removed transform passes on its pending events to its former readers', async () => {
   await using running = await start(asking())
   void feed('in').send('a')
   const old = asker('ask')

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { watchFiles } from './watch.ts'
 
-test('files beside the configuration are not its changes, but new files of its kind are', async () => {
+test('other files in the folder do not trigger a reload, but new configuration files do', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'penstock-watch-'))
   const file = join(folder, 'agent.yaml')
   await writeFile(file, 'a: 1')

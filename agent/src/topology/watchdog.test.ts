@@ -37,7 +37,7 @@ function watched(culprit?: string) {
   return { warnings, metrics, watchdog: new Watchdog({ logger, metrics, culprit: () => culprit }) }
 }
 
-test('a loop that stood still is reported with its length and the component that used the time', () => {
+test('a blocked event loop is reported with the duration and the component that used the time', () => {
   const { warnings, metrics, watchdog } = watched('parse')
   pass(5000)
   expect(warnings).toEqual([])
@@ -49,7 +49,7 @@ test('a loop that stood still is reported with its length and the component that
   watchdog[Symbol.dispose]()
 })
 
-test('too much of it in a minute makes the agent unhealthy until a minute has passed', () => {
+test('too much blocked time in a minute makes the agent unhealthy until a minute has passed', () => {
   const { watchdog } = watched()
   pass(12_000, true)
   expect(watchdog.trouble).toBeUndefined()
@@ -61,7 +61,7 @@ test('too much of it in a minute makes the agent unhealthy until a minute has pa
   watchdog[Symbol.dispose]()
 })
 
-test('a disk that does not answer and a machine without time for the process do not make the agent unhealthy', () => {
+test('an unresponsive disk or a machine without CPU time for the process does not make the agent unhealthy', () => {
   const { watchdog, warnings } = watched()
   for (let stall = 0; stall < 50; stall++) pass(1500, true, 0.6)
   expect(warnings.length).toBe(50)
@@ -71,7 +71,7 @@ test('a disk that does not answer and a machine without time for the process do 
   watchdog[Symbol.dispose]()
 })
 
-test('a probe that is answered before the timer sees the stall too', () => {
+test('a probe that arrives before the timer also detects the stall', () => {
   const { watchdog } = watched()
   now += 30_000
   busy += 30_000

@@ -47,7 +47,7 @@ export interface DiskFiles extends DirectoryFiles {
   unlink(path: string): Promise<void>
 }
 
-const readLater = promisify(read)
+const readAsync = promisify(read)
 
 export const diskFiles: DiskFiles = {
   ...directoryFiles,
@@ -64,7 +64,7 @@ export const diskFiles: DiskFiles = {
   rmSync,
 
   open: promisify(open),
-  read: async (file, into, offset, length, at) => (await readLater(file, into, offset, length, at)).bytesRead,
+  read: async (file, into, offset, length, at) => (await readAsync(file, into, offset, length, at)).bytesRead,
   writev: (file, pieces, at) =>
     new Promise((resolve, reject) => {
       writev(file, pieces, at, (error, written) => {

@@ -330,9 +330,9 @@ function costOf(counts: i32, codes: i32, symbols: i32): i32 {
   return cost
 }
 
-function usedOf(codes: i32, symbols: i32, least: i32): i32 {
+function usedOf(codes: i32, symbols: i32, minUsed: i32): i32 {
   let used = symbols
-  while (used > least && load<u32>(codes + (used - 1) * 8 + 4) === 0) used--
+  while (used > minUsed && load<u32>(codes + (used - 1) * 8 + 4) === 0) used--
   return used
 }
 
@@ -400,8 +400,8 @@ function setFixed(): void {
   setCodes(distanceCodes, 30, 5)
 }
 
-/** A Huffman code for symbols by their frequency. No code has more than `most` bits. */
-function makeCode(counts: i32, symbols: i32, most: i32, codes: i32): void {
+/** A Huffman code for symbols by their frequency. No code has more than `maxLength` bits. */
+function makeCode(counts: i32, symbols: i32, maxLength: i32, codes: i32): void {
   let used: i32 = 0
   for (let symbol = 0; symbol < symbols; symbol++) {
     store<u64>(codes + symbol * 8, 0)
@@ -415,14 +415,14 @@ function makeCode(counts: i32, symbols: i32, most: i32, codes: i32): void {
   sort(used)
   for (let index = 0; index < used; index++) store<u32>(weights + index * 4, load<u32>(sorted + index * 4) >> 9)
   measure(used)
-  limit(used, most)
+  limit(used, maxLength)
   let index = used - 1
-  for (let length = 1; length <= most; length++) {
+  for (let length = 1; length <= maxLength; length++) {
     for (let left = load<i32>(bitCounts + length * 4); left > 0; left--) {
       store<i32>(codes + (load<u32>(sorted + index-- * 4) & 511) * 8 + 4, length)
     }
   }
-  setCodes(codes, symbols, most)
+  setCodes(codes, symbols, maxLength)
 }
 
 /** Sorts in ascending order. */
@@ -484,18 +484,18 @@ function measure(count: i32): void {
 }
 
 /** Counts codes by length, and limits their length. */
-function limit(count: i32, most: i32): void {
+function limit(count: i32, maxLength: i32): void {
   memory.fill(bitCounts, 0, 33 * 4)
   for (let index = 0; index < count; index++) {
-    const place = bitCounts + min(weight(index), <u32>most) * 4
+    const place = bitCounts + min(weight(index), <u32>maxLength) * 4
     store<i32>(place, load<i32>(place) + 1)
   }
   let total: i32 = 0
-  for (let length = 1; length <= most; length++) total += load<i32>(bitCounts + length * 4) << (most - length)
-  while (total > 1 << most) {
+  for (let length = 1; length <= maxLength; length++) total += load<i32>(bitCounts + length * 4) << (maxLength - length)
+  while (total > 1 << maxLength) {
     // Moves one of the longest codes next to a code that becomes one bit longer.
-    store<i32>(bitCounts + most * 4, load<i32>(bitCounts + most * 4) - 1)
-    for (let length = most - 1; length > 0; length--) {
+    store<i32>(bitCounts + maxLength * 4, load<i32>(bitCounts + maxLength * 4) - 1)
+    for (let length = maxLength - 1; length > 0; length--) {
       const there = load<i32>(bitCounts + length * 4)
       if (there === 0) continue
       store<i32>(bitCounts + length * 4, there - 1)
@@ -507,7 +507,7 @@ function limit(count: i32, most: i32): void {
 }
 
 /** Assigns codes by length, in the order of the symbols; the first bit is the lowest. */
-function setCodes(codes: i32, symbols: i32, most: i32): void {
+function setCodes(codes: i32, symbols: i32, maxLength: i32): void {
   memory.fill(bitCounts, 0, 33 * 4)
   for (let symbol = 0; symbol < symbols; symbol++) {
     const place = bitCounts + load<i32>(codes + symbol * 8 + 4) * 4
@@ -515,7 +515,7 @@ function setCodes(codes: i32, symbols: i32, most: i32): void {
   }
   let code: i32 = 0
   store<i32>(bitCounts, 0)
-  for (let length = 1; length <= most; length++) {
+  for (let length = 1; length <= maxLength; length++) {
     code = (code + load<i32>(bitCounts + (length - 1) * 4)) << 1
     store<i32>(nextCodes + length * 4, code)
   }

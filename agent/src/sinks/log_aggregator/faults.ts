@@ -17,7 +17,7 @@ export class Faults implements LabelFaults {
   #lostLabels = 0
   #late = 0
   #rewritten = 0
-  #isLateSaid = false
+  #isLateReported = false
 
   constructor(context: SinkContext) {
     this.#context = context
@@ -115,8 +115,8 @@ export class Faults implements LabelFaults {
     const count = this.#late
     this.#late = 0
     events.discarded(count, true, 'The event is older than the latest one pushed for its stream.')
-    if (this.#isLateSaid) return
-    this.#isLateSaid = true
+    if (this.#isLateReported) return
+    this.#isLateReported = true
     logger.warn(
       { count },
       'Events are older than the latest one pushed for their stream; `out_of_order_action: drop` discards them. Set it to `accept` if the destination takes entries out of order, or add a label that distinguishes the writers of the stream.',

@@ -13,7 +13,7 @@ function entriesOf(run: LineRun): string[] {
   )
 }
 
-test('entries of a stream come together, in their order, and streams in that of their first entries', () => {
+test('entries of a stream are adjacent and in order, and streams are in the order of their first entries', () => {
   const run = new LineRun()
   for (const [place, stream] of [b, a, b, c, a, b].entries()) run.add(place, 10 + place, 100 - place, place * 7, stream)
 
@@ -29,7 +29,7 @@ test('entries of a stream come together, in their order, and streams in that of 
   ])
 })
 
-test('a run that was written takes others', () => {
+test('a written run can be reused', () => {
   const run = new LineRun()
   for (const stream of [a, b, a]) run.add(run.count, 1, 2, 3, stream)
   run.sort()
@@ -41,7 +41,7 @@ test('a run that was written takes others', () => {
   expect(entriesOf(run)).toEqual(['c 0 1 2 3', 'c 3 1 2 3', 'b 1 1 2 3', 'a 2 1 2 3'])
 })
 
-test('a run may have as many streams as entries', () => {
+test('a run can have as many streams as entries', () => {
   const run = new LineRun()
   while (!run.isFull) run.add(run.count, run.count, 0, 0, new Stream(Buffer.from(`${run.count}`)))
 

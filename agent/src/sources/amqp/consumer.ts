@@ -22,7 +22,7 @@ export interface ConsumerOptions {
 export type AmqpDelivery = ConsumeMessage
 
 /** The client refuses frames larger than the limit agreed with the broker. */
-const longestFrame = 1 << 20
+const maxFrameBytes = 1 << 20
 /** Longest message accepted. A broker announces the length of a message first, and the length may be anything. */
 const maxMessageBytes = 64 << 20
 /** Limit for the bytes of messages that wait to be passed on. A single message may exceed it. */
@@ -45,7 +45,7 @@ async function connect({ address, tls, egress }: ConsumerOptions, signal: AbortS
       username: address.user,
       password: address.password,
       vhost: encodeURIComponent(address.vhost),
-      maxFrameSize: Math.min(Math.max(longestFrame, address.frameMax ?? 0), maxMessageBytes),
+      maxFrameSize: Math.min(Math.max(maxFrameBytes, address.frameMax ?? 0), maxMessageBytes),
       ...chosen,
     },
     {

@@ -35,7 +35,7 @@ export interface QueueOptions {
 /** Maximum number of messages in one request. */
 const maxMessages = 10
 /** Longest answer: ten messages of the maximum size with every character escaped. */
-const longestAnswer = 64 << 20
+const maxAnswerBytes = 64 << 20
 /** How long the vendor's client caches credentials: not at all, because our own cache knows when they expire. */
 const askAgainMs = 1000
 
@@ -146,7 +146,7 @@ function handlerOver(http: HttpClient): Handler {
       const answer = await http.send(
         { method, url, headers: lower, body: bodyOf(body) },
         (options?.abortSignal as AbortSignal | undefined) ?? never,
-        longestAnswer,
+        maxAnswerBytes,
       )
       return {
         response: { statusCode: answer.status, headers: Object.fromEntries(answer.headers), body: answer.body },

@@ -13,7 +13,7 @@ export interface CompressedLog {
   readonly lines: number | undefined
 }
 
-const leastPruned = 1000
+const minPruned = 1000
 
 interface Container {
   /** When the source found it, in milliseconds. */
@@ -26,7 +26,7 @@ export class CompressedLogs {
   readonly #isLeft: (path: string) => boolean
   readonly #containers = new Map<string, Container>()
   /** Above this number of containers, deleted ones are forgotten. */
-  #pruneFrom = leastPruned
+  #pruneFrom = minPruned
 
   /** @param isLeft whether the source does not read a file */
   constructor(isLeft: (path: string) => boolean) {
@@ -39,7 +39,7 @@ export class CompressedLogs {
     this.#containers.set(directory, { began: Date.now(), lines: new Map() })
     if (this.#containers.size < this.#pruneFrom) return
     for (const known of this.#containers.keys()) if (!existsSync(known)) this.#containers.delete(known)
-    this.#pruneFrom = Math.max(leastPruned, 2 * this.#containers.size)
+    this.#pruneFrom = Math.max(minPruned, 2 * this.#containers.size)
   }
 
   /** The compressed files of a folder, sorted by name. The first call starts to count their lines. */

@@ -40,7 +40,7 @@ test.each([
   '2024-01-02 03:04:05Z stdout F hello',
   '2024-01-02T03:04:05+0200 stdout F hello',
   '{"log":"x","stream":"stdout","time":"2024-01-02T03:04:05Z"}',
-])('%j is not of the format', (line) => {
+])('%j has another format', (line) => {
   expect(parse(line)).toBe(undefined)
 })
 
@@ -51,7 +51,7 @@ test('does not leak parts of an earlier line into a line of another second or a 
   expect(parse('2024-01-02T03:04:06.1Z stdout F a')?.time).toBe('2024-01-02T03:04:06.100Z')
 })
 
-test('local times know winter and summer', () => {
+test('local times have winter and summer offsets', () => {
   const offset = zoneOffset('America/New_York')
   expect(offset(Date.UTC(2024, 0, 1, 12))).toBe(-5 * 3_600_000)
   expect(offset(Date.UTC(2024, 6, 1, 12))).toBe(-4 * 3_600_000)

@@ -44,7 +44,7 @@ test.each([
   { given: 'a hub, a share of the thread and no subscription', withHub: true, more: { turns } },
   { given: 'a share of the thread alone', withHub: false, more: { turns } },
   { given: 'a subscription and no hub', withHub: false, more: { subscription, turns } },
-])('a source of a bundle is refused unless the bundle says what it may read: $given', async ({ withHub, more }) => {
+])('a source of a bundle is refused unless the bundle limits its reads: $given', async ({ withHub, more }) => {
   const hub = hubOf()
   try {
     const context = { ...fields, stopping: AbortSignal.abort(), ...(withHub ? { hub } : {}), ...more }
@@ -57,7 +57,7 @@ test.each([
   }
 })
 
-test('a source of a bundle reads on the node of its hub, with positions by its subscription', async () => {
+test('a source of a bundle reads on the node of its hub, and stores positions by subscription', async () => {
   const hub = hubOf()
   try {
     const context = { ...fields, stopping: AbortSignal.abort(), hub, subscription, turns }

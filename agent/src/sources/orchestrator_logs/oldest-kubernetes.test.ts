@@ -101,7 +101,7 @@ test.each([
   expect(refusedRequests()).toEqual([])
 })
 
-test.each([{}, { namespaces: ['shop'] }])('so does orchestrator_events, with %j', async (options) => {
+test.each([{}, { namespaces: ['shop'] }])('orchestrator_events does so, too, with %j', async (options) => {
   api.set('events', complete('Event', { name: 'web.1', namespace: 'shop', uid: 'e1' }, eventTimes))
   await using source = await startSource(
     'orchestrator_events',
@@ -141,7 +141,7 @@ const manifest = <T>(kind: string): T => {
   return found as T
 }
 
-test('the manifest of the agent alone is one of the oldest version', () => {
+test('the oldest version accepts the manifest of the agent without an operator', () => {
   expect(manifests.flatMap((one) => oldest.problemsOf(one.kind, one))).toEqual([])
   // The check must find an unknown field.
   const daemonSet = structuredClone(manifest<DaemonSet>('DaemonSet'))
@@ -165,12 +165,12 @@ interface DaemonSet extends Manifest {
   }
 }
 
-test('the manifest names the image of this version', () => {
+test('the manifest uses the image of this version', () => {
   const [container] = manifest<DaemonSet>('DaemonSet').spec.template.spec.containers
   expect(container.image).toBe(`penstock/agent:${version}`)
 })
 
-test('its account may send every request of its source, and nothing else', async () => {
+test('its account may send exactly the requests of its source', async () => {
   api.set('pods', completePod())
   writeLine('shop_web_u1')
   writeLine('shop_gone_u2')

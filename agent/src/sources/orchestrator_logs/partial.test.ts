@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Timestamp } from '../../event/timestamp.ts'
 import { PartialLine } from './partial.ts'
 
-test('parts that wait for the reader do not expire, and wait their whole time when it has read all', () => {
+test('parts that wait for the reader do not expire, and then wait their full time', () => {
   const line = new PartialLine(undefined)
   line.add(Buffer.from('a'), Timestamp.now(), 0, 0)
   const behind = () => true
@@ -27,7 +27,7 @@ test.each([
   expect(line.take()).toEqual({ text: 'x'.repeat(bytes * count), truncated: false })
 })
 
-test('a line that is cut or discarded keeps what its limit says', () => {
+test('a truncated or discarded line keeps its bytes up to the limit', () => {
   const parts = (action: 'drop' | 'truncate') => {
     const line = new PartialLine({ maxBytes: 5, action })
     for (const text of ['abc', '', 'defg', 'hi']) line.add(Buffer.from(text), Timestamp.now(), 0, 0)

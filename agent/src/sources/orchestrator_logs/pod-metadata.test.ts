@@ -13,15 +13,15 @@ const keeping = (limits?: ShareLimits) => {
 }
 const folder = (index: number) => `shop_p-${index}_u-${index}`
 
-test('pods that come and go are kept for a while, and no more of them than have room', () => {
+test('deleted pods are kept for some time, as far as space allows', () => {
   const metadata = keeping()
   const note = 'x'.repeat(256 * 1024)
-  const most = Math.floor(maxRemovedLength / note.length)
+  const max = Math.floor(maxRemovedLength / note.length)
   for (let index = 0; index < 3000; index++) {
     metadata.setPod(pod(index, note))
     metadata.removePod(pod(index, note))
     metadata.expire(Date.now())
-    expect([...metadata.pods()].length).toBeLessThanOrEqual(most)
+    expect([...metadata.pods()].length).toBeLessThanOrEqual(max)
   }
   expect(metadata.pod(folder(2999))).toBeDefined()
   expect(metadata.pod(folder(0))).toBeUndefined()
@@ -29,7 +29,7 @@ test('pods that come and go are kept for a while, and no more of them than have 
   expect([...metadata.pods()]).toEqual([])
 })
 
-test('pods that are there, or are there again, take no room of those that were removed', () => {
+test('existing and recreated pods use no space of removed ones', () => {
   const metadata = keeping()
   const note = 'x'.repeat(256 * 1024)
   for (let index = 0; index < 200; index++) metadata.setPod(pod(index, note))
@@ -62,7 +62,7 @@ const extents = (metadata: PodMetadata, namespace: string) => {
   }
 }
 
-test('a namespace with very many pods has its share and no more, and other namespaces have theirs', () => {
+test('a namespace with very many pods gets only its share, and other namespaces get theirs', () => {
   const metadata = keeping(limits)
   for (let index = 0; index < 100_000; index++) metadata.setPod(podOf('evil', index))
   const { whole, reduced, names } = extents(metadata, 'evil')
@@ -82,7 +82,7 @@ test('a namespace with very many pods has its share and no more, and other names
   })
 })
 
-test('where all is taken, each namespace still gets an equal part', () => {
+test('if all space is used, each namespace still gets an equal part', () => {
   const metadata = keeping(limits)
   for (let namespace = 0; namespace < 19; namespace++) {
     for (let index = 0; index < 100; index++) metadata.setPod(podOf(`evil-${namespace}`, index))
@@ -91,7 +91,7 @@ test('where all is taken, each namespace still gets an equal part', () => {
   expect(extents(metadata, 'shop')).toEqual({ whole: 4, reduced: 0, names: 0 })
 })
 
-test('pods that were known keep their metadata when a list brings many more', () => {
+test('known pods keep their metadata when a list contains many more', () => {
   const metadata = keeping(limits)
   const known = [500, 501, 502].map((index) => podOf('shop', index))
   metadata.replacePods(known)
@@ -105,7 +105,7 @@ test('pods that were known keep their metadata when a list brings many more', ()
   expect(metadata.pod('shop_p-000001_u-1')?.annotations).toHaveProperty('note')
 })
 
-test('pods that go give back what they took', () => {
+test('removed pods release their space', () => {
   const metadata = keeping(limits)
   for (let index = 0; index < 10_000; index++) {
     metadata.setPod(podOf('shop', index))
@@ -115,7 +115,7 @@ test('pods that go give back what they took', () => {
   expect(metadata.takeReduced()).toEqual(new Map())
 })
 
-test('a pod with very many labels is kept by its name where its namespace has no room for all of it', () => {
+test('a pod with very many labels is kept with only its name if its namespace has no space', () => {
   const metadata = keeping({ maxLength: 1 << 20, maxNamespaceLength: 32 << 10 })
   const labels = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`label-${index}`, 'x'.repeat(63)]))
   metadata.setPod(podOf('shop', 1, labels))

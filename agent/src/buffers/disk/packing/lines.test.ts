@@ -77,7 +77,7 @@ function contentOf(batch: LogBatch, asObjects: boolean) {
   return { texts, sizes: sizes ?? batch.events.map(({ size }) => size), bytes: batch.bytes }
 }
 
-test('lines come back as the events that they were', async () => {
+test('lines are read back as the same events', async () => {
   const seed = (Math.random() * 2 ** 32) >>> 0
   const random = new Random(seed)
   const sides = await Promise.all(

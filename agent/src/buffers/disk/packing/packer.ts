@@ -18,7 +18,7 @@ import { resetPacker, type ShapePacker, shapePacker } from './shape-packer.ts'
 import * as tags from './tags.ts'
 
 // Constants of this module are compiled into the machine code of its loops; imported constants are loaded each time.
-const { tag, fieldParts, kindFlags, headBytes, longestShort, blockUnits, utf8Text, utf16Text } = tags
+const { tag, fieldParts, kindFlags, headBytes, maxShortLength, blockUnits, utf8Text, utf16Text } = tags
 
 const replacement = Buffer.from('\u{fffd}')
 const none = Buffer.alloc(0)
@@ -247,7 +247,7 @@ export class Packer {
   text(text: string): void {
     const { length } = text
     this.room(headBytes)
-    if (length <= longestShort) this.values[this.at++] = tag.shortText + length
+    if (length <= maxShortLength) this.values[this.at++] = tag.shortText + length
     else this.at = this.longText(this.at, length)
     this.collect(text)
   }

@@ -71,13 +71,13 @@ const values: Record<string, Value> = {
   object: { nested: { deeper: { '': '' } } },
 }
 
-test.each(Object.entries(values))('a value comes back as it was: %s', (_, value) => {
+test.each(Object.entries(values))('a value is read back unchanged: %s', (_, value) => {
   const [event] = thereAndBack([log({ value, list: [value], object: { value } })])
   expect(event?.fields).toEqual({ value, list: [value], object: { value } })
   expect(Object.is((event?.fields['value'] as Float)?.value, (value as Float)?.value)).toBe(true)
 })
 
-test('names that objects have anyway are fields like any other', () => {
+test('names of built-in members are normal fields', () => {
   const fields = JSON.parse('{"__proto__":{"a":1},"constructor":2,"10":3,"toString":null,"\\u2028":4}') as ValueObject
   // Enough rounds to trigger generated code.
   for (let round = 0; round < 20; round++) {
@@ -93,7 +93,7 @@ test('names that objects have anyway are fields like any other', () => {
   expect(Object.getPrototypeOf({})).toBe(Object.prototype)
 })
 
-test('absent members stay absent, and equal ones of different kinds stay different', () => {
+test('absent members stay absent, and equal values of different kinds stay different', () => {
   const rows: ValueObject[] = []
   for (const a of [1, new Float(1), 1n, '1', true, undefined, null, 1])
     for (const b of ['x', 'x', undefined]) rows.push({ a, b })
@@ -111,7 +111,7 @@ test('objects of one shape inside each other', () => {
   }
 })
 
-test('members that never were the same and then are', () => {
+test('members that are different at first and equal later', () => {
   const round = (texts: (index: number) => string) => {
     const rows = Array.from({ length: 30 }, (_, index) => ({
       text: texts(index),
@@ -212,7 +212,7 @@ test('metrics of every kind', () => {
   expect(unpacker.metrics(bytes, textAt, count)).toEqual(events)
 })
 
-test('records that are made at the same time, or given up, do not take values from each other', () => {
+test('records that are packed at the same time, or abandoned, do not share values', () => {
   const fields = (turn: number) => ({ shared_name: 'the same in each', other_name: turn >> 1 })
   for (let look = 0; look < hotLooks; look++) shapeOf(fields(0))
   const packers = [new Packer(), new Packer()]

@@ -3,7 +3,7 @@
 
 import type { Shape } from '../../../event/shape.ts'
 import type { Value, ValueObject } from '../../../event/value.ts'
-import { headBytes, longestShort, tag } from './tags.ts'
+import { headBytes, maxShortLength, tag } from './tags.ts'
 
 /** The parts of the packer that generated code uses. */
 export interface ValueWriter {
@@ -57,7 +57,7 @@ if (compares_${index} && value === last_${index}) {
   same_${index} = true
 } else {
   if (typeof value === 'string') {
-    if (value.length <= ${longestShort}) values[at++] = ${tag.shortText} + value.length
+    if (value.length <= ${maxShortLength}) values[at++] = ${tag.shortText} + value.length
     else at = packer.longText(at, value.length)
     packer.collect(value)
   } else {

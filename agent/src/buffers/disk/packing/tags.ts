@@ -43,7 +43,7 @@ export const tag = {
 } as const
 
 /** UTF-16 units of the longest text whose tag contains its length. */
-export const longestShort = 255 - tag.shortText
+export const maxShortLength = 255 - tag.shortText
 /** Maximum size of a tag and the following length. */
 export const headBytes = 6
 
