@@ -165,7 +165,7 @@ export async function soakFaults(seconds: number): Promise<object> {
   const samples: number[] = []
   const writer = new RotatedWriter(agent.log, received)
   let heldMs = 0
-  let bufferedMost = 0
+  let maxBuffered = 0
   writer.begin()
   writer.append(100)
   const startCpu = await agent.cpuToFirstLine()
@@ -173,8 +173,8 @@ export async function soakFaults(seconds: number): Promise<object> {
   while (received() < writer.written / 2) await wait(20)
   const from = { at: performance.now(), lines: received() }
   while (received() < writer.written) await within(began, 120_000, 'the backlog')
-  const most = (received() - from.lines) / ((performance.now() - from.at) / 1000)
-  const rate = most * load
+  const max = (received() - from.lines) / ((performance.now() - from.at) / 1000)
+  const rate = max * load
 
   const started = performance.now()
   const cpuBefore = processCpu(pid)
@@ -188,7 +188,7 @@ export async function soakFaults(seconds: number): Promise<object> {
     const blocks = Math.floor(due / blockLines)
     if (blocks > 0) writer.append(blocks)
     due -= blocks * blockLines
-    bufferedMost = Math.max(bufferedMost, writer.written - received())
+    maxBuffered = Math.max(maxBuffered, writer.written - received())
     if (now - started > Math.min(60_000, seconds * 300)) samples.push(rssMb(pid))
     await wait(50)
   }
@@ -205,10 +205,10 @@ export async function soakFaults(seconds: number): Promise<object> {
     seconds,
     start_cpu_s: round(startCpu),
     cores: round(cores),
-    most_events_per_s: Math.round(most),
+    most_events_per_s: Math.round(max),
     rate_events_per_s: Math.round(rate),
     writer_held_s: Math.round(heldMs / 1000),
-    most_under_way: bufferedMost,
+    most_under_way: maxBuffered,
     written: writer.written,
     received: received(),
     source_received: counted('component_received_events_total', 'component_id="pods"'),

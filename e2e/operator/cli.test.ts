@@ -428,7 +428,7 @@ Its logs are read.
     })
 
     test('a user with the right to impersonate gets exactly the permissions of the other user', async () => {
-      const onlooker = 'system:serviceaccount:live:onlooker'
+      const observer = 'system:serviceaccount:live:onlooker'
       const create = (...args: string[]) => cluster.kubectl(['create', ...args, '-n', 'live'])
       await create('serviceaccount', 'manager')
       const may = ['--verb=impersonate', '--resource=serviceaccounts', '--resource-name=onlooker']
@@ -440,20 +440,20 @@ Its logs are read.
         ...as(who),
       ]
       const top = ['top', '-n', 'live', '--once', '-o', 'json']
-      const shown = await penstock(...top, ...acting('manager', onlooker))
+      const shown = await penstock(...top, ...acting('manager', observer))
       expect([shown.code, shown.stderr]).toEqual([0, ''])
       expect(JSON.parse(shown.stdout).pipelines).toHaveLength(2)
       for (const [args, says] of [
         [[...top, ...as('manager')], 'system:serviceaccount:live:manager may not get pipelines.penstock.dev'],
         [
-          ['tap', 'one', '-n', 'live', ...acting('manager', onlooker)],
-          `${onlooker} may not create pipelines/tap.penstock.dev "one" in namespace live`,
+          ['tap', 'one', '-n', 'live', ...acting('manager', observer)],
+          `${observer} may not create pipelines/tap.penstock.dev "one" in namespace live`,
         ],
         [
           [...top, ...acting('manager', 'system:serviceaccount:live:author')],
           'may not impersonate serviceaccounts "author" in namespace live.',
         ],
-        [[...top, ...acting('manager', onlooker, 'system:masters')], 'may not impersonate groups "system:masters".'],
+        [[...top, ...acting('manager', observer, 'system:masters')], 'may not impersonate groups "system:masters".'],
         [[...top, ...acting('author', 'admin')], 'may not impersonate users "admin".'],
       ] as const) {
         const refused = await penstock(...args)

@@ -43,7 +43,7 @@ export interface CrowdOptions {
 }
 
 /** As agents do. */
-const holdMs = { least: 30_000, most: 50_000 }
+const holdMs = { min: 30_000, max: 50_000 }
 const minMs = 250
 
 export class Crowd implements AsyncDisposable {
@@ -144,7 +144,7 @@ export class Crowd implements AsyncDisposable {
     let have: StreamBody['have']
     while (!this.#ending.signal.aborted && this.reporters.includes(reporter)) {
       const started = performance.now()
-      const waitMs = Math.round(holdMs.least + Math.random() * (holdMs.most - holdMs.least))
+      const waitMs = Math.round(holdMs.min + Math.random() * (holdMs.max - holdMs.min))
       const body: StreamBody = { schema: 1, waitMs, busy: [], ...(have === undefined ? {} : { have }) }
       const { operatorUrl, otherUrl } = this.#options
       let answer = await this.#send(operatorUrl, reporter.token, JSON.stringify(body), '/v1/bundle')
@@ -253,7 +253,7 @@ export class Crowd implements AsyncDisposable {
       answer.on('error', none)
     })
     sent.on('error', none)
-    sent.setTimeout(isHeld ? holdMs.most + 20_000 : 30_000, () => sent.destroy())
+    sent.setTimeout(isHeld ? holdMs.max + 20_000 : 30_000, () => sent.destroy())
     sent.end(body)
     return promise
   }

@@ -30,7 +30,7 @@ function linked(name: string, file: string, flags = '') {
   })
 }
 
-test.each(bins)('$name works by a link, from any folder', ({ name, file }) => {
+test.each(bins)('$name works through a link, from any folder', ({ name, file }) => {
   const { status, stdout, stderr } = linked(name, file)
   expect([status, stderr]).toEqual([0, ''])
   // All words are for completion there.
@@ -44,7 +44,7 @@ test.each([
   'penstock explain --schema',
   'penstock lint FILE',
   'penstock-agent list',
-])('%s is silent where nobody reads what it prints', (words) => {
+])('%s is silent if nobody reads its output', (words) => {
   const [name = '', ...args] = words.split(' ')
   const file = join(folder, 'first.yaml')
   if (args.includes('FILE')) spawnSync(bins.find((bin) => bin.name === 'penstock')?.file ?? '', ['init', file])
@@ -57,7 +57,7 @@ test.each([
   expect([stdout, stderr]).toEqual(['0\n', ''])
 })
 
-test('the packages of the programs name the Node that these ask for', () => {
+test('the packages of the programs name the required Node version', () => {
   const root = join(import.meta.dirname, '../..')
   const check = readFileSync(join(root, 'agent/bin/node-version.js'), 'utf8')
   const needed = /const needed = \[(\d+), (\d+)\]/.exec(check)?.slice(1).join('.')
@@ -68,7 +68,7 @@ test('the packages of the programs name the Node that these ask for', () => {
   }
 })
 
-test.each(bins)('$name says which Node it needs, without a stack', ({ name, file }) => {
+test.each(bins)('$name names the required Node version, without a stack', ({ name, file }) => {
   // The entry reads only the version of an old Node.
   const old = join(folder, 'old.cjs')
   writeFileSync(

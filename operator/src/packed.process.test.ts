@@ -62,7 +62,7 @@ async function kubeconfigFor(
   return file
 }
 
-test('every command is there', async () => {
+test('every command exists', async () => {
   const names = (await penstock('--help')).out
     .split('\n')
     .flatMap((line) => /^ {2}([a-z]\S*) +\S/.exec(line)?.[1] ?? [])
@@ -74,7 +74,7 @@ test('every command is there', async () => {
   }
 })
 
-test('no part imports a module of Node, which would read all that the module has', () => {
+test('no part uses an import statement for a module of Node, which would load all of the module', () => {
   for (const file of scripts()) {
     const code = readFileSync(join(packed, file), 'utf8')
     const from = [...code.matchAll(/(?:^|[;}])import\b[^;()]*?["'`]([^"'`]+)["'`]/gm)].map(([, name = '']) => name)
@@ -82,7 +82,7 @@ test('no part imports a module of Node, which would read all that the module has
   }
 })
 
-test('its sources stay small in memory: none has a letter beyond Latin-1', () => {
+test('no part contains a letter beyond Latin-1, which would double its memory', () => {
   for (const file of scripts()) {
     expect(/[^\0-\xff]/.exec(readFileSync(join(packed, file), 'utf8'))?.[0], file).toBeUndefined()
   }
@@ -178,7 +178,7 @@ const exec = {
   interactiveMode: 'Never',
 }
 
-test.each([{ token: 'secret' }, { exec }])('a kubeconfig with %j is read, and the cluster is asked', async (user) => {
+test.each([{ token: 'secret' }, { exec }])('a kubeconfig with %j is read, and the cluster is queried', async (user) => {
   const asked: (string | undefined)[] = []
   await using server = createServer((request, response) => {
     asked.push(request.headers.authorization)

@@ -13,7 +13,7 @@ import { operatorTable, packageRooms } from './testing/rooms.ts'
 const source = import.meta.dirname
 const agentSource = join(source, '../../agent/src')
 
-test('a room of the operator imports from the floors above it and from no other', () => {
+test('a room of the operator imports only from floors above it', () => {
   expect(importViolations(source, operatorTable, packageRooms)).toEqual([])
 })
 

@@ -38,7 +38,7 @@ test.each([
   )
 })
 
-test('ClusterPipelines are taken by their own selector alone', () => {
+test('only its own selector selects ClusterPipelines', () => {
   const pipeline = { mode: 'Node', namespace: undefined, labels } as const
   expect(takes(agent({ mode: 'Node', pipelines: { namespaceSelector: {} } }), pipeline, undefined, platform)).toBe(
     false,
@@ -72,7 +72,7 @@ const carried = modes.flatMap((mode) =>
 )
 
 test.each(modes)(
-  'outside of the platform an Agent of mode %s takes what is of its namespace, or lent to it, and nothing else',
+  'outside the platform, an Agent of mode %s only takes objects of its namespace, or shared with it',
   (mode) => {
     const evil = { metadata: { name: 'a', namespace: 'evil' }, spec: { mode, pipelines: everything } }
     const taken = carried.filter((pipeline) => takes(evil, pipeline, home, platform))
@@ -89,7 +89,7 @@ test.each(modes)(
   },
 )
 
-test.each(modes)('an Agent of mode %s of the platform takes all that it selects', (mode) => {
+test.each(modes)('a platform Agent of mode %s takes everything that it selects', (mode) => {
   const ours = { metadata: { name: 'a', namespace: 'shop' }, spec: { mode, pipelines: everything } }
   const expected = carried.filter(
     (each) => each.mode === mode && (mode !== 'Sidecar' || [undefined, 'shop'].includes(each.namespace)),
@@ -104,7 +104,7 @@ test.each([
   ['Aggregator', { namespaceSelector: others }, undefined],
   ['Sidecar', { namespaceSelector: {} }, undefined],
   ['Aggregator', {}, undefined],
-] as const)('an Agent of mode %s with %j outside of the platform asks for too much at %s', (mode, pipelines, path) => {
+] as const)('outside the platform, an Agent of mode %s with %j exceeds its rights at %s', (mode, pipelines, path) => {
   const asking = (namespace: string) =>
     excessOf({ metadata: { name: 'a', namespace }, spec: { mode, pipelines } }, [home], platform)
   expect(asking('evil')?.path).toBe(path)

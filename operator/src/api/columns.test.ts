@@ -19,7 +19,7 @@ const longest: Readonly<Record<string, string>> = {
 }
 
 /** The longest name that a label can contain. Most names in Kubernetes stay within this length. */
-const longestName = 63
+const maxNameLength = 63
 
 test.each(kinds.map((kind) => [kind.kind, kind] as const))('kubectl get %s fits 120 characters', (_, kind) => {
   const shown = kind.columns.filter(({ priority = 0 }) => priority === 0)
@@ -31,6 +31,6 @@ test.each(kinds.map((kind) => [kind.kind, kind] as const))('kubectl get %s fits 
       )
     return Math.max(name.length, cell.length)
   })
-  const line = [longestName, ...widths]
+  const line = [maxNameLength, ...widths]
   expect(line.reduce((sum, width) => sum + width + 3, -3)).toBeLessThanOrEqual(120)
 })

@@ -11,14 +11,14 @@ test.each([...crdFiles()])('%s stays below 100 KiB', (_, text) => {
 })
 
 test.each(customResourceDefinitions().map((crd) => [crd.metadata.name, crd]))(
-  '%s holds no keyword of ours',
+  '%s contains no internal keyword',
   (_, crd) => {
     expect(JSON.stringify(crd)).not.toMatch(/x-required|x-expected|x-meanwhile|~type/)
   },
 )
 
 test.each(customResourceDefinitions().map((crd) => [crd.metadata.name, crd.spec]))(
-  '%s serves two versions that differ in their names alone, and stores the one of the release before',
+  '%s serves two versions that differ only in their names, and stores the version of the previous release',
   (_, spec) => {
     const versions = spec['versions'] as readonly { name: string; storage: boolean; served: boolean }[]
     expect(spec['conversion']).toEqual({ strategy: 'None' })
@@ -31,7 +31,7 @@ test.each(customResourceDefinitions().map((crd) => [crd.metadata.name, crd.spec]
   },
 )
 
-test('the rules of the kinds speak in words: a message shows no regular expression', () => {
+test('messages of the rules of kinds contain no regular expression', () => {
   const messages: string[] = []
   JSON.stringify(customResourceDefinitions(), (key, value) => {
     if (key === 'x-kubernetes-validations') for (const { message } of value) messages.push(message)
@@ -74,7 +74,7 @@ describe('the shape of a spec', () => {
     expect(problems(change)).toEqual(expected)
   })
 
-  test('a model knows its kind, and checks itself', () => {
+  test('a model knows its kind, and validates itself', () => {
     const model = new PipelineModel({ metadata: { name: 'a', namespace: 'b' }, spec })
     expect(model.toJSON()).toEqual({
       apiVersion: 'penstock.dev/v1alpha1',

@@ -56,13 +56,10 @@ test.each(valid)('%s means %d', (text, number) => {
   if (typeof text === 'string') expect(new RegExp(quantityPattern).test(text)).toBe(true)
 })
 
-test.each([...invalid, -1, Number.NaN, '1e400'])(
-  '%j is no quantity, and never means that there is no limit',
-  (text) => {
-    expect(quantityOf(text)).toBeUndefined()
-    expect(limitOf(text)).toBe(0)
-  },
-)
+test.each([...invalid, -1, Number.NaN, '1e400'])('%j is not a quantity, and never means no limit', (text) => {
+  expect(quantityOf(text)).toBeUndefined()
+  expect(limitOf(text)).toBe(0)
+})
 
 test.each(invalid)('the schema refuses %j', (text) => {
   expect(new RegExp(quantityPattern).test(text)).toBe(false)
@@ -72,6 +69,6 @@ test('the schema refuses numbers below zero', () => {
   expect(quantity('Bytes.')).toMatchObject({ minimum: 0, pattern: quantityPattern })
 })
 
-test('a quantity that is left out has no number', () => {
+test('an omitted quantity has no number', () => {
   expect([quantityOf(undefined), limitOf(undefined)]).toEqual([undefined, undefined])
 })

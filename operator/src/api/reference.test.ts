@@ -9,7 +9,7 @@ import { fieldText, kindNamed, kindPage, resourcesOf, resourcesSchema } from './
 
 const root = join(import.meta.dirname, '../../..')
 
-test('a kind is known by the names that kubectl takes', () => {
+test('a kind is found by all names that kubectl accepts', () => {
   for (const { metadata, spec } of customResourceDefinitions()) {
     const { names } = spec as { names: { kind: string; plural: string; singular: string; shortNames: string[] } }
     for (const name of [names.kind, names.plural, names.singular, ...names.shortNames])
@@ -18,7 +18,7 @@ test('a kind is known by the names that kubectl takes', () => {
   expect(kindNamed('Deployment')).toBeUndefined()
 })
 
-test('the page of a kind has every field, and each is explained', () => {
+test('the page of a kind explains every field', () => {
   for (const kind of kinds) {
     const fields = [...kindPage(kind).matchAll(/^- `([^`]+)` \((.+)\): (.+)$/gm)]
     expect(fields.length, kind.kind).toBeGreaterThan(5)
@@ -85,7 +85,7 @@ test('a field is explained with the fields below it, wherever it is in a list', 
   expect(fieldText(pipeline, 'spec.sorces')).toMatchObject({ ok: false, known: expect.arrayContaining(['sources']) })
 })
 
-test('the schema for editors takes the examples, and refuses what is written wrongly', () => {
+test('the schema for editors accepts the examples, and rejects mistakes', () => {
   const validate = new Ajv({ strict: false }).compile(resourcesSchema())
   const files = readdirSync(join(root, 'examples'), { recursive: true, encoding: 'utf8' }).map((file) =>
     join(root, 'examples', file),

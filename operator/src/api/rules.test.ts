@@ -6,7 +6,7 @@ import { reasonTexts, ruleText, tenantRules } from './rules.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-test('every rule whose number a message or comment of the operator has is explained', () => {
+test('every rule number in a message or comment of the operator is explained', () => {
   const files = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.includes('.test.'))
   const numbers = files.flatMap((file) =>
     [...readFileSync(join(root, file), 'utf8').matchAll(/\((T\d+)\)/g)].map(([, name]) => name),
@@ -16,7 +16,7 @@ test('every rule whose number a message or comment of the operator has is explai
   expect(Object.keys(tenantRules)).toEqual(Array.from({ length: 14 }, (_, index) => `T${index + 1}`))
 })
 
-test('every reason that the guide answers is explained', () => {
+test('every reason in the guide is explained', () => {
   const guide = readFileSync(join(root, 'guide/troubleshooting.md'), 'utf8')
   const rows = guide.split('\n').filter((line) => line.startsWith('| <a id='))
   const answered = rows.flatMap((row) =>

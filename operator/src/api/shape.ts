@@ -60,12 +60,12 @@ function check(schema: Table, value: unknown, path: readonly (string | number)[]
         unreadable(`${label} must be a list; found ${found(value)}`)
         return
       }
-      const least = schema['minItems'] as number | undefined
-      const most = schema['maxItems'] as number | undefined
-      if (least !== undefined && value.length < least)
-        report(`${label} needs at least ${least === 1 ? 'one entry' : `${least} entries`}`)
-      if (most !== undefined && value.length > most)
-        report(`${label} may have at most ${counted(most, 'entry', 'entries')}; found ${value.length}`)
+      const min = schema['minItems'] as number | undefined
+      const max = schema['maxItems'] as number | undefined
+      if (min !== undefined && value.length < min)
+        report(`${label} needs at least ${min === 1 ? 'one entry' : `${min} entries`}`)
+      if (max !== undefined && value.length > max)
+        report(`${label} may have at most ${counted(max, 'entry', 'entries')}; found ${value.length}`)
       for (const [index, item] of value.entries()) check(schema['items'] as Table, item, [...path, index], problems)
       return
     }

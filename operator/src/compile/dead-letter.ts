@@ -36,9 +36,9 @@ export function deadLetterOf(
   // enforces values by them (T13), does not receive it.
   const takesRejected = sink !== undefined && !readsCaptured(sink)
   const others = takesRejected ? Object.keys(sinks).filter((each) => each !== id).length : 0
-  const most = letter['maxEventsPerSecond']
+  const max = letter['maxEventsPerSecond']
   // Programs and sinks do not coordinate: each gets a fixed share of the limit.
-  const part = typeof most === 'number' ? most / (programs.length + others) : undefined
+  const part = typeof max === 'number' ? max / (programs.length + others) : undefined
   const limit = part === undefined ? {} : { reroute_dropped_limit: part }
   for (const [program, transform] of programs) {
     transforms[program] = { drop_on_error: true, drop_on_abort: true, ...transform, reroute_dropped: true, ...limit }

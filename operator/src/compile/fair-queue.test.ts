@@ -16,7 +16,7 @@ test('tenants take turns, each in its own order', () => {
   expect(queue.size).toBe(0)
 })
 
-test('a tenant has so many places, and no more', () => {
+test('a tenant gets a limited number of places', () => {
   const queue = new FairQueue<string>({ perKey: 2, total: 10 })
   expect(['a', 'b', 'c'].map((item) => queue.add('evil', item))).toEqual([undefined, undefined, 'c'])
   queue.remove('evil', 'a')
@@ -24,7 +24,7 @@ test('a tenant has so many places, and no more', () => {
   expect(taken(queue)).toEqual(['b', 'd'])
 })
 
-test('where all places are taken, the longest line gives way to a shorter one', () => {
+test('if all places are taken, the longest queue yields a place to a shorter one', () => {
   const queue = new FairQueue<string>({ perKey: 3, total: 4 })
   for (const item of ['a', 'b', 'c']) queue.add('evil', item)
   queue.add('shop', 'x')

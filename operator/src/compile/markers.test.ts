@@ -182,7 +182,7 @@ function holdsName(value: unknown, name: string): boolean {
   return Object.entries(value).some(([key, member]) => key === name || holdsName(member, name))
 }
 
-test('the resources that are disturbed below are in order', async () => {
+test('the resources that are changed below are valid at first', async () => {
   const { artifact, problems } = await compileJob(jobOf(resources()))
   expect(problems.filter(({ severity }) => severity === 'error')).toEqual([])
   expect(artifact?.secretRefs).toHaveLength(2)
@@ -231,7 +231,7 @@ test(`no tree of a user makes the compile throw or brings a foreign secret into 
 })
 
 const marker = { $secret: foreignKey }
-describe('the marker of the operator is refused wherever users write', () => {
+describe('the marker of the operator is refused in all content of users', () => {
   const into: Readonly<Record<string, (tree: ReturnType<typeof resources>, value: Table) => void>> = {
     'spec.sources[0].config.max_line_bytes': ({ pipeline }, value) => {
       ;((pipeline['sources'] as Table[])[0] as { config: Table }).config['max_line_bytes'] = value

@@ -60,7 +60,7 @@ sinks:
       out_of_order_action: accept
 `
 
-test('files are checked though nobody says how the cluster is called', () => {
+test('files are checked without the name of the cluster', () => {
   const { config, problems } = compile(pipeline(labelled))
   expect(problems).toEqual([])
   expect(config.sinks['shop/checkout/out']).toMatchObject({ labels: { cluster: 'cluster' } })
@@ -101,7 +101,7 @@ sinks:
   expect(inputs.map((id) => id.split('/')[2]).join()).toBe(expected)
 })
 
-test('a pattern of `inputs` with many stars costs no more than its length', () => {
+test('the cost of a pattern of `inputs` with many stars is linear', () => {
   const spec = `sources:
   - { name: ${'a'.repeat(63)}, type: demo_logs, config: { format: json } }
 sinks:
@@ -109,7 +109,7 @@ sinks:
   expect(compile(pipeline(spec), true).problems.join()).toContain('No source or transform of this Pipeline is named')
 })
 
-test('inputs that are left out lead from the sources through each transform to the sinks', () => {
+test('omitted inputs connect the sources through each transform to the sinks', () => {
   const { config, problems } = compile(
     pipeline(`sources:
   - { name: app, type: orchestrator_logs }
@@ -214,7 +214,7 @@ tests:
   ])
 })
 
-test('a test that names no transform is reported at its place', () => {
+test('a test without a transform is reported at its place', () => {
   const { problems } = compile(
     pipeline(`sources: [{ name: app, type: orchestrator_logs }]
 transforms: [{ name: parse, type: remap, config: { source: '.a = 1', reroute_dropped: true } }]
@@ -229,7 +229,7 @@ tests:
   ])
 })
 
-test('the problems of all stages are reported at once: of the shape, of the rules for namespaces, of the agent', () => {
+test('problems of all stages are reported together: shape, rules for namespaces, agent', () => {
   const { problems } = compile(
     pipeline(`shape: wrong
 sources: [{ name: app, type: orchestrator_logs }]
@@ -252,7 +252,7 @@ sinks:
   ])
 })
 
-test('a Source or Sink that nobody uses is judged by all stages, too, and may be without a Pipeline', () => {
+test('all stages also check an unused Source or Sink, even without a Pipeline', () => {
   const shared = (kind: string, spec: string) =>
     compile(
       `apiVersion: penstock.dev/v1alpha1\nkind: ${kind}\nmetadata: { name: x }\nspec:\n${spec.replaceAll(/^/gm, '  ')}\n`,
@@ -287,7 +287,7 @@ test('only a gap is reported, not its consequences', () => {
   ])
 })
 
-test('facts that an operator cannot see with its rights are reported where they are needed', () => {
+test('facts hidden from the operator by its rights are reported where they are needed', () => {
   const resources = compileJobText(`sources:
   - { name: app, type: orchestrator_logs, config: { node_annotation_fields: { node_labels: .node } } }
   - { name: plain, type: orchestrator_logs, config: { node_annotation_fields: { node_labels: '' } } }
@@ -329,20 +329,23 @@ test.each([
   { labels: "{ pod: '{{ orchestrator.pod_name }}' }", action: 'drop', isWarned: false },
   { labels: "{ team: '{{ team }}' }", action: 'drop', isWarned: false },
   { labels: '{ app: shop }', action: 'accept', isWarned: false },
-])('pods that share a stream of which late lines are discarded: $labels $action', ({ labels, action, isWarned }) => {
-  const { problems } = compile(
-    pipeline(`sources: [{ name: app, type: orchestrator_logs }]
+])(
+  'warns about pods that share a stream whose late lines are discarded: $labels $action',
+  ({ labels, action, isWarned }) => {
+    const { problems } = compile(
+      pipeline(`sources: [{ name: app, type: orchestrator_logs }]
 sinks:
   - name: out
     type: log_aggregator
     config: { endpoint: 'http://loki:3100', encoding: { codec: json }, labels: ${labels}${action === '' ? '' : `, out_of_order_action: ${action}`} }`),
-  )
-  const warning =
-    '9:74 No label distinguishes pods, so lines of one pod that are older than those of another are discarded'
-  expect(problems).toEqual(isWarned ? [warning] : [])
-})
+    )
+    const warning =
+      '9:74 No label distinguishes pods, so lines of one pod that are older than those of another are discarded'
+    expect(problems).toEqual(isWarned ? [warning] : [])
+  },
+)
 
-test('a field selector is part of what a source may read, and one that no pod can meet is refused', () => {
+test('a field selector limits the reads of a source, and an unsatisfiable one is refused', () => {
   const everywhere = (selector: string) =>
     compileJobText(`sources:
   - { name: app, type: orchestrator_logs, config: { extra_field_selector: '${selector}' } }
@@ -536,7 +539,7 @@ stringData: { ${key}: value }
     expect(attempt(...sink('http', `{ uri: ${from}, encoding: { codec: json } }`))).toEqual([])
   })
 
-  test('an override of a ClusterSink may not begin to use the identity of the agent (T5)', () => {
+  test('an override of a ClusterSink may not add the identity of the agent (T5)', () => {
     const shared = (config: string) => `${pipeline(`sources: [{ name: app, type: orchestrator_logs }]
 sinks:
   - { name: out, ref: { kind: ClusterSink, name: search }, overrides: { auth: { strategy: aws } } }`)}---
@@ -567,7 +570,7 @@ spec:
     ])
   })
 
-  test('a ClusterSink is used as its owner allows: granted, with some options open and others enforced', () => {
+  test('a ClusterSink is used as its owner allows: shared, with some options open and others enforced', () => {
     const shared = (grant: string) => `${pipeline(`sources: [{ name: app, type: orchestrator_logs }]
 sinks:
   - name: out
@@ -640,7 +643,7 @@ sinks: [{ name: out, ref: { kind: ClusterSink, name: shared }, overrides: ${JSON
       if (names === 'header') expect(Object.keys(sent)).toHaveLength(1)
     })
 
-    test('names that are enforced are written out', () => {
+    test('enforced names are written as text', () => {
       const { problems } = overriding('log_aggregator', { labels: { '{{ a }}': 'x', 'b*': 'y', c: 'z' } }, {}, 'labels')
       expect(problems.map((problem) => problem.replace(/^\S+ /, ''))).toEqual(
         expect.arrayContaining([
@@ -652,7 +655,7 @@ sinks: [{ name: out, ref: { kind: ClusterSink, name: shared }, overrides: ${JSON
     })
   })
 
-  test('reads the events of its own namespace alone, where a TenantPolicy names the source (T3, T9)', () => {
+  test('reads only the events of its own namespace, if a TenantPolicy names the source (T3, T9)', () => {
     const tried = (config: string, more = '', policy = true) => {
       const [own, sink] = compileJobText(
         `${more}sources: [{ name: app, type: orchestrator_events, config: ${config} }]\nsinks: [{ name: out, type: blackhole }]`,
@@ -684,7 +687,7 @@ sinks: [{ name: out, ref: { kind: ClusterSink, name: shared }, overrides: ${JSON
     )
   })
 
-  test('enforced options see what the source captured, where no program can write, and nothing else (T13)', () => {
+  test('enforced options only read captured facts of the source, where no program can write (T13)', () => {
     const shared = (
       label: string,
       source = '{ name: app, type: orchestrator_logs }',
@@ -713,7 +716,7 @@ spec:
     ])
   })
 
-  test('dead letters of all programs and sinks together are no more than they may be', () => {
+  test('dead letters of all programs and sinks together stay within the limit', () => {
     const { config, problems } = compile(
       pipeline(`sources: [{ name: app, type: orchestrator_logs }]
 transforms:
@@ -740,14 +743,14 @@ onError: { deadLetter: { sink: dead, maxEventsPerSecond: 12 } }`),
   })
 
   test.each([
-    { dead: "type: http, config: { uri: 'https://y', encoding: { codec: json } }", most: 12, parts: { perSecond: 6 } },
-    { dead: "type: http, config: { uri: 'https://y', encoding: { codec: json } }", most: undefined, parts: {} },
+    { dead: "type: http, config: { uri: 'https://y', encoding: { codec: json } }", max: 12, parts: { perSecond: 6 } },
+    { dead: "type: http, config: { uri: 'https://y', encoding: { codec: json } }", max: undefined, parts: {} },
     // The remains of a rejected event lack the captured fields that its owner enforces.
     {
       dead: "type: http, config: { uri: 'https://y/{{ %vector.orchestrator.pod_namespace }}', encoding: { codec: json } }",
     },
-  ])('sends rejected events to the dead letter sink: $dead', ({ dead, most, parts }) => {
-    const limit = most === undefined ? '' : `, maxEventsPerSecond: ${most}`
+  ])('sends rejected events to the dead letter sink: $dead', ({ dead, max, parts }) => {
+    const limit = max === undefined ? '' : `, maxEventsPerSecond: ${max}`
     const [checkout, sink] = compileJobText(`sources: [{ name: app, type: orchestrator_logs }]
 transforms: [{ name: one, type: remap, config: { source: '.a = 1' } }]
 sinks:
@@ -784,7 +787,7 @@ sinks: [{ name: out, ref: { kind: ClusterSink, name: store } }]`)
     ['', "\n    overrides: { labels: { app: 'https://mine' } }", ['shop/checkout/out']], // a label is no address
     ['/{{ orchestrator.pod_name }}', '', []],
   ])(
-    "a ClusterSink connects for its owner while the address is the owner's alone (%j, %j)",
+    'a ClusterSink connects for its owner if only the owner determines the address (%j, %j)',
     (address, overrides, own) => {
       const folder = mkdtempSync(join(tmpdir(), 'penstock-compile-'))
       try {

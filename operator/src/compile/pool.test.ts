@@ -78,7 +78,7 @@ test.each([
   },
 )
 
-test('a process that was started ahead takes what comes, before it is ready and after', {
+test('a process that was started in advance accepts jobs before and after it is ready', {
   timeout: 60_000,
 }, async () => {
   await using pool = new CompilePool()
@@ -89,7 +89,7 @@ test('a process that was started ahead takes what comes, before it is ready and 
   expect((await pool.compile(job('.b = 1'))).accepted.status).toBe('True')
 })
 
-test('a condition lists all forbidden options, as far as there is room', async () => {
+test('a condition lists all forbidden options, as far as space allows', async () => {
   await using pool = new CompilePool()
   const given = job('.a = 1')
   const [source, ...sinks] = [{ name: 'app', type: 'orchestrator_log' }, ...'abcdef'].map((name) =>
@@ -108,7 +108,7 @@ test('a condition lists all forbidden options, as far as there is room', async (
   expect(many.length).toBeLessThan(1100)
 })
 
-test('tests that take too long cost their Pipeline alone, and the next one gets a new process', {
+test('too slow tests only fail their own Pipeline, and the next one gets a new process', {
   timeout: 120_000,
 }, async () => {
   await using pool = new CompilePool({ limits: { ...compileLimits, testsMs: 300 } })
@@ -125,7 +125,7 @@ test('tests that take too long cost their Pipeline alone, and the next one gets 
   expect((await pool.compile(job('.a = 1'))).accepted.status).toBe('True')
 })
 
-test('a spec beyond its size is not even tried', async () => {
+test('a too large spec is not compiled at all', async () => {
   await using pool = new CompilePool()
   const result = await pool.compile(job(`.a = "${'x'.repeat(300_000)}"`))
   expect(result.accepted.message).toMatch(/^spec: it has 300\d\d\d bytes as JSON, and the limit is 262144; divide it/)
@@ -147,7 +147,7 @@ test.each([
   ['loop', /takes more than 0.5 s of CPU time\. The operator compiles it again when it changes/],
   ['abort', /The operator compiles it again when it changes/],
   ['exit', /The operator compiles it again when it changes/],
-])('a compile that explodes (%s) costs its process alone, and happens once', async (name, message) => {
+])('an exploding compilation (%s) only ends its own process, and happens once', async (name, message) => {
   const quarantine = new MemoryQuarantine()
   const before = resident()
   await using pool = new CompilePool({ limits: quick, file: exploding, quarantine })
@@ -168,7 +168,7 @@ test.each([
   expect((await pool.compile({ ...named(name), pipeline: changed })).accepted.message).toBe('fine')
 })
 
-test('a fault of the compiler is a verdict without the content that it met', async () => {
+test('a fault of the compiler is reported without the content of the Pipeline', async () => {
   await using pool = new CompilePool({ limits: quick, file: exploding })
   const { accepted } = await pool.compile(named('throw'))
   expect(accepted).toMatchObject({
@@ -180,7 +180,7 @@ test('a fault of the compiler is a verdict without the content that it met', asy
   expect((await pool.compile(named('fine'))).accepted.message).toBe('fine')
 })
 
-test('one namespace with much to compile leaves the others their turn', async () => {
+test('a namespace with many jobs leaves the others their turns', async () => {
   await using pool = new CompilePool({ limits: quick, file: exploding })
   const order: string[] = []
   const compile = async (name: string, namespace: string) => {
@@ -219,7 +219,7 @@ test('compiles the Pipeline that an operator was compiling when it ended last, a
   expect(accepted).toMatchObject({ status: 'False', message: expect.stringContaining('an operator has stopped twice') })
 })
 
-test('a compile opens no file but those of the program, for any input', async () => {
+test('a compilation only opens files of the program, for any input', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'penstock-pool-'))
   try {
     const file = join(folder, 'schema.desc')
@@ -240,7 +240,7 @@ test('a compile opens no file but those of the program, for any input', async ()
   }
 })
 
-test('the quarantine is bounded: the oldest leaves it', () => {
+test('the quarantine is bounded, and the oldest entry leaves it', () => {
   const quarantine = new MemoryQuarantine()
   const refusal = { reason: 'CompileFailed', path: 'spec', message: 'too much' } as const
   for (let index = 0; index <= maxEntries; index++) quarantine.keep(`h${index}`, `Pipeline evil/p${index}`, refusal)
@@ -248,7 +248,7 @@ test('the quarantine is bounded: the oldest leaves it', () => {
   expect([quarantine.refusalOf('h0'), quarantine.refusalOf(`h${maxEntries}`)]).toEqual([undefined, refusal])
 })
 
-test('the verdict about a Sink that is too long is its own, too', async () => {
+test('a too slow Sink has its own verdict, too', async () => {
   const long = { type: 'blackhole', config: { note: 'x'.repeat(300_000) } }
   const metadata = { name: 'long', namespace: 'shop' }
   const sink = { apiVersion: 'penstock.dev/v1alpha1', kind: 'Sink', metadata, spec: long }

@@ -42,6 +42,6 @@ test.each([
   expect((await entryWith('Pipeline', given)).programBudget).toEqual(expected)
 })
 
-test('no policy gives a ClusterPipeline a budget', async () => {
+test('a policy never gives a ClusterPipeline a budget', async () => {
   expect((await entryWith('ClusterPipeline', { turnsPerEvent: 5 })).programBudget).toBeUndefined()
 })

@@ -14,14 +14,14 @@ const strict = { ownMachine: false }
 const judge = ({ component: { kind, type }, ...leaf }: OptionPlace, value: unknown, options = {}) =>
   optionViolations(kind, type, leaf.with(value), 'Node', { ...strict, ...options }).map(({ message }) => message)
 
-test('no option that names a file takes one, in any spelling of its name', () => {
+test('no option for a file accepts one, in any spelling of its name', () => {
   const files = leaves.filter(({ schema }) => meaningOf(schema).file !== undefined)
   expect(files.length).toBeGreaterThan(60)
   const open = files.filter((leaf) => !judge(leaf, '/etc/passwd').some((message) => /\(T[34]\)$/.test(message)))
   expect(open.map(({ name }) => name)).toEqual([])
 })
 
-test('no option that is a program takes one from a Secret, as a whole or in a part', () => {
+test('no option for a program accepts one from a Secret, completely or partly', () => {
   const programs = components
     .flatMap((each) => optionLeaves(each, { aliases: true }))
     .filter(({ schema }) => meaningOf(schema).program !== undefined)
@@ -32,7 +32,7 @@ test('no option that is a program takes one from a Secret, as a whole or in a pa
   }
 })
 
-test('no option that may hold an address takes a file', () => {
+test('no option for an address accepts a file', () => {
   const addresses = leaves.filter(({ schema }) => meaningOf(schema).address !== undefined)
   expect(addresses.length).toBeGreaterThan(60)
   for (const text of ['file:///etc/passwd', '\u0001file:///etc/passwd', 'fi\tle:///etc/passwd', 'fi\nle:/etc/passwd']) {
@@ -41,7 +41,7 @@ test('no option that may hold an address takes a file', () => {
   }
 })
 
-test('no option that is an address takes one of the node, of a cloud or of the API server', () => {
+test('no option for an address accepts one of the node, of a cloud or of the API server', () => {
   const hosts = ['127.1', '169.254.169.254', '[fd00:ec2::254]', '[64:ff9b::a9fe:a9fe]', '100.100.100.200', '10.0.0.1']
   for (const leaf of leaves) {
     const { address } = meaningOf(leaf.schema)
@@ -58,7 +58,7 @@ test('no option that is an address takes one of the node, of a cloud or of the A
   }
 })
 
-test('every amount is bounded, and a TenantPolicy may raise the bound by the field that the message names', () => {
+test('every amount is bounded, and a TenantPolicy can raise the bound with the field in the message', () => {
   const amounts = leaves.filter(({ schema }) => meaningOf(schema).limit !== undefined)
   expect(amounts.length).toBeGreaterThan(60)
   for (const leaf of amounts) {
@@ -75,7 +75,7 @@ test('every amount is bounded, and a TenantPolicy may raise the bound by the fie
   }
 })
 
-test('a bound below the default of an option holds where nobody wrote the option', () => {
+test('a bound below the default of an option also limits a missing option', () => {
   const lowered: string[] = []
   for (const {
     name,
@@ -86,18 +86,18 @@ test('a bound below the default of an option holds where nobody wrote the option
     const { limit } = meaningOf(schema)
     if (limit === undefined || typeof schema['default'] !== 'number' || path.some((key) => typeof key === 'number'))
       continue
-    const least = (schema['minimum'] as number | undefined) ?? 0
+    const min = (schema['minimum'] as number | undefined) ?? 0
     const { field } = limits[limit]
     const policy = {
       namespaceSelector: {},
-      ...(field === undefined ? { limits: { [limit]: least } } : { [field]: least }),
+      ...(field === undefined ? { limits: { [limit]: min } } : { [field]: min }),
     }
     const found = (policyGiven: object) =>
       path.reduce<unknown>(
         (value, key) => (value as Record<string, unknown> | undefined)?.[key],
         limitedDefaults(kind, type, {}, { ownMachine: false, ...policyGiven }),
       )
-    if (found({ policy }) === least) lowered.push(name)
+    if (found({ policy }) === min) lowered.push(name)
     expect([undefined, schema['default']], name).toContain(found({}))
   }
   expect(lowered.length).toBeGreaterThan(30)
@@ -111,7 +111,7 @@ test('a bound below the default of an option holds where nobody wrote the option
   expect(limitedDefaults('sink', 'http', written, { ownMachine: false, policy })).toBe(written)
 })
 
-test('a bound is explained: the limit, what was found, and how it is raised', () => {
+test('a bound is explained: the limit, the found value, and how to raise it', () => {
   expect(
     optionViolations('sink', 'http', { buffer: { type: 'memory', max_events: 1_000_000_000 } }, 'Node', strict),
   ).toEqual([
@@ -144,7 +144,7 @@ test.each([
   ['search_engine', 'sink', { auth: { strategy: 'basic', user: 'a', password: 'b' } }],
   ['siem_unstructured', 'sink', { api_key: { $secret: 'x' } }],
   ['monitor_a_logs', 'sink', { api_key: 'by its other name' }],
-] as const)('%s as a %s with %j brings its own', (type, kind, values) => {
+] as const)('%s as a %s with %j has its own identity', (type, kind, values) => {
   expect(identityViolations(kind, type, values, strict)).toEqual([])
 })
 
@@ -154,13 +154,13 @@ test.each([
   ['sinks.loki.tls', 'log_aggregator', { tls: { enabled: true } }],
   ['sinks.log_aggregator.tls', 'loki', { tls: { enabled: true } }],
   ['sinks.*.request.headers.*', 'http', { request: { headers: { 'x-a': 'b' } } }],
-])('a policy that denies %s denies it of %s with %j', (pattern, type, given) => {
+])('a policy that denies %s denies it for %s with %j', (pattern, type, given) => {
   const policy = { namespaceSelector: {}, denyOptions: [pattern] }
   const found = optionViolations('sink', type, given, 'Node', { ...strict, policy })
   expect(found.filter(({ message }) => message.includes(`denyOptions: ${pattern}`))).toHaveLength(1)
 })
 
-test('a policy is warned of entries that match nothing', () => {
+test('a policy with entries that match nothing gets a warning', () => {
   const found = policyWarnings({
     namespaceSelector: {},
     denyOptions: ['sinks.*.proxy', 'sinks.*.tls.ca_fil', 'sink.http.tls', 'sources.http.tls', 'sinks.loki'],
@@ -176,7 +176,7 @@ test('a policy is warned of entries that match nothing', () => {
   ])
 })
 
-test('types that reach the agent or files of the node are closed, whatever a policy allows', () => {
+test('types that reach the agent or files of the node are forbidden, for any policy', () => {
   const policy = { namespaceSelector: {}, allowedSources: ['*'], allowedSinks: ['*'] }
   const closed = components.filter(
     ({ kind, type }) => typeViolations(kind, type, 'Aggregator', { ...strict, policy }).length > 0,

@@ -80,7 +80,7 @@ const all = components
   .map((place): Option => ({ ...place, meaning: { ...meaningOf(place.list ?? {}), ...meaningOf(place.schema) } }))
 const nameOf = ({ name }: Option) => name
 
-test('every option of a cluster kind arrives at the agent, or is warned of as fixed', () => {
+test('every option of a cluster kind arrives at the agent, or causes a warning that it is fixed', () => {
   const wrong = all.filter((option) => {
     const found = compiled(option, sampleOf(option.schema), undefined)
     const { cluster } = operatorTreatment(option.meaning)
@@ -90,7 +90,7 @@ test('every option of a cluster kind arrives at the agent, or is warned of as fi
   expect(wrong.map(nameOf)).toEqual([])
 })
 
-test('every option of a namespaced kind arrives, is refused, or is warned of as fixed', () => {
+test('every option of a namespaced kind arrives, is refused, or causes a warning that it is fixed', () => {
   const wrong = all.filter((option) => {
     const { meaning } = option
     const { namespaced } = operatorTreatment(meaning)
@@ -104,13 +104,13 @@ test('every option of a namespaced kind arrives, is refused, or is warned of as 
   expect(wrong.map(nameOf)).toEqual([])
 })
 
-test('an option that takes content takes no name of a file', () => {
+test('an option for content accepts no file name', () => {
   const files = all.filter(({ meaning }) => operatorTreatment(meaning).namespaced === 'content')
   expect(files.length).toBeGreaterThan(20)
   expect(files.filter((option) => !compiled(option, '/etc/passwd', 'shop').isRefused).map(nameOf)).toEqual([])
 })
 
-test.each(Object.keys(globalOptions))('an option of the whole agent, `%s`, is refused in a Pipeline', (option) => {
+test.each(Object.keys(globalOptions))('an option for the whole agent, `%s`, is refused in a Pipeline', (option) => {
   const spec = { sources: [{ name: 'in', type: 'demo_logs', config: {} }], sinks: [], [option]: {} }
   for (const scope of [{ kind: 'Pipeline', namespace: 'shop' }, { kind: 'ClusterPipeline' }]) {
     const { kind, ...metadata } = scope

@@ -390,8 +390,8 @@ class Author {
     return this.#random.chance(this.#malice)
   }
 
-  #some<T>(least: number, most: number, make: () => T): T[] {
-    return Array.from({ length: this.#random.between(least, most) }, make)
+  #some<T>(min: number, max: number, make: () => T): T[] {
+    return Array.from({ length: this.#random.between(min, max) }, make)
   }
 
   #names = 0
@@ -433,9 +433,9 @@ class Author {
       case 'object':
         return this.#table(schema)
       case 'array': {
-        const least = Number(schema['minItems'] ?? 0)
+        const min = Number(schema['minItems'] ?? 0)
         const items = schema['items']
-        return isTable(items) ? this.#some(least, least + 2, () => this.#value(items)) : []
+        return isTable(items) ? this.#some(min, min + 2, () => this.#value(items)) : []
       }
       case 'boolean':
         return random.chance(0.5)

@@ -92,7 +92,7 @@ export const victimPipeline = object(
 )
 
 /** All resources except the tenant's own. A compile receives all of them, although the operator passes fewer. */
-export const surroundings: readonly KubeObject[] = [
+export const otherResources: readonly KubeObject[] = [
   object('ClusterSink', 'store', storeSpec),
   object('ClusterSink', 'closed', closedSpec),
   object('ClusterSource', 'store', { type: 'orchestrator_logs', allowedNamespaces: { from: 'All' } }),
@@ -112,7 +112,7 @@ const keysOfObjects: Readonly<Record<string, readonly string[]>> = {
 
 /** A compile job as the operator creates it, with the keys of all referenced objects. */
 export function jobOf(pipeline: KubeObject, own: readonly KubeObject[], policy: CompileJob['policy']): CompileJob {
-  const resources = [...surroundings, ...own]
+  const resources = [...otherResources, ...own]
   const keys: Record<string, readonly string[] | null> = { ...keysOfObjects }
   for (const each of [pipeline, ...resources]) {
     for (const { kind, namespace, name } of referredObjects(

@@ -23,7 +23,7 @@ test('without a cluster, the error lists the searched places', async () => {
   await expect(KubeConnection.open({})).rejects.toThrow('No cluster is configured: KUBECONFIG is not set')
 })
 
-test('a kubeconfig that is not there is named', async () => {
+test('a missing kubeconfig is named', async () => {
   await expect(KubeConnection.open({ kubeconfig: join(home, 'none') })).rejects.toThrow(
     `The kubeconfig ${join(home, 'none')}`,
   )
@@ -60,7 +60,7 @@ test.each([
     user: { token: 'secret', as: 'somebody' },
     headers: { authorization: 'Bearer secret', 'impersonate-user': 'somebody' },
   },
-])('a user signs in by $user', async ({ user, headers }) => {
+])('a user signs in with $user', async ({ user, headers }) => {
   const kubeconfig = written('config', [{ name: 'one', user }])
   const connection = await KubeConnection.open({ kubeconfig })
   expect(connection.namespace).toBe('shop')
@@ -80,7 +80,7 @@ const another = {
   'as-user-extra': { 'example.com/Scopes': ['read', 'write'], team: ['blue'] },
 }
 
-test.each([1, 2])('a kubeconfig of %i files acts as another user in all that it names', async (files) => {
+test.each([1, 2])('a kubeconfig of %i files impersonates another user with all of its settings', async (files) => {
   const path = written('config', [{ name: 'one', user: another }])
   const more = written('more', [], { contexts: [], clusters: [] })
   vi.stubEnv('KUBECONFIG', files === 1 ? path : [more, path].join(delimiter))
@@ -107,7 +107,7 @@ test.each([
   await expect(KubeConnection.open({ kubeconfig })).rejects.toThrow(says)
 })
 
-test('a command acts as the user that it is given', async () => {
+test('a command impersonates the given user', async () => {
   const kubeconfig = written('config', [{ name: 'one', user: { token: 'secret' } }])
   const { access } = await KubeConnection.open({ kubeconfig, as: 'system:serviceaccount:shop:reader' })
   expect(access.headers).toMatchObject({
@@ -148,14 +148,14 @@ test('files of KUBECONFIG count as one, and a context can be chosen', async () =
   connection.close()
 })
 
-test('a context that is not there is an error with those that are', async () => {
+test('a missing context is an error that lists the existing ones', async () => {
   const kubeconfig = written('config', [{ name: 'one', user: { token: '1' } }])
   await expect(KubeConnection.open({ kubeconfig, context: 'three' })).rejects.toThrow(
     `The kubeconfig ${kubeconfig} has no context "three". Set \`current-context\` to one of its contexts: one, two. Set another kubeconfig with --kubeconfig or KUBECONFIG, or a context with --context.`,
   )
 })
 
-test('a kubeconfig that names no context says so', async () => {
+test('a kubeconfig without a context is an error', async () => {
   const kubeconfig = join(home, 'none')
   writeFileSync(kubeconfig, JSON.stringify({ apiVersion: 'v1', kind: 'Config', contexts: [{ name: 'one' }] }))
   await expect(KubeConnection.open({ kubeconfig })).rejects.toThrow(
@@ -163,7 +163,7 @@ test('a kubeconfig that names no context says so', async () => {
   )
 })
 
-test('a token file that is exchanged is read again', async () => {
+test('a replaced token file is read again', async () => {
   const tokenFile = join(home, 'token')
   writeFileSync(tokenFile, 'old\n')
   const connection = await KubeConnection.open({
@@ -180,7 +180,7 @@ test.each([
   ['an alias that names nothing', 'user: { token: *QUOTED }'],
   ['a tag that is not known', 'user: { token: !QUOTED x'],
   ['a character that begins nothing', 'user: { token: @QUOTED }'],
-])('a kubeconfig that is not valid YAML is refused without a word of it, by both readers: %s', async (_, line) => {
+])('both readers refuse a kubeconfig with invalid YAML without showing its content: %s', async (_, line) => {
   const text = `apiVersion: v1\nkind: Config\ncurrent-context: one\nusers:\n- name: one\n  ${line}\n`
   const paths = ['left', 'right'].map((name) => join(home, name))
   for (const path of paths) writeFileSync(path, text)

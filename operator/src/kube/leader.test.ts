@@ -24,7 +24,7 @@ async function leaseHeldBy(holder: string) {
   }
 }
 
-test('a Lease whose holder is silent is taken when it ends, however seldom it is looked at, and is given back', async () => {
+test('an expired Lease of a silent holder is acquired, even with rare checks, and is released', async () => {
   await using api = await leaseHeldBy('killed')
   const election = new LeaderElection({
     ...{ connection: api.connection, namespace: 'system', name: 'operator', identity: 'next', logger: silentLogger },

@@ -102,7 +102,7 @@ function cluster({ renewMs = 30_000 } = {}) {
   return { reviews, known, objects, asked, put }
 }
 
-test('a token of a pod says who it is, and which pod and node', async () => {
+test('a token of a pod identifies the account, the pod and the node', async () => {
   const { reviews } = cluster()
   const bound = await token({ audience: 'penstock-operator', pod: 'agent-x' })
   expect(await reviews.userOf(bound, 'penstock-operator')).toEqual({
@@ -145,7 +145,7 @@ test('refuses text that is not a signed token', async () => {
   for (const text of ['', 'x.y.z', 'no-token', unsigned.encode()]) expect(await reviews.userOf(text)).toBeUndefined()
 })
 
-test('a token of a Secret is good for the API server while the Secret holds it', async () => {
+test('a token of a Secret is valid for the API server while the Secret contains it', async () => {
   const { reviews, objects, put } = cluster()
   const prefix = 'kubernetes.io/serviceaccount'
   const legacy = await new SignJWT({
@@ -168,7 +168,7 @@ test('a token of a Secret is good for the API server while the Secret holds it',
   expect(await reviews.userOf(legacy)).toBeUndefined()
 })
 
-test('new keys are read when a token names one, and not for each token that does', async () => {
+test('new keys are read when a token names one, but not for each such token', async () => {
   const slow = cluster()
   expect(await slow.reviews.userOf(await token({}))).toBeDefined()
   slow.known.kids = ['second']
@@ -183,7 +183,7 @@ test('new keys are read when a token names one, and not for each token that does
   expect(await quick.reviews.userOf(await token({}))).toBeUndefined()
 })
 
-test('while the API server is away nobody is refused for it: that is no answer', async () => {
+test('an unavailable API server does not count as a refusal', async () => {
   const { reviews, known } = cluster()
   known.away = true
   await expect(reviews.userOf(await token({}))).rejects.toThrow('away')
@@ -191,7 +191,7 @@ test('while the API server is away nobody is refused for it: that is no answer',
   expect(await reviews.userOf(await token({}))).toBeDefined()
 })
 
-test('rights are asked in one namespace, or in all that are watched', async () => {
+test('rights are checked in one namespace, or in all watched ones', async () => {
   const { reviews, asked } = cluster()
   const user = { username: 'me' }
   const wish = { group: 'penstock.dev', resource: 'pipelines', verb: 'get' }

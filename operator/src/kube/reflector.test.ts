@@ -87,7 +87,7 @@ const status =
     response.writeHead(code, headers).end(failure(code, reason))
   }
 
-test('the first state comes as a stream, changes after it, and bookmarks move on', async () => {
+test('the first state is streamed, changes follow, and bookmarks advance the version', async () => {
   await using world = await following([
     ended(
       event('ADDED', pod('a', 1)),
@@ -105,7 +105,7 @@ test('the first state comes as a stream, changes after it, and bookmarks move on
   expect(Number(world.asked[1]?.searchParams.get('timeoutSeconds'))).toBeGreaterThanOrEqual(300)
 })
 
-test('a server without streamed lists is asked page by page, and again in one piece when the pages are gone', async () => {
+test('a server without streamed lists is read page by page, or completely if pages have expired', async () => {
   const page = (items: KubeObject[], next?: string) =>
     ended(JSON.stringify({ metadata: { resourceVersion: '4', continue: next }, items }))
   await using world = await following([
@@ -126,7 +126,7 @@ test('a server without streamed lists is asked page by page, and again in one pi
   expect(world.asked[4]?.searchParams.get('resourceVersion')).toBe('4')
 })
 
-test('a version that is gone leads to a new list; objects missing in it are reported as deleted', async () => {
+test('an expired version causes a new list; missing objects are reported as deleted', async () => {
   await using world = await following([
     stream(
       event('ADDED', pod('a', 1)),
@@ -159,7 +159,7 @@ test.each([
   expect(world.seen).toEqual(['added a'])
 })
 
-test('a server that asks to wait is waited for', async () => {
+test('waits as long as the server requests', async () => {
   const times: number[] = []
   const note =
     (answer: Answer): Answer =>
@@ -175,7 +175,7 @@ test('a server that asks to wait is waited for', async () => {
   expect((times[1] as number) - (times[0] as number)).toBeGreaterThanOrEqual(1_900)
 })
 
-test('a watch that is silent for too long is opened again where it was', async () => {
+test('a watch that is silent for too long is reopened at its version', async () => {
   await using world = await following([ended(event('ADDED', pod('a', 1)), bookmark(5, true)), stream()], {
     watchSeconds: () => 0,
     silenceSeconds: 0.3,
@@ -184,7 +184,7 @@ test('a watch that is silent for too long is opened again where it was', async (
   expect(world.asked[2]?.searchParams.get('resourceVersion')).toBe('5')
 })
 
-test('a handler that fails is called again with the next state, and the others are called all the same', async () => {
+test('a failing handler is called again with the next state, and the others are not affected', async () => {
   await using world = await following([
     stream(event('ADDED', pod('a', 1)), bookmark(5, true), event('MODIFIED', pod('a', 6))),
     stream(event('ADDED', pod('a', 6)), bookmark(7, true), event('MODIFIED', pod('a', 8))),
@@ -197,7 +197,7 @@ test('a handler that fails is called again with the next state, and the others a
   await vi.waitFor(() => expect(world.seen).toEqual(['added a', 'changed a', 'changed a']), { timeout: 15_000 })
 })
 
-test('a kind that the API server does not know yet is named in the log, and waited for', async () => {
+test('an unknown kind of the API server is logged, and the reflector waits for it', async () => {
   const missing: Answer = (_, response) => void response.writeHead(404).end('404 page not found\n')
   const warnings: object[] = []
   const logger = { ...silentLogger, warn: (facts: object) => warnings.push(facts) } as unknown as Logger

@@ -22,7 +22,7 @@ test.each([
   { review: 'of a token', path: 'tokenreviews', ask: 'userOf' },
   { review: 'of rights in the cluster', path: 'subjectaccessreviews', ask: 'mayDo' },
   { review: 'of rights in a namespace', path: 'localsubjectaccessreviews', ask: 'mayDoIn' },
-] as const)('a review $review does not wait for the changes that wait for the rate limit', async ({ path, ask }) => {
+] as const)('a review $review does not wait for changes delayed by the rate limit', async ({ path, ask }) => {
   await using api = await limitedClient()
   const { kube, paths } = api
   const asks = {

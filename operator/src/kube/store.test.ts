@@ -16,7 +16,7 @@ const made = () => {
   return { store, seen }
 }
 
-test('after a write of ours nothing older is shown, until its event has come', () => {
+test('after a write, no older version is shown until its event arrives', () => {
   const { store, seen } = made()
   store.set(object('1'))
   store.expect(object('4'))
@@ -28,7 +28,7 @@ test('after a write of ours nothing older is shown, until its event has come', (
   expect(seen).toEqual(['added 1', 'changed 4', 'changed 5'])
 })
 
-test('a write whose event was quicker than its answer changes nothing', () => {
+test('a write whose event arrives before its response changes nothing', () => {
   const { store, seen } = made()
   store.set(object('1'))
   store.set(object('4'))
@@ -39,7 +39,7 @@ test('a write whose event was quicker than its answer changes nothing', () => {
   expect(seen).toEqual(['added 1', 'changed 4', 'changed 5', 'changed 6'])
 })
 
-test('a write whose answer comes after its object was deleted does not bring it back', () => {
+test('a response to a write does not restore an object that was deleted meanwhile', () => {
   const { store, seen } = made()
   store.set(object('1'))
   store.remove(object('5'))
@@ -55,7 +55,7 @@ test('a write whose answer comes after its object was deleted does not bring it 
   expect(seen).toEqual(['added 1', 'deleted 5', 'added 9', 'deleted 9', 'added 12'])
 })
 
-test('an object that was deleted and made again is another one', () => {
+test('an object that was deleted and created again is a different one', () => {
   const { store, seen } = made()
   store.set(object('1'))
   store.set(object('9', {}, 'two'))
@@ -72,7 +72,7 @@ test('indexes follow changes and deletions', () => {
   expect(store.find('team', 'red')).toEqual([])
 })
 
-test('objects are frozen and without what nobody needs', () => {
+test('objects are frozen, without unused members', () => {
   const { store } = made()
   const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{}', kept: 'yes' }
   store.set({ ...object('1'), metadata: { ...object('1').metadata, annotations, managedFields: [{}] } })

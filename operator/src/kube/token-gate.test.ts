@@ -18,7 +18,7 @@ function gateOf() {
   return { gate, asked, pass }
 }
 
-test('a flood of tokens costs few reviews, and a sender who is known is not held up by it', async () => {
+test('a flood of tokens causes few reviews, and does not delay a known sender', async () => {
   const { gate, asked, pass } = gateOf()
   expect(await gate.of('good agent', '10.0.0.1')).toBe('owner of good agent')
   for (let second = 0; second < 300; second++) {
@@ -32,7 +32,7 @@ test('a flood of tokens costs few reviews, and a sender who is known is not held
   expect(asked.length).toBeLessThan(3 * (5 + 300) + 5)
 })
 
-test('a new sender is not held up by strangers elsewhere, nor one that is known otherwise by any', async () => {
+test('strangers with other addresses do not delay a new sender, and none delay a known one', async () => {
   const { gate } = gateOf()
   for (let attempt = 0; attempt < 100; attempt++) await gate.of(`bad ${attempt}`, '10.6.6.1')
   expect(await gate.of('good sidecar', '10.6.6.1')).toBe(busy)
@@ -45,7 +45,7 @@ test('a new sender is not held up by strangers elsewhere, nor one that is known 
   expect(await gate.of('good next', '10.0.0.4', 'at uid-of-a-pod')).toBe('owner of good next')
 })
 
-test('those who were refused owe nothing: a flood ends when it ends', async () => {
+test('refused senders have no debt, so a flood has no later effect', async () => {
   const { gate, pass } = gateOf()
   for (let attempt = 0; attempt < 10_000; attempt++) await gate.of(`bad ${attempt}`, '10.6.6.1')
   expect(await gate.of('good late', '10.6.6.1')).toBe(busy)
@@ -53,7 +53,7 @@ test('those who were refused owe nothing: a flood ends when it ends', async () =
   expect(await gate.of('good late', '10.6.6.1')).toBe('owner of good late')
 })
 
-test('a review counts as long as its owner says at that moment', async () => {
+test('the caller determines at each use how long a review is valid', async () => {
   const asked: string[] = []
   let [now, keepMs] = [0, 600_000]
   const review = async (token: string) => {
@@ -69,7 +69,7 @@ test('a review counts as long as its owner says at that moment', async () => {
   expect(await gate.of('token', '10.0.0.1'), 'what vouched for the owner is gone').toBeUndefined()
 })
 
-test('one token that comes many times at once is one review, and a failure to ask is no answer', async () => {
+test('simultaneous requests with one token cause one review, and a failed review is not an answer', async () => {
   let fails = true
   let asked = 0
   const review = async () => {
@@ -113,7 +113,7 @@ const claims = {
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 const tokenOf = (body: unknown, head: unknown = { alg: 'RS256', kid: 'k' }) => `${part(head)}.${part(body)}.c2ln`
 
-test('a token that may be right is read', () => {
+test('a possibly valid token is parsed', () => {
   const expected = { namespace: 'shop', account: 'app', pod: 'app-1', podUid: 'p' }
   expect(claimsOf(tokenOf(claims), 'penstock-operator', at)).toEqual(expected)
   expect(claimsOf(tokenOf({ ...claims, aud: 'penstock-operator' }), 'penstock-operator', at)).toEqual(expected)
@@ -135,6 +135,6 @@ test.each([
   ['no pod', tokenOf({ ...claims, 'kubernetes.io': { ...claims['kubernetes.io'], pod: undefined } })],
   ['a pod without uid', tokenOf({ ...claims, 'kubernetes.io': { ...claims['kubernetes.io'], pod: { name: 'x' } } })],
   ['too long', tokenOf({ ...claims, more: 'x'.repeat(20_000) })],
-])('a token that cannot be right costs no review: %s', (_, token) => {
+])('an impossible token causes no review: %s', (_, token) => {
   expect(claimsOf(token, 'penstock-operator', at)).toBeUndefined()
 })

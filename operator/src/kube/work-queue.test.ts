@@ -4,7 +4,7 @@ import { WorkQueue } from './work-queue.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-test('a key waits once, is worked on by one, and comes again when it was added meanwhile', async () => {
+test('a key is queued once, processed by one worker, and queued again if it was added meanwhile', async () => {
   const queue = new WorkQueue()
   queue.add('a')
   queue.add('a')
@@ -26,7 +26,7 @@ test('prefers changes of users to a resync, also for the same key', async () => 
   expect([await queue.next(), await queue.next(), await queue.next()]).toEqual(['new', 'both', 'old'])
 })
 
-test('of two times the earlier holds', async () => {
+test('the earlier of two times wins', async () => {
   const queue = new WorkQueue()
   queue.addAfter('a', 1000)
   queue.addAfter('a', 200)
@@ -40,7 +40,7 @@ test('of two times the earlier holds', async () => {
   expect(queue.idle).toBe(true)
 })
 
-test('failures wait twice as long each time, up to a limit, and from the start after a success', () => {
+test('the wait doubles after each failure, up to a limit, and is reset after a success', () => {
   const queue = new WorkQueue({ maxDelayMs: 100 })
   const waits = Array.from({ length: 7 }, () => queue.retry('a'))
   expect(waits).toEqual([5, 10, 20, 40, 80, 100, 100])
@@ -49,14 +49,14 @@ test('failures wait twice as long each time, up to a limit, and from the start a
   expect(queue.retry('b', 3000)).toBe(3000)
 })
 
-test('a hundred failures at once have used up the common budget', () => {
+test('a hundred simultaneous failures exhaust the common budget', () => {
   const queue = new WorkQueue()
   const waits = Array.from({ length: 120 }, (_, index) => queue.retry(`key-${index}`))
   expect(waits[99]).toBe(5)
   expect(waits[119]).toBeGreaterThan(1_500)
 })
 
-test('a closed queue lets its workers go', async () => {
+test('a closed queue releases its workers', async () => {
   const queue = new WorkQueue()
   const worker = queue.next()
   queue.close()
@@ -65,7 +65,7 @@ test('a closed queue lets its workers go', async () => {
   expect(await queue.next()).toBeUndefined()
 })
 
-test('namespaces take turns, and none of them has every worker', async () => {
+test('namespaces take turns, and none of them occupies every worker', async () => {
   const lines = { of: (key: string) => key.split('/')[0] as string, maxActive: 2 }
   const queue = new WorkQueue({ lines })
   for (const key of ['evil/1', 'evil/2', 'evil/3', 'evil/4', 'shop/1', 'shop/2']) queue.add(key)
@@ -84,7 +84,7 @@ test('namespaces take turns, and none of them has every worker', async () => {
   queue.close()
 })
 
-test('a delay beyond what a timer can hold is no shorter than that', () => {
+test('a delay beyond the limit of timers is not shortened', () => {
   const queue = new WorkQueue()
   queue.addAfter('a', Number.POSITIVE_INFINITY)
   vi.advanceTimersByTime(2_147_483_646)

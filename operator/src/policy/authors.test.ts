@@ -71,7 +71,7 @@ test.each([
   ['nothing is known of it', async () => {}, pipeline(1)],
   ['another content of it was applied', () => webhook().record(pipeline(1), alice), pipeline(2)],
   ['it was created again', () => webhook().record(pipeline(1), alice), pipeline(1, 'u2')],
-])('it is refused where %s', async (_, before, now) => {
+])('it is refused if %s', async (_, before, now) => {
   await before()
   const { name, problem } = await reconcile().look(now, signal)
   expect(name).toBeUndefined()
@@ -79,7 +79,7 @@ test.each([
   expect(problem).toContain('kubectl annotate clusterpipeline all penstock.dev/retry')
 })
 
-test('a right that is taken away is noticed within minutes, and so is one that is given', async () => {
+test('a revoked right is noticed within minutes, and so is a granted one', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   try {
     const authors = reconcile()
@@ -100,7 +100,7 @@ test('a right that is taken away is noticed within minutes, and so is one that i
   }
 })
 
-test('the operator answers for what it applies itself, and not for what others have added to it', async () => {
+test('the operator is the author of objects that it applies itself, but not of additions by others', async () => {
   const authors = webhook()
   await authors.recordOwn(pipeline(1), pipeline(2))
   expect(await authors.knows(pipeline(1))).toBe(false)
@@ -112,7 +112,7 @@ test('the operator answers for what it applies itself, and not for what others h
   expect((await reconcile().look(pipeline(3), signal)).name).toBe('alice')
 })
 
-test('records of contents that are gone go, but not one of a write that may be under way', async () => {
+test('records of deleted objects are removed, but not one of a possibly pending write', async () => {
   const author = webhook()
   for (const mark of [1, 2, 3]) await author.record(pipeline(mark), alice)
   const old = new Date(Date.now() - 3_600_000).toISOString()

@@ -97,7 +97,7 @@ test('every quantity in a spec declares what happens while it cannot be read', (
 })
 
 test.each(places.map((place) => ({ name: nameOf(place), place })))(
-  '$name: a condition reports the text that is no quantity',
+  '$name: a condition reports the invalid quantity',
   async ({ place }) => {
     const { kind, path, schema } = place
     expect(await acceptedOf(kind, objectOf(place, '20Mi'))).toMatchObject({ status: 'True', message: '' })

@@ -26,7 +26,7 @@ function refused(quota: Parameters<typeof namespaceQuotaProblem>[2], claims: rea
   return names
 }
 
-test('the youngest gives way, and who is refused for another reason takes nothing', () => {
+test('the youngest Pipeline is refused, and a Pipeline refused for another reason uses no quota', () => {
   const two = need(2)
   expect(refused({ pipelines: 2 }, [claim(1, two), claim(2, two), claim(3, two)])).toEqual(['p3'])
   expect(refused({ pipelines: 2 }, [claim(1, two), claim(2, undefined), claim(3, two)])).toEqual([])
@@ -49,7 +49,7 @@ test('counts the parts of a refused Pipeline that still run', () => {
   ])
 })
 
-test('a Pipeline that is over the quota and never ran takes nothing from younger ones that fit', () => {
+test('a Pipeline above the quota that never ran does not exclude younger ones that fit', () => {
   const large = claim(2, need(9))
   expect(refused({ components: 6 }, [claim(1, need(2)), large, claim(3, need(4)), claim(4, need(1))])).toEqual([
     'p2',
@@ -59,7 +59,7 @@ test('a Pipeline that is over the quota and never ran takes nothing from younger
   expect(refused({ components: 6 }, [claim(1, need(2)), claim(3, need(4)), claim(4, need(1))])).toEqual(['p4'])
 })
 
-test('the message counts what takes its part', () => {
+test('the message lists the used shares', () => {
   const peers = [claim(1, need(2)), claim(2, undefined), claim(3, need(3))]
   expect(namespaceQuotaProblem(peers[2] as Claim, peers, { pipelines: 1 })).toBe(
     'The namespace may have 1 Pipeline, and this is number 2 by age',
@@ -69,7 +69,7 @@ test('the message counts what takes its part', () => {
   )
 })
 
-test('the disk of the nodes of an Agent is shared by the same rule (T10)', () => {
+test('the disk budget of nodes is shared by the same rule (T10)', () => {
   const agent = {
     metadata: { name: 'node', namespace: 'system' },
     spec: { mode: 'Node', node: { dataDir: { diskBudget: '2Gi' } } },
@@ -82,7 +82,7 @@ test('the disk of the nodes of an Agent is shared by the same rule (T10)', () =>
   )
 })
 
-test('an Agent without a budget has one for Pipelines of namespaces (T10)', () => {
+test('an Agent without a budget has a default for Pipelines of namespaces (T10)', () => {
   const agent = { metadata: { name: 'node', namespace: 'system' }, spec: { mode: 'Node' } } as Agent
   const [old, young] = [claim(1, need(2, 6)), claim(2, need(2, 5))] as const
   expect(diskBudgetProblem(old, [old, young], agent)).toBeUndefined()

@@ -44,7 +44,7 @@ export function namespaceQuotaProblem(
   peers: readonly Claim[],
   quota: NonNullable<TenantPolicySpec['quota']>,
 ): string | undefined {
-  const most = limitOf(quota.diskBuffer)
+  const maxBytes = limitOf(quota.diskBuffer)
   return problemOf(claim, peers, (taken, { components, diskBytes }) => {
     if (quota.pipelines !== undefined && taken.pipelines >= quota.pipelines) {
       return `The namespace may have ${counted(quota.pipelines, 'Pipeline')}, and this is number ${taken.pipelines + 1} by age`
@@ -53,8 +53,8 @@ export function namespaceQuotaProblem(
       return `The namespace may have ${counted(quota.components, 'component')}, and with this Pipeline it has ${taken.components + components}`
     }
     const sum = taken.diskBytes + diskBytes
-    if (most === undefined || diskBytes === 0 || sum <= most) return undefined
-    return `The namespace may have ${bytesText(most)} of disk buffers, and with this Pipeline it has ${bytesText(sum)}`
+    if (maxBytes === undefined || diskBytes === 0 || sum <= maxBytes) return undefined
+    return `The namespace may have ${bytesText(maxBytes)} of disk buffers, and with this Pipeline it has ${bytesText(sum)}`
   })
 }
 

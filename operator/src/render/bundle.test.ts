@@ -47,7 +47,7 @@ function artifact(id: string, extra: Partial<Artifact> = {}): Artifact {
 
 const entry = (each: Artifact) => ({ fragment: fragmentOf(each), createdAt: each.createdAt })
 
-test('a bundle is these bytes', async () => {
+test('a bundle has these bytes', async () => {
   const rendered = await renderBundle([entry(artifact('shop/checkout'))])
   const expected =
     // biome-ignore lint/suspicious/noTemplateCurlyInString: text of a program, not a template
@@ -62,7 +62,7 @@ test('a bundle is these bytes', async () => {
   ).toEqual(JSON.parse(expected))
 })
 
-test('the same pipelines in any order give the same bytes, and read back they give them again', async () => {
+test('the same pipelines in any order result in the same bytes, also after reading them back', async () => {
   const artifacts = Array.from({ length: 50 }, (_, index) => artifact(`ns-${index % 7}/p-${index}`))
   const forward = await renderBundle(artifacts.map(entry))
   const backward = await renderBundle(artifacts.toReversed().map((each) => entry(structuredClone(each))))
@@ -84,7 +84,7 @@ const noise = (seed: number, length: number) => {
   return text.slice(0, length)
 }
 
-test('a large bundle has several shards, and what does not fit gives way youngest first, then by name', async () => {
+test('a large bundle has several shards, and the youngest Pipelines are excluded first, then by name', async () => {
   const limits = { shardBytes: 8_000, maxShards: 3 }
   const large = (id: string, seed: number, createdAt: string) =>
     artifact(id, {
@@ -107,7 +107,7 @@ test('a large bundle has several shards, and what does not fit gives way younges
   expect(again.rev).toBe(rendered.rev)
 })
 
-test('keys stay in their Secret, and new ones go where there is room', () => {
+test('keys stay in their Secret, and new ones use free space', () => {
   const item = (key: string, bytes: number) => ({ key, data: Buffer.alloc(bytes) })
   const current = new Map([
     ['b', 1],
@@ -149,7 +149,7 @@ test('a manifest names revisions, shards and the age of the secrets', () => {
   expect(digestFile(new Map([['k1', Buffer.from('other')]])).epoch).not.toBe(digests.epoch)
 })
 
-test('the more nodes, the longer agents may wait at their start; about a step nothing is written again and again', () => {
+test('agents may wait longer at their start with more nodes; a number near a step does not cause repeated writes', () => {
   const digests = digestFile(new Map())
   const manifest = (startSpreadMs: number) =>
     JSON.parse(renderManifest(undefined, undefined, digests, { startSpreadMs }).toString())

@@ -33,13 +33,13 @@ test.each([
   { pods: [pod('shop', { 'penstock.dev/collect': 'true' })], found: ['_cluster/any', 'shop/all', 'shop/asked'] },
   { pods: [pod('bank')], found: ['_cluster/any', '_cluster/gold', '_cluster/two', 'bank/all'] },
   { pods: [pod('other', { app: 'api' })], found: ['_cluster/any', '_cluster/two'] },
-])('a node with the pods $pods needs $found, and what runs everywhere', ({ pods, found }) => {
+])('a node with the pods $pods needs $found, and everything that runs everywhere', ({ pods, found }) => {
   const labels = (namespace: string) => (namespace === 'bank' ? { tier: 'gold' } : {})
   const ids = concerned(revision, pods, labels).map(({ id }) => id)
   expect(ids.sort()).toEqual([...everywhere, ...found].sort())
 })
 
-test('a mark changes with the content, the parts and the values, and not with their order', () => {
+test('a mark changes with the content, the parts and the values, but not with their order', () => {
   const secretRefs = [{ key: 'k1', parts: ['text'] }]
   const one = fragment('a/one', [{ namespaces: ['a'] }], { secretRefs })
   const two = fragment('a/two', [{ namespaces: ['a'] }])

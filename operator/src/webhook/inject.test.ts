@@ -50,7 +50,7 @@ const refusal = (from: AdmittedPod, more: Partial<InjectOptions> = {}) => {
   return result.allowed ? undefined : result.message
 }
 
-test('a pod that asks gets a native sidecar, first of its init containers', () => {
+test('a pod gets a native sidecar on request, as its first init container', () => {
   const result = injected(pod({ ...asking, 'penstock.dev/pipelines': 'files, audit' }))
   expect(result.spec.initContainers?.map((container) => container.name)).toEqual(['penstock-agent', 'prepare'])
   const [sidecar] = result.spec.initContainers ?? []
@@ -64,7 +64,7 @@ test('a pod that asks gets a native sidecar, first of its init containers', () =
   expect(result.metadata.annotations?.['penstock.dev/injected']).toMatch(/^side\.[0-9a-f]{8}$/)
 })
 
-test('it stays within the restricted standard, and reads the volume only', () => {
+test('the sidecar conforms to the restricted standard, and only reads the volume', () => {
   const result = injected(pod())
   const [sidecar] = result.spec.initContainers ?? []
   expect(sidecar?.securityContext).toEqual({
@@ -80,7 +80,7 @@ test('it stays within the restricted standard, and reads the volume only', () =>
   expect(JSON.stringify(sidecar?.['resources'])).toContain('requests')
 })
 
-test('a second call changes nothing, and a changed Agent changes the sidecar in its place', () => {
+test('a second call changes nothing, and a changed Agent replaces the sidecar in place', () => {
   const once = injected(pod())
   expect(injectSidecar(once, options())).toMatchObject({ allowed: true, patch: [] })
   const newer = { ...agent, spec: { ...agent.spec, image: { tag: '2' } } } as Agent
@@ -103,7 +103,7 @@ test('containers that another webhook adds meanwhile stay', () => {
   ])
 })
 
-test('a volume that nobody has is made, and mounted where the paths say', () => {
+test('a missing volume is added, and mounted at the configured paths', () => {
   const from = pod(
     { ...asking, 'penstock.dev/log-paths': '/var/log/app/*.log,/var/log/app/old/*.gz' },
     { containers: [{ name: 'app', image: 'x' }], volumes: [] },
@@ -114,7 +114,7 @@ test('a volume that nobody has is made, and mounted where the paths say', () => 
   expect(injectSidecar(result, options())).toMatchObject({ patch: [] })
 })
 
-test('it reads as the user who writes, but never as root', () => {
+test('the sidecar runs as the user who writes, but never as root', () => {
   const as = (user: number) =>
     injected(pod(asking, { securityContext: { runAsUser: user } })).spec.initContainers?.[0]?.securityContext?.runAsUser
   expect(as(2000)).toBe(2000)
@@ -124,7 +124,7 @@ test('it reads as the user who writes, but never as root', () => {
   })
 })
 
-test('a pod that does not ask is left alone', () => {
+test('a pod without the annotation is not changed', () => {
   expect(injectSidecar(pod({}), options())).toEqual({ allowed: true, patch: [], warnings: [] })
 })
 
@@ -146,7 +146,7 @@ test('volumes of other kinds, and Agents of other modes, are refused', () => {
   expect(refusal(pod(), { agent: () => node })).toContain('has mode Node')
 })
 
-test('before 1.29 a Job is refused unless it insists, and other pods get a plain container', () => {
+test('before 1.29, a Job is refused unless an annotation insists, and other pods get a normal container', () => {
   const job: AdmittedPod = {
     ...pod(),
     metadata: { annotations: asking, ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: 'j', uid: 'u' }] },
@@ -161,7 +161,7 @@ test('before 1.29 a Job is refused unless it insists, and other pods get a plain
   expect(result.spec.containers[1]).not.toHaveProperty('restartPolicy')
 })
 
-test('the annotation beside a template is reported', () => {
+test('an annotation outside the pod template is reported', () => {
   const metadata = { annotations: { 'penstock.dev/sidecar': 'side' } }
   expect(misplacedWarnings({ kind: 'Deployment', metadata })[0]).toContain('spec.template.metadata.annotations')
   expect(misplacedWarnings({ kind: 'CronJob', metadata })[0]).toContain('spec.jobTemplate.spec.template')

@@ -207,7 +207,7 @@ test.each([
   [`${at('/validate')}/more`],
   [at('/warn').slice(0, -1)],
   ['/'],
-])('a review for %s is not looked at, and leaves nothing behind', async (path) => {
+])('a review for %s is not checked, and leaves no record', async (path) => {
   let judged = 0
   const counting: Judge = async () => {
     judged++
@@ -219,14 +219,14 @@ test.each([
   expect([judged, written]).toEqual([0, []])
 })
 
-test('before there is a token, no review is answered', async () => {
+test('without a token, no review is answered', async () => {
   const { server, port, ca, tokens } = await started()
   await using _ = server
   tokens.set([])
   expect((await post(port(), ca(), at('/validate'), forged())).code).toBe(404)
 })
 
-test('the author of a ClusterPipeline is recorded for a request of the API server, and not where it only tries', async () => {
+test('the author of a ClusterPipeline is recorded for a request of the API server, but not for a dry run', async () => {
   const { server, port, ca, written } = await started()
   await using _ = server
   const { body } = await post(port(), ca(), at('/validate'), forged({ dryRun: true }))
@@ -237,7 +237,7 @@ test('the author of a ClusterPipeline is recorded for a request of the API serve
   expect(written[0]?.object.metadata.annotations?.['penstock.dev/author']).toContain('system:admin')
 })
 
-test('where a client certificate is configured, the path alone opens nothing', async () => {
+test('if a client certificate is configured, the path is not sufficient', async () => {
   const client = await clientCertificate('kube-apiserver')
   const stranger = await clientCertificate('kube-apiserver')
   const { server, port, ca } = await started({ clients: { ca: client.cert, names: ['kube-apiserver'] } })
@@ -253,7 +253,7 @@ test('where a client certificate is configured, the path alone opens nothing', a
   expect(await ask(named, client)).toBe(403)
 })
 
-test('one namespace that asks for much is asked to try again, and the others are answered', async () => {
+test('a namespace with too many requests must retry, and the others are answered', async () => {
   const waiting: (() => void)[] = []
   const holding: Judge = async (_, object) => {
     if (object.metadata.namespace === 'evil') await new Promise<void>((done) => waiting.push(done))
@@ -283,14 +283,14 @@ test('one namespace that asks for much is asked to try again, and the others are
   expect(refused).toBe(20)
 })
 
-test('an answer comes before the API server stops waiting for it', async () => {
+test('a response is sent before the API server stops waiting', async () => {
   const { server, port, ca } = await started()
   await using _ = server
   const { body } = await post(port(), ca(), `${at('/validate')}?timeout=1s`, review('Pipeline', pipeline('slow')))
   expect(body['response']).toMatchObject({ allowed: true, warnings: [expect.stringContaining('too long')] })
 })
 
-test('a body that is longer than any object is not kept', async () => {
+test('a body longer than any object is not stored', async () => {
   const { server, port, ca } = await started()
   await using _ = server
   const body = JSON.stringify({ request: { uid: 'u', object: 'x'.repeat(9 * 1024 * 1024) } })

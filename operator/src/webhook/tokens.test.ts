@@ -4,7 +4,7 @@ import { keepTokens, overlapMs, pathOfWebhook, publishMs, renewTokens, rotateMs,
 
 const start = 1_800_000_000_000
 
-test('a token is registered at once if it is the first one, and a later one when every replica can know it', () => {
+test('the first token is registered at once, and a later one when every replica can know it', () => {
   const made = renewTokens([], start)
   expect(made.registered).toBe(made.tokens[0])
   const again = renewTokens(made.tokens, start + rotateMs - 1)
@@ -22,7 +22,7 @@ test('a token is registered at once if it is the first one, and a later one when
   expect(renewTokens(rotated.tokens, at + publishMs + overlapMs).tokens).toEqual([rotated.tokens[0]])
 })
 
-test('a clock that was set back does not keep a token forever', () => {
+test('setting back the clock does not keep a token forever', () => {
   const ahead = renewTokens([], start + 10 * rotateMs)
   const renewed = renewTokens(ahead.tokens, start)
   expect(renewed.tokens).toHaveLength(2)
@@ -30,7 +30,7 @@ test('a clock that was set back does not keep a token forever', () => {
   expect(renewTokens(renewed.tokens, start + publishMs + overlapMs).tokens).toEqual([renewed.tokens[0]])
 })
 
-test('each webhook has its own secret, under every token that is good', () => {
+test('each webhook has its own secret for every valid token', () => {
   const tokens = new WebhookTokens()
   expect(tokens.webhookAt(pathOfWebhook('/validate', 'one'), ['/validate'])).toBeUndefined()
   tokens.set(['one', 'two'].map((value) => ({ value, createdAt: start })))

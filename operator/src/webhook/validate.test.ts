@@ -48,12 +48,12 @@ test.each([
   ['only metadata changes', { labels: { a: 'b' } }, {}],
   ['a finalizer goes', { finalizers: [] }, { finalizers: ['x/y'] }],
   ['it is being deleted', { deletionTimestamp: '2026-01-01T00:00:00Z' }, {}],
-])('an object that is wrong passes when %s', async (_, now, before) => {
+])('an invalid object passes if %s', async (_, now, before) => {
   const wrong: Judged['spec'] = { wrong: [['InvalidConfig', 'x']] }
   expect(await ask(pipeline(wrong, now), pipeline(wrong, before))).toMatchObject({ allowed: true })
 })
 
-test('an object that was wrong may be changed, but gets wrong in no new way', async () => {
+test('an invalid object may be changed, but without new problems', async () => {
   const before = pipeline({ wrong: [['InvalidConfig', 'x']] })
   const same = await ask(pipeline({ wrong: [['InvalidConfig', 'y']], more: 1 }), before)
   expect(same).toEqual({ allowed: true, message: '', warnings: ['still wrong: sinks[0]: y'] })
@@ -67,7 +67,7 @@ test('an object that was wrong may be changed, but gets wrong in no new way', as
   expect((await ask(pipeline({ wrong: [['InvalidConfig', 'x']] }), pipeline({}))).allowed).toBe(false)
 })
 
-test('warnings stay within what the API server passes on', async () => {
+test('warnings stay within the limits of the API server', async () => {
   const many = Array.from({ length: 40 }, (_, n) => ['SinkNotFound', `${n} ${'x'.repeat(500)}`] as const)
   const { warnings } = await ask(pipeline({ wrong: many }))
   expect(warnings).toHaveLength(13)

@@ -29,7 +29,7 @@ const fixable: ReadonlySet<Reason> = new Set([
   'NoMatchingAgent',
 ])
 /** The API server handles warnings of up to 120 characters well, and truncates all of them together at 4,096 bytes. */
-const longestWarning = 256
+const maxWarningLength = 256
 const maxWarnings = 12
 
 export async function validate(
@@ -77,7 +77,7 @@ const specOf = (object: KubeObject) => (object as { spec?: unknown }).spec ?? nu
 function warningsOf(lines: readonly string[]): string[] {
   const shown = [...new Set(lines)]
     .slice(0, maxWarnings)
-    .map((line) => (line.length > longestWarning ? `${line.slice(0, longestWarning - 3)}...` : line))
+    .map((line) => (line.length > maxWarningLength ? `${line.slice(0, maxWarningLength - 3)}...` : line))
   const rest = new Set(lines).size - shown.length
   return rest > 0 ? [...shown, `and ${rest} more`] : shown
 }

@@ -8,8 +8,8 @@ export interface Panel {
   readonly legend: string
   readonly unit: 'cps' | 'Bps' | 'bytes' | 'percentunit' | 's' | 'short' | 'dateTimeFromNow'
   readonly type?: 'timeseries' | 'stat'
-  /** The thresholds for yellow and for red; `least`: red below this value; or the reason why no value is bad by itself. */
-  readonly thresholds: readonly [number, number] | { readonly least: number } | string
+  /** The thresholds for yellow and for red; `min`: red below this value; or the reason why no value is bad on its own. */
+  readonly thresholds: readonly [number, number] | { readonly min: number } | string
 }
 
 export interface Variable {
@@ -87,7 +87,7 @@ const agentsDashboard: Dashboard = {
       legend: 'agents',
       unit: 'short',
       type: 'stat',
-      thresholds: { least: 1 },
+      thresholds: { min: 1 },
     },
     {
       title: 'Agents whose last configuration failed to load',

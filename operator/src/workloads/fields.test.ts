@@ -91,7 +91,7 @@ const rendered = (spec: AgentSpec) =>
 const modes = { Node: 'node', Aggregator: 'aggregator', Sidecar: 'sidecar' } as const
 
 test.each(Object.entries(modes) as [AgentSpec['mode'], string][])(
-  'every field of an Agent of mode %s counts',
+  'every field of an Agent of mode %s has an effect',
   (mode, own) => {
     const counted = new Map<string, boolean>()
     for (const [path, value] of fields(agentSpec as Schema)) {

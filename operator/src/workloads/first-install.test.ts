@@ -12,7 +12,7 @@ const installed = parseAllDocuments(read('operator/install.yaml')).map(
 )
 
 test.each(['README.md', 'operator/guide/getting-started.md', 'operator/guide/install.md', 'kind-config.yaml'])(
-  '%s says how the images are built before it installs the chart of this folder',
+  '%s explains how to build the images before it installs the chart of this folder',
   (path) => {
     const text = read(path)
     const at = text.indexOf('helm install penstock charts/penstock')
@@ -21,7 +21,7 @@ test.each(['README.md', 'operator/guide/getting-started.md', 'operator/guide/ins
   },
 )
 
-test('the notes of the chart name the command that shows whether it runs, and do not say that it does', () => {
+test('the notes of the chart name the command that shows whether it runs, and do not claim that it runs', () => {
   const notes = read('charts/penstock/templates/NOTES.txt')
   const [first = ''] = notes.split('\n')
   expect(first).not.toMatch(/\bruns?\b(?!:)/)
@@ -29,7 +29,7 @@ test('the notes of the chart name the command that shows whether it runs, and do
 })
 
 test.each(['charts/penstock/templates/NOTES.txt', 'operator/guide/troubleshooting.md'])(
-  'workloads of the operator that %s names exist',
+  'workloads of the operator in %s exist',
   (path) => {
     const named = [...read(path).matchAll(/(deployment|statefulset|daemonset)\/(penstock-operator)/g)]
     expect(named.length).toBeGreaterThan(0)

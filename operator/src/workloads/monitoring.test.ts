@@ -43,7 +43,7 @@ function selectorsIn(expr: string): readonly Selector[] {
   return found
 }
 
-test.each(queries)('%s asks for metrics that are exposed', (_, expr) => {
+test.each(queries)('%s only queries exposed metrics', (_, expr) => {
   const asked = selectorsIn(expr).map(({ metric }) => metric)
   expect(asked).not.toEqual([])
   for (const name of asked) {
@@ -69,7 +69,7 @@ test.each(queries)('%s is PromQL', (_, expr) => {
   expect(mistakesIn(`${expr} by (`), 'a mistake would be noticed').not.toEqual([])
 })
 
-test('every dashboard is one that loads: panels with ids and their own places, and a data source to choose', () => {
+test('every dashboard can be loaded: panels have ids and separate places, and the data source is selectable', () => {
   for (const [path, text] of monitoringFiles()) {
     if (!path.startsWith('dashboards/')) continue
     const { uid, title, panels, templating, schemaVersion } = JSON.parse(text)
@@ -97,7 +97,7 @@ test('every dashboard is one that loads: panels with ids and their own places, a
   }
 })
 
-test('a panel has thresholds, or says why no value is bad by itself', () => {
+test('a panel has thresholds, or explains why no value is bad on its own', () => {
   const drawn = [...monitoringFiles()].flatMap(([path, text]) =>
     path.startsWith('dashboards/') ? (JSON.parse(text).panels as DrawnPanel[]) : [],
   )
@@ -105,7 +105,7 @@ test('a panel has thresholds, or says why no value is bad by itself', () => {
     drawn.find((panel) => panel.title === title)?.fieldConfig.defaults.thresholds?.steps
   for (const { title, thresholds } of dashboards.flatMap(({ panels }) => panels)) {
     if (typeof thresholds === 'string') expect(thresholds, title).toMatch(/^[A-Z].*\.$/)
-    else expect(stepsOf(title)?.at(-1), title).toMatchObject({ color: 'least' in thresholds ? 'green' : 'red' })
+    else expect(stepsOf(title)?.at(-1), title).toMatchObject({ color: 'min' in thresholds ? 'green' : 'red' })
   }
   expect(stepsOf('Agents that answer')).toEqual([
     { color: 'red', value: null },
@@ -123,7 +123,7 @@ interface DrawnPanel {
   readonly fieldConfig: { readonly defaults: { readonly thresholds?: { readonly steps: readonly object[] } } }
 }
 
-test('the metrics that get the prefix are those of agents, and no operator has them', () => {
+test('exactly the metrics of agents get the prefix, and none of the operator', () => {
   const prefixed: string[] = JSON.parse(monitoringFiles().get('agent-metrics.json') ?? '')
   const ofAgents = (name: string) => Object.hasOwn(metricTable, name.replace(/_bucket$/, ''))
   expect(prefixed.filter((name) => !ofAgents(name))).toEqual([])
@@ -136,7 +136,7 @@ test('the metrics that get the prefix are those of agents, and no operator has t
   expect(ofBoth).toEqual([])
 })
 
-test('every alert says what to do, and its text names labels that its expression keeps', () => {
+test('every alert explains the remedy, and its text uses labels that its expression keeps', () => {
   for (const { name, expr, summary, action, for: wait } of alerts) {
     expect(action, name).toMatch(/\.$/)
     expect(wait, name).toMatch(/^\d+m$/)
@@ -145,13 +145,13 @@ test('every alert says what to do, and its text names labels that its expression
   }
 })
 
-test('every selector chooses series of this product alone', () => {
+test('every selector only selects series of this product', () => {
   for (const [name, expr] of queries) {
     for (const { text } of selectorsIn(expr)) expect(text, name).toContain(`job=~"${ownJobs}"`)
   }
 })
 
-test('every runbook is a place in the guide', () => {
+test('every runbook link leads to a section of the guide', () => {
   const page = readFileSync(join(source, '../guide/troubleshooting.md'), 'utf8')
   for (const { name, runbook } of alerts) expect(page, name).toContain(`<a id="${runbook}"></a>`)
 })
@@ -218,7 +218,7 @@ const further: readonly { readonly name: string; readonly series: Readonly<Recor
 
 const noPromtool = spawnSync('promtool', ['--version']).status !== 0
 
-test.skipIf(noPromtool)('promtool takes the rules, and each fires for its series and for none of another job', () => {
+test.skipIf(noPromtool)('promtool accepts the rules, and each fires only for its series', () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-rules-'))
   try {
     writeFileSync(join(folder, 'alerts.json'), monitoringFiles().get('alerts.json') ?? '')

@@ -92,10 +92,10 @@ function colours({ thresholds, type = 'timeseries' }: Panel): object {
 }
 
 function stepsOf(thresholds: Exclude<Panel['thresholds'], string>): object[] {
-  if ('least' in thresholds)
+  if ('min' in thresholds)
     return [
       { color: 'red', value: null },
-      { color: 'green', value: thresholds.least },
+      { color: 'green', value: thresholds.min },
     ]
   const [warning, critical] = thresholds
   return [

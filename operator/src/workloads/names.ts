@@ -98,7 +98,7 @@ export function sharesDataFolder(agent: Agent, agents: Iterable<Agent>): Agent |
 }
 
 /** The maximum length of an Agent's name, and the reason: labels and names of 63 characters contain it. */
-export function longestName({ spec }: Pick<Agent, 'spec'>): { readonly length: number; readonly why: string } {
+export function maxNameLength({ spec }: Pick<Agent, 'spec'>): { readonly length: number; readonly why: string } {
   if (spec.mode !== 'Aggregator') return { length: 63, why: 'it is the value of a label' }
   if (spec.aggregator?.storage === undefined)
     return { length: 63 - 'penstock-'.length, why: 'a Service is named after it' }

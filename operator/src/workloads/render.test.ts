@@ -72,7 +72,7 @@ test('a node agent is a DaemonSet with its account and its monitor', () => {
   }
 })
 
-test('Agents of the platform have their accounts in the bindings of their roles, those of tenants in none', () => {
+test('accounts of platform Agents are in the bindings of their roles, and those of tenant Agents in none', () => {
   const one = (mode: Agent['spec']['mode'], namespace: string, name = mode.toLowerCase()): Agent => ({
     ...agent({ mode }, name),
     metadata: { name, namespace },
@@ -114,7 +114,7 @@ test('Agents of the platform have their accounts in the bindings of their roles,
   expect(argsOf(false)).not.toContain('--namespaces')
 })
 
-test('no two Agents have an object of one kind and name, and no name is longer than the API server takes', () => {
+test('Agents have no equal objects, and no name exceeds the limit of the API server', () => {
   const random = randomOf(7)
   const part = () =>
     Array.from(
@@ -167,7 +167,7 @@ test.each([
   expect(problems('a'.repeat(longest + 1))).toEqual(['metadata.name'])
 })
 
-test('of two Node Agents with one folder on the nodes the younger is refused', () => {
+test('of two Node Agents with the same folder on the nodes, the younger is refused', () => {
   const of = (namespace: string, name: string, creationTimestamp: string): Agent => ({
     ...node(),
     metadata: { namespace, name, creationTimestamp },
@@ -181,7 +181,7 @@ test('of two Node Agents with one folder on the nodes the younger is refused', (
   expect(agents.map((one) => sharesDataFolder(one, agents)?.metadata.namespace)).toEqual([undefined, 'a-b', undefined])
 })
 
-test('an Aggregator may write Leases in its own namespace alone, by a binding that goes with it', () => {
+test('an Aggregator may only write Leases in its own namespace, by a binding that is removed with it', () => {
   const lease = leaseName(hub({}), [hub({})]) as string
   const manifests = renderWorkloads(hub({}), { ...input, lease })
   expect(of(manifests, 'RoleBinding')).toEqual({
@@ -207,7 +207,7 @@ test('an Aggregator may write Leases in its own namespace alone, by a binding th
   expect(bound.map(({ metadata }) => metadata.namespace)).toEqual(['penstock-system'])
 })
 
-test('where rights come from Roles, a node agent is bound in each namespace that is watched, another in its own', () => {
+test('with Roles only, a node agent has bindings in each watched namespace, other agents in their own', () => {
   const roles = { ...input, namespaces: ['blog', 'shop'] }
   const bindings = (agent: Agent) => {
     const manifests = renderWorkloads(agent, roles)
@@ -233,7 +233,7 @@ test('where rights come from Roles, a node agent is bound in each namespace that
   ])
 })
 
-test('the pod of a node agent has the rights that the sheet allows, and no other', () => {
+test('the pod of a node agent has exactly the documented rights', () => {
   const pod = of(renderWorkloads(node(), input), 'DaemonSet')['spec']?.['template']?.['spec'] as Deep
   expect(pod['securityContext']).toEqual({
     runAsNonRoot: true,
@@ -323,7 +323,7 @@ test('every slot of the bundle is mounted from the start, and optional', () => {
   expect(sources('operator')[0]?.['serviceAccountToken']).toMatchObject({ audience: 'penstock-operator' })
 })
 
-test('further folders of the node are read only, and root is asked for by name', () => {
+test('further folders of the node are read-only, and root must be requested explicitly', () => {
   const logPaths = { extraReadOnly: ['/var/lib/docker/containers'] }
   const manifests = renderWorkloads(node({ node: { runAsRoot: true, logPaths } }), input)
   const pod = of(manifests, 'DaemonSet')['spec']?.['template']?.['spec'] as Deep
@@ -359,7 +359,7 @@ test('an aggregator without storage is a Deployment, with storage a StatefulSet 
   expect(set['volumeClaimTemplates']?.[0]?.['spec']?.['resources']).toEqual({ requests: { storage: '20Gi' } })
 })
 
-test('the replicas of an aggregator choose one of them by a Lease of the Agent, however many there are', () => {
+test('any number of replicas of an aggregator elect one of them by a Lease of the Agent', () => {
   const lease = leaseName(hub({}), [hub({})])
   for (const replicas of [1, 3]) {
     const manifests = renderWorkloads(hub({ replicas }), { ...input, lease })
@@ -379,7 +379,7 @@ test('the replicas of an aggregator choose one of them by a Lease of the Agent, 
   expect(kindsOf(renderWorkloads(node(), { ...input, lease: undefined }))).not.toContain('Lease')
 })
 
-test('each Aggregator of a namespace has its own Lease that the role of agents reaches, and keeps it', () => {
+test('each Aggregator of a namespace keeps its own Lease, to which the role of agents gives access', () => {
   const made = Array.from({ length: 70 }, (_, index) => {
     const one = agent({ mode: 'Aggregator' }, `hub-${index}`)
     const creationTimestamp = `2026-01-01T00:00:${String(index % 60).padStart(2, '0')}Z`
@@ -399,7 +399,7 @@ test('each Aggregator of a namespace has its own Lease that the role of agents r
   expect(made.map((one) => leaseName(one, more)).filter((lease) => lease === undefined)).toHaveLength(6)
 })
 
-test('the Job that empties a volume is the agent without sources, and none of its pods', () => {
+test('the Job that drains a volume runs an agent without sources, and does not count as one of its pods', () => {
   const drained = hub(
     {
       replicas: 1,
@@ -434,7 +434,7 @@ test('the Job that empties a volume is the agent without sources, and none of it
   )
 })
 
-test('with autoscaling nobody writes replicas', () => {
+test('with autoscaling, the operator does not write replicas', () => {
   const autoscaling = { minReplicas: 3, maxReplicas: 12, targetCPU: 75, targetBufferUtilization: 60 }
   const manifests = renderWorkloads(hub({ autoscaling }), input)
   expect(of(manifests, 'Deployment')['spec']).not.toHaveProperty('replicas')
@@ -467,7 +467,7 @@ test('turns probes of a node agent into flags, and lets the kubelet pass the Net
   for (const flag of ['drain-seconds', 'max-rotated-files', 'kubelet']) expect(plain).not.toContain(flag)
 })
 
-test('an Agent that says nothing of its network is reached at its own port alone, and reaches no metadata service', () => {
+test('an Agent without network settings accepts only its own port, and reaches no metadata service', () => {
   const policyOf = (mode: WorkloadInput['networkPolicy'], spec: Partial<AgentSpec> = {}) =>
     of(renderWorkloads(node(spec), { ...input, networkPolicy: mode }), 'NetworkPolicy')?.['spec'] as unknown as {
       ingress: unknown
@@ -504,7 +504,7 @@ test('an Agent that says nothing of its network is reached at its own port alone
   )
 })
 
-test('the generated NetworkPolicy lets out what the bundle needs, and in what reads metrics', () => {
+test('the generated NetworkPolicy allows the connections of the bundle, and reads of metrics', () => {
   const policy = of(renderWorkloads(node({ networkPolicy: { mode: 'Generated' } }), input), 'NetworkPolicy')['spec']
   expect(policy).toEqual({
     podSelector: { matchLabels: { 'app.kubernetes.io/name': 'penstock-agent', 'app.kubernetes.io/instance': 'node' } },
@@ -522,7 +522,7 @@ test('the generated NetworkPolicy lets out what the bundle needs, and in what re
   })
 })
 
-test('podTemplate is merged last, lists entry by entry', () => {
+test('podTemplate is merged last, and lists entry by entry', () => {
   const podTemplate = {
     metadata: { annotations: { team: 'platform' } },
     spec: {
@@ -711,7 +711,7 @@ test.each([
     { mode: 'Aggregator', aggregator: { service: { trafficDistribution: 'PreferSameZone' } } },
     'aggregator.service.trafficDistribution',
   ],
-] as const)('%j asks for what this version does not do', (spec, path) => {
+] as const)('%j requires unsupported features', (spec, path) => {
   expect(workloadProblems(agent(spec)).map((problem) => [problem.path, problem.message])).toEqual([
     [path, expect.stringContaining('not available in this version')],
   ])
@@ -732,7 +732,7 @@ test.each([
   expect(strategicMerge(base, patch)).toEqual(result)
 })
 
-test('each mode passes on how fine the metrics are, and what precedes their names', () => {
+test('each mode passes on the detail of metrics and the prefix of their names', () => {
   const monitoring = { detail: 'Pipeline', metricPrefix: 'penstock_' } as const
   const argumentsOf = (manifests: readonly Manifest[], kind: string) =>
     of(manifests, kind)['spec']?.['template']?.['spec']?.['containers']?.[0]?.['args']

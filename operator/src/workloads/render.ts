@@ -14,7 +14,7 @@ import {
   awayLabels,
   bindingName,
   kubeletPort,
-  longestName,
+  maxNameLength,
   objectLabels,
   ownedBy,
   podLabels,
@@ -101,7 +101,7 @@ function metadataOf(agent: Agent, name: string) {
 export function workloadProblems(agent: Agent, { rolesOnly = false } = {}): Problem[] {
   const problems = podTemplateProblems(agent)
   const { name } = agent.metadata
-  const { length, why } = longestName(agent)
+  const { length, why } = maxNameLength(agent)
   const isLabel = agent.spec.mode !== 'Aggregator' || !name.includes('.')
   if (name.length > length || !isLabel) {
     const message = isLabel

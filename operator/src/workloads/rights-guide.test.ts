@@ -16,7 +16,7 @@ import {
 /** The rights of people: another page explains them. */
 const others = /^penstock-(view|edit|admin|metrics-reader)$/
 
-test('each rule of each role of an installation has a reason, and the guide is made of the same rules', () => {
+test('each rule of each role of an installation has a reason, and the guide contains the same rules', () => {
   const explained = [
     ...[operatorRules, defaultsClusterRules, agentNamespaceRules, electionBindingRules, ownNamespaceRules, cliRules],
     ...Object.values(agentRoleRules),
