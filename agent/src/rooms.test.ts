@@ -1,4 +1,5 @@
-import { sep } from 'node:path'
+import { globSync, readFileSync } from 'node:fs'
+import { join, sep } from 'node:path'
 import { expect, test } from 'vitest'
 import { agentTable } from './testing/agent-rooms.ts'
 import { developmentViolations, importsIn, importViolations, roomOf } from './testing/rooms.ts'
@@ -40,4 +41,14 @@ test('a component imports no other component', () => {
       componentOf(imports) !== componentOf(file),
   )
   expect(found.map(({ file, imports }) => `${file} imports ${imports}`)).toEqual([])
+})
+
+test('no test replaces a module: parts that tests replace are arguments', () => {
+  const root = join(source, '../..')
+  const files = globSync(['agent/src/**/*.ts', 'operator/src/**/*.ts', 'e2e/**/*.ts'], { cwd: root })
+  expect(files.length).toBeGreaterThan(0)
+  const replacing = files.filter((file) =>
+    /\bvi\s*\.\s*(?:mock|doMock|hoisted)\(/.test(readFileSync(join(root, file), 'utf8')),
+  )
+  expect(replacing).toEqual([])
 })

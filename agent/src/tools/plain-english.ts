@@ -51,6 +51,14 @@ const opening: Rule = {
   instead: 'a noun as subject',
 }
 
+/** Words at the beginning of an identifier. */
+const firstWords: readonly Rule[] = [
+  { pattern: /^most\b/gi, instead: 'max' },
+  { pattern: /^least\b/gi, instead: 'min' },
+  { pattern: /^surroundings\b/gi, instead: 'context' },
+  { pattern: /^onlookers?\b/gi, instead: 'observer' },
+]
+
 const camelCase = /(?<=[a-z0-9])(?=[A-Z])/g
 
 /** Splits prose into paragraphs, so that a sentence can span several lines. */
@@ -141,7 +149,7 @@ export function readAloud(path: string, source: string): Finding[] {
     }
   }
   for (const passage of prose) for (const rule of [...words, opening]) search(passage, rule)
-  for (const name of program?.names ?? []) for (const rule of words) search(name, rule)
+  for (const name of program?.names ?? []) for (const rule of [...words, ...firstWords]) search(name, rule)
   return findings.sort((a, b) => a.line - b.line)
 }
 
