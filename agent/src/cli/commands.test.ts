@@ -184,10 +184,10 @@ describe('graph', () => {
     expect(await called(graph, path())).toEqual({
       code: 0,
       output: `digraph {
-  "in" [shape="trapezium" label="in\\ndemo_logs\\nobject lane: demo_logs works on objects"]
-  "out" [shape="invtrapezium" label="out\\nblackhole\\nobject lane: in emits objects"]
+  "in" [shape="trapezium" label="in\\ndemo_logs\\nevents are objects: demo_logs works on objects"]
+  "out" [shape="invtrapezium" label="out\\nblackhole\\nevents are objects: in emits objects"]
   "in" -> "out"
-  "b \\"c\\"" [shape="invtrapezium" label="b \\"c\\"\\nconsole\\nobject lane: its codec is \`text\`"]
+  "b \\"c\\"" [shape="invtrapezium" label="b \\"c\\"\\nconsole\\nevents are objects: its codec is \`text\`"]
   "in" -> "b \\"c\\""
 }
 `,
@@ -205,21 +205,21 @@ sinks:
   other: { type: http, inputs: [look], uri: "http://127.0.0.1:1", encoding: { codec: json } }
 `
     const { output } = await called(graph, file('lanes.yaml', config))
-    expect(output).toContain('parse\\nremap\\nbyte lane')
-    expect(output).toContain('in\\norchestrator_logs\\nbyte lane')
-    expect(output).toContain('out\\nhttp\\nbyte lane')
-    expect(output).toContain('look\\nremap\\nobject lane: line 2 of its program reads the event as a whole')
-    expect(output).toContain('again\\norchestrator_logs\\nobject lane: look needs objects')
-    expect(output).toContain('other\\nhttp\\nobject lane: look emits objects')
+    expect(output).toContain('parse\\nremap\\nlines stay bytes')
+    expect(output).toContain('in\\norchestrator_logs\\nlines stay bytes')
+    expect(output).toContain('out\\nhttp\\nlines stay bytes')
+    expect(output).toContain('look\\nremap\\nevents are objects: line 2 of its program reads the event as a whole')
+    expect(output).toContain('again\\norchestrator_logs\\nevents are objects: look needs objects')
+    expect(output).toContain('other\\nhttp\\nevents are objects: look emits objects')
     const off = await called(graph, file('off.yaml', `remap: { byte_lane: false }\n${config}`))
-    expect(off.output).toContain('parse\\nremap\\nobject lane: `remap.byte_lane` is false')
+    expect(off.output).toContain('parse\\nremap\\nevents are objects: `remap.byte_lane` is false')
   })
 
   test('mermaid', async () => {
     expect((await called(graph, '--format', 'mermaid', path())).output).toBe(`flowchart TD
-  n0[/"in<br>demo_logs<br>object lane: demo_logs works on objects"\\]
-  n1[\\"out<br>blackhole<br>object lane: in emits objects"/]
-  n2[\\"b #quot;c#quot;<br>console<br>object lane: its codec is \`text\`"/]
+  n0[/"in<br>demo_logs<br>events are objects: demo_logs works on objects"\\]
+  n1[\\"out<br>blackhole<br>events are objects: in emits objects"/]
+  n2[\\"b #quot;c#quot;<br>console<br>events are objects: its codec is \`text\`"/]
   n0 --> n1
   n0 --> n2
 `)

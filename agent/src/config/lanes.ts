@@ -5,8 +5,7 @@ import type { Config, SinkConfig, SourceConfig, TransformConfig } from './config
 import { ownerOf } from './graph.ts'
 
 export interface Lane {
-  readonly name: 'byte lane' | 'object lane'
-  /** The reason why events are objects here, as a clause. */
+  /** The reason why events are objects here, as a clause; undefined: lines stay bytes. */
   readonly reason?: string
   /** Whether the reason is this component's type or options, rather than another component. */
   readonly isOwn?: boolean
@@ -39,7 +38,7 @@ export function lanesOf(config: Config): ReadonlyMap<string, Lane> {
   for (const component of components) {
     const reason = need(component) ?? inputsReason(component, lanes)
     const isOwn = reason !== undefined && ownReason(component, config) === reason
-    lanes.set(component.id, reason === undefined ? { name: 'byte lane' } : { name: 'object lane', reason, isOwn })
+    lanes.set(component.id, reason === undefined ? {} : { reason, isOwn })
   }
   return lanes
 }
@@ -66,6 +65,6 @@ function readersReason(
 function inputsReason(component: Component, lanes: ReadonlyMap<string, Lane>): string | undefined {
   if (!('inputs' in component)) return undefined
   const inputs = component.inputs.map(ownerOf)
-  const withBytes = inputs.some((input) => (lanes.get(input)?.name ?? 'byte lane') === 'byte lane')
+  const withBytes = inputs.some((input) => lanes.get(input)?.reason === undefined)
   return withBytes ? undefined : `${inputs.join(', ')} emits objects`
 }

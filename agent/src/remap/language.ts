@@ -203,7 +203,7 @@ export function languagePages(): LanguagePage[] {
       'Lanes',
       'Programs that keep the lines of pods as bytes, which takes a fraction of the CPU.',
       'If no component needs the fields of an event, the agent does not create an object for it: the line stays bytes from the log file to the request. The destination receives the same events.',
-      '`penstock-agent graph` shows the lane of each component, and the reason if it is the object lane; `penstock lint` reports a program that is the only reason; the metric `byte_lane_events_total` counts events. The decision starts at the sinks: lines stay bytes if all components after a source support bytes.',
+      '`penstock-agent graph` shows the components where lines stay bytes, and why events are objects in the others; `penstock lint` reports a program that is the only reason; the metric `byte_lane_events_total` counts events. The decision starts at the sinks: lines stay bytes if all components after a source support bytes.',
       '## Components that work on bytes',
       [
         '- [orchestrator_logs](../sources/orchestrator_logs.md) without `multiline`. Lines split by the runtime, and lines that are not UTF-8, become objects among the byte lines.',
