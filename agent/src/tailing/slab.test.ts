@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { compileDelimiter, SlabPool, searchedBytes } from './slab.ts'
+import { theKernel } from '../bytes/kernel.ts'
+import { chunkPool, compileDelimiter, SlabPool, searchedBytes } from './slab.ts'
 
 test.each([
   { delimiter: '\n', unit: 1, length: 10, searched: 10 }, // a single byte cannot be split
@@ -25,4 +26,26 @@ test('a slab is reused, without space for unusually many lines', () => {
   slab.split(0, 65_536, compileDelimiter(Buffer.from('\n')), 100)
   pool.give(slab)
   expect(slab.starts.length).toBeGreaterThanOrEqual(1024)
+})
+
+test('a chunk of the kernel that readers have shared can wait for the lines of a later reader', () => {
+  theKernel()
+  const pool = chunkPool()
+  const filled = () => {
+    const slab = pool.take()
+    slab.buffer.fill('x'.repeat(63).concat('\n'))
+    slab.split(0, slab.buffer.length, compileDelimiter(Buffer.from('\n')), 100)
+    return slab
+  }
+  const shared = filled().handOver()
+  expect(shared.view().lend()).toBeUndefined()
+  pool.give(shared)
+
+  const later = filled()
+
+  expect(later.buffer).toBe(shared.buffer)
+  const giveBack = later.lend()
+  expect(later.held).toBe(true)
+  giveBack?.()
+  expect(later.held).toBe(false)
 })

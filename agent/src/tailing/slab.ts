@@ -173,26 +173,31 @@ export class Slab {
    */
   handOver(): Slab {
     if (this.#encoding === encodings.unknown) this.#encoding = this.#detect()
-    const lines = this.isSparse ? this.compacted() : this.view()
+    const lines = this.isSparse ? this.compacted() : this.#copied(this.#pool)
     lines.#encoding = this.#encoding
-    lines.isView = false
     this.held = !this.isSparse
     return lines
   }
 
   /** A view of the same lines for another reader. */
   view(results?: ResultPlace): Slab {
-    const view = new Slab(this.buffer)
+    const view = this.#copied()
     view.results = results
-    view.base = this.base
-    view.time = this.time
-    view.count = this.count
-    view.starts = this.starts
-    view.ends = this.ends
-    view.consumed = this.consumed
-    view.#encoding = this.#encoding
     view.isView = true
     return view
+  }
+
+  /** The same lines in the same buffer. */
+  #copied(pool?: SlabPool): Slab {
+    const copy = new Slab(this.buffer, pool)
+    copy.base = this.base
+    copy.time = this.time
+    copy.count = this.count
+    copy.starts = this.starts
+    copy.ends = this.ends
+    copy.consumed = this.consumed
+    copy.#encoding = this.#encoding
+    return copy
   }
 
   /** The same lines in a buffer of exactly their size. */
