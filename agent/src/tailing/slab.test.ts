@@ -49,3 +49,15 @@ test('a chunk of the kernel that readers have shared can wait for the lines of a
   giveBack?.()
   expect(later.held).toBe(false)
 })
+
+test('a chunk of which a limit leaves a few lines does not wait for them', () => {
+  theKernel()
+  const slab = chunkPool().take()
+  slab.buffer.fill('x'.repeat(63).concat('\n'))
+  slab.split(0, slab.buffer.length, compileDelimiter(Buffer.from('\n')), 100)
+  let left = 10
+  slab.keep(() => left-- > 0)
+  expect(slab.count).toBe(10)
+  expect(slab.lend()).toBeUndefined()
+  expect(slab.held).toBe(false)
+})

@@ -89,7 +89,10 @@ export class Slab {
    */
   lend(): (() => void) | undefined {
     const pool = this.#pool
-    if (pool === undefined || this.isView || this.isSparse || !isChunk(this.buffer)) return undefined
+    if (pool === undefined || this.isView || !isChunk(this.buffer)) return undefined
+    // A limit may have removed most lines.
+    const bytes = this.count === 0 ? 0 : (this.ends[this.count - 1] as number) - (this.starts[0] as number)
+    if (bytes * 4 < this.buffer.length) return undefined
     this.held = true
     return () => pool.give(this)
   }
