@@ -1,6 +1,9 @@
 // The HTTP client of all components: one connection pool for each origin, requests with complete bodies, and no redirects.
 // It loads only the required part of undici, and only for the first request, because all of undici would cost 10 MB more.
 
+import { subscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Dispatcher, Pool } from 'undici'
 import { timeoutSignal } from '../clock.ts'
 import { errorText, PenstockError } from '../errors.ts'
@@ -46,6 +49,27 @@ let poolClass: typeof Pool | undefined
 
 async function loadPool(): Promise<void> {
   poolClass ??= (await import('undici/lib/dispatcher/pool.js')).default
+}
+
+/** The connection on which each body was written last. */
+const connections = new WeakMap<object, Socket>()
+subscribe('undici:client:sendHeaders', (message) => {
+  const { request, socket } = message as { readonly request: { readonly body: unknown }; readonly socket: Socket }
+  if (Buffer.isBuffer(request.body)) connections.set(request.body, socket)
+})
+
+/** Interval between two checks of whether a connection has sent everything. */
+const sentCheckMs = 5
+
+/**
+ * Waits until a connection has sent the body of an answered request, or has ended. Until then it reads the memory of the body, in which the
+ * caller may write the next one. Destinations that answer before they have read the request are rare.
+ */
+async function untilSent(connection: Socket, signal: AbortSignal): Promise<void> {
+  while (connection.writableLength > 0 && !connection.destroyed) {
+    if (signal.aborted) connection.destroy()
+    else await wait(sentCheckMs)
+  }
 }
 
 const keptOfBody = 65_536
@@ -138,14 +162,10 @@ export class HttpClient {
         events?.count('http_client_responses_total', 1, tags)
         events?.observe('http_client_rtt_seconds', seconds)
         events?.observe('http_client_response_rtt_seconds', seconds, tags)
-        const coding = headers.get('content-encoding')
-        if (coding === undefined || !codings.has(coding)) {
-          resolve({ status, headers, body: body.raw() })
-          body.release()
-          return
-        }
-        const decoded = body.decoded(coding).then((plain) => ({ status, headers, body: plain }))
-        resolve(decoded.finally(() => body.release()))
+        const answer = answerOf({ status, headers }, body)
+        const connection = request.body && connections.get(request.body)
+        if (connection === undefined || connection.writableLength === 0) resolve(answer)
+        else resolve(Promise.allSettled([answer, untilSent(connection, signal)]).then(() => answer))
       }
       signal.addEventListener('abort', abort)
       try {
@@ -236,6 +256,21 @@ export class HttpClient {
       return
     }
   }
+}
+
+/** The response with its decompressed body; gives the memory of the body back. */
+function answerOf(
+  { status, headers }: Omit<HttpResponse, 'body'>,
+  body: AnswerBody,
+): HttpResponse | Promise<HttpResponse> {
+  const coding = headers.get('content-encoding')
+  if (coding === undefined || !codings.has(coding)) {
+    const raw = body.raw()
+    body.release()
+    return { status, headers, body: raw }
+  }
+  const decoded = body.decoded(coding).then((plain) => ({ status, headers, body: plain }))
+  return decoded.finally(() => body.release())
 }
 
 function dispatchOptions(request: HttpRequest, proxy: ProxyAddress | undefined): Dispatcher.DispatchOptions {
