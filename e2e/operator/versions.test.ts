@@ -53,6 +53,15 @@ describe.skipIf(missing !== undefined)(`versions of the kinds${missing === undef
   const revisions = async () =>
     Promise.all(['alpha', 'beta'].map(async (name) => (await read('pl', name)).metadata.resourceVersion as string))
 
+  test('the API server refuses a name in words, without a regular expression', async () => {
+    const refused = pipeline('v1alpha1', 'refused')
+    const [source] = refused.spec.sources
+    const spec = { ...refused.spec, sources: [{ ...source, name: 'Web_App' }] }
+    await expect(cluster.apply({ ...refused, spec })).rejects.toThrow(
+      'spec.sources[0].name: Invalid value: "Web_App": must be at most 63 lower-case letters, digits and `-`',
+    )
+  })
+
   test('an object of either version can be read in both versions, and the operator accepts it', {
     timeout: 300_000,
   }, async () => {

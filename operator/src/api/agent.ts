@@ -290,7 +290,11 @@ export const agentSpec = object(
         ),
         metricPrefix: text(
           "Prefix of the agents' metric names, such as `penstock_`. Set it in the chart values as well, for alerts and dashboards.",
-          { pattern: '^[a-zA-Z_:][a-zA-Z0-9_:]*$', maxLength: 63 },
+          {
+            pattern: '^[a-zA-Z_:][a-zA-Z0-9_:]*$',
+            'x-expected': 'letters, digits, `_` and `:`, without a digit at the start',
+            maxLength: 63,
+          },
         ),
       },
       'Metrics.',

@@ -41,6 +41,23 @@ test('messages of the rules of kinds contain no regular expression', () => {
   for (const message of messages) expect(message).not.toMatch(/[\^$[\]{}]/)
 })
 
+test('a pattern of a text becomes a rule with a message in words', () => {
+  const patterns: unknown[] = []
+  const rules: string[] = []
+  JSON.stringify([customResourceDefinitions(), kinds.map(({ spec, status }) => [spec, status])], (_, node) => {
+    if (typeof node?.pattern === 'string' && typeof node.type === 'string')
+      patterns.push({ words: typeof node['x-expected'], length: typeof node.maxLength })
+    for (const { rule, message } of node?.['x-kubernetes-validations'] ?? [])
+      if (rule.startsWith('self.matches(')) rules.push(`${rule} ${message}`)
+    return node
+  })
+  // Only declarations have them: each has words, and a maximum length, which limits the cost of its rule.
+  expect(new Set(patterns.map((facts) => JSON.stringify(facts)))).toEqual(
+    new Set(['{"words":"string","length":"number"}']),
+  )
+  expect(rules).toContain("self.matches('^([0-9]+(ms|s|m|h))+$') must be a time span such as 60s or 5m")
+})
+
 test('kinds, plurals and short names are each used once', () => {
   for (const member of ['kind', 'plural', 'shortName'] as const) {
     expect(new Set(kinds.map((kind) => kind[member])).size).toBe(kinds.length)

@@ -2,6 +2,7 @@
 
 import { kinds, type ResourceKind } from './kinds.ts'
 import { group, version, versions } from './object.ts'
+import type { ValidationRule } from './schema.ts'
 
 /** Internal names that a schema must not contain. */
 export const ownKeywords: ReadonlySet<string> = new Set([
@@ -76,6 +77,22 @@ export function rootSchema(kind: ResourceKind): Record<string, unknown> {
 function structural(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(structural)
   if (typeof value !== 'object' || value === null) return value
-  const kept = Object.entries(value).filter(([key]) => !ownKeywords.has(key))
+  const kept = Object.entries(inWords(value as Node)).filter(([key]) => !ownKeywords.has(key))
   return Object.fromEntries(kept.map(([key, item]) => [key, structural(item)]))
+}
+
+type Node = Readonly<Record<string, unknown>>
+
+/**
+ * A text with a rule in place of its pattern: for a pattern, the message of the API server contains the regular expression, for a rule, our
+ * words. Quantities and shares keep their pattern. They may be numbers or texts without a maximum length, so the API server would estimate
+ * that a rule costs more than it allows.
+ */
+function inWords(node: Node): Node {
+  const { pattern, ...rest } = node
+  const expected = node['x-expected']
+  if (node['type'] !== 'string' || typeof pattern !== 'string' || typeof expected !== 'string') return node
+  const rules = (node['x-kubernetes-validations'] ?? []) as readonly ValidationRule[]
+  const rule = { rule: `self.matches('${pattern.replaceAll(/[\\']/g, '\\$&')}')`, message: `must be ${expected}` }
+  return { ...rest, 'x-kubernetes-validations': [...rules, rule] }
 }

@@ -193,7 +193,13 @@ const test = object(
 const secretAlias = (cluster: boolean) =>
   object(
     {
-      alias: required(text('The alias in `SECRET[alias.key]`.', { pattern: '^[A-Za-z0-9_-]+$', maxLength: 63 })),
+      alias: required(
+        text('The alias in `SECRET[alias.key]`.', {
+          pattern: '^[A-Za-z0-9_-]+$',
+          'x-expected': 'one or more letters, digits, `_` and `-`',
+          maxLength: 63,
+        }),
+      ),
       secretName: objectName('Name of the Secret.'),
       ...(cluster ? { namespace: objectName('Namespace of the Secret.') } : {}),
     },
