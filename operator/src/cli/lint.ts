@@ -38,7 +38,9 @@ export async function run(argv: string[]): Promise<number> {
   })
   if (output === 'text') {
     if (!printProblems(problems)) return 78
-    console.log(`${counted(pipelines.length + suspended.length, 'Pipeline')} in ${paths.join(', ')}: no problems.`)
+    const warnings = problems.filter(({ informational }) => informational !== true).length
+    const found = warnings === 0 ? 'no problems' : `no errors, ${counted(warnings, 'warning')}`
+    console.log(`${counted(pipelines.length + suspended.length, 'Pipeline')} in ${paths.join(', ')}: ${found}.`)
     return 0
   }
   const files = pipelines.flatMap((pipeline) => pipeline.locate([]).file ?? [])

@@ -74,8 +74,8 @@ test('errors in a quoted or folded program are reported at their place, or at it
 test('lint warns if an alias changes the names of fields', () => {
   const file = join(folder, 'alias.yaml')
   writeFileSync(file, pipeline('known', '.mark = true').replace('orchestrator_logs', 'kubernetes_logs'))
-  const { code, err } = penstock(['lint', file])
-  expect(code).toBe(0)
+  const { code, err, out } = penstock(['lint', file])
+  expect([code, out]).toEqual([0, `1 Pipeline in ${file}: no errors, 1 warning.\n`])
   expect(err).toContain(
     'warning: `kubernetes_logs` is read as `orchestrator_logs`: it writes pod metadata to `.orchestrator`',
   )
@@ -121,6 +121,16 @@ test('lint reports a file without resources in a few lines', () => {
   expect(notes.err.match(/^error: /gm)).toHaveLength(6)
   expect(notes.err).toContain('help: Resources are written in YAML; is this .md file the right one?')
   expect(notes.err).toMatch(/error: \d+ further mistakes of YAML in this file are not shown\n/)
+
+  for (const [name, text] of [
+    ['vector.toml', '[sources.in]\ntype = "stdin"\n'],
+    ['promtail.yaml', 'scrape_configs: []\n'],
+  ] as const) {
+    writeFileSync(join(folder, name), text)
+    expect(penstock(['lint', name]).err).toContain(
+      `help: If this is the configuration of another agent, \`penstock convert -f ${name}\` makes a Pipeline of it.`,
+    )
+  }
 
   writeFileSync(join(folder, 'program.yaml'), Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xff, 0xfe, 0x1b, 0x5b]))
   const program = penstock(['lint', 'program.yaml'])

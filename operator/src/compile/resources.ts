@@ -167,11 +167,25 @@ function readFile(file: string, defaultNamespace: string, resources: Resource[],
 /** Maximum number of YAML errors shown per file. */
 const maxMistakes = 5
 
+/** Endings of other agents' configurations, which `convert` reads. */
+const otherAgentEndings: ReadonlySet<string> = new Set(['.toml', '.conf', '.alloy', '.river'])
+
 function endingHelp(file: string): string | undefined {
   const ending = extname(file)
   if (file === standardInput || ['.yaml', '.yml', '.json', ''].includes(ending)) return undefined
+  if (otherAgentEndings.has(ending)) return convertHelp(file)
   return `Resources are written in YAML; is this ${ending} file the right one?`
 }
+
+/** Help for a table without a kind. */
+function otherConfigHelp(content: Readonly<Record<string, unknown>>, file: string): string | undefined {
+  if (['sources', 'transforms', 'sinks'].some((part) => part in content))
+    return `A configuration of the agent alone: \`penstock-agent --config ${file}\` runs it, and \`penstock convert -f ${file}\` makes a Pipeline of it.`
+  return content['apiVersion'] === undefined ? convertHelp(file) : undefined
+}
+
+const convertHelp = (file: string) =>
+  `If this is the configuration of another agent, \`penstock convert -f ${file}\` makes a Pipeline of it.`
 
 function documentOf(
   document: Document,
@@ -204,8 +218,8 @@ function documentOf(
     return report(
       ['kind'],
       `\`kind\` must be one of ${known.join(', ')}; found ${JSON.stringify(kind) ?? 'none'}`,
-      kind === undefined && ['sources', 'transforms', 'sinks'].some((part) => part in content)
-        ? `A configuration of the agent alone: \`penstock-agent --config ${file}\` runs it, and \`penstock convert -f ${file}\` makes a Pipeline of it.`
+      kind === undefined
+        ? otherConfigHelp(content, file)
         : meant === undefined
           ? undefined
           : `Did you mean \`${meant}\`?`,
