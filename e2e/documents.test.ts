@@ -1,6 +1,7 @@
 // Runs the commands of the documents that need neither a cluster nor a release, exactly as printed; other tests run the rest. A comment in the
 // page explains why a block is not run, and an additional block of this kind requires a change of the number below.
 
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,7 +9,7 @@ import { root } from './command.ts'
 import { onArchive } from './documents/on-archive.ts'
 import { onCluster } from './documents/on-cluster.ts'
 import { onRelease } from './documents/on-release.ts'
-import { isOf, Reader, type ShellBlock, type Step, shellBlocks } from './documents.ts'
+import { isOf, Reader, type ShellBlock, type Step, shellBlocks, textOf } from './documents.ts'
 import { missingForHelm } from './helm.ts'
 
 const blocks = await shellBlocks()
@@ -194,6 +195,51 @@ test('all blocks of documents are run, or the page explains why not', () => {
     ).toHaveLength(1)
   // An additional block needs a reason and a change of this number.
   expect(of(blocks.filter((block) => block.notRun !== undefined))).toHaveLength(10)
+})
+
+/** Commands of this repository in blocks that are not run, each with the file that declares its flags. */
+const declaringFiles: Readonly<Record<string, string>> = {
+  '.ci/release': '.ci/release',
+  'npm run bench': 'e2e/bench/bench.ts',
+  'npm run scale': 'e2e/operator/scale.ts',
+}
+
+function helpOf(file: string): string {
+  const [program, ...words] = file.endsWith('.ts') ? [process.execPath, '--conditions=source'] : ['bash']
+  return execFileSync(program as string, [...words, join(root, file), '--help'], { encoding: 'utf8' })
+}
+
+/** The commands of a block, without comments, with continued lines as one. */
+const commandsOf = ({ text }: ShellBlock) =>
+  text
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .flatMap((line) => line.replace(/ # .*$/, '').split(' && '))
+
+test('blocks that are not run name existing flags, variables, scripts and files', () => {
+  const helps = Object.fromEntries(Object.entries(declaringFiles).map(([called, file]) => [called, helpOf(file)]))
+  const scripts = Object.keys(JSON.parse(textOf('package.json')).scripts)
+  const pages = new Set<string>()
+  for (const block of blocks.filter(({ notRun }) => notRun !== undefined)) {
+    for (const command of commandsOf(block)) {
+      const where = `${block.page}: ${command}`
+      for (const [, script] of command.matchAll(/\bnpm run ([\w:-]+)/g)) expect(scripts, where).toContain(script)
+      const files = command.split(/\s+/).filter((word) => /^(?:e2e|agent|operator|\.ci)\//.test(word))
+      for (const file of files) expect(existsSync(join(root, file)), where).toBe(true)
+      for (const [variable] of command.matchAll(/\bPENSTOCK_\w+(?==)/g))
+        expect(textOf(files[0] ?? ''), where).toContain(`'${variable}'`)
+      const called = Object.keys(helps).find((each) => command.trim().startsWith(each))
+      const flags = called === undefined ? [] : (command.match(/ --[a-z][\w-]*/g) ?? [])
+      for (const flag of flags) expect(helps[called ?? ''], where).toMatch(new RegExp(`${flag.trim()}\\b`))
+      if (files.length + flags.length > 0) pages.add(block.page)
+    }
+  }
+  expect([...pages].sort()).toEqual([
+    '.ci/RELEASING.md',
+    'CONTRIBUTING.md',
+    'e2e/bench/README.md',
+    'operator/FIGURES.md',
+  ])
 })
 
 /** Runs the block as if a reader had pasted it. */
