@@ -1,4 +1,5 @@
 // Signs requests to AWS with signature version 4. The signature covers the bytes of the body, so compression must come first.
+// @smithy/signature-v4 is not used, because it only signs asynchronously, and the queue source alone loads the SDK.
 
 import { createHash, createHmac } from 'node:crypto'
 

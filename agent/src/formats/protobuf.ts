@@ -1,5 +1,7 @@
 // Reads and writes the protobuf wire format field by field: enough for the few fixed messages of Penstock. Reading is
 // bounded by the message; invalid bytes throw a `MalformedProtobuf`.
+// @bufbuild/protobuf, which reads messages of descriptor sets, is not used for these: it creates an object for each message, while this
+// code writes fields directly into the body of a request.
 
 import type { Body } from '../event/body.ts'
 

@@ -1,5 +1,6 @@
 // The text form of a Ruby hash: `{ "a" => 1, :b => nil, c: [true] }`. Numbers are floats, and quoted text keeps its
 // backslashes.
+// Hand-written, because no library parses this form.
 
 import { float, setField, type Value, type ValueObject } from '../event/value.ts'
 

@@ -1,5 +1,7 @@
 // A reflector keeps a store equal to the API server's state: one list, then a watch as long as it lasts, and again. It never
 // stops by itself: every failure is counted, and retried after a wait.
+// The informer of @kubernetes/client-node is not used: it requests neither streamed lists nor bookmarks, so it holds the whole list as text
+// and lists again after an expired version.
 
 import type { IncomingMessage } from 'node:http'
 import { errorText } from '@penstock/agent/errors'
