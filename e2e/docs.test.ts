@@ -3,7 +3,7 @@
 import { execFile, execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { anchorOf } from './documents.ts'
@@ -42,6 +42,20 @@ test('all links of pages point to existing files, folders and anchors of the rep
     return anchor !== undefined && target.endsWith('.md') && !anchorsOf(target).has(anchor)
   })
   expect(broken.map(({ page, href }) => `${page}: ${href}`)).toEqual([])
+})
+
+/** Names in instructions that stand for any name, such as `agent/src/sinks/TYPE.ts`. */
+const isPlaceholder = (name: string) => /^(?:x|TYPE|NAME)\./.test(basename(name))
+
+test('each source file that a page names exists', () => {
+  const named = pages.flatMap((page) =>
+    [...readFileSync(join(root, page), 'utf8').matchAll(/`([\w./-]+\.ts)`/g)].map(([, name = '']) => ({ page, name })),
+  )
+  expect(named.length).toBeGreaterThan(100)
+  const missing = named.filter(
+    ({ name }) => !isPlaceholder(name) && !tracked.some((path) => path === name || path.endsWith(`/${name}`)),
+  )
+  expect(missing.map(({ page, name }) => `${page}: ${name}`)).toEqual([])
 })
 
 test('the changelog begins with the version of the packages', () => {
