@@ -310,7 +310,7 @@ test('a torn tail is removed, and its events in the ledger are counted', async (
   expect(statSync(segment(0)).size % 8).toBe(0)
 })
 
-test('hides no later events after delivered events that were never synced are lost from the disk', async () => {
+test('keeps later events after the loss of delivered events that were never synced', async () => {
   const first = new Run()
   await fill(first, 10)
   expect(await first.drain()).toEqual(range(0, 100))
