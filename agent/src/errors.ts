@@ -64,7 +64,10 @@ export class PenstockError extends Error {
 const kindsOfCodes: readonly (readonly [RegExp, FailureKind])[] = [
   [/^(?:EACCES|EPERM)$/, 'permission'],
   [/CERT|TLS|SSL|SELF_SIGNED|^EPROTO$|^HOSTNAME_MISMATCH$|^UNABLE_TO_/, 'tls'],
-  [/^(?:ECONN|EHOST|ENET|EAI_|UND_ERR_)|^(?:ENOTFOUND|ETIMEDOUT|EPIPE|PEN_EGRESS_DENIED|TimeoutError)$/, 'connection'],
+  [
+    /^(?:ECONN|EHOST|ENET|EAI_|UND_ERR_|HPE_)|^(?:ENOTFOUND|ETIMEDOUT|EPIPE|PEN_EGRESS_DENIED|TimeoutError)$/,
+    'connection',
+  ],
 ]
 
 /**

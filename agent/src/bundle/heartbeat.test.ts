@@ -246,12 +246,21 @@ test.each([
   ['a refused connection', { error: { message: 'It is away.', kind: 'connection' } }, 'ConnectFailed'],
   ['a refused certificate', { error: 'expired', error_kind: 'CERT_HAS_EXPIRED' }, 'TLSFailed'],
   ['a connection that takes too long', { error: 'late', error_kind: 'UND_ERR_CONNECT_TIMEOUT' }, 'ConnectFailed'],
+  ['an answer that does not come', { error_type: 'timed_out', timeout_ms: 5000 }, 'ConnectFailed'],
+  ['an answer that is no HTTP', { error: 'no', error_kind: 'HPE_INVALID_CONSTANT' }, 'ConnectFailed'],
   ['text alone', { error: 'the answer of the socket says: status 401, CERT, timed out' }, 'Error'],
 ])('the reason for %s is derived from codes, never from text', async (_, fields, reason) => {
   await using agent = await withSink()
   await agent.next()
   agent.say('Healthcheck failed.', fields)
   expect((await agent.next())?.error).toMatchObject({ reason })
+})
+
+test('a destination that does not answer is named as such', async () => {
+  await using agent = await withSink()
+  await agent.next()
+  agent.say('Request failed; trying again.', { error_type: 'timed_out', timeout_ms: 5000 })
+  expect((await agent.next())?.error?.message).toBe('Request failed; trying again. No answer within 5 s.')
 })
 
 test('an event that a destination rejects is reported with the kind of its error', async () => {

@@ -392,9 +392,13 @@ export class Heartbeat {
     const type = typeof record['error_type'] === 'string' ? ` (${record['error_type']})` : ''
     // The status for one event of a request that the destination accepted.
     const ofItem = typeof itemStatus === 'number' ? ` Status ${itemStatus} of an event${type}.` : type
-    const otherwise = status !== undefined ? ` Status ${status}.` : ofItem
+    const isLate = record['error_type'] === 'timed_out'
+    const timeoutMs = numberIn(record['timeout_ms'])
+    const late = timeoutMs === undefined ? ' No answer in time.' : ` No answer within ${timeoutMs / 1000} s.`
+    const otherwise = status !== undefined ? ` Status ${status}.` : isLate ? late : ofItem
     const detail = typeof text === 'string' ? ` ${text}` : otherwise
-    const kind = typeof error === 'object' ? error.kind : kindOfCode(String(record['error_kind'] ?? ''))
+    const given = typeof error === 'object' ? error.kind : kindOfCode(String(record['error_kind'] ?? ''))
+    const kind = given ?? (isLate ? 'connection' : undefined)
     const closed = record['component_kind'] === 'source' && kind === 'permission'
     const reason = closed ? 'LogsUnreadable' : reasonOf(status, kind)
     this.#lastErrors.set(id, {
