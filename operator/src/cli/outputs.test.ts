@@ -169,6 +169,18 @@ test('status of one Pipeline is one object, with its conditions', async () => {
   expect(JSON.parse(out)).toMatchObject({ name: 'web', ready: 'True', eventsIn: 70, conditions: conditions('True') })
 })
 
+test('status of a version that the operator has not processed yet ends with 1, although the version before was ready', async () => {
+  const path = '/apis/penstock.dev/v1alpha1/namespaces/shop/pipelines/web'
+  const before = objects[path] as ReturnType<typeof pipeline>
+  objects[path] = { ...before, metadata: { ...before.metadata, generation: 3 } }
+  try {
+    const { code, out } = await penstock('status', 'web')
+    expect([code, out]).toEqual([1, expect.stringContaining('The operator has not processed generation 3 yet')])
+  } finally {
+    objects[path] = before
+  }
+})
+
 test('status without a Pipeline is an empty list for machines', async () => {
   const { code, out, err } = await penstock('status', '--cluster', '-o', 'json')
   expect([code, JSON.parse(out), err]).toEqual([0, [], 'There is no ClusterPipeline.'])

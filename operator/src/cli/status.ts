@@ -38,6 +38,10 @@ ${helpOf(options)}
 
 const readyOf = ({ status }: Pipeline) => conditionOf(status?.conditions, 'Ready')
 
+/** Whether it is ready as it is now: just after an apply, the condition is still about the version before. */
+const isReady = (pipeline: Pipeline) =>
+  readyOf(pipeline)?.status === 'True' && pipeline.status?.observedGeneration === pipeline.metadata.generation
+
 const fields: readonly Field<Pipeline>[] = [
   { name: 'kind', column: 'KIND', value: ({ kind }) => kind },
   { name: 'namespace', column: 'NAMESPACE', value: ({ metadata }) => metadata.namespace },
@@ -105,7 +109,7 @@ export async function run(argv: string[]): Promise<number> {
       const absent = `There is no ${types[0]}${name === undefined ? '' : ` ${name}`}${where}.${elsewhere}`
       return { text, absent, code: name === undefined ? 0 : 1 }
     }
-    const code = pipelines.every((pipeline) => readyOf(pipeline)?.status === 'True') ? 0 : 1
+    const code = pipelines.every(isReady) ? 0 : 1
     if (output === 'text') {
       const sheet = sheetOf(process.stdout)
       return { text: `${pipelines.map((pipeline) => statusText(pipeline, sheet)).join('\n')}\n`, code }
