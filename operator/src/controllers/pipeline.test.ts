@@ -37,6 +37,7 @@ async function startedWith(
   pipelines: readonly Existing[],
   compile: (key: string) => CompileResult | Promise<CompileResult>,
   policies: readonly KubeObject[] = [],
+  apply: () => KubeObject = () => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept' } }),
 ) {
   const stack = new AsyncDisposableStack()
   const stores = new Map<ResourceType, Store<KubeObject>>()
@@ -74,7 +75,7 @@ async function startedWith(
   const artifacts = new Artifacts()
   const context = testContext({
     ...{ logger: silentLogger, metrics, signal: ending.signal, artifacts, status, events: { record: () => {} } },
-    kube: { as: () => ({ list: async () => [], delete: async () => {} }) },
+    kube: { as: () => ({ list: async () => [], delete: async () => {}, apply: async () => apply() }) },
     caches: { cache, synced: async () => {} },
     settings: { namespace: 'system', secretsMode: 'All', clusterName: '', refGracePeriodMs: 0 },
   })
@@ -91,7 +92,17 @@ async function startedWith(
   stack.defer(() => ending.abort())
   await controller.start()
   const says = (key: string) => found.get(key)?.map(({ type, status, reason }) => [type, status, reason])
-  return { artifacts, found, history, says, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  /** The author applies another version. */
+  const edit = (key: string) => {
+    const [namespace, name = ''] = key.split('/')
+    const known = cache(pipelineKind).get(namespace, name) as KubeObject
+    const { generation = 0 } = known.metadata
+    cache(pipelineKind).set({
+      ...known,
+      metadata: { ...known.metadata, generation: generation + 1, resourceVersion: '2' },
+    })
+  }
+  return { artifacts, found, history, says, edit, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
 const rejected: CompileResult = {
@@ -103,7 +114,7 @@ function compiled(key: string, diskBufferBytes = 0): CompileResult {
   const [namespace = '', name = ''] = key.split('/')
   const artifact = {
     ...{ id: key, kind: 'Pipeline', namespace, name, uid: key, generation: 3, hash: key, mode: 'Node', labels: {} },
-    ...{ secretRefs: [], components: [], diskBufferBytes },
+    ...{ secretRefs: [], hub: { subscriptions: [] }, sources: {}, transforms: {}, sinks: {}, diskBufferBytes },
   } as unknown as Artifact
   return { ...rejected, accepted: { status: 'True', reason: 'Valid', message: '' }, artifact, diskBufferBytes }
 }
@@ -131,6 +142,22 @@ test('retries writes that the API server rejects, and does not count them as err
   await vi.waitFor(() => expect(tried).toBeGreaterThan(2), 30_000)
   expect(operator.says('shop/odd')).toBeUndefined()
   expect(operator.artifacts.complete).toBe(false)
+})
+
+test('an author sees that a version is rejected even if the last good one cannot be stored', async () => {
+  let result = compiled('shop/p')
+  let tried = 0
+  const refuse = () => {
+    tried++
+    throw new KubeError('exceeded quota', { status: 403, reason: 'Forbidden' })
+  }
+  await using operator = await startedWith([{ key: 'shop/p' }], () => result, [], refuse)
+  await vi.waitFor(() => expect(operator.artifacts.get('shop/p')).toBeDefined(), 30_000)
+  result = rejected
+  operator.edit('shop/p')
+  await vi.waitFor(() => expect(tried).toBeGreaterThan(0), 30_000)
+  expect(operator.says('shop/p')?.[0]).toEqual(['Accepted', 'False', 'CompileFailed'])
+  expect(operator.artifacts.get('shop/p')).toBeDefined()
 })
 
 /** A compiler that is blocked for all Pipelines but some until it is released. */

@@ -330,9 +330,14 @@ export class PipelineController implements AsyncDisposable {
     if (this.#first?.holds(pipeline, this.#peersOf(pipeline, result)) === true) return undefined
     const judged = this.#judge.verdicts(pipeline, result, author)
     const { verdicts, leftMs } = await this.#underRules(id, key, pipeline, judged, signal)
-    const waitMs = await this.#publish(id, pipeline, result, verdicts, signal)
-    this.#claimed(key, pipeline)
-    this.#say(kind, pipeline, result, verdicts, author)
+    let waitMs: number | undefined
+    try {
+      waitMs = await this.#publish(id, pipeline, result, verdicts, signal)
+      this.#claimed(key, pipeline)
+    } finally {
+      // The author sees the verdict even if the last good version cannot be stored at the moment.
+      this.#say(kind, pipeline, result, verdicts, author)
+    }
     const usesSecrets = secretsOf(pipeline).length > 0 || (result.artifact?.secretRefs.length ?? 0) > 0
     const waits = [
       waitMs,
