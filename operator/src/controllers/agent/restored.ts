@@ -29,7 +29,7 @@ export function restored(
   try {
     const manifest = JSON.parse(text.toString('utf8')) as BundleManifest
     delivered.startSpreadMs = manifest.startSpreadMs ?? 0
-    if (annotation !== undefined) delivered.record = JSON.parse(annotation) as RolloutRecord
+    delivered.record = recordIn(annotation) ?? delivered.record
     const { later = [] } = manifest
     const named = [manifest.stable, manifest.candidate, ...later].filter((revision) => revision !== undefined)
     // The manifest does not name revisions that a rollout may return to, or that agents still run for a moment.
@@ -58,6 +58,23 @@ export function restored(
   }
   return delivered
 }
+
+/**
+ * The record of a rollout; undefined if another client has changed it. Without it a trial begins again, and what was taken back is tried
+ * again: the content alone shows what agents run.
+ */
+function recordIn(annotation: string | undefined): RolloutRecord | undefined {
+  try {
+    const found = JSON.parse(annotation ?? 'null') as Partial<RolloutRecord> | null
+    const isWhole = isTable(found) && isTable(found.rolledBack) && Array.isArray(found.history)
+    return isWhole ? (found as RolloutRecord) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isTable = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The revision that consists of these shards. Missing shards cause an error elsewhere. */
 function revisionOf(shards: readonly Shard[], { data }: AgentSecrets['config']): Revision {
