@@ -121,7 +121,7 @@ export const statusParts = {
 export type StatusPart = keyof typeof statusParts
 
 export interface EventRecorder {
-  /** Writes an Event: at most one for each object and reason in 5 minutes. */
+  /** Writes an Event: at most one for each generation of an object and reason in 5 minutes. */
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string, action?: string): void
 }
 

@@ -1,4 +1,5 @@
-// Kubernetes Events about objects: at most one for each object and reason in five minutes. Writing them never delays a reconcile.
+// Kubernetes Events about objects: at most one for each generation of an object and reason in five minutes, and few for an object that
+// changes often. Writing them never delays a reconcile.
 
 import { createHash } from 'node:crypto'
 import { errorText } from '@penstock/agent/errors'
@@ -18,15 +19,26 @@ export interface EventWriterOptions {
 }
 
 const everyMs = 300_000
+/** Events of one reason about an object in this time, whatever its author changes. */
+const maxGenerations = 10
 /** Where the API server expects Events about cluster-scoped objects, and `kubectl describe` looks for them. */
 const clusterNamespace = 'default'
 /** Maximum length of a note that the API server accepts. */
 const noteLength = 1024
 
+interface Last {
+  /** When it was written. */
+  readonly at: number
+  readonly generation: number
+  /** When the first of some that followed each other was written, and their number. */
+  readonly since: number
+  readonly count: number
+}
+
 export class EventWriter {
   readonly #options: EventWriterOptions
-  /** Time of the last Event for an object and reason. */
-  readonly #last = new Map<string, number>()
+  /** The last Event for an object and reason. */
+  readonly #last = new Map<string, Last>()
   readonly #writing = new Set<Promise<void>>()
 
   constructor(options: EventWriterOptions) {
@@ -35,15 +47,18 @@ export class EventWriter {
 
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string, action = 'Reconcile'): void {
     if (!this.#options.mayWrite() || this.#options.signal.aborted) return
-    const { namespace, name, uid, resourceVersion } = object.metadata
+    const { namespace, name, uid, resourceVersion, generation = 0 } = object.metadata
     const key = `${uid ?? `${object.kind}/${namespace}/${name}`}/${reason}`
     const now = performance.now()
-    if (now - (this.#last.get(key) ?? Number.NEGATIVE_INFINITY) < everyMs) return
-    this.#last.set(key, now)
+    const last = this.#last.get(key)
+    if (last !== undefined && last.generation === generation && now - last.at < everyMs) return
+    const { since, count } = last !== undefined && now - last.since < everyMs ? last : { since: now, count: 0 }
+    if (count >= maxGenerations) return
+    this.#last.set(key, { at: now, generation, since, count: count + 1 })
     if (this.#last.size > 10_000) this.#forgetOld(now)
     const time = new Date()
     const where = namespace ?? clusterNamespace
-    const digest = createHash('sha256').update(`${key}/${time.getTime()}`).digest('hex').slice(0, 16)
+    const digest = createHash('sha256').update(`${key}/${generation}/${time.getTime()}`).digest('hex').slice(0, 16)
     const event = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
@@ -74,6 +89,6 @@ export class EventWriter {
   }
 
   #forgetOld(now: number): void {
-    for (const [key, at] of this.#last) if (now - at > everyMs) this.#last.delete(key)
+    for (const [key, { at }] of this.#last) if (now - at > everyMs) this.#last.delete(key)
   }
 }
