@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { HeartbeatBody } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import { readHeartbeat } from './heartbeat.ts'
@@ -37,4 +39,19 @@ test('lists of a heartbeat have limits', () => {
     failed: Array.from({ length: 20_000 }, (_, index) => `shop/${index}`),
   })
   expect([failures.length, failed.size]).toEqual([20, 10_000])
+})
+
+test('a long text takes as much memory as the part of it that is kept', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const used = () => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const before = used()
+  const kept = Array.from({ length: 100 }, (_, index) =>
+    read(JSON.parse(`{"reason":"${`${index} `.repeat(300_000)}"}`)),
+  )
+  expect(used() - before).toBeLessThan(10_000_000)
+  expect(kept.every(({ reason }) => reason?.length === 1024)).toBe(true)
 })

@@ -97,9 +97,13 @@ function componentOf(value: unknown): HeartbeatBody['pipelines'][string]['compon
   }
 }
 
+const maxText = 1024
+
 /** Texts in a heartbeat are untrusted data: plain text of limited length. */
 function text(value: unknown): string {
-  return typeof value === 'string' ? printable(value.slice(0, 1024)) : ''
+  if (typeof value !== 'string') return ''
+  // A slice would keep the whole text in memory.
+  return printable(value.length <= maxText ? value : Buffer.from(value.slice(0, maxText)).toString())
 }
 
 /** A non-negative number; 0 for any other value. */
