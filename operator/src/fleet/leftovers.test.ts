@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { KubeClient } from '../kube/client.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { LeftoverAnswers } from './leftovers.ts'
-import { FleetState } from './state.ts'
+import { type Delivered, FleetState } from './state.ts'
 
 const fragment = (id: string, uid: string, ...sinks: readonly string[]): Fragment =>
   ({ id, uid, sinks: sinks.map((name) => [`${id}/${name}`, '{}']) }) as unknown as Fragment
@@ -37,7 +37,9 @@ function asked(
     const uid = objects[`${namespace}/${name}`]
     return uid === undefined ? undefined : { metadata: { name, uid } }
   }
-  return { leftovers: new LeftoverAnswers({ get } as unknown as KubeClient, fleet), requests }
+  fleet.set('shop/side', fleet.get('system/node') as Delivered)
+  const settings = { namespace: 'system', agentNamespaces: ['system'] }
+  return { leftovers: new LeftoverAnswers({ get } as unknown as KubeClient, fleet, settings), requests }
 }
 
 const buffer = { kind: 'buffer', id: 'shop/a/es' }
@@ -73,4 +75,26 @@ test('many agents that ask about a pipeline cause one request, and invalid names
   expect(await leftovers.gone('system/node', nonsense)).toEqual([])
   expect(await leftovers.gone('system/node', 'all')).toEqual([])
   expect(requests).toEqual(['shop/a'])
+})
+
+test('agents of a tenant learn nothing of other namespaces', async () => {
+  const { leftovers, requests } = asked([other])
+  const foreign = [
+    { kind: 'buffer', id: 'bank/a/es' },
+    { kind: 'cursors', id: 'uid-a', pipeline: 'bank/a' },
+    { kind: 'buffer', id: '_cluster/a/es' },
+  ]
+  expect(await leftovers.gone('shop/side', [...foreign, buffer])).toEqual(['buffer shop/a/es'])
+  expect(requests).toEqual(['shop/a'])
+})
+
+test('an agent that asks about thousands of pipelines causes few requests, and is answered later', async () => {
+  const { leftovers, requests } = asked([other])
+  for (let report = 0; report < 100; report++)
+    await leftovers.gone(
+      'shop/side',
+      Array.from({ length: 50 }, (_, index) => ({ kind: 'buffer', id: `shop/p-${report}-${index}/es` })),
+    )
+  expect(requests.length).toBeGreaterThanOrEqual(100)
+  expect(requests.length).toBeLessThan(120)
 })

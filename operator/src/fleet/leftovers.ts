@@ -2,10 +2,13 @@
 // known and say no: neither a revision that its agents may run, nor the desired one, nor the API server contains the Pipeline.
 
 import { type Leftover, leftoverKey, pipelineOf, type Revision } from '@penstock/agent/bundle'
+import { isTenants } from '../api/agent.ts'
 import { clusterPipelineKind, pipelineKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
+import type { OperatorSettings } from '../context.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { monotonicNow } from '../kube/clock.ts'
+import { Allowances } from '../kube/token-gate.ts'
 import type { Fragment } from '../render/fragment.ts'
 import type { FleetState } from './state.ts'
 
@@ -13,6 +16,8 @@ const maxAsked = 50
 /** Many agents ask about the same pipeline repeatedly. */
 const keepMs = 60_000
 const maxKept = 10_000
+/** Requests to the API server for it, from agents of any kind: tenants control the pods of sidecars, and controllers need the same requests. */
+const requests = { perSecond: 5, burst: 100 }
 
 /** The uid of an existing object; `absent`; or `unknown` if the API server does not answer. */
 type Existence = { readonly uid: string } | 'absent' | 'unknown'
@@ -20,11 +25,18 @@ type Existence = { readonly uid: string } | 'absent' | 'unknown'
 export class LeftoverAnswers {
   readonly #kube: Pick<KubeClient, 'get'>
   readonly #fleet: FleetState
+  readonly #settings: Pick<OperatorSettings, 'namespace' | 'agentNamespaces'>
+  readonly #allowances = new Allowances(requests)
   readonly #asked = new Map<string, { readonly until: number; readonly existence: Promise<Existence> }>()
 
-  constructor(kube: Pick<KubeClient, 'get'>, fleet: FleetState) {
+  constructor(
+    kube: Pick<KubeClient, 'get'>,
+    fleet: FleetState,
+    settings: Pick<OperatorSettings, 'namespace' | 'agentNamespaces'>,
+  ) {
     this.#kube = kube
     this.#fleet = fleet
+    this.#settings = settings
   }
 
   /** Keys of the data that is no longer needed. */
@@ -37,7 +49,7 @@ export class LeftoverAnswers {
 
   async #isGone(agent: string, leftover: Leftover): Promise<boolean> {
     const revisions = this.#revisions(agent)
-    if (revisions === undefined) return false
+    if (revisions === undefined || !this.#mayAsk(agent, leftover)) return false
     if (leftover.kind === 'cursors') {
       const { id: uid, pipeline } = leftover
       if (revisions.some((fragments) => [...fragments.values()].some((fragment) => fragment.uid === uid))) return false
@@ -52,6 +64,14 @@ export class LeftoverAnswers {
     if (found.some((fragment) => fragment !== undefined)) return false
     // It may be suspended, not be accepted, or now belong to another Agent.
     return (await this.#existence(pipeline)) === 'absent'
+  }
+
+  /** The answer shows whether an object exists: a tenant may only know this of its own namespace. */
+  #mayAsk(agent: string, leftover: Leftover): boolean {
+    const [namespace = '', name = ''] = agent.split('/')
+    if (!isTenants({ metadata: { namespace, name } }, this.#settings)) return true
+    const pipeline = leftover.kind === 'cursors' ? leftover.pipeline : leftover.id
+    return pipeline.split('/')[0] === namespace
   }
 
   /** Revisions that agents may or should run; undefined if unknown. */
@@ -69,6 +89,7 @@ export class LeftoverAnswers {
     const now = monotonicNow()
     const known = this.#asked.get(pipeline)
     if (known !== undefined && known.until > now) return known.existence
+    if (!this.#allowances.take('', now)) return 'unknown'
     if (this.#asked.size >= maxKept) this.#asked.clear()
     const existence = this.#ask(pipeline)
     this.#asked.set(pipeline, { until: now + keepMs, existence })

@@ -25,7 +25,7 @@ import type { FleetState } from '../fleet/state.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal } from '../kube/client.ts'
 import type { User } from '../kube/reviews.ts'
-import { busy, claimsOf, TokenGate } from '../kube/token-gate.ts'
+import { Allowances, busy, claimsOf, TokenGate } from '../kube/token-gate.ts'
 import { podType } from '../kube/types.ts'
 import type { ApiAddresses } from '../policy/api-addresses.ts'
 import { labels, tokenAudience } from '../workloads/names.ts'
@@ -57,6 +57,12 @@ type Pod = KubeObject & {
 /** Reviews for unknown pods, such as those with a sidecar, by address and in total; a known pod has its own limit. */
 const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond: 10, burst: 60 } }
 const maxBytes = 4 * 1024 * 1024
+/**
+ * Requests of one pod, where each started 64 KiB count as one. Agents send a few per second while their bundle changes constantly. Tenants
+ * control the pods of sidecars, and parsing takes the thread on which all controllers run.
+ */
+const perPod = { perSecond: 20, burst: 200 }
+const countedBytes = 64 * 1024
 /** How long the leader may take. */
 const relayMs = 10_000
 /**
@@ -98,6 +104,7 @@ class HeartbeatServer implements AsyncDisposable {
     keepMs: (sender) => (this.#isRunning(sender) ? keepRunningMs : undefined),
   })
   readonly #readers: TokenGate<User>
+  readonly #allowances = new Allowances(perPod)
   readonly #count: Counter
   /** Subscription that waits for the first certificate. */
   #waiting: Disposable | undefined
@@ -107,7 +114,7 @@ class HeartbeatServer implements AsyncDisposable {
     this.#fleet = fleet
     this.#options = options
     this.#observers = new Observers(context, fleet, this.#inquiries)
-    this.#leftovers = new LeftoverAnswers(context.kube.as('heartbeat'), fleet)
+    this.#leftovers = new LeftoverAnswers(context.kube.as('heartbeat'), fleet, context.settings)
     this.#streams = new Streams(context, fleet)
     this.#pods = context.caches.cache<Pod>(podType, { labelSelector: labels.agent })
     this.#readers = new TokenGate({ ...strangers, review: (token) => context.reviews.userOf(token) })
@@ -207,6 +214,13 @@ class HeartbeatServer implements AsyncDisposable {
     }
     const body = await bodyOf(request)
     if (body === undefined) return answer(response, 413, `A heartbeat has at most ${maxBytes} bytes.`)
+    const { podUid } = sender.asked
+    // Those who look decide how much an agent sends to them.
+    if (!isInquiry && !this.#allowances.take(podUid, undefined, 1 + Math.floor(body.length / countedBytes))) {
+      this.#count.inc({ result: 'busy' })
+      response.setHeader('retry-after', '5')
+      return answer(response, 429, 'This pod sends too much; try again in a few seconds.')
+    }
     if (isInquiry) return this.#inquire(request, response, sender.asked, pathname, body)
     if (isReader) return give(response, { allowed: await this.#mayRead(sender.asked, body) } satisfies ReadersAnswer)
     if (isStream) {
