@@ -1,7 +1,9 @@
 // The server's side of a streamed bundle over a real connection; the test controls the offered content and the existing
 // pods.
 
-import { createServer } from 'node:http'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { type Bundle, type StreamBody, type StreamHead, sha256 } from '@penstock/agent/bundle'
@@ -116,7 +118,15 @@ async function serving(namedPerSecond?: number) {
     }
   }
   const waiting = async () => Number(/^penstock_streams_waiting (\d+)$/m.exec(await context.metrics.metrics())?.[1])
-  return { pods, fleet, ask, waiting, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  /** Asks, and never reads the answer. */
+  const ignore = async (who: string): Promise<void> => {
+    const asked = request(url, { method: 'POST', headers: { 'x-who': who }, agent: false })
+    stack.defer(() => void asked.destroy())
+    asked.on('error', () => {})
+    asked.end(JSON.stringify({ schema: 1, waitMs: 20_000, busy: [] }))
+    await once(asked, 'response')
+  }
+  return { pods, fleet, ask, ignore, waiting, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
 const unknown = { rev: '', candidate: false, mark: '' }
@@ -305,3 +315,24 @@ test('an agent gets new names of the same content at intervals, and new content 
   const changed = await rig.ask('a', { have: second.have })
   expect([changed.head?.rev, changed.pipelines]).toEqual(['r4', ['shop/p']])
 })
+
+test('pods of a tenant that never read their bundle delay no agents of nodes, and no pods of other tenants', async () => {
+  await using rig = await serving()
+  rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
+  rig.fleet.offer('system/node', offer())
+  const sidecars = (own: Fragment) =>
+    offer({ mode: 'Sidecar', account: undefined, stable: revision('r1', own), values: new Map(), digests: {} })
+  // More than the buffers of a connection hold.
+  const large = {
+    ...fragment('evil'),
+    entry: JSON.stringify({ text: randomBytes(12 * 1024 * 1024).toString('base64') }),
+  }
+  rig.fleet.offer('evil/side', sidecars(large))
+  rig.fleet.offer('shop/side', sidecars(fragment('shop')))
+  const ignoring = Array.from({ length: 10 }, (_, index) => rig.ignore(`evil/side a evil-${index} default`))
+  for (const each of ignoring) each.catch(() => {}) // when the test ends
+  await Promise.any(ignoring)
+  const answers = Promise.all([rig.ask('a'), rig.ask('b', {}, 'shop/side b side default')])
+  const late = new Promise((done) => setTimeout(() => done('late'), 5000))
+  expect(await Promise.race([answers, late])).toMatchObject([{ status: 200 }, { status: 200, pipelines: ['shop/p'] }])
+}, 60_000)

@@ -35,8 +35,10 @@ const maxGiven = 10_000
 export const maxHeldMs = 60_000
 /** Maximum number of held requests; further ones are answered at once, and return later. */
 const maxHeld = 5000
-/** Number of responses built and sent concurrently. */
+/** Number of responses built and sent concurrently: to agents of nodes, and to all others. */
 const maxSending = 8
+/** Of those to others, the number for one namespace: tenants control these pods, which may read slowly on purpose. */
+const maxSendingPerNamespace = 2
 /** A client that does not read a response within this time is disconnected. */
 const sendMs = 15_000
 /** Work on waiting requests is split into turns of this length. */
@@ -76,7 +78,8 @@ export class Streams implements Disposable {
   /** Held requests that must be checked. */
   readonly #due = new Set<Held>()
   #turn: NodeJS.Immediate | undefined
-  readonly #slots = new Slots(maxSending)
+  readonly #slots = new Slots(maxSending, maxSending)
+  readonly #otherSlots = new Slots(maxSending, maxSendingPerNamespace)
   /** Ids of the pipelines last sent to each pod, by uid of the pod. */
   readonly #given = new Map<string, ReadonlySet<string>>()
   /** When the last response to a pod was one that only named another revision, by uid of the pod. */
@@ -157,7 +160,8 @@ export class Streams implements Disposable {
       response.writeHead(204).end()
       return
     }
-    using _ = await this.#slots.take()
+    const slots = part.offered.mode === 'Node' ? this.#slots : this.#otherSlots
+    using _ = await slots.take(asked.agent.slice(0, asked.agent.indexOf('/')))
     if (gone.signal.aborted) return
     const isKnown = have?.mark === part.mark
     const file = isKnown ? await gzip(JSON.stringify(headOf(part))) : await this.#file(asked.agent, part)
@@ -411,24 +415,41 @@ function requestOf(body: Buffer): Pick<Request, 'have' | 'busy'> & { readonly wa
   }
 }
 
-/** A number of slots, first come, first served. */
+/** A number of slots, first come, first served, of which each line may have some. */
 class Slots {
   #free: number
-  readonly #waiting: (() => void)[] = []
+  readonly #perLine: number
+  readonly #taken = new Map<string, number>()
+  readonly #waiting: { readonly line: string; readonly start: () => void }[] = []
 
-  constructor(count: number) {
+  constructor(count: number, perLine: number) {
     this.#free = count
+    this.#perLine = perLine
   }
 
-  async take(): Promise<Disposable> {
-    if (this.#free > 0) this.#free--
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+  async take(line: string): Promise<Disposable> {
+    await new Promise<void>((start) => {
+      this.#waiting.push({ line, start })
+      this.#next()
+    })
     return {
       [Symbol.dispose]: () => {
-        const next = this.#waiting.shift()
-        if (next === undefined) this.#free++
-        else next()
+        const left = (this.#taken.get(line) ?? 0) - 1
+        if (left > 0) this.#taken.set(line, left)
+        else this.#taken.delete(line)
+        this.#free++
+        this.#next()
       },
     }
+  }
+
+  #next(): void {
+    if (this.#free === 0) return
+    const at = this.#waiting.findIndex(({ line }) => (this.#taken.get(line) ?? 0) < this.#perLine)
+    const [first] = at < 0 ? [] : this.#waiting.splice(at, 1)
+    if (first === undefined) return
+    this.#free--
+    this.#taken.set(first.line, (this.#taken.get(first.line) ?? 0) + 1)
+    first.start()
   }
 }
