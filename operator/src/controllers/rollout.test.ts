@@ -5,7 +5,7 @@ import { version } from '@penstock/agent/program'
 import { silentLogger } from '@penstock/agent/telemetry'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Finding } from '../api/conditions.ts'
-import { agentKind, pipelineKind } from '../api/kinds.ts'
+import { agentKind, pipelineKind, sinkKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { StatusContribution } from '../context.ts'
@@ -43,9 +43,19 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
   const putPipeline = (status: object) =>
     put(pipelineKind, 'shop', 'p', {
       metadata: { uid: 'u', generation: 1 },
-      spec: { sources: [], sinks: [{ name: 'out', type: 'http' }] },
+      spec: {
+        sources: [],
+        sinks: [
+          { name: 'out', type: 'http' },
+          { name: 'store', ref: { kind: 'Sink', name: 'store' } },
+        ],
+      },
       status,
     })
+  const refused = { type: 'Reachable', status: 'False', reason: 'Unauthorized', message: 'no', observedGeneration: 1 }
+  const putSink = (reachable: object) =>
+    put(sinkKind, 'shop', 'store', { metadata: { uid: 's', generation: 1 }, status: { conditions: [reachable] } })
+  putSink(refused)
   putPipeline(earlier)
   for (const name of ['a', 'b'])
     put(podType, 'system', name, { metadata: { uid: name, labels: { [labels.agent]: 'node' } } })
@@ -74,6 +84,8 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
   let reachable: Finding | undefined
   let summary: unknown
   let programmed: Finding | undefined
+  /** `Reachable` of a shared Sink, once it is reported. */
+  let shared: Finding | undefined
   const ending = new AbortController()
   stack.defer(() => ending.abort())
   const context = testContext({
@@ -83,6 +95,10 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
       reported: () => undefined,
       report: (_: unknown, object: KubeObject, __: unknown, { findings, fields = {} }: StatusContribution) => {
         if (object.metadata.name === 'node') programmed = findings.find(({ type }) => type === 'Programmed')
+        if (object.metadata.name === 'store') {
+          shared = findings.find(({ type }) => type === 'Reachable')
+          putSink({ ...shared, observedGeneration: 1 })
+        }
         if (object.metadata.name !== 'p') return
         flowing = findings.find(({ type }) => type === 'Flowing')
         reachable = findings.find(({ type }) => type === 'Reachable')
@@ -134,6 +150,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
     summary: () => summary,
     flowing: () => flowing,
     reachable: () => reachable,
+    shared: () => shared,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
@@ -236,6 +253,31 @@ test('a condition soon reports a refused sink of the Pipeline itself, with place
   const taken = { kind: 'sink', errors: 0, dropped: 0, sent: 10 } as const
   await operator.hear('a', { eventsIn: 10, eventsOut: 10, components: { out: taken } }, 12)
   expect(operator.reachable()).toMatchObject({ status: 'True', reason: 'Reachable' })
+})
+
+test('that one pod reaches a destination is no recovery for the others, of which a new process has not heard yet', async () => {
+  const refused = { type: 'Reachable', status: 'False', reason: 'Unauthorized', message: 'no', observedGeneration: 1 }
+  const programmed = { type: 'Programmed', status: 'True', reason: 'Programmed', message: '', observedGeneration: 1 }
+  await using operator = await running({}, { conditions: [refused, programmed], observedGeneration: 1 })
+  const taken = { kind: 'sink', errors: 0, dropped: 0, sent: 10 } as const
+  const sent = { eventsIn: 10, eventsOut: 10, components: { out: taken, store: taken } }
+  const lastError = { reason: 'Unauthorized', message: 'Request failed. Status 401.', at: '2026-01-01T00:00:00Z' }
+  const failing = { kind: 'sink', errors: 1, dropped: 0, sent: 0, lastError } as const
+  await operator.hear('a', sent, 15)
+  await operator.hear('b', { eventsIn: 10 }, 15)
+  await operator.hear('a', sent, 30)
+  expect(operator.shared()).toBeUndefined()
+  expect(operator.reachable()).toMatchObject({ status: 'False', message: 'no' })
+  // The next attempt of the other one.
+  await operator.hear('b', { eventsIn: 10, components: { out: failing, store: failing } }, 15)
+  await operator.hear('a', sent, 15)
+  await operator.hear('a', sent, 30)
+  await operator.hear('a', sent, 30)
+  const still = { status: 'False', message: expect.stringContaining('1 of 2 nodes fails') }
+  expect([operator.shared(), operator.reachable()]).toMatchObject([still, still])
+  await operator.hear('b', sent, 15)
+  const recovered = { status: 'True', reason: 'Reachable' }
+  expect([operator.shared(), operator.reachable()]).toMatchObject([recovered, recovered])
 })
 
 test('an Agent reports an agent more than one minor version apart from the operator', async () => {

@@ -35,6 +35,7 @@ import { agentStatus } from './rollout/agent-status.ts'
 import { flowingNow, nothingRead } from './rollout/flowing.ts'
 import { SinkReach } from './rollout/sink-reach.ts'
 import { runningAny, stoppedStatus } from './rollout/stopped.ts'
+import { isManaged, unseenAgents } from './rollout/unseen.ts'
 import {
   type AgentView,
   failureText,
@@ -145,13 +146,16 @@ export class RolloutStatus implements AsyncDisposable {
     const isHearing = now - this.#startedAt < this.#fleet.hearingMs
     const unheard = (view: AgentView) => isHearing && (view.isSidecar || view.live.length + view.stale < view.desired)
     for (const view of views) this.#reportAgent(view, unheard(view))
+    const unseen = unseenAgents(this.#agents.values(), this.#fleet, this.#context.status)
     const reaches = this.#reach.reachesOf(views.flatMap(({ live }) => live))
     for (const artifact of this.#context.artifacts.values()) {
       const object = this.#objectOf(artifact)
       // For an object that replaced another with the same name, the compiler reports first.
       if (object === undefined || object.metadata.uid !== artifact.uid) continue
       const concerned = views.filter(({ delivered }) => isConcerned(delivered, artifact.id))
-      const isUnknown = concerned.length === 0 ? isHearing : concerned.some(unheard)
+      const isUnknown =
+        (concerned.length === 0 ? isHearing : concerned.some(unheard)) ||
+        unseen.some((agent) => this.#takes(agent, artifact))
       if (isUnknown && isReported(object)) continue
       try {
         this.#reportPipeline(artifact, object, concerned, reaches, now)
@@ -159,14 +163,15 @@ export class RolloutStatus implements AsyncDisposable {
         this.#failed(object, error)
       }
     }
-    this.#reportStopped(views, views.some(unheard))
-    this.#reach.report(reaches, now)
+    this.#reportStopped(views, views.some(unheard) || unseen.some(isManaged))
+    this.#reach.report(reaches, now, this.#isEarly(now))
     this.#standstill.keep(new Map(this.#fleet.agents()))
     const isThere = (id: string) => this.#context.artifacts.get(id) !== undefined
     this.#fleet.keepFlows({ has: isThere })
     for (const id of this.#unreadSince.keys()) if (!isThere(id)) this.#unreadSince.delete(id)
     for (const id of this.#begun) if (!isThere(id)) this.#begun.delete(id)
     this.#texts.keep((key) => isThere(key.split(' ')[0] as string) || reaches.has(key))
+    this.#reach.keep((key) => isThere(key) || reaches.has(key))
   }
 
   /**
@@ -175,6 +180,16 @@ export class RolloutStatus implements AsyncDisposable {
    */
   #isWhole(id: string, now: number): boolean {
     return this.#begun.has(id) || now - this.#startedAt > flowWindowMs + 2 * this.#fleet.hearingMs
+  }
+
+  #takes(agent: Agent, artifact: Artifact): boolean {
+    const home = artifact.namespace === undefined ? undefined : this.#namespaces.get(undefined, artifact.namespace)
+    return takes(agent, artifact, home?.metadata.labels, this.#context.settings)
+  }
+
+  /** Whether agents may still have to report, since the start of this process, what they reported to an earlier one. */
+  #isEarly(now: number): boolean {
+    return now - this.#startedAt < 2 * this.#fleet.hearingMs
   }
 
   #objectOf({ namespace, name }: Artifact): Pipeline | undefined {
@@ -329,7 +344,7 @@ export class RolloutStatus implements AsyncDisposable {
     const lag = lagOf(id, object, concerned, traffic)
     const flowing = this.#flowing(id, object, traffic, lag, now)
     const isUnread = this.#isUnread(artifact, concerned, now)
-    const reachable = this.#reach.ofPipeline(id, object, reaches)
+    const reachable = this.#reach.ofPipeline(id, object, reaches, this.#isEarly(now))
     const findings = [
       programmed,
       isUnread && flowing.message === nothingRead ? { ...flowing, message: nothingFound } : flowing,
@@ -516,10 +531,9 @@ export class RolloutStatus implements AsyncDisposable {
 
   /** An Agent that would run a Pipeline if it were accepted. */
   #refusedFor(artifact: Artifact): { readonly agent: string; readonly why: string } | undefined {
-    const home = artifact.namespace === undefined ? undefined : this.#namespaces.get(undefined, artifact.namespace)
     for (const agent of this.#agents.values()) {
       const accepted = conditionOf(agent.status?.conditions, 'Accepted')
-      if (accepted?.status === 'False' && takes(agent, artifact, home?.metadata.labels, this.#context.settings))
+      if (accepted?.status === 'False' && this.#takes(agent, artifact))
         return { agent: keyOf(agent), why: accepted.message }
     }
     return undefined

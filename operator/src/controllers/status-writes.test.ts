@@ -17,7 +17,7 @@ import type { Cache } from '../kube/cache.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
-import { podType } from '../kube/types.ts'
+import { namespaceType, podType } from '../kube/types.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { testContext } from '../testing/context.ts'
 import { labels } from '../workloads/names.ts'
@@ -57,7 +57,6 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     stores.set(type, store)
     return store
   }
-  const ending = new AbortController()
   let version = 0
   let writes = 0
   const happened: string[] = []
@@ -77,18 +76,6 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     if (kind === pipelineKind) shown.push({ name, ...summaryOf(stored as unknown as Pipeline) })
     return stored
   }
-  const statuses = stack.use(
-    new Statuses({
-      kube: { apply } as unknown as KubeClient,
-      cacheOf: (kind) =>
-        kind === pipelineKind || kind === agentKind ? (cache(kind) as unknown as Cache<StatusObject>) : undefined,
-      events: { record: ({ metadata }, type, reason) => void happened.push(`${metadata.name}: ${type} ${reason}`) },
-      logger: silentLogger,
-      metrics: new ControllerMetrics(new Registry()),
-      signal: ending.signal,
-      periodMs: 30_000,
-    }),
-  )
   const put = (type: ResourceType, namespace: string, name: string, more: object) => {
     const { metadata, ...rest } = { metadata: {}, ...more }
     const resourceVersion = String(++version)
@@ -98,45 +85,77 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     })
   }
   const putPod = (name: string, more: object = {}) =>
-    put(podType, 'system', name, { metadata: { labels: { [labels.agent]: 'node' }, ...more } })
-  put(agentKind, 'system', 'node', { spec: { mode: 'Node' } })
-  const artifacts = new Artifacts()
+    put(podType, 'system', name, { metadata: { labels: { [labels.agent]: 'node' } }, ...more })
+  put(agentKind, 'system', 'node', { spec: { mode: 'Node', pipelines: { namespaceSelector: {} } } })
+  cache(namespaceType).set({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', uid: 'shop' } })
   const fragments = new Map<string, Fragment>()
   for (let index = 0; index < size.pipelines; index++) {
-    const name = `p-${index}`
-    put(pipelineKind, 'shop', name, { spec: { sources: [], sinks: [] } })
-    const findings = [
-      { type: 'Accepted', status: 'True', reason: 'Valid', message: '' },
-      { type: 'ResolvedRefs', status: 'True', reason: 'Resolved', message: '' },
-    ] as const
-    const object = cache(pipelineKind).get('shop', name) as KubeObject
-    statuses.report(pipelineKind, object, 'compile', { generation: 1, findings })
-    const id = `shop/${name}`
-    fragments.set(id, { id, hash: `sha256:${index}` } as Fragment)
-    artifacts.set({
-      ...{ id, kind: 'Pipeline', namespace: 'shop', name, uid: name, generation: 1, createdAt: '', labels: {} },
-      ...{ hash: `sha256:${index}`, mode: 'Node', hub: { subscriptions: [] }, sources: {} },
-    } as unknown as Artifact)
+    put(pipelineKind, 'shop', `p-${index}`, { spec: { sources: [], sinks: [] } })
+    fragments.set(`shop/p-${index}`, { id: `shop/p-${index}`, hash: `sha256:${index}` } as Fragment)
   }
-  artifacts.markComplete()
-  const fleet = new FleetState()
-  fleet.set(system, {
-    ...{ stable: { rev: 'r1', shards: [] }, candidate: undefined, record: { rolledBack: {}, history: [] } },
-    ...{ revisions: new Map([['r1', { rev: 'r1', shards: [], fragments }]]), selected: fragments },
-    ...{ evicted: new Map(), startSpreadMs: 0, why: '' },
-  })
-  const context = testContext({
-    ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} }, settings: {} },
-    ...{ caches: { cache, synced: async () => {} }, status: statuses.start() },
-  })
-  stack.use(await new RolloutStatus(context, fleet).start())
-  stack.defer(() => ending.abort())
+  /** An operator that has begun to lead, and has compiled nothing yet. */
+  const begin = async () => {
+    const ending = new AbortController()
+    const stack = new AsyncDisposableStack()
+    const statuses = stack.use(
+      new Statuses({
+        kube: { apply } as unknown as KubeClient,
+        cacheOf: (kind) =>
+          kind === pipelineKind || kind === agentKind ? (cache(kind) as unknown as Cache<StatusObject>) : undefined,
+        events: { record: ({ metadata }, type, reason) => void happened.push(`${metadata.name}: ${type} ${reason}`) },
+        logger: silentLogger,
+        metrics: new ControllerMetrics(new Registry()),
+        signal: ending.signal,
+        periodMs: 30_000,
+      }),
+    )
+    const artifacts = new Artifacts()
+    const fleet = new FleetState()
+    const context = testContext({
+      ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} } },
+      settings: { namespace: 'system', agentNamespaces: ['system'] },
+      ...{ caches: { cache, synced: async () => {} }, status: statuses.start() },
+    })
+    stack.use(await new RolloutStatus(context, fleet).start())
+    stack.defer(() => ending.abort())
+    return { artifacts, fleet, statuses, stop: () => stack.disposeAsync() }
+  }
+  /** All Pipelines have been compiled. */
+  const compile = ({ artifacts, statuses }: Awaited<ReturnType<typeof begin>>) => {
+    for (const { id, hash } of fragments.values()) {
+      const name = id.replace('shop/', '')
+      const findings = [
+        { type: 'Accepted', status: 'True', reason: 'Valid', message: '' },
+        { type: 'ResolvedRefs', status: 'True', reason: 'Resolved', message: '' },
+      ] as const
+      const object = cache(pipelineKind).get('shop', name) as KubeObject
+      statuses.report(pipelineKind, object, 'compile', { generation: 1, findings })
+      artifacts.set({
+        ...{ id, kind: 'Pipeline', namespace: 'shop', name, uid: name, generation: 1, createdAt: '', labels: {} },
+        ...{ hash, mode: 'Node', hub: { subscriptions: [] }, sources: {}, secretRefs: [] },
+      } as unknown as Artifact)
+    }
+    artifacts.markComplete()
+  }
+  /** The content of the Agent is known. */
+  const deliver = ({ fleet }: Awaited<ReturnType<typeof begin>>) => {
+    fleet.set(system, {
+      ...{ stable: { rev: 'r1', shards: [] }, candidate: undefined, record: { rolledBack: {}, history: [] } },
+      ...{ revisions: new Map([['r1', { rev: 'r1', shards: [], fragments }]]), selected: fragments },
+      ...{ evicted: new Map(), startSpreadMs: 0, why: '' },
+    })
+    fleet.changed(system)
+  }
+  let leader = await begin()
+  stack.defer(() => leader.stop())
+  compile(leader)
+  deliver(leader)
   const said = new Map<string, string | undefined>()
   const hear = (pod: string, revision: string | undefined) => {
     said.set(pod, revision)
     const body = { startedAt: pod, revision, state: 'Loaded', pipelines: {}, failures: [], failed: [], reading: [] }
     const sender = { pod, podUid: pod, node: `node-of-${pod}` }
-    fleet.hear(system, sender, body as unknown as HeartbeatBody, monotonicNow())
+    leader.fleet.hear(system, sender, body as unknown as HeartbeatBody, monotonicNow())
   }
   return {
     hear,
@@ -145,13 +164,32 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     shown,
     /** The sum of a Pipeline's reports throws. */
     breakPipeline(id: string) {
+      const { artifacts } = leader
       artifacts.set({ ...artifacts.get(id), generation: 2, hub: undefined } as unknown as Artifact)
+    },
+    /** Another operator leads: it compiles all Pipelines while agents report, and after a while it knows the content of the Agent. */
+    async restart({
+      compileSeconds,
+      renderSeconds,
+    }: {
+      readonly compileSeconds: number
+      readonly renderSeconds: number
+    }) {
+      await leader.stop()
+      leader = await begin()
+      const before = writes
+      await this.pass(compileSeconds)
+      compile(leader)
+      await this.pass(renderSeconds)
+      deliver(leader)
+      await this.pass(2 * compileSeconds)
+      return writes - before
     },
     /** A pod is deleted, and so are its reports. */
     remove(pod: string) {
       cache(podType).remove(cache(podType).get('system', pod) as KubeObject)
       said.delete(pod)
-      fleet.keep(system, new Set(said.keys()))
+      leader.fleet.keep(system, new Set(said.keys()))
     },
     /** An agent falls silent. */
     silence: (pod: string) => void said.delete(pod),
@@ -192,6 +230,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
         : { type: 'Accepted', status: 'False', reason: 'ForbiddenOption', message: 'no' }
       const resolved: Finding = { type: 'ResolvedRefs', status: 'True', reason: 'Resolved', message: '' }
       const id = `shop/${name}`
+      const { artifacts, statuses } = leader
       const before = artifacts.get(id) as Artifact
       if (verdict === 'stopped') artifacts.remove(id)
       else if (isUsable)
@@ -201,6 +240,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     /** Agents receive a revision without a Pipeline. */
     withdraw(name: string, revision: string) {
       const left = new Map([...fragments].filter(([id]) => id !== `shop/${name}`))
+      const { fleet } = leader
       const delivered = fleet.get(system) as Delivered
       delivered.revisions.set(revision, { rev: revision, shards: [], fragments: left })
       fleet.set(system, { ...delivered, stable: { rev: revision, shards: [] }, selected: left })
@@ -253,6 +293,15 @@ test('a restart of one of 1,000 agents with 5,000 Pipelines causes at most 100 w
   await using operator = await settled({ agents: 1000, pipelines: 5000 })
   expect(await restart(operator, 'agent-7')).toBeLessThanOrEqual(100)
 }, 600_000)
+
+test.each([5, 300])(
+  'an operator that needs %i s to compile all Pipelines after its start writes nothing',
+  async (compileSeconds) => {
+    await using operator = await settled({ agents: 3, pipelines: 20 })
+    expect(await operator.restart({ compileSeconds, renderSeconds: 10 })).toBe(0)
+    expect(operator.says('p-0', 'Programmed')).toBe('True Programmed 3 of 3 agents run it.')
+  },
+)
 
 test('authors do not wait for each other if the API server needs a second for each write', async () => {
   await using operator = await cluster({ agents: 1, pipelines: 90, writeMs: 1000 })

@@ -1,6 +1,6 @@
 // `Reachable` of Sinks, and of Pipelines for their own sinks, from the failures that pods report.
 
-import { conditionOf, type Finding, type Reason } from '../../api/conditions.ts'
+import { type Condition, conditionOf, type Finding, type Reason } from '../../api/conditions.ts'
 import { clusterPipelineKind, clusterSinkKind, pipelineKind, type ResourceKind, sinkKind } from '../../api/kinds.ts'
 import { keyOf, objectKey } from '../../api/object.ts'
 import type { Pipeline } from '../../api/pipeline.ts'
@@ -14,9 +14,19 @@ import type { Cache } from '../../kube/cache.ts'
 
 const maxDestinations = 3
 
+/**
+ * Whether the result of an earlier process stays until every pod has had time to report its next attempt: pods that report first, or that
+ * reach a destination, say nothing of the others. A new problem is reported at once.
+ */
+function keeps(known: Pick<Condition, 'status' | 'reason'>, found: Finding): boolean {
+  return found.status !== 'False' || (known.status === 'False' && known.reason === found.reason)
+}
+
 export class SinkReach {
   readonly #context: OperatorContext
   readonly #texts: HeldTexts
+  /** What objects said when this process looked at them first. */
+  readonly #inherited = new Map<string, string>()
   readonly #pipelines: Cache<Pipeline>
   readonly #clusterPipelines: Cache<Pipeline>
   readonly #sinks: readonly { readonly kind: ResourceKind; readonly cache: Cache }[]
@@ -33,25 +43,42 @@ export class SinkReach {
     ]
   }
 
-  /** Of the shared sinks. */
-  report(reaches: ReadonlyMap<string, Reach>, now: number): void {
+  /** Drops the objects that are gone. */
+  keep(has: (key: string) => boolean): void {
+    for (const key of this.#inherited.keys()) if (!has(key)) this.#inherited.delete(key)
+  }
+
+  /** Whether the condition of an object is the result of an earlier process. */
+  #isInherited(key: string, known: Condition | undefined): boolean {
+    const text = `${known?.status} ${known?.reason} ${known?.message}`
+    if (!this.#inherited.has(key)) this.#inherited.set(key, text)
+    return known !== undefined && this.#inherited.get(key) === text
+  }
+
+  /** Of the shared sinks. @param isEarly see `keeps` */
+  report(reaches: ReadonlyMap<string, Reach>, now: number, isEarly: boolean): void {
     for (const { kind, cache } of this.#sinks) {
       for (const object of cache.values()) {
         const key = `${kind.kind}/${keyOf(object)}`
+        const { conditions } = (object as SinkResource).status ?? {}
+        const generation = object.metadata.generation ?? 0
+        const known = conditionOf(conditions, 'Reachable')
+        const isEarlier = this.#isInherited(key, known)
         const found = reaches.get(key)?.finding((refusal) => this.#destinationsOf(refusal))
         if (found === undefined) continue // nothing new: the condition stays
-        const finding = this.#texts.finding(key, (object as SinkResource).status?.conditions, found, now)
-        const generation = object.metadata.generation ?? 0
+        if (isEarly && isEarlier && known?.observedGeneration === generation && keeps(known, found)) continue
+        const finding = this.#texts.finding(key, conditions, found, now)
         this.#context.status.report(kind, object, 'rollout', { generation, findings: [finding] })
       }
     }
   }
 
-  /** Result for a Pipeline's own sinks. It stays for this generation until there is a new one. */
+  /** Result for a Pipeline's own sinks. It stays for this generation until there is a new one. @param isEarly see `keeps` */
   ofPipeline(
     id: string,
     { metadata, spec, status }: Pipeline,
     reaches: ReadonlyMap<string, Reach>,
+    isEarly: boolean,
   ): Finding | undefined {
     const findings = new Map<string, Finding>()
     for (const { name, ref } of spec.sinks) {
@@ -61,8 +88,10 @@ export class SinkReach {
     }
     const found = ownSinksFinding(findings)
     const known = conditionOf(status?.conditions, 'Reachable')
-    if (found !== undefined || known?.observedGeneration !== metadata.generation) return found
-    return known && { type: 'Reachable', status: known.status, reason: known.reason as Reason, message: known.message }
+    const isEarlier = this.#isInherited(id, known)
+    if (known === undefined || known.observedGeneration !== metadata.generation) return found
+    if (found !== undefined && !(isEarly && isEarlier && keeps(known, found))) return found
+    return { type: 'Reachable', status: known.status, reason: known.reason as Reason, message: known.message }
   }
 
   /** Hosts and ports in the options of a sink; an address in a Secret is not shown. */
