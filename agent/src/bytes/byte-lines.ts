@@ -269,7 +269,7 @@ export class ByteLines {
     if (this.#asked?.name === name) return this.#asked.mayHave
     const kernel = this.enterRead()
     const key = this.origin.keys.known(name)
-    const mayHave = key === undefined ? this.origin.keys.isFull(kernel) : kernel.call.hasMember(key, this.count)
+    const mayHave = key === undefined ? this.origin.keys.lacksNames(kernel) : kernel.call.hasMember(key, this.count)
     this.#asked = { name, mayHave }
     return mayHave
   }
@@ -328,7 +328,7 @@ export class ByteLines {
     for (let index = 0; index < names.length; index++) {
       const key = keys.known(names[index] as string)
       if (key === undefined) {
-        if (keys.isFull(kernel)) return undefined
+        if (keys.lacksNames(kernel)) return undefined
       } else if (count === likeKeys.length) return undefined
       else likeKeys[count++] = key
     }
@@ -370,12 +370,12 @@ export class ByteLines {
     return { groups: kernel.groups.slice(0, count), members: kernel.grouped.slice(0, count), values: [] }
   }
 
-  /** The same for a name missing from the table, which may have been full: the kernel then knows the name by its position. */
+  /** The same for a name missing from the table, which may have had no room: the kernel then knows the name by its position. */
   #groupedByPlace(kernel: Kernel, name: string): NamedValues {
     const { count } = this
     const groups = new Int32Array(count).fill(-1)
     const found = { groups, members: new Int32Array(count), values: [] }
-    if (!this.origin.keys.isFull(kernel)) return found
+    if (!this.origin.keys.lacksNames(kernel)) return found
     const { members, memory } = kernel
     const quoted = `"${name}"`
     for (let line = 0; line < count; line++) {

@@ -4,7 +4,7 @@
 import type { Kernel } from './kernel.ts'
 import { KeyTable } from './key-table.ts'
 
-/** How long a full table stays in use. */
+/** How long a table that has no room for some name stays in use. */
 const minMs = 60_000
 
 export class CurrentKeys {
@@ -12,12 +12,12 @@ export class CurrentKeys {
   #since = performance.now()
 
   /**
-   * A pod with arbitrary member names must not block the names of all other pods permanently, so a full table is replaced after
-   * some time.
+   * A pod with arbitrary member names must not block the names of all other pods permanently, so a table
+   * without room for some name is replaced after some time.
    */
   table(kernel: Kernel): KeyTable {
     const now = performance.now()
-    if (this.#table.isFull(kernel) && now - this.#since > minMs) {
+    if (this.#table.lacksNames(kernel) && now - this.#since > minMs) {
       this.#table = new KeyTable()
       this.#since = now
     }

@@ -4,13 +4,17 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { compileEncoder } from '../codecs/encoding/encoder.ts'
 import { LineTarget } from '../delivery/line-target.ts'
 import { OpenRequest } from '../delivery/request.ts'
-import type { Batch } from '../event/batch.ts'
+import { type Batch, logBatch } from '../event/batch.ts'
 import { Body } from '../event/body.ts'
+import { Finalizer } from '../event/finalizer.ts'
 import { LogEvent } from '../event/log.ts'
 import type { Value } from '../event/value.ts'
 import { parseJson, writeJson } from '../formats/json.ts'
 import { BytePod } from '../testing/byte-pod.ts'
 import { buildTransform } from '../testing/harness.ts'
+import { check, expectedOf } from '../testing/lane-check.ts'
+import { through, transformsOf } from '../testing/lanes.ts'
+import { Random } from '../testing/random.ts'
 import { ByteBatch } from './byte-batch.ts'
 import { theKernel } from './kernel.ts'
 
@@ -106,7 +110,7 @@ test('event numbers restart before they overflow', async () => {
   pod.read(lines, (batch) => written(run(batch)))
   const kernel = theKernel()
   for (const stamp of [2 ** 31 + 1, 2 ** 32 - 10]) {
-    kernel.call.setKeys(kernel.current('keyCount'), stamp)
+    kernel.call.setKeys(kernel.current('keyCount'), stamp, false)
     pod.read(lines, (batch) => {
       const events = written(run(batch))
       expect(events).toHaveLength(20)
@@ -168,6 +172,42 @@ test('lines with very many names from data are written in order, without repeate
       expect(written(after)).toEqual(messages.map(writeJson))
     })
   }
+})
+
+/** Where the kernel begins to look for a name, as `findKey` does. */
+function slotOf(name: string): number {
+  let hash = name.length
+  for (const byte of Buffer.from(name)) hash = Math.imul(hash ^ byte, 0x01000193)
+  return (hash ^ (hash >>> 15)) & (theKernel().at('hashSlots') - 1)
+}
+
+/** A name for each slot where the kernel looks for this one. */
+function namesInPlaceOf(name: string): readonly string[] {
+  const slots = theKernel().at('hashSlots')
+  const taken = new Map<number, string>()
+  for (let index = 0; taken.size < theKernel().at('maxProbes'); index++) {
+    const other = `x${index}`
+    const distance = (slotOf(other) - slotOf(name)) & (slots - 1)
+    if (distance < theKernel().at('maxProbes') && !taken.has(distance)) taken.set(distance, other)
+  }
+  return [...taken.values()]
+}
+
+test('a name whose slots other names have taken is found where it stands', async () => {
+  const chain = [parse, 'filter: .level == "error"', '.up = upcase(string(.level) ?? "none")\n.n = .level']
+  const [asBytes, asObjects] = await Promise.all([transformsOf(chain, true), transformsOf(chain, false)])
+  const pod = new BytePod('p')
+  const lines = ['error', 'info', 'error'].map((level, index) => lineOf(`{"level":"${level}","i":${index}}`))
+  const same = (pass: readonly Buffer[]) => {
+    const expected = expectedOf(through(asObjects, logBatch(pod.objects(pass), new Finalizer()))?.events ?? [])
+    pod.read(pass, (batch) => check(through(asBytes, batch), expected, new Random(1)))
+    return expected.json.length
+  }
+
+  same([lineOf(`{${namesInPlaceOf('level').map((name) => `"${name}":1`)}}`)])
+
+  expect(same(lines)).toBe(2)
+  expect(theKernel().current('keyCount')).toBeLessThan(100)
 })
 
 test('a full table is cleared after a minute, so that other pods have space again', async () => {

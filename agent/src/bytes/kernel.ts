@@ -6,7 +6,7 @@ import { kernelCode } from './kernel-code.ts'
 
 interface Calls {
   begin(ascii: boolean): void
-  setKeys(count: number, stamp: number): void
+  setKeys(count: number, stamp: number, lacksNames: boolean): void
   setRecodedLength(length: number): void
   touch(from: number, to: number): number
   readLines(count: number, shift: number): void
@@ -153,8 +153,13 @@ export class Kernel {
     return bytes.buffer === this.memory.buffer ? bytes.byteOffset : undefined
   }
 
+  /** Whether there was no room for some name since the current names were loaded, or before. */
+  get lacksNames(): boolean {
+    return this.current('lacksNames') !== 0
+  }
+
   /** A number that the kernel changes. */
-  current(name: 'keyCount' | 'stamp' | 'recodedLength' | 'memberCount'): number {
+  current(name: 'keyCount' | 'lacksNames' | 'stamp' | 'recodedLength' | 'memberCount'): number {
     return (this.#exports[name] as { readonly value: number }).value
   }
 }

@@ -18,6 +18,7 @@ export class KeyTable {
   /** Changes whenever the order of the names changes. */
   version = 0
   #stamp = 0
+  #lacksNames = false
   #entries = new Uint8Array(0)
   #slots: Uint8Array | undefined
 
@@ -34,22 +35,25 @@ export class KeyTable {
     memory.set(this.#entries, keys)
     if (this.#slots === undefined) memory.fill(0, slots, slots + 2 * kernel.at('hashSlots'))
     else memory.set(this.#slots, slots)
-    kernel.call.setKeys(this.names.length, this.#stamp)
+    kernel.call.setKeys(this.names.length, this.#stamp, this.#lacksNames)
     content.keys = this
     content.lines = undefined
     content.plan = undefined
   }
 
-  /** Whether the table can hold no further name. */
-  isFull(kernel: Kernel): boolean {
-    return this.names.length >= kernel.at('maxKeys')
+  /**
+   * Whether a name of some line may be missing, because there was no room for it: the table was full, or other names had taken all
+   * slots of the kernel where the name may be.
+   */
+  lacksNames(kernel: Kernel): boolean {
+    return kernel.content.keys === this ? kernel.lacksNames : this.#lacksNames
   }
 
   #restartStamps(kernel: Kernel): void {
     const keys = kernel.at('keys')
     const stride = kernel.at('keyStride')
     for (let key = 0; key < this.names.length; key++) kernel.memory.writeUInt32LE(0, keys + key * stride + stampAt)
-    kernel.call.setKeys(this.names.length, 0)
+    kernel.call.setKeys(this.names.length, 0, kernel.lacksNames)
   }
 
   #leave(kernel: Kernel): void {
@@ -62,6 +66,7 @@ export class KeyTable {
     this.#entries.set(memory.subarray(keys, keys + length))
     this.#slots.set(memory.subarray(slots, slots + this.#slots.length))
     this.#stamp = kernel.current('stamp')
+    this.#lacksNames = kernel.lacksNames
     kernel.content.keys = undefined
   }
 

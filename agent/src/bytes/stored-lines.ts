@@ -203,7 +203,7 @@ export class LineRestorer {
   batch(stored: StoredLines, finalizer: Finalizer): LogBatch {
     const { kind, bytes, starts, ends } = stored
     const count = starts.length
-    if (this.#keys.isFull(theKernel())) this.#keys = new KeyTable()
+    if (this.#keys.lacksNames(theKernel())) this.#keys = new KeyTable()
     const origin = new LineOrigin(kind.fields, kind.metadata, this.#keys, (source, start, end) =>
       eventOf(kind, source, start, end),
     )

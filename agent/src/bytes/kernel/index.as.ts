@@ -14,4 +14,14 @@ export { findKey } from './keys.as'
 export * from './layout.as'
 export * from './lines.as'
 export * from './plan.as'
-export { begin, isAscii, keyCount, memberCount, recodedLength, setKeys, setRecodedLength, stamp } from './state.as'
+export {
+  begin,
+  isAscii,
+  keyCount,
+  lacksNames,
+  memberCount,
+  recodedLength,
+  setKeys,
+  setRecodedLength,
+  stamp,
+} from './state.as'

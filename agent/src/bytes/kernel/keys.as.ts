@@ -1,19 +1,16 @@
 // The names of members, looked up by their bytes. The table belongs to one source at a time.
 
-import { hashSlots, keyStride, keys, maxKeys, maxName, slots } from './layout.as'
-import { isAscii, keyCount, nextKey } from './state.as'
+import { hashSlots, keyStride, keys, maxKeys, maxName, maxProbes, slots } from './layout.as'
+import { isAscii, keyCount, nextKey, refuseName } from './state.as'
 import { nextSpecial } from './text.as'
 
-/** The name is plain, but the table is full: it is known by its position. */
+/** The name is plain, but the table has no room for it: it is known by its position. */
 export const noRoom: i32 = -2
-
-/** Number of slots probed before giving up on a name. */
-const maxProbes: u32 = 32
 
 /** The key of the last object's first member. */
 let firstKey: i32 = 0
 
-/** The key of the name whose opening quote is here; negative if the name is not plain, or the table is full. */
+/** The key of the name whose opening quote is here; negative if the name is not plain, or the table has no room for it. */
 export function keyAt(from: i32, lastKey: i32): i32 {
   // Often it is the key that last followed the previous one.
   const guess = lastKey >= 0 ? <i32>load<u16>(keys + lastKey * keyStride + 8) : firstKey
@@ -41,7 +38,8 @@ export function isEqual(left: i32, right: i32, length: i32): bool {
 }
 
 /**
- * The key of the name whose opening quote is here; a new name is added. `noRoom` if the table is full, -1 if the name is not plain.
+ * The key of the name whose opening quote is here; a new name is added. `noRoom` if the table is full, or all
+ * slots where the name may be are taken; -1 if the name is not plain.
  */
 export function findKey(from: i32): i32 {
   const first = from + 1
@@ -52,14 +50,14 @@ export function findKey(from: i32): i32 {
   let hash: u32 = <u32>length
   for (let at = first; at < end; at++) hash = (hash ^ load<u8>(at)) * 0x01000193
   hash ^= hash >>> 15
-  for (let probe: u32 = 0; probe < maxProbes; probe++) {
+  for (let probe: u32 = 0; probe < <u32>maxProbes; probe++) {
     const slot = slots + ((hash + probe) & (hashSlots - 1)) * 2
     const known = <i32>load<u16>(slot)
     if (known === 0) return addKey(first, length, slot)
     const entry = keys + (known - 1) * keyStride
     if (<i32>load<u16>(entry) === length && isEqual(from, entry + 17, length + 2)) return known - 1
   }
-  return noRoom
+  return refused()
 }
 
 function isAsciiRun(from: i32, length: i32): bool {
@@ -71,7 +69,7 @@ function isAsciiRun(from: i32, length: i32): bool {
 function addKey(first: i32, length: i32, slot: i32): i32 {
   // This name has a special meaning in objects.
   if (length === 9 && load<u64>(first) === 0x5f6f746f72705f5f && load<u8>(first + 8) === 0x5f) return -1
-  if (keyCount === maxKeys) return noRoom
+  if (keyCount === maxKeys) return refused()
   const key = nextKey()
   const entry = keys + key * keyStride
   store<u16>(entry, <u16>length)
@@ -83,6 +81,11 @@ function addKey(first: i32, length: i32, slot: i32): i32 {
   store<u16>(entry + 18 + length, 0x3a22)
   store<u16>(slot, <u16>(key + 1))
   return key
+}
+
+function refused(): i32 {
+  refuseName()
+  return noRoom
 }
 
 /** Offset of a name by its key, or by the complement of its position. */

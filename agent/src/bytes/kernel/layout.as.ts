@@ -9,6 +9,8 @@ export const maxKeys: i32 = 1024
 export const maxName: i32 = 120
 export const keyStride: i32 = 160
 export const hashSlots: i32 = 4096
+/** Number of slots where a name may be. */
+export const maxProbes: i32 = 32
 export const maxOutside: i32 = 96
 export const maxLiterals: i32 = 0x40000
 export const maxOutput: i32 = 0x80000
