@@ -10,12 +10,15 @@ import { Finalizer } from '../event/finalizer.ts'
 import { LogEvent } from '../event/log.ts'
 import type { Value } from '../event/value.ts'
 import { parseJson, writeJson } from '../formats/json.ts'
+import { PodByteLane } from '../sources/orchestrator_logs/byte-lane.ts'
+import { CriParser } from '../sources/orchestrator_logs/cri.ts'
 import { BytePod } from '../testing/byte-pod.ts'
 import { buildTransform } from '../testing/harness.ts'
 import { check, expectedOf } from '../testing/lane-check.ts'
 import { through, transformsOf } from '../testing/lanes.ts'
 import { Random } from '../testing/random.ts'
 import { ByteBatch } from './byte-batch.ts'
+import { CurrentKeys } from './current-keys.ts'
 import { theKernel } from './kernel.ts'
 
 afterEach(() => {
@@ -225,6 +228,28 @@ test('a full table is cleared after a minute, so that other pods have space agai
   const now = performance.now()
   vi.spyOn(performance, 'now').mockReturnValue(now + 61_000)
   expect(countOf()).toBeLessThan(20)
+})
+
+test('a file whose own fields had no room in the table is read as lines once they have', () => {
+  const keys = new CurrentKeys()
+  const laneOf = (hasFile: boolean) => new PodByteLane(new CriParser(() => 0), hasFile, keys)
+  const others = new BytePod('others', false, undefined, laneOf(false))
+  for (let round = 0; round < 3; round++) {
+    const lines = Array.from({ length: 400 }, (_, index) => lineOf(`{"id-${round}-${index}":1}`))
+    others.read(lines, (batch) => batch.lines.enterRead())
+  }
+  const pod = new BytePod('with-file', true, undefined, laneOf(true))
+  const read = () => {
+    let lines = 0
+    pod.read([lineOf('{"level":"info"}')], (batch) => {
+      lines = batch.lineCount
+    })
+    return lines
+  }
+  expect(read).toThrow('The lane accepted no lines.')
+  const now = performance.now()
+  vi.spyOn(performance, 'now').mockReturnValue(now + 61_000)
+  expect(read()).toBe(1)
 })
 
 test('long lines of every kind are written like objects, and no write leaves its area', async () => {

@@ -77,14 +77,11 @@ export class PodByteLane {
   }
 
   #originOf(file: PodFile): LineOrigin | undefined {
-    const known = file.lines === 'impossible' ? undefined : file.lines?.keys
     const keys = this.#keys.table(theKernel())
-    if (known !== undefined && known !== keys) file.lines = undefined
-    if (file.lines === undefined) {
-      const origin = this.#newOrigin(file, keys)
-      file.lines = origin.plan(theKernel(), Form.asRead).isPossible ? origin : 'impossible'
-    }
-    return file.lines === 'impossible' ? undefined : file.lines
+    const origin = file.lines?.keys === keys ? file.lines : this.#newOrigin(file, keys)
+    file.lines = origin
+    // A full table may have no room for the names of the source.
+    return origin.plan(theKernel(), Form.asRead).isPossible ? origin : undefined
   }
 
   #newOrigin({ orchestrator, metadata, path }: PodFile, keys: KeyTable): LineOrigin {

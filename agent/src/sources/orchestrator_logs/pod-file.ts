@@ -36,8 +36,8 @@ export interface PodFile {
   constants: ValueObject
   /** In a bundle, a second copy of the pod's metadata that no program can change. */
   metadata: EventMetadata
-  /** The same for byte lines, built when first needed; `impossible` if the lines cannot stay bytes. */
-  lines: LineOrigin | 'impossible' | undefined
+  /** The same for byte lines, built when first needed. */
+  lines: LineOrigin | undefined
   /** The field values for fast event construction; undefined if the fields are not the default ones. */
   orchestrator: ValueObject | undefined
   pod: Pod | undefined
