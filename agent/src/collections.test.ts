@@ -78,6 +78,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'topology/run.ts #transforms',
   ],
   'one program, pattern, batch or message, whose size is bounded': [
+    'bytes/byte-lines.ts #holders', // batches of the lines of one chunk
     'buffers/disk/packing/packer.ts #kinds',
     'buffers/disk/packing/packer.ts #shapes',
     'buffers/disk/packing/unpacker.ts #kinds',

@@ -13,7 +13,7 @@ import { type BatchParts, type EventGroups, measure, sumOf } from './batch-parts
 import type { ByteLines, LineLikeness, LineTimes } from './byte-lines.ts'
 import type { ByteTarget, EntryRun } from './byte-target.ts'
 import { type Chosen, chosenOf } from './chosen.ts'
-import { type Column, noColumns, noValue, untouched } from './columns.ts'
+import { type Column, noColumns, noValue, splitBy, untouched } from './columns.ts'
 import { Computation, runs, stays } from './computation.ts'
 import { allFields, type ByteEdit, type ByteEdits, type FieldSelection, Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
@@ -35,7 +35,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   readonly #first: number
   readonly #objects: readonly LogEvent[]
   /** Values computed by programs, by column number. */
-  readonly columns: readonly Column[]
+  columns: readonly Column[]
   /** The size of each event; undefined until requested. */
   #sizes: Int32Array | undefined
   #events: LogEvent[] | undefined
@@ -54,7 +54,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     this.#sizes = typeof sizes === 'number' ? undefined : sizes
     this.bytes = typeof sizes === 'number' ? sizes : sumOf(sizes)
     this.finalizer = finalizer
-    parts.lines.hold()
+    parts.lines.hold(this)
   }
 
   /**
@@ -407,7 +407,8 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     const likeness = this.#likenessOf(fields, second)
     const columns = this.#columnsOf(fields)
     const unsplit = likeness === undefined ? undefined : this.#byEvent(this.lines.groups(likeness))
-    const groups = unsplit === undefined || columns.length === 0 ? unsplit : this.#split(unsplit, columns)
+    const groups =
+      unsplit === undefined || columns.length === 0 ? unsplit : splitBy(unsplit, columns, (index) => this.#line(index))
     this.#groups = { fields, second, groups, likeness: columns.length === 0 ? likeness : undefined }
     return groups
   }
@@ -464,24 +465,6 @@ export class ByteBatch implements LogBatch, Deferral<number> {
       if (member?.is === 'computed') columns.push(this.columns[member.column] as Column)
     }
     return columns
-  }
-
-  /** Splits groups in which these columns differ. The number of a new group is also the line of its first event. */
-  #split(unsplit: Int32Array, columns: readonly Column[]): Int32Array {
-    const groups = unsplit.slice()
-    for (const { places, values } of columns) {
-      const firsts = new Map<number, number>()
-      for (let index = 0; index < groups.length; index++) {
-        const group = groups[index] as number
-        if (group < 0) continue
-        const line = this.#line(index)
-        const pair = group * (values.length + 2) + (places[line] as number) + 2
-        const first = firsts.get(pair) ?? line
-        if (first === line) firsts.set(pair, line)
-        groups[index] = first
-      }
-    }
-    return groups
   }
 
   /**
@@ -568,7 +551,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     body: Body,
     ends: Int32Array,
   ): number {
-    const chosen = chosenOf(this.lines, this.form, this.columns, choice, hidden)
+    const chosen = this.isLines ? chosenOf(this.lines, this.form, this.columns, choice, hidden) : undefined
     const entered = chosen && this.#enterChosen(chosen)
     if (entered === undefined) return 0
     const { kernel, plan } = entered
@@ -590,10 +573,23 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return written
   }
 
+  /**
+   * The lines will have to wait. If the batch needs few of them, its events become objects: batches that wait by the thousand must not
+   * keep far more memory than their events.
+   */
+  settle(): void {
+    if (!this.lines.isMuchFor(this.count, (index) => this.#line(index))) return
+    // Each event creates its fields.
+    for (const event of this.events) void event.fields
+    this.columns = noColumns
+    this.#groups = undefined
+    this.done()
+  }
+
   /** Marks all events as written or not needed. */
   done(): void {
     if (this.#isDone) return
     this.#isDone = true
-    this.lines.release()
+    this.lines.release(this)
   }
 }

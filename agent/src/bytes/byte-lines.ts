@@ -94,6 +94,16 @@ export interface LineLikeness {
   readonly second: boolean
 }
 
+/** Lines that wait keep at most this many times the bytes that a batch needs, or this many bytes. */
+const maxHeldShare = 16
+const minMuch = 4096
+
+/** A batch of events that are lines. */
+interface LineHolder {
+  /** Called before the lines have to wait. A holder that needs few of them makes its events objects, and releases the lines. */
+  settle(): void
+}
+
 interface LineGroups {
   /** For each line, the first equal line. */
   readonly firsts: Int32Array
@@ -109,8 +119,8 @@ export class ByteLines {
   #starts: Int32Array
   #ends: Int32Array
   #hasOdd = true
-  /** Number of batches that may still need the bytes. */
-  #holders = 0
+  /** The batches that may still need the bytes. */
+  readonly #holders = new Set<LineHolder>()
   /** Requested members, by their names, which come from a configuration. */
   #values: Map<string, NamedValues> | undefined
   /** Groups by requested likeness, which comes from a configuration. */
@@ -437,14 +447,35 @@ export class ByteLines {
     return this.#bytes
   }
 
-  hold(): void {
-    this.#holders++
+  /**
+   * Whether the lines keep much more memory than some events need. @param lineOf returns the line of an event; negative if the event
+   * is an object
+   */
+  isMuchFor(events: number, lineOf: (index: number) => number): boolean {
+    const { heldBytes } = this
+    if (heldBytes < minMuch) return false
+    let left = heldBytes / maxHeldShare
+    for (let index = 0; index < events && left >= 0; index++) {
+      const line = lineOf(index)
+      if (line >= 0) left -= (this.#ends[line] as number) - (this.#starts[line] as number)
+    }
+    return left >= 0
   }
 
-  /** Removes one holder. When there are no more holders, the lines must not be read again. */
-  release(): void {
-    if (--this.#holders > 0) return
+  hold(holder: LineHolder): void {
+    this.#holders.add(holder)
+  }
+
+  /** Removes a holder. When there are no more holders, the lines must not be read again. */
+  release(holder: LineHolder): void {
+    this.#holders.delete(holder)
+    if (this.#holders.size > 0) return
     this.#bytes = undefined
+    // A batch whose events are objects may still refer to the lines.
+    this.#values = undefined
+    this.#groups = undefined
+    this.#last = undefined
+    this.#times = undefined
     this.#leaveKernel()
     this.#giveBack?.()
     this.#giveBack = undefined
@@ -468,11 +499,13 @@ export class ByteLines {
    * @param lend lends the memory to the lines instead, and returns the function that gives it back; undefined if it cannot
    */
   keep(lend?: () => (() => void) | undefined): void {
+    if (this.#giveBack !== undefined) return
+    for (const holder of this.#holders) holder.settle()
     const bytes = this.#bytes
-    if (bytes === undefined || this.#giveBack !== undefined) return
+    if (bytes === undefined) return
     const objects = this.#objectsOfOthers()
     this.#place = undefined
-    if (this.#holders === 0) {
+    if (this.#holders.size === 0) {
       this.#bytes = undefined
       this.#leaveKernel()
       return

@@ -1,12 +1,12 @@
 // Lines in chunks of the kernel equal lines elsewhere, and a chunk is not reused before its lines are written.
 
 import { expect, test } from 'vitest'
-import { logBatch } from '../event/batch.ts'
+import { type LogBatch, logBatch } from '../event/batch.ts'
 import { Body } from '../event/body.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import { chunkPool, compileDelimiter, Slab } from '../tailing/slab.ts'
 import { BytePod } from '../testing/byte-pod.ts'
-import { expectedOf } from '../testing/lane-check.ts'
+import { check, expectedOf } from '../testing/lane-check.ts'
 import { through, transformsOf } from '../testing/lanes.ts'
 import { Random } from '../testing/random.ts'
 import { ByteBatch } from './byte-batch.ts'
@@ -75,6 +75,38 @@ test.each([
   }
   // The chunks return in another order.
   for (const { batch, expected } of waiting.reverse()) expect(written(batch)).toEqual(expected)
+})
+
+test.each([
+  { name: 'one line of many', wanted: 1, isKept: false },
+  { name: 'one line of eight', wanted: 25, isKept: true },
+])('a batch that waits for $name does not keep far more than its events', async ({ wanted, isKept }) => {
+  const chain = ['. = parse_json!(.message)', 'filter: .wanted == true', '.up = upcase!(.text)']
+  const [asBytes, asObjects] = await Promise.all([transformsOf(chain, true), transformsOf(chain, false)])
+  const pod = new BytePod('pod')
+  const lines = Array.from({ length: 200 }, (_, line) =>
+    Buffer.from(`2026-11-26T10:11:12.5Z stdout F {"wanted":${line < wanted},"text":"${'long '.repeat(80)}\\u003c"}`),
+  )
+  const expected = expectedOf(through(asObjects, logBatch(pod.objects(lines), new Finalizer()))?.events ?? [])
+  expect(expected.json).toHaveLength(wanted)
+  const slab = chunkPool().take()
+  const length = Buffer.from(`${lines.join('\n')}\n`).copy(slab.buffer)
+  slab.split(0, length, delimiter, length)
+  const waiting: (LogBatch | undefined)[] = []
+
+  // Two sinks with the same input are busy.
+  pod.readSlab(slab, lines, (batch) => {
+    const after = through(asBytes, batch)
+    expect(after).toBeInstanceOf(ByteBatch)
+    waiting.push(after?.share(), after)
+  })
+
+  expect(slab.held).toBe(isKept)
+  if (!isKept) slab.buffer.fill('x')
+  new BytePod('other').read(lines.slice(100), () => {})
+  for (const batch of waiting) check(batch, expected, new Random(1))
+  for (const batch of waiting) if (batch instanceof ByteBatch) batch.done()
+  expect(slab.held).toBe(false)
 })
 
 test('slabs use other memory if the kernel has no free chunk', () => {

@@ -103,6 +103,31 @@ export class NewColumn implements Column {
   }
 }
 
+/**
+ * Splits groups of events in which these columns differ. The number of a new group is also the line of its first event.
+ * @param lineOf returns the line of an event
+ */
+export function splitBy(
+  unsplit: Int32Array,
+  columns: readonly Column[],
+  lineOf: (index: number) => number,
+): Int32Array {
+  const groups = unsplit.slice()
+  for (const { places, values } of columns) {
+    const firsts = new Map<number, number>()
+    for (let index = 0; index < groups.length; index++) {
+      const group = groups[index] as number
+      if (group < 0) continue
+      const line = lineOf(index)
+      const pair = group * (values.length + 2) + (places[line] as number) + 2
+      const first = firsts.get(pair) ?? line
+      if (first === line) firsts.set(pair, line)
+      groups[index] = first
+    }
+  }
+  return groups
+}
+
 /** Loads columns into the kernel. They must fit. */
 export function enterColumns(kernel: Kernel, columns: readonly Column[]): void {
   const { content, memory, values: list } = kernel

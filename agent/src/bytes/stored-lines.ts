@@ -55,7 +55,7 @@ function isSimple({ parses, spreads, members }: Form): boolean {
 
 /** Whether the line events of a batch may be stored as lines. */
 export function canStore(batch: ByteBatch): boolean {
-  return isSimple(batch.form) || isJson(batch)
+  return batch.isLines && (isSimple(batch.form) || isJson(batch))
 }
 
 /** Whether the JSON of an event preserves the types of its values; times would be read back as text. */
