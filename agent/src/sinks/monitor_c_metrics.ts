@@ -20,7 +20,7 @@ export const monitorCMetrics = defineSink({
   products: ['Sematext'],
   summary: 'Delivers counters and gauges to a monitoring service.',
   description:
-    'The service accepts only single values; the sink counts and discards events of other types. Send their single values as gauges,' +
+    'The service accepts only single values; the sink counts and discards events of other types. Send their single values as gauges, ' +
     'or convert them to logs with the transform `metric_to_log`, and send these with `monitor_c_logs`.\n\n' +
     'The sink sends counters as increments and gauges as absolute values. Values of one series in one batch become one line.',
   aliases: ['sematext_metrics'],

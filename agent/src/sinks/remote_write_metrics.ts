@@ -42,12 +42,12 @@ export const remoteWriteMetrics = defineSink({
   products: ['Prometheus', 'Mimir', 'VictoriaMetrics'],
   summary: 'Delivers metric events to a receiver of Prometheus remote write.',
   description:
-    'The sink adds up increments: the receiver gets running totals, which start at zero when the agent starts.' +
-    'Distributions with statistic `summary` keep each value until their series is idle for' +
+    'The sink adds up increments: the receiver gets running totals, which start at zero when the agent starts. ' +
+    'Distributions with statistic `summary` keep each value until their series is idle for ' +
     '`expire_metrics_secs`; prefer histograms for series that are busy.\n\n' +
-    'Names and labels are sent unchanged. A receiver without UTF-8 support rejects names with characters' +
+    'Names and labels are sent unchanged. A receiver without UTF-8 support rejects names with characters ' +
     'other than letters, digits and `_`.\n\n' +
-    'Each combination of name and labels is a series that the receiver keeps. Limit tags with many values, such as user or' +
+    'Each combination of name and labels is a series that the receiver keeps. Limit tags with many values, such as user or ' +
     'request ids, before this sink: with a `tag_cardinality_limit` transform, or with `del(.tags.user)` in a' +
     '`remap` transform.\n\n' +
     'The protocol forbids retries after a 4xx status other than 429, including 408.',

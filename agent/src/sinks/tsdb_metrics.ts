@@ -33,9 +33,9 @@ export const tsdbMetrics = defineSink({
   products: ['InfluxDB'],
   summary: 'Delivers metric events to a time-series database with the line protocol.',
   description:
-    'Set `database` for first-generation servers, or `org`, `bucket` and `token` for second-generation servers.' +
+    'Set `database` for first-generation servers, or `org`, `bucket` and `token` for second-generation servers. ' +
     'If all three are set, the sink ignores `database`.\n\n' +
-    'The sink sends counters as increments and gauges as absolute values. Values of one series in one batch become one line.' +
+    'The sink sends counters as increments and gauges as absolute values. Values of one series in one batch become one line. ' +
     'If the server refuses some metrics of a request, for example because a field had another type before, the sink discards only those.',
   aliases: ['influxdb_metrics'],
   accepts: ['metric'],

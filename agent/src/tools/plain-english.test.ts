@@ -17,6 +17,14 @@ test.skipIf(!isClone)(
   },
 )
 
+test.skipIf(!isClone)('texts of several parts have a space between the words of two parts', () => {
+  const joined = /[\p{L}.,;:)`]{2}'[ ]\+\n\s*'[\p{L}`(]/gu
+  const found = textFiles([], root)
+    .filter((path) => path.endsWith('.ts') && existsSync(join(root, path)))
+    .flatMap((path) => [...readFileSync(join(root, path), 'utf8').matchAll(joined)].map(([at]) => `${path}: ${at}`))
+  expect(found).toEqual([])
+})
+
 test.each([
   ['a comment', '// The log tells which.\nexport const a = 1\n', 1, 'tells which.'],
   [
