@@ -87,6 +87,19 @@ export function fieldText(
   return { ok: true, text: `${parts.filter((part) => part !== '').join('\n\n')}\n` }
 }
 
+/** The fields of specs with a name, in any case, such as `Pipeline.spec.sources.multiline` for `multiline`. */
+export function fieldsNamed(name: string): readonly string[] {
+  const found: string[] = []
+  const walk = (node: Node, path: string) => {
+    for (const [member, below] of Object.entries(membersOf(itemOf(node)))) {
+      if (member.toLowerCase() === name.toLowerCase()) found.push(`${path}.${member}`)
+      walk(below, `${path}.${member}`)
+    }
+  }
+  for (const { kind, spec } of kinds) walk(spec, `${kind}.spec`)
+  return found
+}
+
 /** JSON Schema of all kinds, for editors. */
 export function resourcesSchema(): object {
   return {

@@ -378,6 +378,7 @@ test.each([
   { args: 'list', says: 'log_aggregator (Grafana Loki) ' },
   { args: 'list -o json', says: '"type": "orchestrator_logs"' },
   { args: 'explain Agent.spec.rollout.canary.bake', says: 'Example: `"60s"`.' },
+  { args: 'explain multiline', says: 'Fields named multiline:\n  Pipeline.spec.sources.multiline\n' },
   { args: 'explain Pipeline.spec.sources.multiline', says: 'Rules for the stack traces of a language.' },
 ])('penstock $args prints the requested text', async ({ args, says }) => {
   const { code, out, err } = await penstock(args)

@@ -5,7 +5,7 @@ import { closest, PenstockError } from '@penstock/agent/errors'
 import { explain } from '@penstock/agent/output'
 import type { Flags } from '@penstock/agent/program'
 import { kinds } from '../api/kinds.ts'
-import { fieldText, kindNamed, schemaText } from '../api/reference.ts'
+import { fieldsNamed, fieldText, kindNamed, schemaText } from '../api/reference.ts'
 import { ruleNames, ruleText } from '../api/rules.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 
@@ -39,7 +39,7 @@ export async function run(argv: string[]): Promise<number> {
   }
   const [word = '', ...path] = name.split('.')
   const kind = kindNamed(word)
-  if (kind === undefined) return explain([name], [...kinds.map((each) => each.kind), ...ruleNames])
+  if (kind === undefined) return await explainOther(name)
   const found = fieldText(kind, path.join('.'))
   if (!found.ok) {
     const near = closest(path.at(-1) ?? '', found.known)
@@ -48,4 +48,17 @@ export async function run(argv: string[]): Promise<number> {
   }
   process.stdout.write(found.text)
   return 0
+}
+
+/** A page of the agent's reference, or the fields with this name. */
+async function explainOther(name: string): Promise<number> {
+  try {
+    return await explain([name], [...kinds.map(({ kind }) => kind), ...ruleNames])
+  } catch (error) {
+    const fields = error instanceof PenstockError && error.code === 'PEN_USAGE' ? fieldsNamed(name) : []
+    if (fields.length === 0) throw error
+    const lines = fields.map((field) => `  ${field}\n`)
+    process.stdout.write(`Fields named ${name}:\n${lines.join('')}\nName one of them to see its description.\n`)
+    return 0
+  }
 }
