@@ -38,7 +38,7 @@ const reference: DefaultTheme.SidebarItem[] = [
   ...contents('agent/reference'),
 ]
 
-/** Markdown files that are no pages: texts for tests. */
+/** Markdown files that are not pages, but texts for tests. */
 const excluded = ['**/node_modules/**', '**/src/testing/**', '**/src/schema/testdata/**']
 
 const isPage = (path: string) =>
@@ -105,7 +105,7 @@ export default defineConfig({
           const [path = '', anchor = ''] = href.split(/(?=#)/)
           const target = join(folder, decodeURI(path))
           if (isPage(target)) link.attrSet('href', path.replace(/(^|\/)README\.md$/, '$1index.md') + anchor)
-          // A file of the repository that is no page stays a name.
+          // The name of a file that is not a page stays text.
           else if (existsSync(join(root, target))) link.attrSet('href', '#')
         }
       })

@@ -59,7 +59,7 @@ function messageOf(random: Random, canary: string): string {
   const text = () =>
     random.pick([canary, `${canary}\\n`, `\\u003c${canary}`, `ü${canary}`, canary.repeat(random.below(40))])
   const kind = random.below(12)
-  if (kind === 0) return `${canary} is no JSON ${canary}`
+  if (kind === 0) return `${canary} is not JSON ${canary}`
   if (kind === 1) return `{"secret":"${canary}","open":"${canary}`
   if (kind === 2) return `{"secret":"${canary}","a":1,"a":"${canary}"}`
   if (kind === 3) return `{${Array.from({ length: 100 }, (_, at) => `"m${at}":"${canary}"`).join()}}`

@@ -21,7 +21,7 @@ test.each([
     limit: 0.5,
   },
   {
-    what: 'a weight, which is no limit',
+    what: 'a weight, which is not a limit',
     files: { 'sys/fs/cgroup/cpu.max': 'max 100000\n', 'sys/fs/cgroup/cpu.weight': '4\n' },
     limit: 8,
   },

@@ -84,7 +84,7 @@ test.each([
   ['too short', '0000'],
   ['a name that points at itself', '000000000001000000000000c00c00010001'],
   ['a record longer than the message', '00008180000000010000000001780000010001000000000010aa'],
-])('%s is no message', (_, hex) => {
+])('%s is not a message', (_, hex) => {
   expect(() => parseDnsMessage(Buffer.from(hex, 'hex'))).toThrow()
 })
 

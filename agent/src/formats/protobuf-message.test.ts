@@ -53,7 +53,7 @@ test.each([
   [{ codes: [1, 'x'] }, 'codes[1] is of another type'],
   [{ codes: [3_000_000_000] }, 'codes[0] does not fit'],
   [{ item: { sku: true } }, 'item.sku is of another type'],
-  [{ state: 'LOST' }, 'state is no value of the enum shop.v1.State'],
+  [{ state: 'LOST' }, 'state is not a value of the enum shop.v1.State'],
   [{ serial: -1 }, 'serial does not fit'],
   [{ paid: 'maybe' }, 'paid is of another type'],
 ])('%j does not fit: %s', (value, problem) => {

@@ -259,7 +259,7 @@ function enumNumber(value: Value, descriptor: protobuf.DescEnum, path: string): 
   if (typeof value === 'number' && Number.isInteger(value)) return value
   const wanted = typeof value === 'string' ? value.toUpperCase() : undefined
   const known = descriptor.values.find((entry) => entry.name.toUpperCase() === wanted)
-  if (known === undefined) throw new Misfit(`${path} is no value of the enum ${descriptor.typeName}`)
+  if (known === undefined) throw new Misfit(`${path} is not a value of the enum ${descriptor.typeName}`)
   return known.number
 }
 

@@ -182,7 +182,8 @@ class Translator {
     const name = this.#match(/<([^>]*)>|'([^']*)'/y)
     if (name !== null) {
       const given = name[1] ?? name[2] ?? ''
-      if (!/^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(given)) throw this.#invalid(`"${given}" is no name of a group`)
+      if (!/^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(given))
+        throw this.#invalid(`"${given}" is not a valid group name`)
       return `(?<${given}>${this.#inner()})`
     }
     if (this.#take(':') || this.#take('>')) return `(?:${this.#inner()})`
@@ -267,7 +268,8 @@ class Translator {
   }
 
   #code(code: number): string {
-    if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) throw this.#invalid('this is no code of a character')
+    if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+      throw this.#invalid('this is not the code of a character')
     return `\\u{${code.toString(16)}}`
   }
 

@@ -239,7 +239,7 @@ class Parser {
     const matchers = targets(field).map((target): Matcher => {
       const path = target.kind === 'tag' ? 'tags' : target.name
       const segments = parsePath(path.startsWith('.') ? path : `.${path}`)?.segments
-      if (segments === undefined) throw new InvalidQuery(`the field ${path} is no path`)
+      if (segments === undefined) throw new InvalidQuery(`the field ${path} is not a path`)
       const matches = test(target)
       return (object) => {
         const value = getValue(object, segments)

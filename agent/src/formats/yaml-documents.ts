@@ -168,7 +168,7 @@ class Walk {
         return one
       }
       if (!this.#around.has(meant)) return this.#extents.get(meant) ?? one
-      this.#report(node, `The alias *${node.source} stands for a part that it is in`, { byAliases: true })
+      this.#report(node, `The alias *${node.source} refers to a part that contains it`, { byAliases: true })
       return one
     }
     const { anchor } = (node ?? {}) as { readonly anchor?: string }

@@ -18,7 +18,7 @@ test.each([
   ['a key too far right', 'a:\n  b: 1\n   c: 2\n', '2:6 The line below this value starts further right', 'column'],
   ['a key too far left', 'a:\n    b: 1\n  c: 2\n', '3:1 This line starts in a different column', 'column'],
   ['an item beside nothing', 'a:\n  - x\n  b\n', '3:1 This line starts in a different column', 'column'],
-  ['no space after a colon', 'a:1\nb: 2\n', '1:1 This line is no `key: value`', 'A space follows'],
+  ['no space after a colon', 'a:1\nb: 2\n', '1:1 This line is not `key: value`', 'A space follows'],
   ['no colon', 'a: 1\nb\nc: 2\n', '2:1 This line has no `: `', ''],
   ['a colon in a value', 'a: b: c\n', '1:4 This value contains `: `', 'in quotes'],
   ['an open quote, many lines below it', 'a: "x\nb: 2\nc: 3\n', '1:4 The quote (`"`)', 'Close it'],

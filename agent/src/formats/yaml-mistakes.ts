@@ -30,7 +30,7 @@ const meanings: readonly (readonly [RegExp, (found: RegExpExecArray, place: Plac
     /^Tabs are not allowed/,
     () => ({
       message: 'A tab is before the first word of this line, where YAML only allows spaces',
-      help: 'Replace the tabs by spaces; most editors have a setting for that.',
+      help: 'Replace the tabs with spaces; most editors have a setting for that.',
     }),
   ],
   [/^Missing closing ["']quote/, (_, place) => openQuote(place)],
@@ -47,7 +47,7 @@ const meanings: readonly (readonly [RegExp, (found: RegExpExecArray, place: Plac
   [
     /^Implicit keys .*single line$/,
     () => ({
-      message: 'This line is no `key: value`',
+      message: 'This line is not `key: value`',
       help: `A space follows the \`:\` of a key, and the \`-\` of a list. ${columns}`,
     }),
   ],
@@ -126,7 +126,7 @@ function meaningOf(error: YAMLParseError, place: Place): YamlMistake {
     return {
       offset,
       message: 'This line begins with a template, such as one of Helm',
-      help: 'Give what it is rendered to: `helm template CHART | penstock lint -f -`.',
+      help: 'Pass the rendered text: `helm template CHART | penstock lint -f -`.',
     }
   }
   if (error.code === 'NON_STRING_KEY' && place.text.slice(offset - 1, offset + 1) === '{{')

@@ -90,7 +90,7 @@ export function languagePages(): LanguagePage[] {
         '.status = 503\nclass = if .status == 503 { "unavailable" } else if .status == 200 { "ok" } else { "other" }\nclass',
         '"unavailable"',
       ),
-      '`abort` ends the program and undoes what it did, `abort "why"` with a message. `return value` ends it and keeps what it did.',
+      '`abort` ends the program and undoes its changes, `abort "why"` with a message. `return value` ends it and keeps its changes.',
       '## Lines, comments, names',
       'An expression ends with its line or with `;`. It continues on the next line after a binary operator, after `=` and inside brackets. `#` starts a comment.',
       `Names consist of ASCII letters, digits, \`_\` and, in paths, \`@\`. Keywords: ${list(keywords)}. Reserved, and so not for variables: ${list(reserved)}. All of these may be names of fields.`,

@@ -405,7 +405,7 @@ describe('failures', () => {
     { fault: 'a reset in the handshake', script: { connect: (_, attempt) => (attempt === 1 ? 'reset' : undefined) } },
     { fault: 'no handshake', script: { connect: (_, attempt) => (attempt === 1 ? 'hang' : undefined) } },
     {
-      fault: 'a peer that is no broker',
+      fault: 'a peer that is not a broker',
       script: { connect: (_, attempt) => (attempt === 1 ? 'garbage' : undefined) },
     },
     {

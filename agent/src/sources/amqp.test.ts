@@ -186,7 +186,7 @@ test.each<[string, (broker: Broker) => void]>([
   ['the connection breaks', (broker) => broker.cut()],
   ['the consumer is cancelled', (broker) => broker.cancel()],
   ['a frame is longer than any may be', (broker) => broker.send(Buffer.from([1, 0, 1, 0x40, 0, 0, 0, 1]))],
-  ['a frame is no frame', (broker) => broker.send(Buffer.alloc(100, 0xff))],
+  ['a frame is invalid', (broker) => broker.send(Buffer.alloc(100, 0xff))],
   [
     'a message is longer than any may be',
     (broker) => {

@@ -216,7 +216,7 @@ test.each<[string, Answer, number]>([
 test.each<[string, Answer]>([
   ['an error', refusal('OverLimit')],
   ['a broken connection', 'reset'],
-  ['an answer that is no JSON', { body: 'nonsense' }],
+  ['an answer that is not JSON', { body: 'nonsense' }],
   ['a body that is not what its sum says', json({ Messages: [{ Body: 'x', ReceiptHandle: 'r', MD5OfBody: 'no' }] })],
 ])('after %s, messages are requested again', async (_name, answer) => {
   await using service = await queueService([answer, messages('one')])

@@ -117,7 +117,7 @@ test('another status is an error, but the server counts as up', async () => {
 test.each<[string, Answer | undefined]>([
   ['nothing listens', undefined],
   ['the connection breaks', 'reset'],
-  ['the answer is no HTTP', 'garbage'],
+  ['the response is not HTTP', 'garbage'],
   ['there is no answer in time', 'hang'],
   ['the answer does not end in time', 'stall'],
   ['the answer breaks off', 'break'],

@@ -147,7 +147,7 @@ function respond(request: RecordedRequest, answer: Answer, incoming: IncomingMes
     return
   }
   if (answer === 'garbage') {
-    incoming.socket.end('this is no answer\r\n\r\n')
+    incoming.socket.end('this is not a response\r\n\r\n')
     return
   }
   const { status = 200, headers = {}, body = '' } = typeof answer === 'number' ? { status: answer } : answer

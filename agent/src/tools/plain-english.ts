@@ -42,6 +42,10 @@ const words: readonly Rule[] = [
   { pattern: /\b(?:be|been|is|are|was|were) said\b/gi, instead: 'report, show or state' },
   { pattern: /\bof before\b/gi, instead: 'previous' },
   { pattern: /(?<!\bthere )\b(?:is|are|was|were) none\b(?! of)/gi, instead: 'is not, with the noun' },
+  {
+    pattern: /(?<!\b(?:there|such) )\b(?:is|are|was|were) no (?!(?:longer|more|less|other|different)\b)(?=[a-z])/gi,
+    instead: 'is not a, or has no',
+  },
 ]
 
 /** A sentence whose subject is a clause or a pronoun. Questions may begin this way. */

@@ -107,9 +107,13 @@ test.each([
   ['output is missing', ['--prove', lines], '`--against OUTPUT`, or `--binary PATH`'],
   ['sample is missing', ['--ignore', '.a'], '`--ignore` needs `--prove SAMPLE`.'],
   ['sample does not exist', ['--prove', join(folder, 'gone.log'), '--against', lines], 'gone.log" cannot be read'],
-  ['output is no JSON', ['--prove', lines, '--against', file('bad.ndjson', '{}\n{"a":\n')], 'bad.ndjson:2 is not JSON'],
   [
-    'output is no event',
+    'output is not JSON',
+    ['--prove', lines, '--against', file('bad.ndjson', '{}\n{"a":\n')],
+    'bad.ndjson:2 is not JSON',
+  ],
+  [
+    'output is not an event',
     ['--prove', lines, '--against', file('no.ndjson', '{}\n7\n')],
     'no.ndjson:2 contains 7, which is not an event',
   ],

@@ -784,7 +784,7 @@ sinks: [{ name: out, ref: { kind: ClusterSink, name: store } }]`)
     ['', '', ['shop/checkout/out']],
     ['', '\n    overrides: { labels: { app: mine } }', ['shop/checkout/out']],
     ['', "\n    overrides: { endpoint: 'https://mine' }", []], // the owner no longer determines its destination
-    ['', "\n    overrides: { labels: { app: 'https://mine' } }", ['shop/checkout/out']], // a label is no address
+    ['', "\n    overrides: { labels: { app: 'https://mine' } }", ['shop/checkout/out']], // a label is not an address
     ['/{{ orchestrator.pod_name }}', '', []],
   ])(
     'a ClusterSink connects for its owner if only the owner determines the address (%j, %j)',

@@ -143,7 +143,7 @@ function readFile(file: string, defaultNamespace: string, resources: Resource[],
   let mistakes = 0
   for (const { document, value, problems: found } of documents) {
     for (const { offset, message, help, byAliases } of found) {
-      // One mistake of YAML leads to others, and a file that is no YAML has one on every line.
+      // One mistake of YAML leads to others, and a file that is not YAML has one on every line.
       if (++mistakes > maxMistakes) continue
       const { line, col } = lines.linePos(offset)
       const problem = { severity: 'error', path: '', file, line, column: col } as const

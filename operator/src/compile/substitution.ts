@@ -104,12 +104,12 @@ export class Substitution {
     }
     const secret = this.#aliases.get(alias)
     if (secret === undefined) {
-      const message = `"${alias}" in ${whole} is no alias of \`spec.secrets\``
+      const message = `"${alias}" in ${whole} is not an alias in \`spec.secrets\``
       this.#report.error(resource, path, message, undefined, 'InvalidConfig', { isOfUser: true })
       return undefined
     }
     if (filter !== undefined && filter !== '|uri') {
-      this.#report.error(resource, path, `"${filter.slice(1)}" in ${whole} is no filter; there is \`uri\``)
+      this.#report.error(resource, path, `"${filter.slice(1)}" in ${whole} is not a filter; the only one is \`uri\``)
       return undefined
     }
     const part: SecretPart = { kind: 'Secret', ...secret, key, ...(filter === undefined ? {} : { filter: 'uri' }) }

@@ -416,7 +416,7 @@ export function policyWarnings({
   ] as const) {
     for (const [index, type] of types.entries()) {
       if (type === '*' || findComponent(kind, type) !== undefined) continue
-      warnings.push(`spec.${field}[${index}]: "${type}" is no type of ${kind}s`)
+      warnings.push(`spec.${field}[${index}]: "${type}" is not a type of ${kind}s`)
     }
   }
   return warnings

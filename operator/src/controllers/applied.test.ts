@@ -61,7 +61,7 @@ test.each([
   ['an item, by its value, that is wanted no more', owning({ 'f:finalisers': { 'v:"y"': {} } })],
   ['another version of the kind', { entry: { apiVersion: 'penstock.dev/v1beta1' } }],
   ['another manager', { entry: { manager: 'kubectl' } }],
-  ['an update that was no apply', { entry: { operation: 'Update' } }],
+  ['an update without apply', { entry: { operation: 'Update' } }],
 ])('%s is applied', (_, change) => {
   expect(isApplied(live(change), wanted, manager)).toBe(false)
 })

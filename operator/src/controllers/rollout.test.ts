@@ -172,7 +172,7 @@ test.each([
   ['a pod on one node has a log', { a: [], b: ['shop/p'] }, {}],
   ['an agent of an older version does not say', { a: [], b: undefined }, {}],
   ['an agent has not reported', { a: [] }, {}],
-  ['it also reads what are no pods', { a: [], b: [] }, { 'shop/p/queue': { type: 'amqp' } }],
+  ['it also reads another source', { a: [], b: [] }, { 'shop/p/queue': { type: 'amqp' } }],
 ])('reports nothing about pods if %s', async (_, reading, sources) => {
   await using operator = await running(sources)
   expect(await operator.pass(900, reading)).toBe('No events were read.')

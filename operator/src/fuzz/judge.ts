@@ -169,7 +169,7 @@ function secretProblem(part: PipelinePart): string | undefined {
 function platformProblem(part: PipelinePart): string | undefined {
   for (const id of part.pipeline.platform ?? []) {
     const sink = part.sinks[id]
-    if (!isTable(sink)) return `${id} counts as the platform's and is no sink`
+    if (!isTable(sink)) return `${id} belongs to the platform and is not a sink`
     const { labels, tenant_id: tenantId, inputs: _, ...rest } = sink
     if (tenantId !== tenant.namespace) return `${id} has the tenant ${JSON.stringify(tenantId)}`
     if (!isTable(labels) || labels['cluster'] !== storeSpec.enforced.labels.cluster)

@@ -143,7 +143,7 @@ test('an expired version causes a new list; missing objects are reported as dele
 })
 
 test.each([
-  ['a line that is no JSON', '{"type":"ADDED",\n'],
+  ['a line that is not JSON', '{"type":"ADDED",\n'],
   ['a line that is too long', `${'x'.repeat(3000)}`],
   ['an event of an unknown kind', event('SURPRISE', pod('a', 1))],
 ])('%s leads to a new list', async (_, line) => {

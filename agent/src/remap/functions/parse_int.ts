@@ -51,7 +51,7 @@ export const parseIntFunction = defineFunction({
       }
       const value = integerOf(digits, base)
       return value === undefined || value > 9223372036854775807n || value < -9223372036854775808n
-        ? failure(`could not parse integer: ${valueText(text)} is no integer of base ${base} and 64 bits`)
+        ? failure(`could not parse integer: ${valueText(text)} is not an integer of base ${base} with 64 bits`)
         : integer(value)
     },
 })

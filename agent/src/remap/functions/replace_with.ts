@@ -10,7 +10,7 @@ import { groupNames } from '../regex.ts'
 export const replaceWith = defineFunction({
   name: 'replace_with',
   category: 'String',
-  summary: 'Replaces what a regular expression matches by what a closure gives.',
+  summary: 'Replaces the matches of a regular expression with the results of a closure.',
   description:
     'The closure receives an object: `string`, the whole match; `captures`, an array of the groups, with null for groups without a match; and a field for each named group.',
   parameters: [

@@ -28,7 +28,7 @@ export const set = defineFunction({
   valueOfFailure: '',
   errors: [
     'A part of the path is neither a string nor an integer, or an index exceeds 65535.',
-    'A path that is computed would make an array of an object, or the reverse, or replace either with another value.',
+    'A computed path would turn an object into an array or the reverse, or replace either with another value.',
   ],
   pure: true,
   examples: [

@@ -27,7 +27,7 @@ export const uuidFromFriendlyId = defineFunction({
       let number = 0n
       for (const character of value) {
         const digit = digits.indexOf(character)
-        if (digit < 0) return failure(`failed to decode friendly id: ${valueText(character)} is no digit of base 62`)
+        if (digit < 0) return failure(`failed to decode friendly id: ${valueText(character)} is not a digit of base 62`)
         if (number < limit) number = number * 62n + BigInt(digit) // bounded, because an arbitrarily long text would give an arbitrarily large number
       }
       if (value === '' || number >= limit) return failure('failed to decode friendly id: it is empty or too large')

@@ -51,7 +51,7 @@ export class PodByteLane {
     const isUnusual = kernel.at('isUnusual')
     const isError = kernel.at('isError')
     // A part of a line may end inside a character.
-    if (slab.isMixed) lines.exclude(linesThatAreNoText(slab))
+    if (slab.isMixed) lines.exclude(linesOfInvalidText(slab))
     if (!stdout.pending && !stderr.pending && !kernel.call.hasFlag(isUnusual, count)) return { lines, items: undefined }
     // All sources share the kernel, so this copies its results before another source uses it.
     const flags = kernel.flags.slice(0, count)
@@ -111,7 +111,7 @@ export class PodByteLane {
   }
 }
 
-function linesThatAreNoText({ buffer, starts, ends, count }: Slab): number[] {
+function linesOfInvalidText({ buffer, starts, ends, count }: Slab): number[] {
   const found: number[] = []
   for (let line = 0; line < count; line++) {
     if (!isUtf8(buffer.subarray(starts[line], ends[line]))) found.push(line)

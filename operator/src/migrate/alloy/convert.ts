@@ -338,7 +338,7 @@ class Conversion {
     const { block, evaluator } = found
     const place = evaluator.place(block.line)
     const given = textsOf(pick(tree, 'namespaces'))
-    // A name with a variable is no valid name: its own name stands for it, so that the source does not read other namespaces.
+    // A name with a variable is not valid. Its text replaces it, so that the source does not read other namespaces.
     const namespaces = given.map((name) =>
       name
         .replace(/[^\w-]+/g, '')

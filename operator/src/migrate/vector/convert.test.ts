@@ -357,7 +357,7 @@ test('components of one file read from those of another', () => {
 })
 
 test.each(['', 'a: 1', '[x]\ny = 2', '{}', 'sources: 3', '\u0000', '- 1', 'sources: {a: 1}\nsinks: {b: [c]}', ': : :'])(
-  'a text that is no configuration gives a Pipeline of nothing, and a gap: %j',
+  'a text without a configuration results in an empty Pipeline and a gap: %j',
   (text) => {
     const { spec, gaps } = converted(text)
     expect(spec.sources.length).toBeGreaterThan(0)

@@ -19,7 +19,7 @@ export function testOf(
   const type = input['type'] ?? 'raw'
   const fields = input['log_fields']
   if (type !== 'raw' && (type !== 'log' || !isTable(fields)))
-    return `an input of type \`${String(type)}\` is no line and no fields`
+    return `an input of type \`${String(type)}\` is neither a line nor fields`
   const insertAt = at(input['insert_at'])
   if (insertAt === undefined) return `there is no transform \`${String(input['insert_at'])}\``
   const expect: object[] = []
@@ -37,7 +37,7 @@ export function testOf(
       if (typeof count === 'number' || conditions.length === 0) expect.push({ at: from, count: count ?? 1 })
       for (const condition of conditions) {
         const source = isTable(condition) ? condition['source'] : condition
-        if (typeof source !== 'string') return 'a condition is no program'
+        if (typeof source !== 'string') return 'a condition is not a program'
         expect.push({ at: from, assert: withoutVariables(source, false, () => {}) })
       }
     }
