@@ -50,7 +50,9 @@ export const set = defineFunction({
         ? kind.overlaps(kinds.array)
         : isObject(result) && kind.overlaps(kinds.object)
       if (isSame || isKnown) return result
-      return failure(`path would replace ${textOfKind(value)} with ${textOfKind(result)}`)
+      // The kind of the result would be as deep as the path, which comes from data.
+      const made = Array.isArray(result) ? 'an array' : isObject(result) ? 'an object' : 'another value'
+      return failure(`path would replace ${textOfKind(value)} with ${made}`)
     }
   },
 })
