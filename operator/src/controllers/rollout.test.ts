@@ -255,7 +255,7 @@ test('a condition soon reports a refused sink of the Pipeline itself, with place
   expect(operator.reachable()).toMatchObject({ status: 'True', reason: 'Reachable' })
 })
 
-test('that one pod reaches a destination is no recovery for the others, of which a new process has not heard yet', async () => {
+test('a pod that reaches a destination does not count as a recovery of others that have not reported to a new process yet', async () => {
   const refused = { type: 'Reachable', status: 'False', reason: 'Unauthorized', message: 'no', observedGeneration: 1 }
   const programmed = { type: 'Programmed', status: 'True', reason: 'Programmed', message: '', observedGeneration: 1 }
   await using operator = await running({}, { conditions: [refused, programmed], observedGeneration: 1 })

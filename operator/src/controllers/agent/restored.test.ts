@@ -16,7 +16,7 @@ test.each([
   ['another object', '{}', []],
   ['a list', '[]', []],
   ['members of other types', '{"rolledBack":7,"history":"x"}', []],
-])('what agents run is known from the Secrets, whose annotation has %s', async (_, annotation, rolledBack) => {
+])('the Secrets show what agents run, even if their annotation has %s', async (_, annotation, rolledBack) => {
   const { rev, shards } = await renderBundle([{ fragment, createdAt: '' }])
   const files = new Map<string, Buffer>(shards.map(({ key, data }) => [key, data]))
   files.set('manifest.json', renderManifest({ rev, shards }, undefined, digestFile(new Map())))

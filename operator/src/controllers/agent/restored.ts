@@ -60,8 +60,8 @@ export function restored(
 }
 
 /**
- * The record of a rollout; undefined if another client has changed it. Without it a trial begins again, and what was taken back is tried
- * again: the content alone shows what agents run.
+ * The record of a rollout; undefined if another client has changed it. Without a record, a trial begins again, and rolled back versions
+ * are tried again, because only the content shows what agents run.
  */
 function recordIn(annotation: string | undefined): RolloutRecord | undefined {
   try {

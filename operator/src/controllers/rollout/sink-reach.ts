@@ -16,7 +16,7 @@ const maxDestinations = 3
 
 /**
  * Whether the result of an earlier process stays until every pod has had time to report its next attempt: pods that report first, or that
- * reach a destination, say nothing of the others. A new problem is reported at once.
+ * reach a destination, show nothing about the others. A new problem is reported at once.
  */
 function keeps(known: Pick<Condition, 'status' | 'reason'>, found: Finding): boolean {
   return found.status !== 'False' || (known.status === 'False' && known.reason === found.reason)
@@ -25,7 +25,7 @@ function keeps(known: Pick<Condition, 'status' | 'reason'>, found: Finding): boo
 export class SinkReach {
   readonly #context: OperatorContext
   readonly #texts: HeldTexts
-  /** What objects said when this process looked at them first. */
+  /** The conditions of objects at the first look of this process. */
   readonly #inherited = new Map<string, string>()
   readonly #pipelines: Cache<Pipeline>
   readonly #clusterPipelines: Cache<Pipeline>
@@ -43,7 +43,7 @@ export class SinkReach {
     ]
   }
 
-  /** Drops the objects that are gone. */
+  /** Forgets deleted objects. */
   keep(has: (key: string) => boolean): void {
     for (const key of this.#inherited.keys()) if (!has(key)) this.#inherited.delete(key)
   }
@@ -55,7 +55,10 @@ export class SinkReach {
     return known !== undefined && this.#inherited.get(key) === text
   }
 
-  /** Of the shared sinks. @param isEarly see `keeps` */
+  /**
+   * Reports the shared sinks.
+   * @param isEarly see `keeps`
+   */
   report(reaches: ReadonlyMap<string, Reach>, now: number, isEarly: boolean): void {
     for (const { kind, cache } of this.#sinks) {
       for (const object of cache.values()) {

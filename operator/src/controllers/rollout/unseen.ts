@@ -1,5 +1,5 @@
 // Agents whose content a new process has not determined yet: compiling all Pipelines and rendering a large bundle may take longer than
-// hearing all agents. Until then, nothing new is known about the Pipelines that these Agents may run.
+// receiving the reports of all agents. Until then, nothing new is known about the Pipelines that these Agents may run.
 
 import type { Agent } from '../../api/agent.ts'
 import { agentKind } from '../../api/kinds.ts'
@@ -15,7 +15,7 @@ export function unseenAgents(
   return [...agents].filter((agent) => {
     if (agent.metadata.deletionTimestamp !== undefined || fleet.get(keyOf(agent)) !== undefined) return false
     const findings = status.reported(agentKind, agent, 'workload')?.findings ?? []
-    // One that is not accepted runs nothing.
+    // An Agent that is not accepted runs nothing.
     return !findings.some((found) => found.type === 'Accepted' && found.status === 'False')
   })
 }
