@@ -247,7 +247,7 @@ test.each([
   ['a refused certificate', { error: 'expired', error_kind: 'CERT_HAS_EXPIRED' }, 'TLSFailed'],
   ['a connection that takes too long', { error: 'late', error_kind: 'UND_ERR_CONNECT_TIMEOUT' }, 'ConnectFailed'],
   ['an answer that does not come', { error_type: 'timed_out', timeout_ms: 5000 }, 'ConnectFailed'],
-  ['an answer that is no HTTP', { error: 'no', error_kind: 'HPE_INVALID_CONSTANT' }, 'ConnectFailed'],
+  ['an answer that is not HTTP', { error: 'no', error_kind: 'HPE_INVALID_CONSTANT' }, 'ConnectFailed'],
   ['text alone', { error: 'the answer of the socket says: status 401, CERT, timed out' }, 'Error'],
 ])('the reason for %s is derived from codes, never from text', async (_, fields, reason) => {
   await using agent = await withSink()

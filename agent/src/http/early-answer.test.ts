@@ -43,7 +43,7 @@ const start = (timeoutSecs: number) =>
     healthcheck: false,
   })
 
-test('what a destination reads after its answer is the rest of the request, not the next one', async () => {
+test('a destination that answers early still receives the rest of the request, and not the next one', async () => {
   readAfterMs = 200
   await using sink = await start(60)
   const letters = ['a', 'b', 'c']
