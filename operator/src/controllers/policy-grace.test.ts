@@ -28,7 +28,7 @@ test('ends newly forbidden Pipelines after the grace time, counted from the firs
 test.each([
   ['an accepted one', { accepted: { status: 'True', reason: 'Valid', message: '' } }],
   ['one under the same rules, whatever its newest version is refused for', { ranUnder: 'new' }],
-  ['one that does not run, or was kept by an earlier release', { ranUnder: undefined }],
+  ['a Pipeline that does not run, or was kept by an earlier release', { ranUnder: undefined }],
   ['one whose references are missing', { accepted: { status: 'Unknown', reason: 'Pending', message: '' } }],
 ] satisfies [string, Partial<GraceFacts>][])('%s continues', (_, change) => {
   const grace = new PolicyGrace()

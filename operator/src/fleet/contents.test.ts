@@ -35,19 +35,19 @@ interface Case {
 test.each<Case>([
   { what: 'nothing is new', desired: 'a1', stable: 'a1', gives: ['a1', undefined, ''] },
   {
-    what: 'what is new alone becomes a candidate of its own',
+    what: 'only new Pipelines become a separate candidate',
     desired: 'a1 n1',
     stable: 'a1',
     gives: ['a1', undefined, ''],
   },
   {
-    what: 'what is new does not wait for a change',
+    what: 'a new Pipeline does not wait for a change',
     desired: 'a2 n1',
     stable: 'a1 g1',
     gives: ['a1 n1', undefined, 'n'],
   },
   {
-    what: 'what is new or gone passes a trial',
+    what: 'new and removed Pipelines pass a trial',
     ...{ desired: 'a2 b1 n1', stable: 'a1 b1 g1', tried: 'a2 b1 g1' },
     gives: ['a1 b1 n1', 'a2 b1 n1', 'n'],
   },
@@ -77,12 +77,12 @@ test.each<Case>([
     gives: ['a1', 'a2', ''],
   },
   {
-    what: 'what is tried and gone is in neither',
+    what: 'a tried and removed Pipeline is in neither',
     ...{ desired: 'b1', stable: 'a1 b1', tried: 'a2 b1' },
     gives: ['b1', 'b1', ''],
   },
   {
-    what: 'what is new comes with a trial that all agents have',
+    what: 'a new Pipeline joins a trial on all agents',
     ...{ desired: 'a1 m1 n1', stable: 'a1', tried: 'a1 m1', isEverywhere: true },
     gives: ['a1', 'a1 m1 n1', ''],
   },
@@ -102,7 +102,7 @@ test.each<Case>([
     gives: ['a1 b1', 'a2 b1', ''],
   },
   {
-    what: 'what is new and leaves a trial is nowhere',
+    what: 'a new Pipeline that leaves a trial is nowhere',
     ...{ desired: 'a2 n1', stable: 'a1', tried: 'a2 n1', leaves: 'n', aside: 'n1', start: 'a2' },
     gives: ['a1', 'a2', ''],
   },
@@ -112,7 +112,7 @@ test.each<Case>([
     gives: ['a1 b1', 'a2 b1', ''],
   },
   {
-    what: 'what all agents got as new and is set aside is on none of them',
+    what: 'a new Pipeline of all agents that is set aside is on none of them',
     ...{ desired: 'a2 n1', stable: 'a1 n1', tried: 'a2 n1', aside: 'n1', start: 'a2' },
     gives: ['a1', 'a2', ''],
   },

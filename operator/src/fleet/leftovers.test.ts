@@ -51,13 +51,13 @@ const other = fragment('shop/b', 'uid-b', 'es')
 test.each([
   { what: 'a Pipeline that is deleted', given: asked([other]), gone: ['buffer shop/a/es', 'cursors uid-a'] },
   {
-    what: 'one that was made again',
+    what: 'a Pipeline that was created again',
     given: asked([other], { objects: { 'shop/a': 'uid-new' } }),
     gone: ['cursors uid-a'],
   },
-  { what: 'one that is suspended', given: asked([other], { objects: { 'shop/a': 'uid-a' } }), gone: [] },
-  { what: 'one that the candidate is tried without', given: asked([a, other], { candidate: [other] }), gone: [] },
-  { what: 'one that only the candidate has', given: asked([other], { candidate: [a, other] }), gone: [] },
+  { what: 'a suspended Pipeline', given: asked([other], { objects: { 'shop/a': 'uid-a' } }), gone: [] },
+  { what: 'a Pipeline that the candidate lacks', given: asked([a, other], { candidate: [other] }), gone: [] },
+  { what: 'a Pipeline in only the candidate', given: asked([other], { candidate: [a, other] }), gone: [] },
   { what: 'a sink that is removed', given: asked([without]), gone: ['buffer shop/a/es'] },
   { what: 'a sink that the candidate is tried without', given: asked([a], { candidate: [without] }), gone: [] },
   { what: 'an API server that says nothing', given: asked([other], { away: true }), gone: [] },

@@ -27,7 +27,7 @@ const open = { container: 'c', file: '/l/0.log', size: 9, read: 8, delivered: 7,
 test.each([
   { what: 'an open file', sent: open, is: open },
   { what: 'a compressed one', sent: { ...open, compressed: { lines: 3 } }, is: { ...open, compressed: { lines: 3 } } },
-  { what: 'one that is being counted', sent: { ...open, compressed: {} }, is: { ...open, compressed: {} } },
+  { what: 'a position that is being counted', sent: { ...open, compressed: {} }, is: { ...open, compressed: {} } },
   {
     what: 'nonsense',
     sent: { ...open, size: -1, file: 'f'.repeat(2000), more: { a: 1 }, compressed: { lines: 'many', more: 1 } },
