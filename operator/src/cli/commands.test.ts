@@ -328,7 +328,10 @@ test.each([
     text: 'apiVersion: v1\nkind: Secret\nmetadata: { name: a }\n---\napiVersion: v1\nkind: Secret\nmetadata: { name: b }\n',
     says: 'There is no Pipeline among the resources: there are 2 Secrets',
   },
-  { text: 'sources: { in: { type: stdin } }\n', says: 'A configuration of the agent alone: `penstock-agent --config ' },
+  {
+    text: 'sources: { in: { type: stdin } }\n',
+    says: 'A configuration for the agent without an operator: `penstock-agent --config ',
+  },
   {
     text: 'apiVersion: penstock.dev/v1alpha1\nkind: Sink\nmetadata: { name: My_Sink }\nspec: { type: blackhole }\n',
     says: 'must be at most 253 lower-case letters, digits, `-` and `.`',

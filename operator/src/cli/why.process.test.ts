@@ -177,7 +177,7 @@ test.each([
   },
   { what: 'without an event', positions: open, events: [], forbidden: [], code: 1, says: 'There is no pod web-1' },
   {
-    what: 'whose events are secret',
+    what: 'and hidden events',
     positions: open,
     events: ofGone,
     forbidden: ['events'],

@@ -180,7 +180,7 @@ function endingHelp(file: string): string | undefined {
 /** Help for a table without a kind. */
 function otherConfigHelp(content: Readonly<Record<string, unknown>>, file: string): string | undefined {
   if (['sources', 'transforms', 'sinks'].some((part) => part in content))
-    return `A configuration of the agent alone: \`penstock-agent --config ${file}\` runs it, and \`penstock convert -f ${file}\` makes a Pipeline of it.`
+    return `A configuration for the agent without an operator: \`penstock-agent --config ${file}\` runs it, and \`penstock convert -f ${file}\` makes a Pipeline of it.`
   return content['apiVersion'] === undefined ? convertHelp(file) : undefined
 }
 
