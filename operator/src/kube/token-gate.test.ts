@@ -66,7 +66,7 @@ test('the caller determines at each use how long a review is valid', async () =>
   expect(await gate.of('token', '10.0.0.1')).toBe('owner')
   expect(asked.length, 'the time is over').toBe(2)
   keepMs = 0
-  expect(await gate.of('token', '10.0.0.1'), 'what vouched for the owner is gone').toBeUndefined()
+  expect(await gate.of('token', '10.0.0.1'), 'the owner is no longer confirmed').toBeUndefined()
 })
 
 test('simultaneous requests with one token cause one review, and a failed review is not an answer', async () => {

@@ -282,7 +282,7 @@ const chains: readonly Case[] = [
     whole: false,
   },
   {
-    about: 'what has no counterpart',
+    about: 'parts without a counterpart',
     parts: {
       logdedup: { interval: '60s' },
       transform: { log_statements: ['set(attributes["h"], Murmur3Hash(body))'] },

@@ -93,7 +93,7 @@ const before: Readonly<Record<string, readonly string[]>> = {
     'set(attributes["a"]["b"], 1)',
     'set(cache["a"]["b"], 1)',
   ],
-  'what goes before': ['delete_key(cache, "a")', 'delete_key(attributes, "a")', 'set(cache, {"a": 1})'],
+  'preceding statements': ['delete_key(cache, "a")', 'delete_key(attributes, "a")', 'set(cache, {"a": 1})'],
 }
 
 test.each(['nothing before', 'texts before'])('converters give valid programs with all arguments: %s', (name) => {
