@@ -291,7 +291,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
 
     // If applied while the webhook is down, the status reports it, and it is accepted when an author with the permission applies it.
     await cluster.kubectl(['delete', 'validatingwebhookconfiguration', 'authors'])
-    await until('what bob applies to pass', 60_000, async () => (await apply(bob, 3).catch(String)) === undefined)
+    await until('the apply of bob to pass', 60_000, async () => (await apply(bob, 3).catch(String)) === undefined)
     const refused = await accepted('AuthorNotAllowed', undefined)
     expect(refused).toMatchObject({
       status: 'False',

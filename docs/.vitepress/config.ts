@@ -46,7 +46,7 @@ const isPage = (path: string) =>
 
 const kinds = ['sources', 'transforms', 'sinks']
 
-/** By the page of each component, the words that somebody searches who wants it: its type, other names, and products. */
+/** The search words for the page of each component: its type, other names, and products. */
 function namesOfComponents(): Record<string, string[]> {
   const names: Record<string, string[]> = {}
   for (const kind of kinds) {
@@ -65,9 +65,8 @@ function namesOfComponents(): Record<string, string[]> {
 }
 
 /**
- * How much a section of a page counts in the search. Somebody who types the name of a product wants its sink before the options that other
- * agents have for it; somebody who uses Penstock wants the guide before pages for those who develop it. The browser gets the text of
- * this function, so that it refers to nothing outside: the names are part of it.
+ * The weight of a section in the search. A search for the name of a product shows its sink before options of other agents, and the guide
+ * precedes pages for developers. The browser gets the text of this function, so it contains the names and refers to nothing outside.
  */
 const weightOf = new Function(
   'id',

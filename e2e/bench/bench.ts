@@ -95,7 +95,7 @@ const list: Readonly<Record<string, Listed>> = {
     run: ({ seconds }) => manyShapes('shapes', seconds),
   },
   kinds: {
-    about: 'lines of kinds that nobody expects, on both lanes, beside lines of one shape; `kind-NAME`: of one kind',
+    about: 'unusual kinds of lines, on both lanes, compared with lines of one shape; `kind-NAME`: of one kind',
     takes: [],
     long: true,
     run: () => kinds(),

@@ -422,7 +422,7 @@ test('files of another format are left alone', async () => {
 
 test.each([
   { name: 'nothing', damage: (path: string) => truncateSync(path, 0) },
-  { name: 'what an earlier use has left', damage: (path: string) => writeFileSync(path, readFileSync(segment(0))) },
+  { name: 'data of an earlier use', damage: (path: string) => writeFileSync(path, readFileSync(segment(0))) },
   { name: 'noise', damage: (path: string) => writeFileSync(path, Buffer.alloc(5_000_000, 'PSB1')) },
 ])('a new segment that contains $name does not affect earlier ones', async ({ damage }) => {
   const text = 'x'.repeat(1_000_000)

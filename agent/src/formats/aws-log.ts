@@ -77,7 +77,7 @@ export function parseFlowLog(line: string, format: string): ValueObject | string
     const text = parts[index] as string
     const type = Object.hasOwn(flowLogFields, name) ? flowLogFields[name] : undefined
     if (type === undefined) return `failed to parse flow log: the field ${name} is not known`
-    if (fields[name] !== undefined) return `failed to parse flow log: the field ${name} is there twice`
+    if (fields[name] !== undefined) return `failed to parse flow log: the field ${name} occurs twice`
     const value = text === '-' ? null : type === 'string' ? text : parseInteger(text)
     if (value === undefined) return `failed to parse flow log: the field ${name} is not an integer`
     fields[name] = value

@@ -168,7 +168,7 @@ function brokenPromise(test: Case, kind: Kind, result: Result): Problem | undefi
   const mayFail = test.holds === undefined || (test.holds === 'unless it fails' && isFailure(result))
   if (!mayFail && result !== true) {
     const got = isFailure(result) ? ending(result).join(': ') : described(result)
-    return { what: 'property', text: `what must hold does not: ${got}` }
+    return { what: 'property', text: `the property does not hold: ${got}` }
   }
   if (!test.keepResult || isFailure(result) || kind.contains(kindOf(result))) return undefined
   // The kind is that of the last expression. After `??`, the checker assumes that the assignments of its left side have run.

@@ -16,7 +16,7 @@ test.each([
     body: `[{"ddtags":"env:prod,v:1","hostname":"h1","k":1,"message":"hi","service":"api","timestamp":"${timestamp}"}]`,
   },
   {
-    what: 'what had a reserved name before under another',
+    what: 'a field with a formerly reserved name under another name',
     options: {},
     fields: { message: 'hi', host: null, hostname: 'old' },
     body: '[{"_RESERVED_host":"old","hostname":null,"message":"hi"}]',

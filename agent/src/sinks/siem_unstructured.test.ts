@@ -200,7 +200,7 @@ test('reports the missing options if no account exists', async () => {
 
 test.each([
   { what: 'a file that is not there', content: undefined, problem: 'cannot be read' },
-  { what: 'what is not JSON', content: 'private_key: secret', problem: 'it is not valid JSON' },
+  { what: 'text that is not JSON', content: 'private_key: secret', problem: 'it is not valid JSON' },
   { what: 'another account', content: '{"client_id":"x"}', problem: 'is not that of a service account' },
   { what: 'an invalid key', content: '{"client_email":"x","private_key":"secret"}', problem: 'is not a PEM key' },
 ])('refuses $what at start', async ({ content, problem }) => {

@@ -78,7 +78,7 @@ export const tsdbMetrics = defineSink({
       })
     } else if (second.length > 0) {
       for (const name of secondOptions.filter((option) => options[option] === undefined)) {
-        problems.push({ path: name, message: `must be given beside \`${second.join('`, `')}\`` })
+        problems.push({ path: name, message: `must be set together with \`${second.join('`, `')}\`` })
       }
     } else if (first.length === 0) {
       problems.push({
@@ -87,7 +87,7 @@ export const tsdbMetrics = defineSink({
         help: 'Give `database`, or `org`, `bucket` and `token`.',
       })
     } else if (options.database === undefined) {
-      problems.push({ path: 'database', message: `must be given beside \`${first.join('`, `')}\`` })
+      problems.push({ path: 'database', message: `must be set together with \`${first.join('`, `')}\`` })
     }
     if (options.quantiles.some((quantile) => quantile < 0 || quantile > 1)) {
       problems.push({ path: 'quantiles', message: quantilesProblem })

@@ -8,7 +8,7 @@ test.each([
   { about: '100 lines a second fit into a chunk', bytes: 7500, elapsed: 250, current: 250, interval: 250 },
   { about: '400 kB a second need two reads as often', bytes: 100_000, elapsed: 250, current: 250, interval: 62.5 },
   { about: '3 MB a second: a chunk comes in 16 ms', bytes: 750_000, elapsed: 250, current: 250, interval: 15.625 },
-  { about: 'what is faster still is read in full chunks', bytes: 1e9, elapsed: 15, current: 15.625, interval: 15.625 },
+  { about: 'an even faster file is read in full chunks', bytes: 1e9, elapsed: 15, current: 15.625, interval: 15.625 },
   {
     about: 'a burst after a long silence does not count as a rate',
     bytes: 30_000,

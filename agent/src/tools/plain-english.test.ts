@@ -43,9 +43,6 @@ test.each([
   ['an interval', '// It looks now and then.\nexport {}\n', 1, 'now and then.'],
   ['a record', '// It takes note of the end.\nexport {}\n', 1, 'takes note of the end.'],
   ['a time', '// It is kept for so long.\nexport {}\n', 1, 'for so long.'],
-  ['the name of a test', "test('what is read is sent', () => {})\n", 1, 'What is read is sent'],
-  ['the name of a test with cases', "test.each([1])('who asks waits: %s', () => {})\n", 1, 'Who asks waits: %s'],
-  ['a pronoun with a clause', "describe('one that ends', () => {})\n", 1, 'One that ends'],
   ['a repetition', '// It is written anew.\nexport {}\n', 1, 'anew.'],
   ['a reversal', '// The change is taken back.\nexport {}\n', 1, 'taken back.'],
   ['a continuation', '// The run goes on.\nexport {}\n', 1, 'goes on.'],
@@ -59,6 +56,14 @@ test.each([
   ['a private name', 'export class A {\n  #told = 1\n}\n', 2, 'told'],
 ])('%s', (_, source, line, found) => {
   expect(readAloud('a.ts', source).map((finding) => [finding.line, finding.found])).toEqual([[line, found]])
+})
+
+test.each([
+  ['the name of a test', "test('what is read is sent', () => {})\n", 1, 'What is read is sent'],
+  ['a pronoun with a clause', "describe('one that ends', () => {})\n", 1, 'One that ends'],
+  ['the name of a case', "test.each([{ what: 'who asks', is: 'what' }])\n", 1, 'Who asks'],
+])('%s in a test', (_, source, line, found) => {
+  expect(readAloud('a.test.ts', source).map((finding) => [finding.line, finding.found])).toEqual([[line, found]])
 })
 
 test.each([

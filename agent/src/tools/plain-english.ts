@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { type ESTree, parseSync, Visitor } from 'rolldown/utils'
+import { parseSync, Visitor } from 'rolldown/utils'
 
 /** A text that is read as a unit, and its position in the file. */
 interface Passage {
@@ -91,28 +91,18 @@ function commentsOf(source: string, comments: readonly { type: string; start: nu
   return passages
 }
 
-/** Whether the function that is called defines a test or a group of tests: `test`, `describe.each(…)` and so on. */
-function definesTests(callee: ESTree.Expression): boolean {
-  if (callee.type === 'CallExpression') return definesTests(callee.callee)
-  if (callee.type === 'MemberExpression') return definesTests(callee.object)
-  return callee.type === 'Identifier' && (callee.name === 'test' || callee.name === 'describe')
-}
-
 function passagesOfProgram(path: string, source: string): { prose: Passage[]; names: Passage[] } {
   const { program, comments, errors } = parseSync(path, source)
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]?.message}`)
   const prose = commentsOf(source, comments)
   const names = new Map<string, Passage>()
-  const testNames = new Set<number>()
+  const isTest = path.endsWith('.test.ts')
   const add = (text: string, start: number): void => {
-    // A test name is a sentence without a capital letter.
-    const sentence = testNames.has(start) ? text.slice(0, 1).toUpperCase() + text.slice(1) : text
-    prose.push({ text: sentence, start: start + 1 })
+    // Names of tests and of their cases are sentences without a capital letter.
+    const isName = isTest && text.includes(' ')
+    prose.push({ text: isName ? text.slice(0, 1).toUpperCase() + text.slice(1) : text, start: start + 1 })
   }
   new Visitor({
-    CallExpression({ callee, arguments: [name] }) {
-      if (name !== undefined && definesTests(callee)) testNames.add(name.start)
-    },
     Literal(node) {
       if (typeof node.value === 'string') add(node.value, node.start)
     },
