@@ -3,9 +3,10 @@
 import { getValue, without } from '../../event/path.ts'
 import { isObject, type Value } from '../../event/value.ts'
 import { pathSegments } from '../elements.ts'
-import { defineFunction, isFailure, type Result } from '../function.ts'
+import { defineFunction, failure, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { containerAndPath, containerKind } from '../parameters.ts'
+import { textOfKind } from '../text.ts'
 
 export const remove = defineFunction({
   name: 'remove',
@@ -24,7 +25,7 @@ export const remove = defineFunction({
   returns: containerKind,
   fallible: 'always',
   valueOfFailure: '',
-  errors: ['A part of the path is neither a string nor an integer.'],
+  errors: ['A part of the path is neither a string nor an integer.', 'The value is neither an object nor an array.'],
   pure: true,
   examples: [
     { source: 'remove!({"a": 1, "b": 2}, ["a"])', result: '{ "b": 2 }' },
@@ -36,8 +37,9 @@ export const remove = defineFunction({
     (value: Value, path: Value[], compact: boolean): Result => {
       const segments = pathSegments(path)
       if (isFailure(segments)) return segments
-      // Other values have no members and stay unchanged.
-      if (!Array.isArray(value) && !isObject(value)) return segments.length === 0 ? null : value
+      // What follows in the program was compiled for an object or an array.
+      if (!Array.isArray(value) && !isObject(value))
+        return failure(`expected object or array, got ${textOfKind(value)}`)
       const empty: Value = Array.isArray(value) ? [] : {}
       if (segments.length === 0) return empty
       return getValue(value, segments) === undefined ? value : (without(value, segments, 0, compact) ?? empty)
