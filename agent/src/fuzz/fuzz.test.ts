@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { Random } from '../testing/random.ts'
+import { callable, randomCall } from './calls.ts'
 import { runCase } from './case.ts'
 import { described } from './inspect.ts'
 import { families, randomProperty } from './properties.ts'
@@ -35,6 +36,20 @@ test.each(Object.keys(families))(
   },
   60_000,
 )
+
+test('every function gives a value of its declared kind for odd arguments', () => {
+  let compiled = 0
+  for (const declaration of callable) {
+    for (let seed = 0; seed < 12; seed++) {
+      const made = randomCall(new Random(seed), declaration)
+      const verdict = runCase(made, 10_000)
+      if (verdict.compiled) compiled++
+      expect(verdict.problem?.text, `${declaration.name}, seed ${seed}: ${made.source}`).toBeUndefined()
+    }
+  }
+  expect(callable.length).toBeGreaterThan(150)
+  expect(compiled).toBeGreaterThan(callable.length * 8)
+}, 60_000)
 
 test.each([
   ['a property that is false', '.a == 1', 'always', 'property'],

@@ -1,7 +1,7 @@
 // `npm run fuzz -- [--seconds N] [--seed N] [--cases N]`: runs random programs of the remap language on random events. The generated code
 // must match a simple evaluator, results must have the kind that the checker promises, and nothing may throw, hang, change its input or
 // pollute a prototype. A quarter of the programs check properties of all values: encoders and decoders, regular expressions, and parsers
-// on mutated lines. If it finds a problem, it prints a smaller case and exits with 1.
+// on mutated lines. Others call one function with odd arguments. If it finds a problem, it prints a smaller case and exits with 1.
 
 import { runScript } from '../tools/script.ts'
 import { described } from './inspect.ts'

@@ -1,6 +1,7 @@
 // Runs cases one after another until the time is up or one has a problem. A case has its own seed, so it can be repeated alone.
 
 import { Random } from '../testing/random.ts'
+import { randomCall } from './calls.ts'
 import { type Case, type Problem, runCase } from './case.ts'
 import { anyNames, fewNames, randomObject } from './events.ts'
 import { minimised } from './minimise.ts'
@@ -30,6 +31,7 @@ export interface Fuzzed {
 function caseOf(seed: number): Case {
   const random = new Random(seed)
   if (random.chance(0.25)) return randomProperty(random)
+  if (random.chance(0.2)) return randomCall(random)
   const core = random.chance(0.5)
   const names = core ? fewNames : anyNames
   return {
