@@ -1,9 +1,10 @@
 // Replaces sink options that Vector accepts and the agent would reject, and references to secrets of an agent.
 
-import { minDiskBuffer } from '@penstock/agent/config'
+import { checkValues, minDiskBuffer } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Kind } from '../draft.ts'
+import { conditionOf, isOfFields } from './conditions.ts'
 import type { Root } from './read.ts'
 import { settings } from './settings.ts'
 import { merged } from './tables.ts'
@@ -18,10 +19,42 @@ export function adjustSource(config: Record<string, unknown>, note: Note): void 
   delete config['data_dir']
 }
 
+/** Moves the fields of a pod to the place where `kubernetes_logs` puts them, beside those that options have put there. */
+export const podFields = (options: Table) =>
+  /"\.?kubernetes\b/.test(JSON.stringify(options))
+    ? 'if exists(.orchestrator) { .kubernetes = merge(object(.kubernetes) ?? {}, object!(del(.orchestrator)), deep: true) }'
+    : 'if exists(.orchestrator) { .kubernetes = del(.orchestrator) }'
+
 /** The component without `self_node_name` from a variable, as in the default of Vector: each agent knows its own node. */
 export function withoutNode<Component extends { readonly options: Table }>(old: Component): Component {
   const { self_node_name: node, ...options } = old.options
   return typeof node === 'string' && node.includes('$') ? { ...old, options } : old
+}
+
+/** Defaults of Vector that contain its name, by the kind and type of the counterpart. */
+const namedDefaults: Readonly<Record<string, Table>> = {
+  'source amqp': { queue: 'vector', consumer: 'vector' },
+  'source internal_metrics': { namespace: 'vector' },
+  'sink search_engine': { bulk: { index: 'vector-%Y.%m.%d' } },
+  'sink logsvc_a': { default_app: 'vector' },
+  'sink logsvc_a_old': { default_app: 'vector' },
+}
+
+/** The options with these defaults, so that queues, indices and metrics keep their names. */
+export function withNamedDefaults(
+  kind: string,
+  type: string,
+  config: Record<string, unknown>,
+): Record<string, unknown> {
+  // In the other mode, the name of the data stream takes the place of the index.
+  const isOtherMode = type === 'search_engine' && (config['mode'] ?? 'bulk') !== 'bulk'
+  return isOtherMode ? config : merged(namedDefaults[`${kind} ${type}`] ?? {}, config)
+}
+
+/** The program of a condition with predicates on fields, which are the default in old versions. */
+export function adjustCondition(config: Record<string, unknown>): void {
+  const { condition } = config
+  if (isOfFields(condition)) config['condition'] = conditionOf(condition) ?? condition
 }
 
 /** Adjusts buffer sizes to the limits of the agent. */
@@ -35,6 +68,27 @@ export function adjustBuffer(config: Record<string, unknown>, note: Note): void 
   config['buffer'] = merged(own, { max_size: minDiskBuffer })
   const reason = `a disk buffer must have at least ${minDiskBuffer} bytes; found ${own['max_size']}`
   note(['buffer', 'max_size'], reason, 'The minimum replaces it.', true)
+}
+
+/** Problems of values that a schema cannot express, such as templates. */
+export const valueProblems = (schema: Table, value: unknown, given: unknown) =>
+  checkValues(schema, value, given).map((finding) => ({ ...finding, path: finding.segments.join('.') }))
+
+/** Templates in which a backslash stands before the dots of a name, as in old versions: such a name is in quotes. */
+export function withQuotedNames(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withQuotedNames)
+  if (isTable(value)) {
+    return Object.fromEntries(
+      Object.entries(value).map(([name, below]) => [String(withQuotedNames(name)), withQuotedNames(below)]),
+    )
+  }
+  if (typeof value !== 'string') return value
+  return value.replace(/\{\{\s*([^{}"]*\\\.[^{}"]*?)\s*\}\}/g, (_, path: string) => {
+    const names = path
+      .split(/(?<!\\)\./)
+      .map((name) => (name.includes('\\.') ? JSON.stringify(name.replaceAll('\\.', '.')) : name))
+    return `{{ ${names.join('.')} }}`
+  })
 }
 
 /** Codecs that a sink names differently in Penstock, with the same result. */

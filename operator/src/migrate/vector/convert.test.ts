@@ -370,7 +370,7 @@ test('a transform without inputs is left out; readers of any output of a transfo
   const { spec, gaps, text } = converted(`
 sources: { in: { type: demo_logs, format: json } }
 transforms:
-  a: { type: exclusive_route, inputs: [in], routes: [{ name: x, condition: { type: datadog_search, source: "@a:b" } }] }
+  a: { type: exclusive_route, inputs: [in], routes: [{ name: x, condition: { type: is_trace } }] }
   alone: { type: remap, inputs: [nowhere], source: '.a = 1' }
   behind: { type: remap, inputs: [alone], source: '.b = 1' }
 sinks:

@@ -13,39 +13,34 @@ import {
   type Segments,
   valueAt,
 } from '@penstock/agent/config'
-import { absentSinks, absentSources, absentTransforms } from '@penstock/agent/output'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import { missingPart } from '../absence.ts'
 import type { Table } from '../documents.ts'
 import type { Draft, Gap, Included, Kind, NamedText, Selector, Step } from '../draft.ts'
-import type { Refusal } from '../page.ts'
 import { secretForms, withValues } from '../sound.ts'
 import {
   adjustBuffer,
+  adjustCondition,
   adjustEncoding,
   adjustSource,
   isPassedOn,
   passOn,
+  podFields,
+  valueProblems,
+  withNamedDefaults,
   withoutBackends,
   withoutNode,
+  withQuotedNames,
 } from './adjusted.ts'
 import { complete } from './complete.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
+import { refusals } from './refusals.ts'
 import { services } from './services.ts'
 import { settings } from './settings.ts'
-import { listOf, merged, removeAt } from './tables.ts'
+import { listOf, merged, removeAt, wildcard } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'
 import { testOf } from './unit-tests.ts'
-
-const refusals: Readonly<Record<Kind, readonly Refusal[]>> = {
-  sources: absentSources,
-  transforms: absentTransforms,
-  sinks: absentSinks,
-}
-
-/** Moves the fields of a pod to the place where `kubernetes_logs` puts them. */
-export const podFields = 'if exists(.orchestrator) { .kubernetes = del(.orchestrator) }'
 
 /** The context of component checks. A Pipeline has no global settings of an agent. */
 const defaults = parseOptions(globalOptions, {})
@@ -212,7 +207,7 @@ class Conversion {
   #matching(input: string): readonly string[] {
     const ids = this.#olds.flatMap(({ kind, id }) => (kind === 'sinks' ? [] : [id]))
     if (!isPattern(input)) return [input]
-    const pattern = new RegExp(`^${input.split('*').map(RegExp.escape).join('.*')}$`)
+    const pattern = wildcard(input)
     return [...new Set([...ids, ...this.#outputs.keys()])].filter((id) => pattern.test(id))
   }
 
@@ -277,7 +272,7 @@ class Conversion {
     }
     const step = {
       type: 'remap',
-      text: podFields,
+      text: podFields(old.options),
       comments: [`The fields in the form of \`${old.type}\`. Without this transform, they are in \`.orchestrator\`.`],
     } as const
     this.#outputs.set(old.id, this.#draft.append([name], [step], `${old.id}-fields`, this.#origin(old)))
@@ -388,12 +383,8 @@ class Conversion {
 
   #isRead(output: string): boolean {
     return this.#olds.some(({ inputs }) =>
-      inputs.some((input) => input === output || (isPattern(input) && this.#patternMatches(input, output))),
+      inputs.some((input) => input === output || (isPattern(input) && wildcard(input).test(output))),
     )
-  }
-
-  #patternMatches(pattern: string, output: string): boolean {
-    return new RegExp(`^${pattern.split('*').map(RegExp.escape).join('.*')}$`).test(output)
   }
 
   #sink(old: Old): void {
@@ -462,16 +453,19 @@ class Conversion {
     // Vector sends late lines since version 0.31; the sink discards them by default.
     if (old.type === 'loki' && old.kind === 'sinks') config['out_of_order_action'] ??= 'accept'
     if (old.kind === 'sinks') adjustBuffer(config, note)
+    adjustCondition(config)
     passOn(old.root.config, old.kind, declaration.type, config)
     this.#inlineProgram(old, config)
     const ports = this.#checked(old, declaration, config)
-    return ports === undefined ? undefined : { declaration, config, ports }
+    if (ports === undefined) return undefined
+    return { declaration, config: withNamedDefaults(declaration.kind, declaration.type, config), ports }
   }
 
   #withoutVariables(old: Old, takesSecrets: boolean): Record<string, unknown> {
     const report = (variable: Substituted) => this.#reportVariable(old, variable)
     if (takesSecrets) {
-      const options = withoutBackends(old.options, this.#roots, (key) => this.#reportBackend(old, key))
+      const given = old.kind === 'sinks' ? withQuotedNames(old.options) : old.options
+      const options = withoutBackends(given, this.#roots, (key) => this.#reportBackend(old, key))
       return valueWithoutVariables(options, report) as Record<string, unknown>
     }
     const visit = (value: unknown): unknown => {
@@ -506,11 +500,12 @@ class Conversion {
    * the options are not valid.
    */
   #checked(old: Old, declaration: AnyDeclaration, config: Record<string, unknown>): readonly string[] | undefined {
-    const { members } = optionsOf(declaration)
+    const { members, schema } = optionsOf(declaration)
     for (let round = 0; round < 100; round++) {
       const attempts = secretForms.map((form) => {
         const parsed = parseOptions(members, withValues(config, form) as object)
-        const problems = parsed.ok ? (declaration.check?.(parsed.value, globals) ?? []) : []
+        const found = parsed.ok ? valueProblems(schema, parsed.value, config) : []
+        const problems = parsed.ok ? [...found, ...(declaration.check?.(parsed.value, globals) ?? [])] : []
         return { parsed, errors: problems.filter(({ severity }) => severity !== 'warning') }
       })
       const { parsed, errors } =

@@ -1,6 +1,7 @@
 // The events that components receive whose inputs have no counterpart: none that the old configuration did not send to them.
 
 import { expect, test } from 'vitest'
+import { stringify } from 'yaml'
 import { converted, lint } from '../../testing/conversions.ts'
 import { convertVector } from './convert.ts'
 
@@ -43,4 +44,31 @@ test.each([
   )
   expect(resource.spec.sources[0].config?.self_node_name).toBe(expected)
   expect(gaps).toEqual([])
+})
+
+const loki = (labels: object) => ({
+  sources: { in: { type: 'demo_logs', format: 'json' } },
+  sinks: {
+    out: { type: 'loki', inputs: ['in'], endpoint: 'http://loki', labels, encoding: { codec: 'json' } },
+  },
+})
+
+test('names with dots behind backslashes in templates are names in quotes', async () => {
+  const text = stringify(
+    loki({ app: String.raw`{{ kubernetes.pod_labels.app\.kubernetes\.io/name }}`, b: '{{ a.b }}' }),
+  )
+  const { document, resource, gaps } = converted(convertVector, [{ file: 'vector.yaml', text }])
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks[0].config.labels).toEqual({
+    app: '{{ kubernetes.pod_labels."app.kubernetes.io/name" }}',
+    b: '{{ a.b }}',
+  })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a template that is not valid is a gap', async () => {
+  const text = stringify(loki({ app: '{{ a..b }}' }))
+  const { document, gaps } = converted(convertVector, [{ file: 'vector.yaml', text }])
+  expect(gaps.map(({ subject }) => subject)).toEqual(['out: labels.app'])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })

@@ -1,8 +1,8 @@
 // The tables of the guide for Vector, generated from the declarations of components.
 
 import { components, otherOptions } from '@penstock/agent/config'
-import { absentSinks, absentSources, absentTransforms } from '@penstock/agent/output'
 import { mappingTables } from '../page.ts'
+import { refusals } from './refusals.ts'
 import { services } from './services.ts'
 import { settings } from './settings.ts'
 import { rewritings } from './transforms.ts'
@@ -30,12 +30,12 @@ export function vectorTables(): string {
       return `| \`${path}${value}\` | ${of} | ${instead} |`
     })
   return [
-    mappingTables('Sources', known('source'), absentSources),
-    mappingTables('Transforms', [...known('transform'), ...rewritten], absentTransforms),
+    mappingTables('Sources', known('source'), refusals.sources),
+    mappingTables('Transforms', [...known('transform'), ...rewritten], refusals.transforms),
     mappingTables(
       'Sinks',
       [...known('sink'), ...services.map(({ type, becomes }) => ({ name: type, becomes, options: {} }))],
-      absentSinks.filter(({ name }) => !services.some(({ type }) => type === name)),
+      refusals.sinks.filter(({ name }) => !services.some(({ type }) => type === name)),
     ),
     ['## Options of other versions', '', '| Option | Of | What to write |', '|---|---|---|', ...options, ''].join('\n'),
     ['## Settings of the agent', '', '| Setting | In a cluster |', '|---|---|', ...rows, ''].join('\n'),

@@ -1,4 +1,4 @@
-// Operations on tables of options: merging two tables, and removing the value at a path.
+// Operations on tables of options and on names: merging two tables, removing the value at a path, and matching patterns.
 
 import type { Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
@@ -36,3 +36,6 @@ export function removeAt(config: Record<string, unknown>, segments: Segments): b
 /** The items of a list. Any other value is a list with one item. */
 export const listOf = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
+
+/** A pattern of names, in which `*` stands for any text. */
+export const wildcard = (text: string) => new RegExp(`^${text.split('*').map(RegExp.escape).join('.*')}$`)

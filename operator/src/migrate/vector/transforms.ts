@@ -5,6 +5,8 @@ import { replacedTransforms } from '@penstock/agent/output'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Step } from '../draft.ts'
+import type { Refusal } from '../page.ts'
+import { conditionOf, mayFail } from './conditions.ts'
 
 /** A transform that becomes several steps, with its outputs by name. The empty name is the transform's main output. */
 export interface Rewritten {
@@ -20,13 +22,6 @@ export interface Rewriting {
   readonly rewrite: (options: Table) => Rewritten | undefined
 }
 
-/** The text of a condition; undefined if it is not a remap condition. */
-function conditionOf(value: unknown): string | undefined {
-  if (typeof value === 'string') return value
-  if (!isTable(value) || typeof value['source'] !== 'string') return undefined
-  return value['type'] === undefined || value['type'] === 'vrl' ? value['source'] : undefined
-}
-
 const filter = (text: string): Step => ({ type: 'filter', text })
 const program = (text: string): Step => ({ type: 'remap', text })
 const one = (...steps: readonly Step[]): Rewritten => ({ outputs: [{ name: '', steps }] })
@@ -36,6 +31,31 @@ const texts = (value: unknown): readonly string[] =>
 /** A condition in brackets, for use in another one. */
 const part = (condition: string) => (/[\n;]|#/.test(condition.trim()) ? `{\n${condition}\n}` : `(${condition.trim()})`)
 const not = (condition: string) => `!${part(condition).replace(/^\{.*\}$/s, '($&)')}`
+
+/**
+ * Transforms that put the result of a condition into metadata, a filter that reads it, and one that removes it. A condition that fails is
+ * false, whereas a filter whose program fails discards the event.
+ */
+function judged(conditions: readonly string[], test: (isTrue: string) => string): readonly Step[] {
+  const isTrue = '%condition == true'
+  const safe = conditions.filter((condition) => !mayFail(condition))
+  const first = program(`%condition = ${safe.length === 0 ? 'false' : safe.map(part).join(' || ')}`)
+  const others = conditions
+    .filter(mayFail)
+    .map((condition) => program(`if !(${isTrue}) { %condition = ${part(condition)} }`))
+  return [first, ...others, filter(test(isTrue)), program('del(%condition)')]
+}
+
+/** Passes events for which none of the conditions is true. */
+function unless(conditions: readonly string[]): readonly Step[] {
+  return conditions.some(mayFail)
+    ? judged(conditions, (isTrue) => `!(${isTrue})`)
+    : [filter(conditions.map(not).join(' && '))]
+}
+
+/** A condition on the hash of a field, or another one for events without the field. */
+const byHash = (at: string, per: number, otherwise: string) =>
+  `((exists(${at}) && mod(abs(seahash(to_string(${at}) ?? encode_json(${at}))), 1000000) < ${per}) || (!exists(${at}) && ${otherwise}))`
 
 /** Statements that run only for metrics, which have a name and a kind. */
 const onlyMetrics = (lines: readonly string[]) =>
@@ -54,14 +74,32 @@ function routes(options: Table, isExclusive: boolean): Rewritten | undefined {
   if (conditions.length === 0 || conditions.some(({ condition }) => condition === undefined)) return undefined
   const known = conditions as readonly { name: string; condition: string }[]
   const outputs = known.map(({ name, condition }, index) => {
-    const before = isExclusive ? known.slice(0, index) : []
-    const conditionHere = before.length === 0 ? condition : part(condition)
-    return { name, steps: [filter([...before.map((each) => not(each.condition)), conditionHere].join(' && '))] }
+    const before = (isExclusive ? known.slice(0, index) : []).map((each) => each.condition)
+    if (before.length === 0) return { name, steps: [filter(condition)] }
+    if (before.some(mayFail)) return { name, steps: [...unless(before), filter(condition)] }
+    return { name, steps: [filter([...before.map(not), part(condition)].join(' && '))] }
   })
-  const unmatched = known.map(({ condition }) => not(condition)).join(' && ')
+  const unmatched = unless(known.map(({ condition }) => condition))
   const isWanted = options['reroute_unmatched'] !== false
-  return { outputs: isWanted ? [...outputs, { name: '_unmatched', steps: [filter(unmatched)] }] : outputs }
+  return { outputs: isWanted ? [...outputs, { name: '_unmatched', steps: unmatched }] : outputs }
 }
+
+/** Transforms of old versions that programs have replaced. */
+export const oldTransforms: readonly Refusal[] = Object.entries({
+  tokenizer: 'parse_tokens',
+  split: 'split',
+  logfmt_parser: 'parse_logfmt',
+  key_value_parser: 'parse_key_value',
+  grok_parser: 'parse_grok',
+  ansi_stripper: 'strip_ansi_escape_codes',
+  concat: 'join',
+  aws_cloudwatch_logs_subscription_parser: 'parse_aws_cloudwatch_log_subscription_message',
+}).map(([name, call]) => ({
+  name,
+  reason: '`convert` does not convert this transform of old versions',
+  nearest: `Use a remap transform with \`${call}\`.`,
+  isHere: true,
+}))
 
 export const rewritings: readonly Rewriting[] = [
   {
@@ -77,6 +115,12 @@ export const rewritings: readonly Rewriting[] = [
     rewrite: (options) => routes(options, true),
   },
   {
+    type: 'swimlanes',
+    becomes: 'a `filter` for each lane',
+    options: ['lanes'],
+    rewrite: ({ lanes }) => routes({ route: lanes, reroute_unmatched: false }, false),
+  },
+  {
     type: 'sample',
     becomes: replacedTransforms.sample,
     options: ['rate', 'ratio', 'key_field', 'exclude'],
@@ -85,13 +129,13 @@ export const rewritings: readonly Rewriting[] = [
       const share = typeof rate === 'number' ? 1 / rate : ratio
       if (typeof share !== 'number' || !(share > 0 && share <= 1)) return undefined
       const per = Math.max(1, Math.round(share * 1_000_000))
-      const chosen =
-        typeof key === 'string' && !key.includes('{{')
-          ? `mod(abs(seahash(to_string(${field(key)}) ?? "")), 1000000) < ${per}`
-          : `random_int(0, 1000000) < ${per}`
       if (typeof key === 'string' && key.includes('{{')) return undefined
+      const random = `random_int(0, 1000000) < ${per}`
+      // Events without the field are chosen one by one.
+      const chosen = typeof key === 'string' ? byHash(field(key), per, random) : random
       const excluded = exclude === undefined ? undefined : conditionOf(exclude)
       if (exclude !== undefined && excluded === undefined) return undefined
+      if (excluded !== undefined && mayFail(excluded)) return one(...judged([excluded], (is) => `${is} || ${chosen}`))
       return one(filter(excluded === undefined ? chosen : `${part(excluded)} || ${chosen}`))
     },
   },

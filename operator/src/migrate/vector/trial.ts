@@ -5,7 +5,7 @@ import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import { nameLike } from '../draft.ts'
 import { type Sample, sinkNamed, type Trial, type TrialRequest } from '../trial.ts'
-import { podFields } from './convert.ts'
+import { podFields } from './adjusted.ts'
 import { readRoots } from './read.ts'
 
 /** Settings that transforms use. All other settings are for sources, sinks or the process. */
@@ -83,7 +83,7 @@ async function standIn(id: string, options: Table, sample: Sample): Promise<Stan
     const time = 'if exists(.timestamp) { .timestamp = parse_timestamp!(.timestamp, "%+") }'
     return {
       source: { type: 'file', ...reading(await sample.podEvents(nameLike(id))) },
-      program: `. = object!(parse_json!(string!(.message)))\n${time}\n${podFields}`,
+      program: `. = object!(parse_json!(string!(.message)))\n${time}\n${podFields(options)}`,
     }
   }
   if (ofItself.test(String(type))) return { source: { type: 'file', ...reading('/var/empty/nothing') } }
