@@ -84,7 +84,7 @@ function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string
 
 /** The program that chooses an index; empty if all events use the default index. */
 export function indexLines(part: Part, given: string, choices: Choices, report: Report): readonly string[] {
-  const usual = indexExpression(given)
+  const defaultIndex = indexExpression(given)
   const rules = itemsOf(option(part, 'indices')).flatMap((item) => {
     const line = ruleLine(item, 'index', report)
     if (line !== undefined) return [line]
@@ -92,9 +92,9 @@ export function indexLines(part: Part, given: string, choices: Choices, report: 
     report.gap(item, 'elasticsearch: indices', 'the rule is not a name and a condition', nearest)
     return []
   })
-  if (usual === undefined || (rules.length === 0 && !choices.index && !hasFields(given))) return []
+  if (defaultIndex === undefined || (rules.length === 0 && !choices.index && !hasFields(given))) return []
   // The first rule that matches wins, so its statement runs last.
-  return unlessChosen('index', choices.index, [`%index = ${usual}`, ...rules.toReversed()])
+  return unlessChosen('index', choices.index, [`%index = ${defaultIndex}`, ...rules.toReversed()])
 }
 
 const unlessChosen = (key: string, byInputs: boolean, lines: readonly string[]) =>
@@ -109,7 +109,7 @@ export interface PipelineBranch {
 /** The program that chooses a pipeline, and one sink per pipeline; no sinks if all events use the same pipeline. */
 export function pipelineBranches(
   part: Part,
-  usual: string | undefined,
+  defaultPipeline: string | undefined,
   choices: Choices,
   report: Report,
 ): { readonly lines: readonly string[]; readonly branches: readonly PipelineBranch[] } {
@@ -130,8 +130,8 @@ export function pipelineBranches(
     return [line]
   })
   if (names.size === 0) return { lines: [], branches: [] }
-  if (usual !== undefined) names.add(pipelineName(usual))
-  const first = usual === undefined ? [] : [`%pipeline = ${textLiteral(pipelineName(usual))}`]
+  if (defaultPipeline !== undefined) names.add(pipelineName(defaultPipeline))
+  const first = defaultPipeline === undefined ? [] : [`%pipeline = ${textLiteral(pipelineName(defaultPipeline))}`]
   const lines = unlessChosen('pipeline', choices.pipelines.size > 0, [...first, ...rules.toReversed()])
   const branches: PipelineBranch[] = [...names].map((pipeline) => ({
     pipeline,
@@ -139,6 +139,9 @@ export function pipelineBranches(
   }))
   return {
     lines,
-    branches: usual === undefined ? [...branches, { pipeline: undefined, condition: '!exists(%pipeline)' }] : branches,
+    branches:
+      defaultPipeline === undefined
+        ? [...branches, { pipeline: undefined, condition: '!exists(%pipeline)' }]
+        : branches,
   }
 }

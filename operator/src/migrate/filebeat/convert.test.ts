@@ -52,6 +52,67 @@ test.each([
     expected: { message: 'inner', a: { b: 1 } },
   },
   {
+    name: 'members of objects beside fields, and the time of the line',
+    text: files.replace('  paths', '  json: { keys_under_root: true, overwrite_keys: true }\n  paths'),
+    event: plain('{"@timestamp":"2020-01-02T03:04:05.678Z","log":{"level":"warn"},"a":1}'),
+    expected: {
+      timestamp: '2020-01-02T03:04:05.678Z',
+      log: { file: { path: '/srv/app.log' }, level: 'warn' },
+      a: 1,
+    },
+  },
+  {
+    name: 'the time of the event over that of the line',
+    text: files.replace('  paths', '  json.keys_under_root: true\n  paths'),
+    event: plain('{"@timestamp":"2020-01-02T03:04:05Z","log":{"file":"x","level":"warn"}}'),
+    expected: { timestamp: time, log: { file: { path: '/srv/app.log' }, level: 'warn' } },
+  },
+  {
+    name: 'names with dots as objects',
+    text: `filebeat.inputs:\n- type: filestream\n  paths: [/srv/app.log]\n  parsers:\n  - ndjson: { expand_keys: true }\n`,
+    event: plain('{"log.level":"warn","a.b":1,"a.c":2}'),
+    expected: { log: { file: { path: '/srv/app.log' }, level: 'warn' }, a: { b: 1, c: 2 } },
+  },
+  {
+    name: 'a pattern for lines reads the field with the text of the line',
+    text: files.replace('  paths', '  json: { message_key: msg }\n  exclude_lines: ["^DBG"]\n  paths'),
+    event: plain('{"msg":"DBG x"}'),
+    expected: undefined,
+  },
+  {
+    name: 'a pattern for lines reads lines that are no JSON',
+    text: files.replace(
+      '  paths',
+      '  json: { message_key: msg, keys_under_root: true }\n  include_lines: ["^ERR"]\n  paths',
+    ),
+    event: plain('ERR x'),
+    expected: { message: 'ERR x' },
+  },
+  {
+    name: 'a branch that drops an event',
+    text: `${files}processors:\n- if: { contains: { message: DBG } }\n  then:\n  - drop_event: {}\n  else:\n  - add_tags: { tags: [kept] }\n`,
+    event: plain('DBG x'),
+    expected: undefined,
+  },
+  {
+    name: 'a branch that drops no event',
+    text: `${files}processors:\n- if: { contains: { message: DBG } }\n  then:\n  - drop_event: {}\n  else:\n  - add_tags: { tags: [kept] }\n`,
+    event: plain('x'),
+    expected: { message: 'x', tags: ['kept'] },
+  },
+  {
+    name: 'a branch that drops some events',
+    text: `${files}processors:\n- if: { contains: { message: DBG } }\n  then:\n  - drop_event.when.contains.message: noise\n`,
+    event: plain('DBG x'),
+    expected: { message: 'DBG x' },
+  },
+  {
+    name: 'fields whose whole names match',
+    text: `${files}processors:\n- decode_json_fields: { fields: [message], target: "" }\n- drop_fields: { fields: ["/^log\\\\.file/", "/^a\\\\.b$/", message] }\n`,
+    event: plain('{"a":{"b":1,"c":2}}'),
+    expected: { log: {}, a: { c: 2 } },
+  },
+  {
     name: 'fields over members',
     text: `${files}processors:\n- decode_json_fields: { fields: [message], target: "" }\n`,
     event: plain('{"message":"inner","a":1}'),
@@ -386,4 +447,30 @@ test.each([
 test('an index of an input with fields of the event is a gap', () => {
   const { gaps } = convert(`${files}  index: "%{[agent.name]}-x"\n${end}`)
   expect(gaps.map(({ subject }) => subject)).toEqual(['log: %{[agent.name]}-x'])
+})
+
+test.each([
+  ['gbk', { encoding: { charset: 'gbk' } }],
+  ['utf-16le-bom', { encoding: { charset: 'utf-16le' } }],
+  ['plain', {}],
+])('lines of files in %s', async (encoding, config) => {
+  const { document, resource, gaps } = convert(`${files}  encoding: ${encoding}\n${end}`)
+  expect(gaps).toEqual([])
+  const { include: _, read_from: __, ...others } = resource.spec.sources[0].config
+  expect(others).toEqual(config)
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('lines of pods in another character set are a gap', () => {
+  const { gaps } = convert(`${pods}  encoding: gbk\n${end}`)
+  expect(gaps.map(({ subject, line: at }) => [subject, at])).toEqual([['container: encoding gbk', 2]])
+})
+
+test('a processor whose condition has no counterpart leaves a comment', () => {
+  const { document } = convert(
+    `${files}processors:\n- drop_event.when.odd: { a: 1 }\n- if.odd: { a: 1 }\n  then: [{ add_tags: { tags: [x] } }]\n${end}`,
+  )
+  const text = String(document)
+  expect(text).toContain('GAP: the condition of the processor `drop_event` (filebeat.yml:5) has no counterpart.')
+  expect(text).toContain('GAP: the condition of the processor `if` (filebeat.yml:6) has no counterpart.')
 })

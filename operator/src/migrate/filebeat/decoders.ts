@@ -6,6 +6,27 @@ import { pairsOf, textOf } from '../loki/tree.ts'
 import { fieldOf, leaves } from './conditions.ts'
 import { type Processor, quiet, when } from './processor.ts'
 
+/**
+ * Lines that add the members of `decoded` to the event. Filebeat merges objects of the same name, and reads the time of the event only if
+ * members may replace fields.
+ */
+export const intoRoot = (overwrites: boolean): readonly string[] => [
+  ...(overwrites
+    ? [
+        'time = parse_timestamp(string(decoded."@timestamp") ?? "", "%+") ?? null',
+        'if time != null { .timestamp = time }',
+      ]
+    : []),
+  'del(decoded."@timestamp")',
+  'del(decoded."@metadata")',
+  'if exists(decoded.timestamp) { decoded.log_timestamp = del(decoded.timestamp) }',
+  `. = merge(${overwrites ? '., object!(decoded)' : 'object!(decoded), .'}, deep: true)`,
+]
+
+/** Lines that divide names at their dots. */
+export const expansion = (isWanted: boolean): readonly string[] =>
+  isWanted ? ['if is_object(decoded) { decoded = unflatten(object!(decoded), ".") }'] : []
+
 export const decodeBase64: Processor = {
   name: 'decode_base64_field',
   becomes: '`decode_base64`',

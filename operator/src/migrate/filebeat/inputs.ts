@@ -1,6 +1,6 @@
 // Converts Filebeat inputs to sources, with transforms that give events the form of Filebeat.
 
-import { textLiteral } from '@penstock/agent/config'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Component, Step } from '../draft.ts'
 import { isPodLog } from '../fluent-bit/inputs.ts'
 import { isAllPods, isAmong, variableOf, withPaths } from '../fluent-bit/tags.ts'
@@ -10,6 +10,7 @@ import { regexLiteral } from '../otel/text.ts'
 import type { Refusal } from '../page.ts'
 import { type Choices, inputChoices } from './choices.ts'
 import { assigned, fieldOf } from './conditions.ts'
+import { expansion, intoRoot } from './decoders.ts'
 import { joinedBy } from './multiline.ts'
 import { tagLines } from './processors.ts'
 
@@ -46,7 +47,9 @@ const common: Readonly<Record<string, string>> = {
   'multiline.count_lines': '`multiline` of the source, for two lines; a gap for more',
   'json.keys_under_root': 'a remap transform',
   'json.overwrite_keys': 'a remap transform',
-  'json.message_key': 'a remap transform',
+  'json.message_key': 'a remap transform; filters of lines read this field',
+  'json.expand_keys': 'a remap transform',
+  encoding: '`encoding.charset`; a gap for pod logs',
   'containers.path': 'the source reads all pods',
   'containers.stream': 'a filter transform',
   'containers.ids': 'the source reads all pods',
@@ -98,7 +101,6 @@ const itself: Readonly<Record<string, string>> = Object.fromEntries(
       'max_bytes',
       'buffer_size',
       'line_terminator',
-      'encoding',
       'combine_partial',
       'cri.flags',
       'cri.parse_flags',
@@ -109,7 +111,6 @@ const itself: Readonly<Record<string, string>> = Object.fromEntries(
     ],
     ...[
       'json.ignore_decoding_error',
-      'json.expand_keys',
       'publisher_pipeline.disable_host',
       'keep_null',
       'recursive_glob.enabled',
@@ -123,48 +124,46 @@ const itself: Readonly<Record<string, string>> = Object.fromEntries(
 )
 
 /** Decodes a line of JSON into fields. */
-function jsonLines(read: (name: string) => string | undefined, target: string | undefined): string[] {
+function jsonLines(read: (name: string) => string | undefined, target: string): string[] {
   const overwrites = read('overwrite_keys') === 'true'
   const key = read('message_key')
   return [
     'decoded = parse_json(string(.message) ?? "") ?? null',
+    ...expansion(read('expand_keys') === 'true'),
     'if is_object(decoded) {',
     ...(target === ''
-      ? [
-          '  del(.message)',
-          '  if exists(decoded.timestamp) { decoded.log_timestamp = del(decoded.timestamp) }',
-          `  . = merge(${overwrites ? '., object!(decoded)' : 'object!(decoded), .'})`,
-        ]
+      ? ['  del(.message)', ...intoRoot(overwrites).map((line) => `  ${line}`)]
       : [
-          `  ${fieldOf(target ?? 'json')} = decoded`,
+          `  ${fieldOf(target)} = decoded`,
           ...(key === undefined ? ['  del(.message)'] : [`  .message = decoded.${textLiteral(key)}`]),
         ]),
     '}',
   ]
 }
 
-const lineSteps = (part: Part): readonly Step[] => [
-  ...(textsIn(part, 'include_lines').length === 0
-    ? []
-    : [
-        {
-          type: 'filter',
-          text: textsIn(part, 'include_lines')
-            .map((regex) => `match(string(.message) ?? "", ${regexLiteral(regex)})`)
-            .join(' || '),
-        } as const,
-      ]),
-  ...(textsIn(part, 'exclude_lines').length === 0
-    ? []
-    : [
-        {
-          type: 'filter',
-          text: textsIn(part, 'exclude_lines')
-            .map((regex) => `!match(string(.message) ?? "", ${regexLiteral(regex)})`)
-            .join(' && '),
-        } as const,
-      ]),
-]
+/** @param text the text of the line, as an expression */
+const lineSteps = (part: Part, text: string): readonly Step[] => {
+  const filters = (option: string, sign: '' | '!', operator: string): readonly Step[] => {
+    const tests = textsIn(part, option).map((regex) => `${sign}match(${text}, ${regexLiteral(regex)})`)
+    return tests.length === 0 ? [] : [{ type: 'filter', text: tests.join(operator) }]
+  }
+  return [...filters('include_lines', '', ' || '), ...filters('exclude_lines', '!', ' && ')]
+}
+
+/** Names of character sets that differ from those of the source. */
+const charsets: Readonly<Record<string, string>> = {
+  'utf-16-bom': 'utf-16le',
+  'utf-16le-bom': 'utf-16le',
+  'utf-16be-bom': 'utf-16be',
+  koi8r: 'koi8-r',
+  koi8u: 'koi8-u',
+}
+
+/** The character set of lines; undefined for UTF-8. */
+function charsetOf(part: Part): string | undefined {
+  const name = textIn(part, 'encoding')?.toLowerCase()
+  return name === undefined || ['plain', 'utf-8', 'utf8'].includes(name) ? undefined : (charsets[name] ?? name)
+}
 
 /** Fields and tags that an input or the whole configuration adds. */
 export function ownFields(
@@ -238,14 +237,31 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
     const ndjson = parsers.find(([parser]) => parser === 'ndjson')?.[1]
     const hasJson =
       ndjson !== undefined || (isMap(part.tree) && [...part.tree.value].some(([key]) => key.startsWith('json.')))
-    const json = !hasJson
-      ? []
-      : ndjson === undefined
-        ? jsonLines(
-            (key) => textIn(part, `json.${key}`),
-            flagIn(part, 'json.keys_under_root') === true ? '' : undefined,
-          )
-        : jsonLines((key) => textOf(below(ndjson, key)), textOf(below(ndjson, 'target')) ?? '')
+    const readJson = (key: string) => (ndjson === undefined ? textIn(part, `json.${key}`) : textOf(below(ndjson, key)))
+    const target =
+      ndjson !== undefined
+        ? (textOf(below(ndjson, 'target')) ?? '')
+        : flagIn(part, 'json.keys_under_root') === true
+          ? ''
+          : 'json'
+    const json: readonly Step[] = hasJson ? [{ type: 'remap', text: jsonLines(readJson, target).join('\n') }] : []
+    const messageKey = hasJson ? readJson('message_key') : undefined
+    // Filters of lines read the field that the configuration names, after the line has been decoded.
+    const filtered =
+      messageKey === undefined
+        ? [...lineSteps(part, 'string(.message) ?? ""'), ...json]
+        : [
+            ...json,
+            ...lineSteps(
+              part,
+              `string(${fieldLiteral([target, messageKey].filter((name) => name !== ''))}) ?? string(.message) ?? ""`,
+            ),
+          ]
+    const charset = charsetOf(part)
+    if (isPods && charset !== undefined) {
+      const reason = 'the source reads logs of pods as UTF-8'
+      report.gap(part, `${name}: encoding ${charset}`, reason, 'Let the program write UTF-8.')
+    }
     const olderMs = millisecondsOf(textIn(part, 'ignore_older'))
     const shared = {
       read_from: flagIn(part, 'tail_files') === true ? 'end' : 'beginning',
@@ -257,8 +273,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
         : [{ type: 'filter', text: `.stream == ${textLiteral(stream)}` } as const]),
       ...fileSteps(isPods ? paths : [], wanted, excluded, isPods),
       recordStep(name, isPods),
-      ...lineSteps(part),
-      ...(json.length === 0 ? [] : [{ type: 'remap', text: json.join('\n') } as const]),
+      ...filtered,
       ...inputChoices(part, choices, report),
       ...ownFields(option(part, 'fields'), flagIn(part, 'fields_under_root') === true, option(part, 'tags'), report),
     ]
@@ -269,6 +284,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
           config: {
             include: paths.length === 0 ? ['/var/empty/nothing'] : paths,
             ...shared,
+            ...(charset === undefined ? {} : { encoding: { charset } }),
             ...(joined === undefined ? {} : { multiline: joined.file }),
           },
         }

@@ -7,7 +7,7 @@ import { below, isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../lo
 import { goLayout, indent, regexLiteral } from '../otel/text.ts'
 import type { Refusal } from '../page.ts'
 import { assigned, conditionOf, fieldOf, textOfField } from './conditions.ts'
-import { decodeBase64, decodeCsv, decodeXml, extractArray, syslog } from './decoders.ts'
+import { decodeBase64, decodeCsv, decodeXml, expansion, extractArray, intoRoot, syslog } from './decoders.ts'
 import { dissect } from './dissect.ts'
 import { type Processor, quiet, when } from './processor.ts'
 
@@ -57,9 +57,19 @@ const dropFields: Processor = {
   build: (part) =>
     textsIn(part, 'fields').map((name) => {
       const regex = /^\/(.*)\/$/s.exec(name)?.[1]
-      return regex === undefined
-        ? `del(${fieldOf(name)})`
-        : `. = filter(.) -> |key, _value| { !match(key, ${regexLiteral(regex)}) }`
+      if (regex === undefined) return `del(${fieldOf(name)})`
+      const literal = regexLiteral(regex)
+      // The expression applies to the whole names of fields and of objects.
+      return [
+        `. = filter(.) -> |key, _value| { !match(key, ${literal}) }`,
+        'for_each(flatten(.)) -> |key, _value| {',
+        '  names = split(key, ".")',
+        '  for_each(names) -> |index, _name| {',
+        '    path = slice(names, 0, index + 1) ?? []',
+        `    if match(join(path, ".") ?? "", ${literal}) { . = object(remove(., path) ?? null) ?? . }`,
+        '  }',
+        '}',
+      ].join('\n')
     }),
 }
 
@@ -155,27 +165,25 @@ const decodeJson: Processor = {
     target: 'the object for the members; if empty, the root of the event',
     overwrite_keys: 'which of two fields with the same name wins',
     process_array: 'whether lists are decoded',
+    expand_keys: 'whether names are divided at their dots',
   },
   itself: {
     ...quiet,
     max_depth: 'objects are decoded completely',
     add_error_key: 'text that is not JSON stays unchanged',
     document_id: 'the destination assigns ids',
-    expand_keys: 'names keep their dots',
   },
   build: (part) => {
     const target = textIn(part, 'target')
     const overwrites = flagIn(part, 'overwrite_keys') === true
     return textsIn(part, 'fields').flatMap((name) => [
       `decoded = parse_json(string(${fieldOf(name)}) ?? "") ?? null`,
+      ...expansion(flagIn(part, 'expand_keys') === true),
       'if is_object(decoded) {',
       ...(target === undefined
         ? [`  ${fieldOf(name)} = decoded`]
         : target === ''
-          ? [
-              '  if exists(decoded.timestamp) { decoded.log_timestamp = del(decoded.timestamp) }',
-              `  . = merge(${overwrites ? '., object!(decoded)' : 'object!(decoded), .'})`,
-            ]
+          ? intoRoot(overwrites).map((line) => `  ${line}`)
           : [`  ${fieldOf(target)} = decoded`]),
       '}',
     ])
@@ -450,6 +458,21 @@ export const refusedProcessors: readonly Refusal[] = [
   none('registered_domain', 'Penstock has no list of domains', 'Determine domains at the destination.'),
 ]
 
+/** The placeholder for a processor whose condition has no counterpart, which the report of the condition names. */
+const unconditional = (name: string, { file, line }: { readonly file: string; readonly line: number }): Step => ({
+  type: 'remap',
+  text: '.',
+  comments: [
+    `GAP: the condition of the processor \`${name}\` (${file}:${line}) has no counterpart. Events pass unchanged.`,
+  ],
+})
+
+/** A step as statements of a program, in which `abort` drops an event. */
+function statements({ type, text }: Step): string {
+  if (type === 'remap') return text
+  return text === 'false' ? 'abort' : `if !(${text}) { abort }`
+}
+
 /** Converts a processor and its condition to steps; undefined if there are no steps. */
 export function stepsOf(tree: Tree, report: Report, partNamed: (name: string, tree: Tree) => Part): readonly Step[] {
   if (!isMap(tree)) return []
@@ -462,16 +485,8 @@ export function stepsOf(tree: Tree, report: Report, partNamed: (name: string, tr
     }
     const yes = branch('then')
     const no = branch('else')
-    if (test === undefined || [...yes, ...no].some(({ type }) => type === 'filter')) {
-      report.gap(
-        tree,
-        'processor if',
-        'a branch cannot drop events',
-        'Replace the branch with a filter transform with the condition.',
-      )
-      return []
-    }
-    const text = (steps: readonly Step[]) => indent(steps.map((step) => step.text).join('\n')) || '  null'
+    if (test === undefined) return [unconditional('if', tree)]
+    const text = (steps: readonly Step[]) => indent(steps.map(statements).join('\n')) || '  null'
     return [{ type: 'remap', text: `if ${test} {\n${text(yes)}\n}${no.length === 0 ? '' : ` else {\n${text(no)}\n}`}` }]
   }
   return [...tree.value].flatMap(([name, item]): Step[] => {
@@ -494,9 +509,11 @@ export function stepsOf(tree: Tree, report: Report, partNamed: (name: string, tr
     report.options(part, mapping)
     const condition = option(part, 'when')
     const test = condition === undefined ? undefined : conditionOf(condition, report)
-    if (condition !== undefined && test === undefined) return []
-    if (name === 'drop_event')
-      return test === undefined ? [] : [{ type: 'filter', text: `!${test.startsWith('(') ? test : `(${test})`}` }]
+    if (condition !== undefined && test === undefined) return [unconditional(name, part)]
+    if (name === 'drop_event') {
+      const text = test === undefined ? 'false' : `!${test.startsWith('(') ? test : `(${test})`}`
+      return [{ type: 'filter', text }]
+    }
     const lines = mapping.build(part, report)
     if (lines === undefined || lines.length === 0) return []
     const text = lines.join('\n')
