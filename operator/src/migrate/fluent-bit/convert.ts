@@ -10,6 +10,7 @@ import type { Described, Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import { embedded } from './embedded.ts'
 import { filters, refusedFilters } from './filters.ts'
+import { grafanaLoki, isOfGrafana } from './grafana-loki.ts'
 import { inputs, refusedInputs } from './inputs.ts'
 import { multilineOf } from './joining.ts'
 import { outputs, readsTag } from './outputs.ts'
@@ -20,7 +21,7 @@ import { refusedOutputs } from './refused-outputs.ts'
 import { holdsResources } from './resources.ts'
 import { rewriteTag, rewritten } from './rewrite-tag.ts'
 import { lastValue, type Place, type Section } from './sections.ts'
-import { type Tag, type Taken, tagOf, tagTest, takenBy } from './tags.ts'
+import { type Matched, matchedBy, type Tag, tagOf, tagTest } from './tags.ts'
 import { hostVariable, isConfiguration } from './text.ts'
 
 /** The filter is part of a source; see `multilineOf`. */
@@ -92,14 +93,14 @@ function onDisk(inputs: readonly Section[], outputs: readonly Section[], context
 interface Chain {
   heads: string[]
   readonly tag: Tag
-  readonly filters: Takers
-  readonly outputs: Takers
+  readonly filters: Matches
+  readonly outputs: Matches
   /** Number of times that rules have rewritten the tag of its records. */
   readonly rewrites: number
 }
 
 /** Sections, and whether they match all records of a tag. */
-type Takers = ReadonlyMap<Section, Exclude<Taken, 'none'>>
+type Matches = ReadonlyMap<Section, Exclude<Matched, 'none'>>
 
 const maxRewrites = 4
 
@@ -110,7 +111,7 @@ class Conversion {
   readonly #context: Context
   readonly #included: Included
   /** Files with resources of the fluent-operator for Fluentd, and the events that go there. */
-  readonly #behind: readonly NamedText[]
+  readonly #fluentdFiles: readonly NamedText[]
   readonly #forwarded: Forwarded[] = []
 
   constructor(draft: Draft, context: Context, included: Included, files: readonly NamedText[]) {
@@ -118,21 +119,21 @@ class Conversion {
     this.#start = { file: files[0]?.file ?? '', line: 1 }
     this.#context = context
     this.#included = included
-    this.#behind = files.filter(holdsOperatorKinds)
+    this.#fluentdFiles = files.filter(holdsOperatorKinds)
   }
 
   run(inputSections: readonly Section[], filterSections: readonly Section[], outputSections: readonly Section[]): void {
     const chains = new Map<string, Chain>()
     const matches = inputSections.map((section) => {
       const tag = tagOf(section)
-      return { section, tag, filters: takersOf(tag, filterSections), outputs: takersOf(tag, outputSections) }
+      return { section, tag, filters: matchesOf(tag, filterSections), outputs: matchesOf(tag, outputSections) }
     })
-    const areSomeHeard = matches.some(({ outputs }) => outputs.size > 0)
+    const hasOutputs = matches.some(({ outputs }) => outputs.size > 0)
     for (const { section, tag, filters, outputs } of matches) {
-      if (areSomeHeard && outputs.size === 0 && this.#isUnheard(section, filters)) continue
+      if (hasOutputs && outputs.size === 0 && this.#isWithoutOutput(section, filters)) continue
       const head = this.#source(section, filters)
-      const takers = [...filters, ...outputs].map(([other, taken]) => `${other.file}:${other.line} ${taken}`)
-      const key = [...takers, this.#usesTag(filters, outputs) ? tag.text : ''].join('\n')
+      const keys = [...filters, ...outputs].map(([other, taken]) => `${other.file}:${other.line} ${taken}`)
+      const key = [...keys, this.#usesTag(filters, outputs) ? tag.text : ''].join('\n')
       const chain = chains.get(key) ?? { heads: [], tag, filters, outputs, rewrites: 0 }
       chain.heads.push(head)
       chains.set(key, chain)
@@ -158,22 +159,22 @@ class Conversion {
       current = branches
     }
     for (const section of outputSections) this.#sink(section, all)
-    if (this.#behind.length > 0) convertForwarded(this.#behind, this.#forwarded, this.#draft)
+    if (this.#fluentdFiles.length > 0) convertForwarded(this.#fluentdFiles, this.#forwarded, this.#draft)
     // As in Fluent Bit, records whose tag matches no output are discarded.
     this.#draft.removeUnread()
     this.#complete(inputSections[0] ?? filterSections[0] ?? outputSections[0])
   }
 
   /** Whether a tag affects more than the choice of filters and outputs. */
-  #usesTag(filters: Takers, outputs: Takers): boolean {
-    const takers = [...filters, ...outputs]
-    return takers.some(
+  #usesTag(filters: Matches, outputs: Matches): boolean {
+    const sections = [...filters, ...outputs]
+    return sections.some(
       ([section, taken]) => taken === 'some' || readsTag(section) || pluginOf(section) === rewriteTag.name,
     )
   }
 
   /** Whether no output receives the records of an input. */
-  #isUnheard(input: Section, filters: Takers): boolean {
+  #isWithoutOutput(input: Section, filters: Matches): boolean {
     if ([...filters.keys()].some((section) => pluginOf(section) === rewriteTag.name)) return false
     const reason = 'no output matches its tag'
     this.#context.gap(
@@ -192,7 +193,7 @@ class Conversion {
   }
 
   /** Splits the records of a chain into those that a section matches and the others. */
-  #divided(chain: Chain, section: Section, taken: Taken | undefined): { taken: string[]; rest: string[] } {
+  #divided(chain: Chain, section: Section, taken: Matched | undefined): { taken: string[]; rest: string[] } {
     if (taken !== 'some') return { taken: chain.heads, rest: [] }
     const { program, text } = chain.tag
     if (program === undefined) {
@@ -236,11 +237,11 @@ class Conversion {
         return []
       }
       // A record that matches the same rule again would loop forever.
-      const filters = takersOf(
+      const filters = matchesOf(
         tag,
         filterSections.filter((filter) => filter !== section),
       )
-      const outputs = takersOf(tag, outputSections)
+      const outputs = matchesOf(tag, outputSections)
       const isKept = tag.samples.length > 1 && tag.program !== undefined && this.#usesTag(filters, outputs)
       const steps: Step[] = [
         { type: 'filter', text: condition },
@@ -258,7 +259,7 @@ class Conversion {
     return made
   }
 
-  #source(section: Section, matching: Takers): string {
+  #source(section: Section, matching: Matches): string {
     const name = nameOf(section)
     this.#reportVariables(section, inputs)
     const plugin = this.#find(section, inputs, refusedInputs)
@@ -350,7 +351,7 @@ class Conversion {
       tag: chain.tag,
       heads: this.#divided(chain, section, chain.outputs.get(section)).taken,
     }))
-    if (this.#behind.length > 0 && pluginOf(section) === 'forward') {
+    if (this.#fluentdFiles.length > 0 && pluginOf(section) === 'forward') {
       this.#forward(section, arrivals)
       return
     }
@@ -494,17 +495,18 @@ function only(test: string, steps: readonly Step[]): readonly Step[] {
   }))
 }
 
-function takersOf(tag: Tag, sections: readonly Section[]): Takers {
+function matchesOf(tag: Tag, sections: readonly Section[]): Matches {
   return new Map(
     sections.flatMap((section) => {
-      const taken = takenBy(section, tag)
+      const taken = matchedBy(section, tag)
       return taken === 'none' ? [] : [[section, taken] as const]
     }),
   )
 }
 
 export function pluginOf(section: Section): string {
-  return (lastValue(section, 'name') ?? '').toLowerCase()
+  const name = (lastValue(section, 'name') ?? '').toLowerCase()
+  return name === 'loki' && isOfGrafana(section) ? grafanaLoki.name : name
 }
 
 export function nameOf(section: Section): string {

@@ -1,9 +1,10 @@
 // Text formats that outputs of Fluent Bit write instead of JSON. A program puts the line into `.message`, and the sink uses the codec `text`.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { eventTime } from '../unix-time.ts'
 
 /** Lines that set `record` to the fields to write: the record without its time and some other fields. */
-const recordLines = (removed: readonly (readonly string[])[]): readonly string[] => [
+export const recordLines = (removed: readonly (readonly string[])[]): readonly string[] => [
   'record = .',
   'del(record.timestamp)',
   ...removed.map((path) => `del(record${fieldLiteral(path)})`),
@@ -52,8 +53,8 @@ export function fileLines(
   },
   tag: readonly string[],
 ): readonly string[] | undefined {
-  const seconds = 'to_unix_timestamp(timestamp(.timestamp) ?? now(), unit: "nanoseconds") / 1000000000.0'
-  const start = [...recordLines([]), `time = format_number(${seconds}, scale: 9)`]
+  const nanoseconds = `to_unix_timestamp(${eventTime}, unit: "nanoseconds")`
+  const start = [...recordLines([]), `time = replace(to_string(${nanoseconds}), r'(\\d{9})$', ".$1")`]
   if (format === 'out_file')
     return [...start, ...tag, '.message = tag + ": [" + time + ", " + encode_json(record) + "]"']
   if (format === 'template') return [...start, `.message = ${templateOf(options.template ?? '{time} {message}')}`]
@@ -72,9 +73,9 @@ export function fileLines(
   return members(`key + ${label} + text`, delimiterOf(options.delimiter, '\t'), `"time" + ${label} + time`)
 }
 
-function delimiterOf(text: string | undefined, usual: string): string {
+function delimiterOf(text: string | undefined, byDefault: string): string {
   const words: Readonly<Record<string, string>> = { '\\t': '\t', tab: '\t', space: ' ', comma: ',' }
-  return text === undefined ? usual : (words[text.toLowerCase()] ?? text)
+  return text === undefined ? byDefault : (words[text.toLowerCase()] ?? text)
 }
 
 function templateOf(text: string): string {

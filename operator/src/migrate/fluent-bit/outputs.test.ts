@@ -39,6 +39,26 @@ const shaped: readonly {
     text: 'Name loki\n    Labels host=${HOSTNAME}\n    Tenant_Id_Key log',
     assert: '%hostname == get_hostname!() && %tenant == "a b"',
   },
+  {
+    name: "Grafana's plugin with JSON",
+    text: 'Name grafana-loki\n    Url http://loki:3100/loki/api/v1/push\n    LabelKeys gone',
+    assert: '.message == "{\\"log\\":\\"a b\\",\\"n\\":1}"',
+  },
+  {
+    name: "Grafana's plugin with keys and values, under the older name",
+    text: 'Name loki\n    Url http://loki:3100/loki/api/v1/push\n    LineFormat key_value\n    RemoveKeys gone',
+    assert: '.message == "log=\\"a b\\" n=1"',
+  },
+  {
+    name: "Grafana's plugin with the only key",
+    text: 'Name grafana-loki\n    Url http://loki:3100/loki/api/v1/push\n    RemoveKeys gone, n',
+    assert: '.message == "a b"',
+  },
+  {
+    name: "Grafana's plugin with the only key in JSON",
+    text: 'Name grafana-loki\n    Url http://loki:3100\n    RemoveKeys gone, n\n    DropSingleKey false',
+    assert: '.message == "{\\"log\\":\\"a b\\"}"',
+  },
   { name: 'a tag', text: 'Name es\n    Include_Tag_Key On\n    Tag_Key t', assert: '.t == "app.web"' },
   {
     name: 'a tag from the path',
@@ -109,4 +129,39 @@ test.each([
   const { resource, gaps } = converted(convertFluentBit, [file])
   expect(resource.spec.sinks[0].config?.buffer).toEqual(buffer)
   expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual(subjects.map((each) => [each, true]))
+})
+
+test.each([
+  [
+    'Name grafana-loki\n    Url http://u:${PASS}@loki:3100/other/push\n    Labels {job="fb", env="${ENV}"}\n    TenantID ops\n    BatchWait 2\n    MaxRetries 4',
+    {
+      endpoint: 'http://loki:3100',
+      path: '/other/push',
+      auth: { strategy: 'basic', user: 'u', password: 'SECRET[env.PASS]' },
+      labels: { job: 'fb', env: 'SECRET[env.ENV]' },
+      tenant_id: 'ops',
+      batch: { timeout_secs: 2 },
+      request: { retry_attempts: 4 },
+    },
+    [],
+  ],
+  [
+    'Name loki\n    Url https://loki/loki/api/v1/push\n    AutoKubernetesLabels true',
+    {
+      endpoint: 'https://loki',
+      labels: { job: 'fluent-bit', '*': '{{ kubernetes.labels }}', pod_name: '{{ kubernetes.pod_name }}' },
+    },
+    [],
+  ],
+  [
+    'Name grafana-loki\n    Url http://loki\n    LabelMapPath /labels.json\n    Buffer true',
+    { labels: { job: 'fluent-bit' } },
+    ['grafana-loki: labelmappath', 'grafana-loki: buffer'],
+  ],
+])("the address of Grafana's plugin is that of the sink: %s", async (text, config, subjects) => {
+  const file = { file: 'fluent-bit.conf', text: `${input}[OUTPUT]\n    Match *\n    ${text}\n` }
+  const { document, resource, gaps } = converted(convertFluentBit, [file])
+  expect(resource.spec.sinks).toMatchObject([{ type: 'log_aggregator', config }])
+  expect(gaps.map(({ subject }) => subject)).toEqual(subjects)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })

@@ -2,6 +2,7 @@
 // before the sink produces it.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { unixSeconds } from '../unix-time.ts'
 import {
   addressOf,
   always,
@@ -20,6 +21,7 @@ import {
   value,
 } from './connection.ts'
 import { azure, kafkaRest } from './envelopes.ts'
+import { grafanaLoki } from './grafana-loki.ts'
 import { fileLines, lokiLines } from './lines.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
@@ -273,7 +275,7 @@ function dateLines(section: Section): string[] {
     epoch: `to_unix_timestamp(${time})`,
     epoch_ms: `to_unix_timestamp(${time}, unit: "milliseconds")`,
     iso8601: `format_timestamp(${time}, "%Y-%m-%dT%H:%M:%S%.6fZ") ?? null`,
-    double: `to_unix_timestamp(${time}, unit: "nanoseconds") / 1000000000.0`,
+    double: unixSeconds(time),
   }
   return [`${fieldLiteral([key])} = ${forms[format] ?? forms['double']}`]
 }
@@ -348,7 +350,7 @@ const splunk: Plugin<SinkPart> = {
   },
   itself: { ...itself, http_buffer_size: 'the sink reads responses without a size option' },
   build: (section, context) => {
-    const time = '"time": to_unix_timestamp(timestamp(.timestamp) ?? now(), unit: "nanoseconds") / 1000000000.0'
+    const time = `"time": ${unixSeconds()}`
     const fields = ['host', 'source', 'sourcetype', 'index'].flatMap((name) => {
       const text = lastValue(section, `event_${name}`)
       if (text === undefined) return []
@@ -573,6 +575,7 @@ const nothing: Plugin<SinkPart> = {
 
 export const outputs: readonly Plugin<SinkPart>[] = [
   loki,
+  grafanaLoki,
   search('es'),
   search('opensearch'),
   http,

@@ -98,10 +98,10 @@ function ofRegex(text: string, files: readonly string[], path: string, regex: st
   }
 }
 
-export type Taken = 'all' | 'some' | 'none'
+export type Matched = 'all' | 'some' | 'none'
 
 /** Whether a filter or an output matches all, some or none of the records of a tag. */
-export function takenBy(section: Section, tag: Tag): Taken {
+export function matchedBy(section: Section, tag: Tag): Matched {
   const match = lastValue(section, 'match')
   const regex = lastValue(section, 'match_regex')
   if (match === undefined && regex === undefined) return 'none'

@@ -5,6 +5,7 @@ import type { Gap, Step } from '../draft.ts'
 import { outputs as bitOutputs } from '../fluent-bit/outputs.ts'
 import type { Context, SinkPart } from '../fluent-bit/plugin.ts'
 import { type Entry, isOn, lastValue, type Section } from '../fluent-bit/sections.ts'
+import { unixSeconds } from '../unix-time.ts'
 import type { Plugged } from './element.ts'
 import { always, common } from './inputs.ts'
 import { recordPath } from './ruby.ts'
@@ -278,7 +279,7 @@ function injected(section: Section, context: Context, tag: Tag | undefined): Ste
         ? `format_timestamp(${time}, ${textLiteral((format ?? '%Y-%m-%dT%H:%M:%S%:z').replaceAll(/\.%[369]?N|\.%L/g, '%.f'))}) ?? null`
         : type === 'unixtime'
           ? `to_unix_timestamp(${time})`
-          : `to_unix_timestamp(${time}, unit: "nanoseconds") / 1000000000.0`
+          : unixSeconds(time)
     lines.push(`${fieldLiteral([timeKey])} = ${value}`)
   }
   const tagKey = lastValue(section, 'inject.tag_key')

@@ -2,6 +2,7 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
+import { eventTime as time, unixSeconds } from '../unix-time.ts'
 import { indent } from './text.ts'
 
 export const form = (text: string, ...comments: string[]): readonly Step[] => [
@@ -9,7 +10,6 @@ export const form = (text: string, ...comments: string[]): readonly Step[] => [
 ]
 
 /** The record's time. Texts, numbers and missing times are replaced by the current time. */
-const time = 'timestamp(.timestamp) ?? now()'
 const nanoseconds = (field: string) => `to_string(to_unix_timestamp(timestamp(${field}) ?? now(), unit: "nanoseconds"))`
 
 /** Statements that put a value into `made` in OTLP's JSON form. Below the depth limit, objects and lists become text. */
@@ -164,7 +164,7 @@ export function hecForm(
       'fields = filter(facts) -> |key, _value| { !starts_with(key, "com.splunk.") && key != "host.name" }',
       'if !is_nullish(.severity_text) { fields."otel.log.severity.text" = .severity_text }',
       'if is_integer(.severity_number) { fields."otel.log.severity.number" = .severity_number }',
-      `time = to_unix_timestamp(${time}, unit: "nanoseconds") / 1000000000.0`,
+      `time = ${unixSeconds(time)}`,
       'host = if exists(facts."host.name") { facts."host.name" } else { "unknown" }',
       '. = { "time": time, "host": host, "source": source, "sourcetype": sourcetype, "index": index, "event": .message, "fields": fields }',
       withoutEmpty,
