@@ -30,6 +30,24 @@ function pathOf(text: string, entry: Entry, context: Context): readonly string[]
   return path
 }
 
+/**
+ * The rules of a filter without `Logical_Op`. Fluent Bit checks them in order, keeps a record at the first `Regex` that matches, and drops
+ * it at the first that does not, so it never reaches the rules after a `Regex`.
+ */
+function effectiveRules(rules: readonly Entry[], context: Context): readonly Entry[] {
+  const first = rules.findIndex(({ key }) => key === 'regex')
+  if (first < 0) return rules
+  for (const rule of rules.slice(first + 1)) {
+    context.replaced(
+      rule,
+      `grep: ${rule.key} ${rule.value}`,
+      'without `Logical_Op`, Fluent Bit decides at the first `Regex`, and never checks the rules after it',
+      'Nothing to do for the same events. To check this rule too, add its condition to the filter transform.',
+    )
+  }
+  return rules.slice(0, first + 1)
+}
+
 const grep: Plugin<Steps> = {
   name: 'grep',
   becomes: 'a filter transform',
@@ -43,7 +61,8 @@ const grep: Plugin<Steps> = {
   build: (section, context) => {
     const operator = (lastValue(section, 'logical_op') ?? 'legacy').toLowerCase()
     const tests: string[] = []
-    const rules = section.entries.filter(({ key }) => key === 'regex' || key === 'exclude')
+    const all = section.entries.filter(({ key }) => key === 'regex' || key === 'exclude')
+    const rules = operator === 'legacy' ? effectiveRules(all, context) : all
     for (const rule of rules) {
       const [name, regex] = split(rule)
       const path = pathOf(name, rule, context)

@@ -24,13 +24,13 @@ export interface Configuration {
   readonly secrets: ReadonlyMap<string, SecretKey>
 }
 
-export function read(given: readonly NamedText[], besides: Included, gaps: Gap[]): Configuration {
+export function read(given: readonly NamedText[], onDisk: Included, gaps: Gap[]): Configuration {
   const resources = sectionsOf(given.filter(holdsResources), gaps)
   const files = given.filter((file) => !holdsResources(file) && !holdsOperatorKinds(file))
   const inner = files.map((given) => embedded(given))
   const mains = files.flatMap((given, index) => inner[index]?.mains ?? [given])
-  const beside = [...resources.scripts, ...inner.flatMap((each) => each?.all ?? [])]
-  const included = includedFrom(beside, besides)
+  const neighbours = [...resources.scripts, ...inner.flatMap((each) => each?.all ?? [])]
+  const included = includedFrom(neighbours, onDisk)
   const sections: Section[] = [...resources.sections]
   const variables = new Map<string, string>(inner.flatMap((each) => [...(each?.variables ?? [])]))
   const seen = new Set<string>()

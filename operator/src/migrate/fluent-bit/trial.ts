@@ -11,7 +11,7 @@ import { load } from './read.ts'
 import { type Entry, lastValue, type Section } from './sections.ts'
 
 /** Filters that send requests to the API server or another service. */
-const asking: ReadonlySet<string> = new Set(['kubernetes', 'aws', 'ecs', 'nightfall'])
+const needingNetwork: ReadonlySet<string> = new Set(['kubernetes', 'aws', 'ecs', 'nightfall'])
 
 /** Options of `tail` that the trial sets itself, or that concern other files. */
 const ofFiles = /^(?:path|exclude_path|db(?:\..*)?|storage\..*|read_from_head|ignore_older|exit_on_eof)$/
@@ -43,7 +43,7 @@ export async function fluentBitTrial({ files, included, sample, sink, folder }: 
       ]),
     )
   }
-  const filters = ofKind('filter').filter((section) => isKept(section, !asking.has(pluginOf(section))))
+  const filters = ofKind('filter').filter((section) => isKept(section, !needingNetwork.has(pluginOf(section))))
   // Outputs that write JSON also write the time.
   const dates = chosen.entries.filter(({ key }) => key.startsWith('json_date_'))
   const isJson = ['stdout', 'http', 'file'].includes(pluginOf(chosen))
