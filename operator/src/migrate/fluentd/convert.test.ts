@@ -175,7 +175,37 @@ test.each([
     expected: undefined,
   },
   {
-    name: 'a lenient parser keeps lines that do not match',
+    name: 'a parser without a place for errors drops lines that do not match, too',
+    text:
+      files +
+      filter('parser', 'key_name log', 'emit_invalid_record_to_error false', '<parse>', '  @type json', '</parse>'),
+    event: { message: '{"log":"no JSON"}', timestamp: time },
+    expected: undefined,
+  },
+  {
+    name: 'a parser that keeps other fields keeps lines that do not match',
+    text: files + filter('parser', 'key_name log', 'reserve_data true', '<parse>', '  @type json', '</parse>'),
+    event: { message: '{"log":"no JSON","a":1}', timestamp: time },
+    expected: { log: 'no JSON', a: 1 },
+  },
+  {
+    name: 'a parser that keeps other fields keeps events without the field',
+    text:
+      files +
+      filter(
+        'parser',
+        'key_name log',
+        'reserve_data true',
+        'hash_value_field parsed',
+        '<parse>',
+        '  @type json',
+        '</parse>',
+      ),
+    event: { message: '{"a":1}', timestamp: time },
+    expected: { a: 1, parsed: {} },
+  },
+  {
+    name: 'a parser that reports no errors keeps lines that do not match, too',
     text:
       files +
       filter(
@@ -189,6 +219,40 @@ test.each([
       ),
     event: { message: '{"log":"no JSON"}', timestamp: time },
     expected: { log: 'no JSON' },
+  },
+  {
+    name: 'a line that does not match is dropped',
+    text: files,
+    event: { message: 'no JSON', timestamp: time },
+    expected: undefined,
+  },
+  {
+    name: 'a line that does not match is in a field',
+    text: files.replace('  <parse>', '  emit_unmatched_lines true\n  <parse>'),
+    event: { message: 'no JSON', timestamp: time },
+    expected: { unmatched_line: 'no JSON' },
+  },
+  {
+    name: 'a field of record_modifier reads those before it',
+    text:
+      files +
+      filter(
+        'record_modifier',
+        '<record>',
+        '  a ${record["b"].upcase}',
+        '  c ${record["a"]}-${record["b"]}',
+        '</record>',
+      ),
+    event: { message: '{"b":"x"}', timestamp: time },
+    expected: { a: 'X', b: 'x', c: 'X-x' },
+  },
+  {
+    name: 'a field of record_transformer reads those of the incoming record',
+    text:
+      files +
+      filter('record_transformer', 'enable_ruby true', '<record>', '  a new', '  c ${record["a"]}', '</record>'),
+    event: { message: '{"a":"old"}', timestamp: time },
+    expected: { a: 'new', c: 'old' },
   },
   {
     name: 'grep reads numbers as texts',

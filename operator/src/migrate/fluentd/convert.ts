@@ -241,7 +241,7 @@ class Conversion {
       if (match === 'none') continue
       if (match === 'all') {
         if (section.kind === 'match') {
-          this.#take(section, flow, label)
+          this.#toMatch(section, flow, label)
           return
         }
         flow = { ...flow, heads: this.#filtered(section, flow) }
@@ -250,7 +250,7 @@ class Conversion {
       const parts = this.#divided(section, flow)
       if (parts === undefined) continue
       if (section.kind === 'match') {
-        this.#take(section, { ...flow, heads: parts.taken }, label)
+        this.#toMatch(section, { ...flow, heads: parts.taken }, label)
         flow = { ...flow, heads: parts.rest }
       } else flow = { ...flow, heads: [...this.#filtered(section, { ...flow, heads: parts.taken }), ...parts.rest] }
     }
@@ -299,7 +299,8 @@ class Conversion {
     return this.#append(heads, steps, nameOf(section), section)
   }
 
-  #take(section: Plugged, flow: Flow, label: string): void {
+  /** Passes events to a match, which ends their way through the label. */
+  #toMatch(section: Plugged, flow: Flow, label: string): void {
     if (flow.hops > maxHops) {
       this.#context.gap(
         section,
@@ -314,7 +315,7 @@ class Conversion {
     if (section.type === 'copy') {
       const stores = childrenOf(section.element, 'store')
       if (stores.length === 0) this.#context.gap(section, 'copy', 'it has no store', 'Add sinks.')
-      for (const store of stores) this.#take(this.#section(store), next, label)
+      for (const store of stores) this.#toMatch(this.#section(store), next, label)
     } else if (section.type === 'relabel') {
       const wanted = lastValue(section, '@label') ?? ''
       // The official chart defines this label in a separate file, and discards the events.

@@ -99,11 +99,23 @@ const grep: FilterPlugin = {
   },
 }
 
-/** Statements that set the fields of `<record>`. All values are computed from the incoming record. */
+/** Whether a value of `<record>` reads a field that an earlier one sets. */
+function readsOwnFields({ entries }: Plugged): boolean {
+  const own = entries.filter(({ key }) => key.startsWith('record.'))
+  return own.some(({ value }, index) =>
+    own.slice(0, index).some(({ key }) => /["'](.*)["']/s.exec(value)?.[1]?.includes(key.slice('record.'.length))),
+  )
+}
+
+/**
+ * Statements that set the fields of `<record>`. All values are computed from the incoming record.
+ * @param isStepwise whether a value is computed from the record with the fields before it
+ */
 function recordLines(
   section: Plugged,
   context: Context,
   tag: Tag | undefined,
+  isStepwise: boolean,
 ): { lines: string[]; names: string[]; kept: string[] } {
   const entries = section.entries.filter(({ key }) => key.startsWith('record.'))
   const fields: string[] = []
@@ -136,13 +148,17 @@ function recordLines(
     usesTag ||= !isFixed && /\$\{[^}]*\btag/.test(`${name} ${value}`)
     names.push(name)
     statements.push(...found.before)
-    if (named?.ok !== true) fields.push(`${textLiteral(name)}: ${found.text}`)
+    if (named?.ok === true) statements.push(...named.before)
+    // An assignment would tell the compiler the kind of the field, for which the statements that read it are not made.
+    if (isStepwise)
+      statements.push(`. = set!(., [${named?.ok === true ? named.text : textLiteral(name)}], ${found.text})`)
+    else if (named?.ok !== true) fields.push(`${textLiteral(name)}: ${found.text}`)
     else {
-      statements.push(...named.before)
       dynamic.push(`changed = object(set(changed, [${named.text}], ${found.text}) ?? null) ?? changed`)
     }
   }
-  const lines = names.length === 0 ? [] : [...statements, `changed = { ${fields.join(', ')} }`, ...dynamic]
+  const changed = isStepwise ? [] : [`changed = { ${fields.join(', ')} }`, ...dynamic]
+  const lines = names.length === 0 ? [] : [...statements, ...changed]
   const before = usesTag && tag !== undefined && isKnown(tag) ? [tagProgram(tag)] : []
   return { lines: [...before, ...lines], names, kept }
 }
@@ -202,7 +218,8 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
   },
   itself: { ...always, caching: 'programs are compiled' },
   build: (section, context, _gaps, tag) => {
-    const { lines, names, kept } = recordLines(section, context, tag)
+    const isStepwise = name === 'record_modifier' && readsOwnFields(section)
+    const { lines, names, kept } = recordLines(section, context, tag, isStepwise)
     const comments = kept.length === 0 ? {} : { comments: ['GAP: the transform does not set these fields:', ...kept] }
     const text = [...lines]
     const removedKeys = [...new Set([removed, 'remove_keys'])].flatMap((key) => listOf(lastValue(section, key)))
@@ -210,7 +227,7 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
       const kept = ['timestamp', ...listOf(lastValue(section, 'keep_keys'))]
       const base = `filter(.) -> |key, _value| { includes(${JSON.stringify(kept)}, key) }`
       text.push(`base = ${base}`, names.length === 0 ? '. = base' : '. = merge(base, changed)')
-    } else if (names.length > 0) text.push('. = merge(., changed)')
+    } else if (names.length > 0 && !isStepwise) text.push('. = merge(., changed)')
     const only = listOf(lastValue(section, 'whitelist_keys'))
     if (only.length > 0) {
       text.push(`. = filter(.) -> |key, _value| { includes(${JSON.stringify([...only, 'timestamp', ...names])}, key) }`)
@@ -344,24 +361,29 @@ const kubernetes: FilterPlugin = {
 
 const parser: FilterPlugin = {
   name: 'parser',
-  becomes: 'a remap transform; a filter transform if events that do not match are dropped',
+  becomes:
+    'a remap transform; without `reserve_data`, also a filter transform, because events that do not match are dropped',
   options: {
     ...common,
     ...parseOptions,
     parse: 'the type',
     key_name: 'the field to parse',
-    reserve_data: 'whether to keep other fields',
+    reserve_data: 'whether to keep other fields, and events that do not match',
     reserve_time: 'whether to keep the time of the event',
     remove_key_name_field: 'whether to remove the field',
     hash_value_field: 'the object for the members',
     inject_key_prefix: 'the prefix for the names of members',
-    emit_invalid_record_to_error: 'whether to drop events that do not match',
     replace_invalid_sequence: 'texts are UTF-8 already',
     format: 'the type',
     expression: 'the expression',
     time_format: 'the format of the time',
   },
-  itself: { ...always, ...parseItself, suppress_parse_error_log: 'lines that do not match are counted' },
+  itself: {
+    ...always,
+    ...parseItself,
+    suppress_parse_error_log: 'lines that do not match are counted',
+    emit_invalid_record_to_error: '`reserve_data` decides about events that do not match',
+  },
   build: (section, context, gaps) => {
     const path = recordPath(lastValue(section, 'key_name') ?? 'log')
     const at = section.entries.some(({ key }) => key === 'parse.@type')
@@ -382,11 +404,11 @@ const parser: FilterPlugin = {
     const isGone = isOn(lastValue(section, 'remove_key_name_field'), false)
     const prefix = lastValue(section, 'inject_key_prefix')
     const under = lastValue(section, 'hash_value_field')
-    const dropsOthers = isOn(lastValue(section, 'emit_invalid_record_to_error'), true)
+    // Fluentd keeps an event that does not match together with its other fields.
     const program = [
       ...(keepsTime ? ['time_before = .timestamp'] : []),
       ...lines,
-      ...(dropsOthers ? ['%is_parsed = is_object(parsed)'] : []),
+      ...(keepsOthers ? [] : ['%is_parsed = is_object(parsed)']),
       'if is_object(parsed) {',
       ...(keepsTime ? ['  .timestamp = time_before'] : []),
       ...(isGone && keepsOthers ? [`  del(${fieldLiteral(path)})`] : []),
@@ -395,10 +417,10 @@ const parser: FilterPlugin = {
         : [`  parsed = map_keys(object!(parsed)) -> |key| { ${textLiteral(prefix)} + key }`]),
       ...(under === undefined ? [] : [`  parsed = { ${textLiteral(under)}: parsed }`]),
       `  . = merge(${keepsOthers ? '.' : '{ "timestamp": .timestamp }'}, object!(parsed))`,
-      '}',
+      under === undefined || !keepsOthers ? '}' : `} else { .${textLiteral(under)} = {} }`,
     ].join('\n')
     const step: Step = { type: 'remap', text: program }
-    return dropsOthers ? [step, { type: 'filter', text: '%is_parsed == true' }] : [step]
+    return keepsOthers ? [step] : [step, { type: 'filter', text: '%is_parsed == true' }]
   },
 }
 

@@ -57,6 +57,9 @@ const tail: FluentdPlugin<SourcePart> = {
     keep_time_key: 'whether to keep the time field',
     path_key: 'a field of the record',
     read_from_head: '`read_from`',
+    emit_unmatched_lines: 'a field with the text of a line that does not match; without it, such a line is dropped',
+    from_encoding: '`encoding.charset`; a gap for pod logs',
+    encoding: '`encoding.charset`; a gap for pod logs',
     rotate_wait: '`rotate_wait_secs`',
     limit_recently_modified: '`ignore_older_secs`',
     ...Object.fromEntries(
@@ -81,8 +84,6 @@ const tail: FluentdPlugin<SourcePart> = {
         ['open_on_every_update', 'the source closes idle files'],
         ['read_lines_limit', 'the source reads files in turn'],
         ['read_bytes_limit_per_second', 'the source reads files in turn'],
-        ['encoding', 'lines are UTF-8'],
-        ['emit_unmatched_lines', 'the text of lines that do not match is kept'],
         ['max_line_size', 'lines are read up to `max_line_bytes` of the source'],
       ].map(([name, how]) => [name, how as string]),
     ),
@@ -92,7 +93,14 @@ const tail: FluentdPlugin<SourcePart> = {
     const readFrom = isOn(lastValue(section, 'read_from_head'), false) ? 'beginning' : 'end'
     const older = secondsOf(lastValue(section, 'limit_recently_modified'))
     const shared = { read_from: readFrom, ...(older === undefined ? {} : { ignore_older_secs: older }) }
-    if (paths.length > 0 && paths.every(isPodLog)) return podLogs(section, context, gaps, paths, shared)
+    const charset = charsetOf(section)
+    if (paths.length > 0 && paths.every(isPodLog)) {
+      if (charset !== undefined) {
+        const reason = 'the source reads logs of pods as UTF-8'
+        context.gap(section, `tail: encoding ${charset}`, reason, 'Let the program write UTF-8.')
+      }
+      return podLogs(section, context, gaps, paths, shared)
+    }
     const pathKey = lastValue(section, 'path_key')
     const first = firstLine(section, context)
     const own = pathKey === undefined ? '' : `${textLiteral(pathKey)}: .file, `
@@ -100,15 +108,24 @@ const tail: FluentdPlugin<SourcePart> = {
     const hasFormat = section.entries.some(({ key }) => key === 'parse.@type' || key === 'format')
     const at = hasFormat && lastValue(section, 'parse.@type') === undefined ? formatless(section) : section
     const lines = parsedBy(at, 'string(.message) ?? ""', context, gaps)
+    const keepsUnmatched = isOn(lastValue(section, 'emit_unmatched_lines'), false)
+    const name = keepsUnmatched && lines !== undefined ? 'unmatched_line' : 'message'
+    // A single line is the format `none`, which matches every line.
+    const dropsUnmatched = !keepsUnmatched && lines !== undefined && lines.length > 1
+    const unmatched = [
+      ...(dropsUnmatched ? ['%is_parsed = is_object(parsed)'] : []),
+      `if !is_object(parsed) { parsed = { "${name}": .message } }`,
+    ]
     steps.push({
       type: 'remap',
       text: [
         ...(lines ?? ['parsed = null']),
         ...((lastValue(section, 'tag') ?? '').includes('*') ? ['%file = .file'] : []),
-        'if !is_object(parsed) { parsed = { "message": .message } }',
+        ...unmatched,
         `. = merge({ ${own}"timestamp": .timestamp }, object!(parsed))`,
       ].join('\n'),
     })
+    if (dropsUnmatched) steps.push({ type: 'filter', text: '%is_parsed == true' })
     const rotate = secondsOf(lastValue(section, 'rotate_wait'))
     const excluded = listOf(lastValue(section, 'exclude_path'))
     const config = {
@@ -116,10 +133,18 @@ const tail: FluentdPlugin<SourcePart> = {
       ...(excluded.length === 0 ? {} : { exclude: excluded }),
       ...shared,
       ...(rotate === undefined ? {} : { rotate_wait_secs: rotate }),
+      ...(charset === undefined ? {} : { encoding: { charset } }),
       ...(first === undefined ? {} : { multiline: first.file }),
     }
     return { component: { type: 'file', config }, steps }
   },
+}
+
+/** The character set of lines; undefined for UTF-8, and for bytes that stay as they are. */
+function charsetOf(section: Plugged): string | undefined {
+  const name = (lastValue(section, 'from_encoding') ?? lastValue(section, 'encoding'))?.toLowerCase()
+  const isPlain = name === undefined || ['utf-8', 'utf8', 'ascii-8bit', 'binary', 'us-ascii'].includes(name)
+  return isPlain ? undefined : name
 }
 
 /** The syntax before Fluentd 1.0: options of the parser are next to the other options. */
