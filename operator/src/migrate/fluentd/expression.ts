@@ -3,17 +3,9 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { pattern } from '../fluent-bit/text.ts'
-
-interface Node {
-  readonly text: string
-  readonly kind: 'text' | 'integer' | 'boolean' | 'list' | 'any'
-  /** The path, for a field of the record. */
-  readonly path?: readonly string[]
-  /** The source, for a regular expression between slashes. */
-  readonly regex?: string
-  /** Whether its value in Ruby is the place of a match, which is known as a condition alone. */
-  readonly isPlace?: true
-}
+import { asText, isNumber, literalOf, type Node, UnknownRuby, wholeNumber } from './ruby-node.ts'
+import { type End, endOf, groupIn, letterOf, listEnd, partOfText, regexFlags, rubyRegex } from './ruby-text.ts'
+import { timeCall } from './ruby-time.ts'
 
 /** The number at the beginning of a text, as Ruby reads it; zero without one. */
 const numberIn = (text: string, digits: string) =>
@@ -25,8 +17,8 @@ export interface RubyValue {
   readonly text: string
   /** Statements that must run before the expression. */
   readonly before: readonly string[]
-  /** Whether the value is always a text. */
-  readonly isText: boolean
+  /** The value as a text. */
+  readonly asText: string
 }
 
 /**
@@ -45,7 +37,7 @@ export function rubyValue(
   try {
     const node = reader.whole()
     return node.regex === undefined && node.isPlace !== true
-      ? { text: node.text, before: reader.before, isText: node.kind === 'text' }
+      ? { text: node.text, before: reader.before, asText: asText(node) }
       : undefined
   } catch (error) {
     if (error instanceof UnknownRuby) return undefined
@@ -53,10 +45,8 @@ export function rubyValue(
   }
 }
 
-class UnknownRuby extends Error {}
-
 const tokenPattern =
-  /\s+|"(?:[^"\\#]|\\.|#(?!\{))*"|'(?:[^'\\]|\\.)*'|\d+(?:\.\d+)?|[A-Za-z_]\w*[?!]?|&\.|=~|!~|[=!<>]=|\|\||&&|[-+*<>!?:.,()[\]]|\/(?:[^/\\]|\\.)*\/[imx]*/gsy
+  /\s+|"(?:[^"\\#]|\\.|#(?!\{))*"|'(?:[^'\\]|\\.)*'|\d+(?:\.\d+)?|[A-Za-z_]\w*[?!]?|&\.|\.\.\.?|=~|!~|[=!<>]=|\|\||&&|[-+*<>!?:.,()[\]]|\/(?:[^/\\]|\\.)*\/[imx]*/gsy
 /** Behind a value, a slash divides. */
 const division = /\s*\//y
 
@@ -77,11 +67,6 @@ function tokensOf(code: string): string[] | undefined {
   return tokens
 }
 
-const asText = ({ text, kind }: Node) => {
-  if (kind === 'text') return text
-  // Remap rejects error handling for an operation that cannot fail.
-  return kind === 'integer' ? `to_string(${text})` : `(to_string(${text}) ?? "")`
-}
 const isTrue = ({ text, kind }: Node) => (kind === 'boolean' ? text : `(${text} != null && ${text} != false)`)
 const found = (node: Node, regex: string) => `is_object(parse_grok(${asText(node)}, ${pattern(regex)}) ?? null)`
 
@@ -104,22 +89,22 @@ class Reader {
     return node
   }
 
-  #take(...wanted: readonly string[]): string | undefined {
+  #accept(...wanted: readonly string[]): string | undefined {
     const token = this.#tokens[this.#at]
     if (token === undefined || !wanted.includes(token)) return undefined
     this.#at++
     return token
   }
 
-  #need(token: string): void {
-    if (this.#take(token) === undefined) throw new UnknownRuby()
+  #expect(token: string): void {
+    if (this.#accept(token) === undefined) throw new UnknownRuby()
   }
 
   #choice(): Node {
     const test = this.#or()
-    if (this.#take('?') === undefined) return test
+    if (this.#accept('?') === undefined) return test
     const yes = this.#choice()
-    this.#need(':')
+    this.#expect(':')
     const no = this.#choice()
     const kind = yes.kind === no.kind ? yes.kind : 'any'
     return this.#kept(`if ${isTrue(test)} { ${yes.text} } else { ${no.text} }`, kind)
@@ -127,7 +112,7 @@ class Reader {
 
   #or(): Node {
     let left = this.#and()
-    while (this.#take('||')) {
+    while (this.#accept('||')) {
       const right = this.#and()
       if (left.isPlace || right.isPlace) throw new UnknownRuby()
       const isTest = left.kind === 'boolean' && right.kind === 'boolean'
@@ -138,13 +123,13 @@ class Reader {
 
   #and(): Node {
     let left = this.#comparison()
-    while (this.#take('&&')) left = { text: `(${isTrue(left)} && ${isTrue(this.#comparison())})`, kind: 'boolean' }
+    while (this.#accept('&&')) left = { text: `(${isTrue(left)} && ${isTrue(this.#comparison())})`, kind: 'boolean' }
     return left
   }
 
   #comparison(): Node {
     const left = this.#sum()
-    const sign = this.#take('==', '!=', '=~', '!~', '<', '>', '<=', '>=')
+    const sign = this.#accept('==', '!=', '=~', '!~', '<', '>', '<=', '>=')
     if (sign === undefined) return left
     const right = this.#sum()
     if (sign === '=~' || sign === '!~') {
@@ -152,7 +137,7 @@ class Reader {
       const text = found(left, right.regex)
       return sign === '!~' ? { text: `!${text}`, kind: 'boolean' } : { text, kind: 'boolean', isPlace: true }
     }
-    const isSafe = sign === '==' || sign === '!=' || (left.kind === 'integer' && right.kind === 'integer')
+    const isSafe = sign === '==' || sign === '!=' || (isNumber(left) && isNumber(right))
     const whole = `(${left.text} ${sign} ${right.text})`
     return { text: isSafe ? whole : `(${whole} ?? false)`, kind: 'boolean' }
   }
@@ -164,21 +149,27 @@ class Reader {
   /** Operators for numbers and texts, which are the same in both languages. */
   #operation(signs: readonly string[], operand: () => Node): Node {
     let left = operand()
-    for (let sign = this.#take(...signs); sign !== undefined; sign = this.#take(...signs)) {
+    for (let sign = this.#accept(...signs); sign !== undefined; sign = this.#accept(...signs)) {
       const right = operand()
       if (sign === '/') {
         left = this.#divided(left, right)
         continue
       }
-      const isSame = left.kind === right.kind && (left.kind === 'integer' || (left.kind === 'text' && sign === '+'))
       const text = `${left.text} ${sign} ${right.text}`
-      left = isSame ? { text: `(${text})`, kind: left.kind } : { text: `((${text}) ?? null)`, kind: 'any' }
+      const kind = kindOfResult(left, right, sign)
+      left = kind === 'any' ? { text: `((${text}) ?? null)`, kind } : { text: `(${text})`, kind }
     }
     return left
   }
 
   /** An integer divided by another one is the integer below. */
   #divided(left: Node, right: Node): Node {
+    // The divisor is a literal other than zero, so remap knows that the division cannot fail.
+    if (isNumber(left) && isNumber(right) && Number(right.text) !== 0 && !Number.isNaN(Number(right.text))) {
+      const text = `(${left.text} / ${right.text})`
+      const areIntegers = left.kind === 'integer' && right.kind === 'integer'
+      return areIntegers ? { text: `to_int(floor(${text}))`, kind: 'integer' } : { text, kind: 'float' }
+    }
     const quotient = this.#kept(`(${left.text} / ${right.text}) ?? null`, 'any')
     const areIntegers = `is_integer(${left.text}) && is_integer(${right.text}) && is_float(${quotient.text})`
     this.before.push(`if ${areIntegers} { ${quotient.text} = to_int(floor(float!(${quotient.text}))) }`)
@@ -186,39 +177,81 @@ class Reader {
   }
 
   #unary(): Node {
-    return this.#take('!') ? { text: `!${isTrue(this.#unary())}`, kind: 'boolean' } : this.#behind(this.#primary())
+    if (this.#accept('!')) return { text: `!${isTrue(this.#unary())}`, kind: 'boolean' }
+    if (this.#accept('-') === undefined) return this.#suffixes(this.#primary())
+    const { text, kind } = this.#primary()
+    if (!/^\d/.test(text)) throw new UnknownRuby()
+    return { text: `-${text}`, kind }
   }
 
   #primary(): Node {
     const token = this.#tokens[this.#at++] ?? ''
     if (token === '(') {
       const node = this.#choice()
-      this.#need(')')
+      this.#expect(')')
       return node
     }
-    if (/^["']/.test(token)) return { text: textLiteral(textOf(token)), kind: 'text' }
+    if (/^["']/.test(token)) {
+      const literal = textIn(token)
+      return { text: textLiteral(literal), kind: 'text', literal }
+    }
     if (/^\d+$/.test(token)) return { text: token, kind: 'integer' }
-    if (/^\d/.test(token)) return { text: token, kind: 'any' }
+    if (/^\d/.test(token)) return { text: token, kind: 'float' }
     if (/^\/./.test(token)) return { text: '', kind: 'any', regex: token }
     if (token === 'nil') return { text: 'null', kind: 'any' }
     if (token === 'true' || token === 'false') return { text: token, kind: 'boolean' }
     if (token === 'record') return { text: '.', kind: 'any', path: [] }
+    if (token === 'time') return this.#time()
+    if (token === 'Time') {
+      for (const part of ['.', 'at', '(', 'time', ')']) this.#expect(part)
+      return this.#time()
+    }
     const expression = this.#known(token)
     if (expression === undefined) throw new UnknownRuby()
     return { text: expression, kind: token === 'tag_parts' ? 'list' : 'any' }
   }
 
-  #behind(start: Node): Node {
+  #suffixes(start: Node): Node {
     let node = start
     for (;;) {
-      if (this.#take('[')) {
-        const key = this.#choice()
-        this.#need(']')
-        node = at(node, key)
-      } else if (this.#take('.')) node = this.#called(node, this.#tokens[this.#at++] ?? '')
-      else if (this.#take('&.')) node = this.#unlessNull(node)
+      if (this.#accept('[')) node = this.#indexed(node)
+      else if (this.#accept('.')) node = this.#called(node, this.#tokens[this.#at++] ?? '')
+      else if (this.#accept('&.')) node = this.#unlessNull(node)
       else return node
     }
+  }
+
+  /** A member, a part of a text or a list, or a group of a match; the bracket has been read. */
+  #indexed(node: Node): Node {
+    const first = this.#choice()
+    if (node.match !== undefined) {
+      this.#expect(']')
+      return groupIn(node.match.of, node.match.regex, first)
+    }
+    if (first.regex !== undefined) {
+      const group = this.#accept(',') === undefined ? undefined : this.#choice()
+      this.#expect(']')
+      return groupIn(node, first.regex, group)
+    }
+    const sign = this.#accept('..', '...', ',')
+    const last = sign === undefined || this.#tokens[this.#at] === ']' ? undefined : wholeNumber(this.#choice())
+    this.#expect(']')
+    if (sign !== undefined) return this.#part(node, wholeNumber(first), endOf(wholeNumber(first), sign, last))
+    if (first.kind !== 'integer' || node.kind === 'list' || !/^-?\d+$/.test(first.text)) return at(node, first)
+    const letter = letterOf(asText(node), wholeNumber(first))
+    if (node.kind === 'text') return letter
+    return this.#kept(`if is_string(${node.text}) { ${letter.text} } else { ${at(node, first).text} }`, 'any')
+  }
+
+  #part(node: Node, start: number, end: End): Node {
+    const part = partOfText(asText(node), start, end)
+    if (node.kind === 'text') return part
+    const list = `slice(${node.text}, ${start}${listEnd(start, end)}) ?? null`
+    if (node.kind === 'list') return { text: `(${list})`, kind: 'any' }
+    return this.#kept(
+      `if is_string(${node.text}) { ${part.text} } else if is_array(${node.text}) { ${list} } else { null }`,
+      'any',
+    )
   }
 
   /** `a&.b`: no call on nil. */
@@ -235,43 +268,83 @@ class Reader {
     return { text: variable, kind }
   }
 
-  #called(node: Node, method: string): Node {
-    const words: Node[] = []
-    if (this.#take('(')) {
-      while (this.#take(')') === undefined) {
-        words.push(this.#choice())
-        this.#take(',')
-        if (this.#at >= this.#tokens.length) throw new UnknownRuby()
+  /** A call on the time of the event. As in a container, the zone is UTC. */
+  #time(): Node {
+    let isUtc = false
+    for (;;) {
+      this.#expect('.')
+      const method = this.#tokens[this.#at++] ?? ''
+      const words = this.#words()
+      if (['utc', 'getutc', 'gmtime', 'localtime', 'getlocal'].includes(method) && words.length === 0) {
+        isUtc = !method.endsWith('local') && method !== 'localtime'
+        continue
       }
+      const made = timeCall(method, words, isUtc)
+      if (made === undefined) throw new UnknownRuby()
+      return made
     }
+  }
+
+  #words(): readonly Node[] {
+    const words: Node[] = []
+    if (this.#accept('(') === undefined) return words
+    while (this.#accept(')') === undefined) {
+      words.push(this.#choice())
+      this.#accept(',')
+      if (this.#at >= this.#tokens.length) throw new UnknownRuby()
+    }
+    return words
+  }
+
+  #called(node: Node, method: string): Node {
+    const words = this.#words()
     if (method === 'dig') return words.reduce(at, node)
     const make = Object.hasOwn(methods, method) ? methods[method] : undefined
-    const made = make?.(node, words)
+    const made = make?.(node, words, (expression, kind) => this.#kept(expression, kind))
     if (made === undefined) throw new UnknownRuby()
     return made
   }
 }
 
-const textOf = (token: string) =>
-  token.startsWith("'") ? token.slice(1, -1).replace(/\\(['\\])/g, '$1') : (JSON.parse(token) as string)
+/** Signs behind a backslash between double quotes. Before any other sign, a backslash means nothing. */
+const signs: Readonly<Record<string, string>> = {
+  n: '\n',
+  t: '\t',
+  r: '\r',
+  s: ' ',
+  e: '\x1b',
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  v: '\v',
+  '0': '\0',
+}
 
-const rubyEscapes: Readonly<Record<string, string>> = { e: '\\x1b', h: '[0-9a-fA-F]', Z: '\\n?\\z' }
-
-/** A regular expression of Ruby in a literal. */
-export const rubyRegex = (text: string) =>
-  text.replace(/\\(.)/gs, (whole, letter: string) => rubyEscapes[letter] ?? whole).replaceAll("'", "\\'")
-
-/** The text of a literal. */
-const plainText = ({ text }: Node) => JSON.parse(text.replace(/\\u\{[^}]*\}|\\[{}]/g, '')) as string
+/** The text between quotes. */
+function textIn(token: string): string {
+  const inner = token.slice(1, -1)
+  if (token.startsWith("'")) return inner.replace(/\\(['\\])/g, '$1')
+  const escapes = /\\(?:u\{([\da-fA-F]+)\}|u([\da-fA-F]{4})|x([\da-fA-F]{1,2})|(.))/gs
+  return inner.replace(escapes, (_, braced?: string, four?: string, two?: string, sign = '') => {
+    const code = braced ?? four ?? two
+    return code === undefined ? (signs[sign] ?? sign) : String.fromCodePoint(Number.parseInt(code, 16))
+  })
+}
 
 /** A member by name or index. */
 function at(node: Node, key: Node): Node {
   if (node.path !== undefined && key.kind === 'text') {
-    const path = [...node.path, plainText(key)]
+    const path = [...node.path, literalOf(key)]
     return { text: fieldLiteral(path), kind: 'any', path }
   }
   if (key.kind === 'integer') return { text: `(get(${node.text}, [${key.text}]) ?? null)`, kind: 'any' }
   throw new UnknownRuby()
+}
+
+/** Two numbers give a number, and two texts a text. The result of other values is unknown. */
+function kindOfResult(left: Node, right: Node, sign: string): Node['kind'] {
+  if (isNumber(left) && isNumber(right)) return left.kind === right.kind ? left.kind : 'float'
+  return left.kind === 'text' && right.kind === 'text' && sign === '+' ? 'text' : 'any'
 }
 
 const text = (value: string): Node => ({ text: value, kind: 'text' })
@@ -282,10 +355,8 @@ function replaced(node: Node, [from, to]: readonly Node[], count: string): Node 
   const regex = /^\/(.*)\/([imx]*)$/s.exec(from.regex ?? '')
   if (regex === null)
     return from.kind === 'text' ? text(`replace(${asText(node)}, ${from.text}, ${to.text}${count})`) : undefined
-  // In Ruby, the ends of lines within a text count.
-  const flags = `(?m${(regex[2] ?? '').replace('m', 's')})`
   const by = to.text.replaceAll('$', '$$$$').replace(/\\\\(\d)/g, '$${$1}')
-  return text(`replace(${asText(node)}, r'${flags}${rubyRegex(regex[1] ?? '')}', ${by}${count})`)
+  return text(`replace(${asText(node)}, r'${regexFlags(regex[2] ?? '')}${rubyRegex(regex[1] ?? '')}', ${by}${count})`)
 }
 
 function anyOf(name: string, node: Node, words: readonly Node[]): Node | undefined {
@@ -297,31 +368,108 @@ function anyOf(name: string, node: Node, words: readonly Node[]): Node | undefin
 /** Ruby leaves out empty texts at the end, and splits at white space where it is given a space or nothing. */
 function splitBy(node: Node, [word, ...more]: readonly Node[]): Node | undefined {
   if (more.length > 0 || (word !== undefined && word.kind !== 'text')) return undefined
-  const separator = word === undefined ? ' ' : plainText(word)
+  const separator = word === undefined ? ' ' : literalOf(word)
   if (separator === '') return undefined
   if (separator === ' ') return { text: `split(strip_whitespace(${asText(node)}), r'\\s+')`, kind: 'list' }
   const ends = `r'(?:${separator.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll("'", "\\'")})+$'`
   return { text: `split(replace(${asText(node)}, ${ends}, ""), ${word?.text})`, kind: 'list' }
 }
 
-const methods: Readonly<Record<string, (node: Node, words: readonly Node[]) => Node | undefined>> = {
+/** Stores the value of an expression in a variable. */
+type Keep = (expression: string, kind: Node['kind']) => Node
+
+/** The value of an expression for a text, a list or an object; null for another value, for which Ruby has no such method. */
+function byKind(
+  node: Node,
+  keep: Keep,
+  kind: Node['kind'],
+  of: { readonly text: (value: string) => string; readonly list?: string; readonly object?: string },
+): Node {
+  if (node.kind === 'text') return { text: of.text(node.text), kind }
+  const cases = [`if is_string(${node.text}) { ${of.text(`string!(${node.text})`)} }`]
+  if (of.list !== undefined) cases.push(`if is_array(${node.text}) { ${of.list} }`)
+  if (of.object !== undefined) cases.push(`if is_object(${node.text}) { ${of.object} }`)
+  return keep(`${cases.join(' else ')} else { null }`, 'any')
+}
+
+function lengthOf(node: Node, keep: Keep): Node {
+  if (node.kind === 'list') return { text: `length(${node.text})`, kind: 'integer' }
+  return byKind(node, keep, 'integer', {
+    text: (value) => `strlen(${value})`,
+    list: `length(array!(${node.text}))`,
+    object: `length(object!(${node.text}))`,
+  })
+}
+
+function includes(node: Node, [word]: readonly Node[], keep: Keep): Node | undefined {
+  if (word?.kind !== 'text') return undefined
+  if (node.kind === 'list') return test(`includes(${node.text}, ${word.text})`)
+  return byKind(node, keep, 'boolean', {
+    text: (value) => `contains(${value}, ${word.text})`,
+    list: `includes(array!(${node.text}), ${word.text})`,
+    object: `includes(keys(object!(${node.text})), ${word.text})`,
+  })
+}
+
+const whole = (name: string, node: Node): Node | undefined => {
+  if (node.kind === 'integer') return node
+  return node.kind === 'float' ? { text: `to_int(${name}(${node.text}))`, kind: 'integer' } : undefined
+}
+
+const methods: Readonly<Record<string, (node: Node, words: readonly Node[], keep: Keep) => Node | undefined>> = {
   to_s: (node) => text(asText(node)),
-  to_i: (node) => (node.kind === 'integer' ? node : { text: integerIn(asText(node)), kind: 'integer' }),
-  to_json: (node) => text(`encode_json(${node.text})`),
+  to_i: (node) => {
+    if (node.kind === 'integer') return node
+    return { text: node.kind === 'float' ? `to_int(${node.text})` : integerIn(asText(node)), kind: 'integer' }
+  },
+  to_f: (node) => {
+    if (node.kind === 'float') return node
+    return { text: node.kind === 'integer' ? `to_float(${node.text})` : floatIn(asText(node)), kind: 'float' }
+  },
+  round: (node, words) => {
+    const [digits] = words
+    if (digits === undefined) return whole('round', node)
+    if (node.kind !== 'float' || wholeNumber(digits) <= 0) return undefined
+    return { text: `round(${node.text}, precision: ${digits.text})`, kind: 'float' }
+  },
+  floor: (node, words) => (words.length === 0 ? whole('floor', node) : undefined),
+  ceil: (node, words) => (words.length === 0 ? whole('ceil', node) : undefined),
+  // The record in Fluentd does not contain the time.
+  to_json: (node) =>
+    text(
+      node.text === '.'
+        ? 'encode_json(filter(.) -> |key, _value| { key != "timestamp" })'
+        : `encode_json(${node.text})`,
+    ),
   downcase: (node) => text(`downcase(${asText(node)})`),
   upcase: (node) => text(`upcase(${asText(node)})`),
   strip: (node) => text(`strip_whitespace(${asText(node)})`),
   chomp: (node) => text(`replace(${asText(node)}, r'\\r?\\n$', "")`),
+  lstrip: (node) => text(`replace(${asText(node)}, r'^\\s+', "")`),
+  rstrip: (node) => text(`replace(${asText(node)}, r'\\s+$', "")`),
   'nil?': (node) => test(`(${node.text} == null)`),
   'empty?': (node) => test(`(${node.text} == "" || ${node.text} == {} || ${node.text} == [])`),
-  'include?': (node, [word]) => (word?.kind === 'text' ? test(`contains(${asText(node)}, ${word.text})`) : undefined),
+  'include?': includes,
   'start_with?': (node, words) => anyOf('starts_with', node, words),
   'end_with?': (node, words) => anyOf('ends_with', node, words),
   'match?': (node, [regex]) => (regex?.regex === undefined ? undefined : test(found(node, regex.regex))),
   'key?': (node, [word]) =>
     node.path !== undefined && word?.kind === 'text' ? test(`exists(${at(node, word).text})`) : undefined,
-  'has_key?': (node, words) => methods['key?']?.(node, words),
-  length: (node) => (node.kind === 'text' ? { text: `strlen(${node.text})`, kind: 'integer' } : undefined),
+  'has_key?': (node, words, keep) => methods['key?']?.(node, words, keep),
+  match: (node, [regex]) =>
+    regex?.regex === undefined
+      ? undefined
+      : { text: found(node, regex.regex), kind: 'boolean', isPlace: true, match: { of: node, regex: regex.regex } },
+  fetch: (node, [key, other], keep) => {
+    if (key?.kind !== 'text' || node.path === undefined) return undefined
+    const member = at(node, key)
+    return other === undefined
+      ? member
+      : keep(`if exists(${member.text}) { ${member.text} } else { ${other.text} }`, 'any')
+  },
+  length: (node, _words, keep) => lengthOf(node, keep),
+  size: (node, _words, keep) => lengthOf(node, keep),
+  bytesize: (node, _words, keep) => byKind(node, keep, 'integer', { text: (value) => `length(${value})` }),
   gsub: (node, words) => replaced(node, words, ''),
   sub: (node, words) => replaced(node, words, ', count: 1'),
   split: (node, words) => splitBy(node, words),

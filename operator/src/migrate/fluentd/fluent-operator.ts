@@ -438,11 +438,11 @@ class Maker {
         return part === undefined ? [] : [[key, unfolded(part)] as const]
       }),
     )
-    const beside = this.#make.options({ ...item, value: parts })
+    const shared = this.#make.options({ ...item, value: parts })
     const whole = {
       ...made,
       parameters: [...made.parameters, ...this.#shared(item)],
-      children: [...made.children, ...beside.children],
+      children: [...made.children, ...shared.children],
     }
     const found = type === 'loki' ? lokiOf(whole, options) : type === 'http' ? httpOf(whole) : whole
     this.#made.set(item, found)
@@ -487,8 +487,8 @@ const nothing = (id: string) =>
 
 /** The plugin in a list item, with its options. The options that all plugins have are members of the item itself. */
 function pluginIn(item: Tree): readonly [string | undefined, Tree | undefined] {
-  const beside = new Set(['buffer', 'format', 'inject', 'tag', 'logLevel', 'id', 'label', 'type'])
-  const [found] = isMap(item) ? [...item.value].filter(([key]) => !beside.has(key)) : []
+  const commonOptions = new Set(['buffer', 'format', 'inject', 'tag', 'logLevel', 'id', 'label', 'type'])
+  const [found] = isMap(item) ? [...item.value].filter(([key]) => !commonOptions.has(key)) : []
   return found ?? [undefined, undefined]
 }
 

@@ -258,11 +258,11 @@ function groks(section: Section, prefix: string, from: string, context: Context,
 }
 
 /** The time of an event without a configured format: seconds since 1970, or a text in a common format. */
-function timeOf(section: Section, prefix: string, usual: 'float' | 'string'): string[] {
+function timeOf(section: Section, prefix: string, byDefault: 'float' | 'string'): string[] {
   const read = (key: string) => lastValue(section, `${prefix}${key}`)
   const at = `parsed.${textLiteral(read('time_key') ?? 'time')}`
   const removal = isOn(read('keep_time_key'), false) ? [] : [`  del(${at})`]
-  if ((read('time_type') ?? usual) === 'string') {
+  if ((read('time_type') ?? byDefault) === 'string') {
     const forms = [
       '%+',
       '%Y-%m-%d %H:%M:%S%.f %z',

@@ -31,6 +31,9 @@ async function check(lines: string, record: object, expected: Readonly<Record<st
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 }
 
+/** The time of the event. */
+const seconds = Date.parse('2026-11-24T10:11:12Z') / 1000
+
 test.each<[value: string, record: object, expected: unknown]>([
   // Numbers at the beginning of a text count.
   ['${record["a"].to_i}', { a: '12abc' }, 12],
@@ -58,7 +61,54 @@ test.each<[value: string, record: object, expected: unknown]>([
   ['${record["a"].split("/")[1]}', { a: '/x/y' }, 'x'],
   ['${record["a"].split(" ")[1]}', { a: ' x   y ' }, 'y'],
   ['${record["a"].split.first}', { a: ' x y' }, 'x'],
-  ['${record["a"].length}-', { a: 'abc' }, undefined],
+  ['${record["a"].gsub("\\e[0m", "")}', { a: '\u001b[0mx' }, 'x'],
+  ['${record["a"].lstrip}', { a: ' x ' }, 'x '],
+  ['x${record["a"].to_i + 1}', { a: '41' }, 'x42'],
+  // Parts of texts, in characters.
+  ['${record["a"].to_s[0..2]}', { a: 'äöüß' }, 'äöü'],
+  ['${record["a"].to_s[0..99]}', {}, ''],
+  ['${record["a"][0..2]}', { a: 'äöüß' }, 'äöü'],
+  ['${record["a"][0...2]}', { a: 'äöüß' }, 'äö'],
+  ['${record["a"][0, 2]}', { a: 'äöüß' }, 'äö'],
+  ['${record["a"][1..2]}', { a: 'a\ncd' }, '\nc'],
+  ['${record["a"][1..-1]}', { a: 'äöüß' }, 'öüß'],
+  ['${record["a"][1..]}', { a: 'äöüß' }, 'öüß'],
+  ['${record["a"][0..-2]}', { a: 'abc' }, 'ab'],
+  ['${record["a"][0..-2]}', { a: '' }, ''],
+  ['${record["a"][0...-2]}', { a: 'abc' }, 'a'],
+  ['${record["a"][-2..-1]}', { a: 'abc' }, 'bc'],
+  ['${record["a"][-3, 2]}', { a: 'abcd' }, 'bc'],
+  ['${record["a"][-3..-1]}', { a: 'ab' }, null],
+  ['${record["a"][3..5]}', { a: 'abc' }, ''],
+  ['${record["a"][4..5]}', { a: 'abc' }, null],
+  ['${record["a"][0..2]}', {}, null],
+  ['${record["a"][0]}', { a: 'xyz' }, 'x'],
+  ['${record["a"][-1]}', { a: 'xyz' }, 'z'],
+  ['${record["a"][3]}', { a: 'xyz' }, null],
+  ['${record["a"][0]}', { a: [7, 8] }, 7],
+  ['${record["a"][1..2]}', { a: [1, 2, 3, 4] }, [2, 3]],
+  ['${record["a"][-2..-1]}', { a: [1, 2, 3, 4] }, [3, 4]],
+  ['${record["a"].split("-")[0..1]}', { a: 'x-y-z' }, ['x', 'y']],
+  ['${record["a"][/id=(\\d+)/, 1]}', { a: 'x id=42' }, '42'],
+  ['${record["a"][/id=(?<n>\\d+)/, "n"]}', { a: 'x id=42' }, '42'],
+  ['${record["a"][/\\d+/]}', { a: 'x id=42' }, '42'],
+  ['${record["a"][/\\d+/]}', { a: 'x' }, null],
+  ['${record["a"].match(/id=(\\d+)/)[1]}', { a: 'x id=42' }, '42'],
+  ['${record["a"].match(/x/) ? 1 : 2}', { a: 'xy' }, 1],
+  // Lengths.
+  ['${record["a"].length}', { a: 'äb' }, 2],
+  ['${record["a"].size}', { a: [1, 2, 3] }, 3],
+  ['${record["a"].size}', { a: { b: 1 } }, 1],
+  ['${record["a"].bytesize}', { a: 'äb' }, 3],
+  ['${record["a"].to_s.bytesize}-', { a: 'äb' }, '3-'],
+  // Members.
+  ['${record["a"].include?("x") ? 1 : 2}', { a: 'axb' }, 1],
+  ['${record["a"].include?("x") ? 1 : 2}', { a: ['y', 'x'] }, 1],
+  ['${record["a"].include?("x") ? 1 : 2}', { a: ['xy'] }, 2],
+  ['${record["a"].include?("x") ? 1 : 2}', { a: { x: 1 } }, 1],
+  ['${record["a"].include?("x") ? 1 : 2}', {}, 2],
+  ['${record.fetch("a", "none")}', {}, 'none'],
+  ['${record.fetch("a", "none")}', { a: 5 }, 5],
   // Choices and conditions.
   ['${record["a"] || "none"}', {}, 'none'],
   ['${record["a"] || "none"}', { a: false }, 'none'],
@@ -79,6 +129,11 @@ test.each<[value: string, record: object, expected: unknown]>([
   ['${record["a"] / record["b"]}', { a: -7, b: 2 }, -4],
   ['${record["a"] / record["b"]}', { a: 7.5, b: 2 }, 3.75],
   ['${record["a"] / 1000.0}', { a: 250 }, 0.25],
+  ['${record["a"].to_i / 1000}', { a: '-1500' }, -2],
+  ['${record["a"].to_f / 1000}', { a: '1500' }, 1.5],
+  ['${record["a"].to_f.round}', { a: '2.5' }, 3],
+  ['${record["a"].to_f.round(1)}', { a: '1.26' }, 1.3],
+  ['${record["a"].to_f.floor - 1}', { a: '1.9' }, 0],
   // JSON.
   ['${record["a"].to_json}', { a: { b: [1, 'x'] } }, '{"b":[1,"x"]}'],
   // A value that is one placeholder keeps its type, and other values are texts.
@@ -94,8 +149,14 @@ test.each<[value: string, record: object, expected: unknown]>([
   ['${time.iso8601}', {}, '2026-11-24T10:11:12+00:00'],
   ['${time.strftime("%Y-%m-%dT%H:%M:%S.%L%z")}', {}, '2026-11-24T10:11:12.250+0000'],
   ['${time.strftime("%S%6N")}', {}, '12250000'],
+  ['${time.to_i}', {}, seconds],
+  ['${time.to_f}', {}, seconds + 0.25],
+  ['${(time.to_f * 1000).to_i}', {}, seconds * 1000 + 250],
+  ['${time.utc.iso8601(3)}', {}, '2026-11-24T10:11:12.250Z'],
+  ['${time.localtime.strftime("%F")}', {}, '2026-11-24'],
+  ['${Time.at(time).utc.iso8601}', {}, '2026-11-24T10:11:12Z'],
+  ['${record.to_json}', { a: 1 }, '{"a":1}'],
 ])('%s for %j is %j', async (value, record, expected) => {
-  if (expected === undefined) return
   await check(`<record>\n  found ${value}\n</record>`, record, { found: expected })
 })
 
@@ -171,6 +232,12 @@ test.each([
   '${eval("1")}',
   '${Time.now.to_i}',
   '${record["a"].start_with?(record["b"])}',
+  '${record["a"][0..record["b"]]}',
+  '${record["a"][0..2000].upcase + record["a"][1..2000]}',
+  '${record["a"].match(/x/)}',
+  '${time.wday}',
+  '${record["a"][record["b"].to_s]}',
+  '${"%05d" % record["a"]}',
 ])('%s is a gap, and its text is in the comment', (value) => {
   const text = filter(`<record>\n  found ${value}\n</record>`)
   const { document, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])

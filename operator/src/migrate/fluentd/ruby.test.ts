@@ -14,9 +14,11 @@ test.each(methods)('chains that begin with `%s` give a valid program', (first) =
     const draft = new Draft()
     const text = `<source>\n  @type tail\n  path /a\n  tag a\n</source>\n<filter **>\n  @type record_transformer\n  enable_ruby true\n  <record>\n    x \${${value}}\n  </record>\n</filter>\n<match **>\n  @type stdout\n</match>\n`
     convertFluentd([{ file: 'fluent.conf', text }], () => [], draft)
-    const { transforms } = draft.document({ name: 'x' }).toJS().spec as { transforms: { config: { source: string } }[] }
+    const { transforms } = draft.document({ name: 'x' }).toJS().spec as {
+      transforms: { config: { source?: string } }[]
+    }
     const isInvalid = draft.gaps.some(({ reason }) => reason.includes('is not valid'))
-    return isInvalid || !transforms.every(({ config }) => compileProgram(config.source).ok)
+    return isInvalid || !transforms.every(({ config }) => compileProgram(config.source ?? '.').ok)
   })
   expect(wrong).toEqual([])
 })

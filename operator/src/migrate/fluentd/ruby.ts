@@ -5,6 +5,7 @@ import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import { variableRead } from '../environment.ts'
 import { floatIn, integerIn, rubyValue } from './expression.ts'
+import { timeAs } from './ruby-time.ts'
 
 /** Expressions other than the record that placeholders can name. */
 export interface RecordFacts {
@@ -20,6 +21,12 @@ const isText =
 
 /** Expressions that always return a number. */
 const isNumber = /^\((?:to_int|to_float)\(.*\) \?\? 0(?:\.0)?\)$/s
+
+/** The value of an expression as a text. A number becomes one in any case. */
+function textOf(expression: string): string {
+  if (isText.test(expression)) return expression
+  return isNumber.test(expression) ? `to_string(${expression})` : `(to_string(${expression}) ?? "")`
+}
 
 /** Converts a value with placeholders to an expression, or returns the part that cannot be converted. */
 export type Expressed =
@@ -83,15 +90,7 @@ export function expressed(value: string, facts: RecordFacts, name = 'value', kee
     isSingle = keepsTypes && at === 0 && end === value.length - 1
     if (literal !== '') parts.push(textLiteral(literal))
     literal = ''
-    const isWhole = isSingle || isText.test(expression) || other?.isText === true
-    // A number becomes a text in any case.
-    parts.push(
-      isWhole
-        ? expression
-        : isNumber.test(expression)
-          ? `to_string(${expression})`
-          : `(to_string(${expression}) ?? "")`,
-    )
+    parts.push(isSingle ? expression : (other?.asText ?? textOf(expression)))
     at = end + 1
   }
   if (literal !== '' || parts.length === 0) parts.push(textLiteral(literal))
@@ -158,11 +157,6 @@ function rubyExpression(code: string, facts: RecordFacts): string | undefined {
   }
   // As in a container, whose zone is UTC.
   if (code === 'time') return timeAs('%Y-%m-%d %H:%M:%S %z')
-  if (code === 'time.iso8601') return timeAs('%Y-%m-%dT%H:%M:%S%:z')
-  const strftime = /^time\.strftime\(\s*["']([^"']*)["']\s*\)$/.exec(code)
-  if (strftime?.[1] !== undefined) {
-    return timeAs(rubyTimeFormat(strftime[1]))
-  }
   const chain =
     /^record((?:\[\s*(?:"[^"]*"|'[^']*')\s*\]|\.dig\(\s*(?:(?:"[^"]*"|'[^']*')\s*,?\s*)+\))+)((?:\.\w+(?:\(\))?)*)$/.exec(
       code,
@@ -171,15 +165,6 @@ function rubyExpression(code: string, facts: RecordFacts): string | undefined {
   const path = [...chain[1].matchAll(/"([^"]*)"|'([^']*)'/g)].map((found) => found[1] ?? found[2] ?? '')
   return called(fieldLiteral(path), chain[2] ?? '')
 }
-
-const timeAs = (format: string) => `(format_timestamp(timestamp(.timestamp) ?? now(), ${textLiteral(format)}) ?? null)`
-
-/** Fractions of seconds: `%L` has three digits, `%N` nine unless it says how many. */
-const rubyTimeFormat = (format: string) =>
-  format.replace(/(\.?)%(?:L|([369]?)N)/g, (whole, dot: string, digits: string | undefined) => {
-    const count = whole.endsWith('L') ? '3' : digits || '9'
-    return dot === '' ? `%${count}f` : `%.${count}f`
-  })
 
 type Kind = 'any' | 'text' | 'number'
 
