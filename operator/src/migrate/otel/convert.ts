@@ -3,11 +3,12 @@
 
 import { isTable } from '@penstock/agent/schema'
 import type { Draft, Included, NamedText, Step } from '../draft.ts'
+import type { Refusal } from '../page.ts'
 import { connectors, refusedConnectors } from './connectors.ts'
 import { withoutPlaceholders } from './environment.ts'
 import { exporters, refusedExporters } from './exporters.ts'
 import { serviceGaps } from './extensions.ts'
-import { Context, findMapping, gapComment, Part, type Path } from './mapping.ts'
+import { Context, findMapping, gapComment, type Mapping, Part, type Path } from './mapping.ts'
 import { processors, refusedProcessors } from './processors.ts'
 import { Config } from './read.ts'
 import { receivers, refusedReceivers } from './receivers.ts'
@@ -36,6 +37,8 @@ class Conversion {
   readonly #sources = new Map<string, readonly string[]>()
   /** For each exporter and connector, the components whose events it receives, in order. */
   readonly #arriving = new Map<string, string[]>()
+  /** Components that pipelines name, but the configuration does not define. */
+  readonly #undefined = new Set<Part>()
   /** For each connector and pipeline, the components whose events it passes on. */
   readonly #passed = new Map<string, Map<string, readonly string[]>>()
 
@@ -137,15 +140,15 @@ class Conversion {
   }
 
   #append(heads: readonly string[], id: string, pipeline: Pipeline): string[] {
-    const part = this.#part('processor', id, ['processors', id], [...pipeline.path, 'processors'])
+    const part = this.#part('processor', id, [...pipeline.path, 'processors'])
     const wanted = `${pipeline.id === 'logs' ? '' : `${pipeline.id}-`}${id}`
     return this.#context.append(heads, this.#steps(part), wanted, part)
   }
 
   #steps(given: Part): readonly Step[] {
-    const mapping = findMapping(given, processors, refusedProcessors, this.#context)
+    const mapping = this.#mapping(given, processors, refusedProcessors)
     if (mapping === undefined) {
-      return [{ type: 'remap', text: '.', comments: [gapComment(given, 'Events pass unchanged.')] }]
+      return [{ type: 'remap', text: '.', comments: [this.#comment(given, 'Events pass unchanged.')] }]
     }
     const part = withoutPlaceholders(given, false, this.#context, mapping.expresses)
     this.#context.reportOptions(part, mapping)
@@ -174,13 +177,13 @@ class Conversion {
   #source(id: string, pipeline: Pipeline): readonly string[] {
     const known = this.#sources.get(id)
     if (known !== undefined) return known
-    const given = this.#part('receiver', id, ['receivers', id], [...pipeline.path, 'receivers'])
-    const mapping = findMapping(given, receivers, refusedReceivers, this.#context)
+    const given = this.#part('receiver', id, [...pipeline.path, 'receivers'])
+    const mapping = this.#mapping(given, receivers, refusedReceivers)
     let heads: readonly string[]
     if (mapping === undefined) {
       const name = id.replace(/[^\w-]/g, '-')
       const config = { include: [`/var/empty/${name}`] }
-      const comments = [gapComment(given, 'This source reads nothing.')]
+      const comments = [this.#comment(given, 'This source reads nothing.')]
       heads = [this.#draft.add('sources', id, { type: 'file', config, comments })]
     } else {
       const part = withoutPlaceholders(given, false, this.#context, mapping.expresses)
@@ -194,10 +197,10 @@ class Conversion {
   }
 
   #sink(id: string, heads: readonly string[]): void {
-    const given = this.#part('exporter', id, ['exporters', id], ['service', 'pipelines'])
-    const mapping = findMapping(given, exporters, refusedExporters, this.#context)
+    const given = this.#part('exporter', id, this.#naming(id))
+    const mapping = this.#mapping(given, exporters, refusedExporters)
     if (mapping === undefined) {
-      const comments = [gapComment(given, 'This sink discards its events.')]
+      const comments = [this.#comment(given, 'This sink discards its events.')]
       this.#draft.add('sinks', id, { type: 'blackhole', inputs: heads, comments })
       return
     }
@@ -208,18 +211,37 @@ class Conversion {
     this.#draft.add('sinks', id, { ...component, inputs })
   }
 
-  /** A component that a pipeline names. An undefined component has no options. */
-  #part(kind: string, id: string, path: Path, namedAt: Path): Part {
+  /** The path of the first pipeline that names an exporter. */
+  #naming(id: string): Path {
+    const path = this.#pipelines().find((pipeline) => pipeline.exporters.includes(id))?.path
+    return path === undefined ? ['service', 'pipelines'] : [...path, 'exporters']
+  }
+
+  #comment(part: Part, effect: string): string {
+    return gapComment(part, effect, this.#undefined.has(part) ? 'is not defined' : 'has no counterpart')
+  }
+
+  /** The mapping of a component. A component that the configuration does not define has none, and one gap. */
+  #mapping<Result>(part: Part, mappings: readonly Mapping<Result>[], refusals: readonly Refusal[]) {
+    return this.#undefined.has(part) ? undefined : findMapping(part, mappings, refusals, this.#context)
+  }
+
+  /** A component that a pipeline names. */
+  #part(kind: string, id: string, namedAt: Path): Part {
     const found = this.#find(kind, id)
     if (found !== undefined) return found
+    const known = [...this.#undefined].find((part) => part.kind === kind && part.id === id)
+    if (known !== undefined) return known
     const place = this.#config.place(namedAt)
     this.#context.gap(
       place,
       `${kind} ${id}`,
       `the configuration does not define the ${kind}`,
-      `Define it in \`${String(path[0])}\`, or also convert the file that defines it.`,
+      `Define it in \`${kind}s\`, or also convert the file that defines it.`,
     )
-    return new Part(kind, id, {}, () => place)
+    const part = new Part(kind, id, {}, () => place)
+    this.#undefined.add(part)
+    return part
   }
 
   #find(kind: string, id: string): Part | undefined {

@@ -201,9 +201,9 @@ export function findMapping<Result>(
 }
 
 /** The comment of a component that replaces one without a counterpart. */
-export function gapComment(part: Part, effect: string): string {
+export function gapComment(part: Part, effect: string, reason = 'has no counterpart'): string {
   const { file, line } = part.place()
-  return `GAP: the ${part.kind} \`${part.id}\` (${file}:${line}) has no counterpart. ${effect}`
+  return `GAP: the ${part.kind} \`${part.id}\` (${file}:${line}) ${reason}. ${effect}`
 }
 
 export const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })

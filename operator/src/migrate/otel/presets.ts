@@ -1,6 +1,6 @@
 // Parts that the Helm chart adds to the configuration in its values: the default logs pipeline, and the components of presets.
 
-import { listOf, tableOf } from '@penstock/agent/schema'
+import { isTable, listOf, tableOf } from '@penstock/agent/schema'
 
 type Table = Readonly<Record<string, unknown>>
 
@@ -66,19 +66,25 @@ const presets: Readonly<Record<string, (preset: Table) => Added>> = {
 /** The default pipeline of the chart. */
 const byDefault = { receivers: ['otlp'], processors: ['memory_limiter', 'batch'], exporters: ['debug'] }
 
-/** The configuration that the chart generates from its values; undefined if no preset is enabled. */
+/** Whether a table has the values of the chart. */
+const isOfChart = (values: Table) =>
+  isTable(values['presets']) || ['daemonset', 'deployment', 'statefulset'].includes(String(values['mode']))
+
+/** The configuration that the chart generates from its values; undefined for other tables. */
 export function withPresets(values: Table, own: Table): Table | undefined {
-  const asked = tableOf(values['presets'])
+  if (!isOfChart(values)) return undefined
+  const chosen = tableOf(values['presets'])
   const added = Object.entries(presets).flatMap(([name, make]) => {
-    const preset = tableOf(asked[name])
+    const preset = tableOf(chosen[name])
     return preset['enabled'] === true ? [make(preset)] : []
   })
-  if (added.length === 0) return undefined
   const receivers: Record<string, unknown> = { ...tableOf(own['receivers']) }
   const processors: Record<string, unknown> = { ...tableOf(own['processors']) }
   const exporters: Record<string, unknown> = { ...tableOf(own['exporters']) }
   const service = tableOf(own['service'])
-  const pipelines: Record<string, Table> = { ...(tableOf(service['pipelines']) as Record<string, Table>) }
+  const pipelines: Record<string, Table | null> = { ...(tableOf(service['pipelines']) as Record<string, Table | null>) }
+  // Values merge with the defaults, in which null removes a pipeline.
+  if (pipelines['logs'] !== null) pipelines['logs'] = { ...byDefault, ...pipelines['logs'] }
   for (const { pipeline, ...parts } of added) {
     const given = tableOf(pipelines[pipeline])
     const start = {
@@ -103,7 +109,14 @@ export function withPresets(values: Table, own: Table): Table | undefined {
   }
   // Parts that the chart defines and the values only name.
   for (const id of ['memory_limiter', 'batch']) processors[id] ??= {}
+  for (const id of ['otlp', 'jaeger', 'zipkin', 'prometheus']) receivers[id] ??= {}
   exporters['debug'] ??= {}
-  receivers['otlp'] ??= {}
-  return { ...own, receivers, processors, exporters, service: { ...service, pipelines } }
+  return {
+    ...own,
+    extensions: { health_check: {}, ...tableOf(own['extensions']) },
+    receivers,
+    processors,
+    exporters,
+    service: { ...service, pipelines },
+  }
 }

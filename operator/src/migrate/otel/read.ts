@@ -1,11 +1,12 @@
 // Finds a configuration of the collector in a file, in `config` of Helm values, in a ConfigMap, or in a custom resource of its operator,
 // as text or as an object. Several files form one configuration, in which later files override earlier ones.
 
-import { isTable } from '@penstock/agent/schema'
+import { isTable, tableOf } from '@penstock/agent/schema'
 import { type Root, type Table, type TableDocument, tableDocuments } from '../documents.ts'
 import type { Gap, NamedText } from '../draft.ts'
 import type { Path, Place } from './mapping.ts'
 import { withPresets } from './presets.ts'
+import { isOfSplunkChart, settingOf, splunkChartConfig } from './splunk-chart.ts'
 
 const sections = ['receivers', 'processors', 'exporters', 'connectors', 'extensions', 'service']
 
@@ -103,6 +104,12 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument): readonl
     )
   }
   if (kind !== undefined) return []
+  if (isOfSplunkChart(value)) {
+    const path = ['agent', 'config']
+    const changes = tableOf(tableOf(value['agent'])['config'])
+    const lineIn = (part: Path) => (has(changes, part) ? lineOf([...path, ...part]) : lineOf(settingOf(part)))
+    return [{ file, config: mergeTables(splunkChartConfig(value), changes), lineOf: lineIn }]
+  }
   if (isConfig(value)) return [below([], value)]
   if (!isConfig(config) && !(isTable(presets) && config === undefined)) return []
   const own = isConfig(config) ? config : {}

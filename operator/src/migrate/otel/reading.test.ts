@@ -1,6 +1,7 @@
 // Files that contain a configuration of the collector, and its variables after the conversion.
 
 import { expect, test } from 'vitest'
+import { lint } from '../../testing/conversions.ts'
 import { oldAgents } from '../agents.ts'
 import { Draft, type NamedText } from '../draft.ts'
 import { convertOtel } from './convert.ts'
@@ -163,4 +164,60 @@ test('text of a file is a gap at its line', () => {
     text: withExporter('http://a', `headers: { a: "${variable('file:/token')}" }`),
   })
   expect(gaps).toEqual([expect.objectContaining({ line: 7, subject: `otlphttp: ${variable('file:/token')}` })])
+})
+
+test('values without presets have the parts that the chart defines', () => {
+  const values = `mode: deployment
+config:
+  exporters: { otlphttp: { endpoint: http://gateway:4318 } }
+  service: { pipelines: { logs: { exporters: [otlphttp] }, traces: null, metrics: null } }
+`
+  const { gaps, spec } = convert({ file: 'values.yaml', text: values })
+  // The receiver is the one of the chart's default pipeline, and its processors need no row.
+  expect(gaps.map(({ subject }) => subject)).toEqual(['receiver otlp'])
+  expect(spec.sinks).toMatchObject([{ type: 'http', config: { uri: 'http://gateway:4318/v1/logs' } }])
+})
+
+const splunk = (more: string) => `clusterName: prod
+environment: staging
+splunkPlatform: { endpoint: 'https://splunk:8088/services/collector', token: t, index: k8s, insecureSkipVerify: true${more} }
+logsCollection:
+  containers:
+    excludePaths: ['/var/log/pods/kube-system_*/*/*.log']
+    extraOperators: [{ type: filter, expr: 'attributes.log contains "health"' }]
+extraAttributes:
+  fromLabels: [{ key: team }]
+  custom: [{ name: region, value: eu }]
+agent:
+  config:
+    processors:
+      filter/own: { logs: { log_record: ['IsMatch(body, "noise")'] } }
+`
+
+test('values of the chart of Splunk give the pipeline of the collectors on nodes', async () => {
+  const { gaps, spec, text } = convert({ file: 'values.yaml', text: splunk('') })
+  expect(spec.sources.map(({ type }: { type: string }) => type)).toEqual(['orchestrator_logs', 'file'])
+  expect(spec.sinks).toMatchObject([
+    {
+      type: 'http',
+      config: {
+        uri: 'https://splunk:8088/services/collector',
+        tls: { verify_certificate: false },
+        request: { headers: { Authorization: 'Splunk SECRET[env.SPLUNK_PLATFORM_HEC_TOKEN]' } },
+      },
+    },
+  ])
+  for (const part of [
+    '"deployment.environment" = "staging"',
+    '"k8s.cluster.name" = "prod"',
+    'region',
+    '"k8s.pod.labels.team"',
+  ])
+    expect(text).toContain(part)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject, line }) => [subject, line])).toEqual([
+    ['receiver otlp', 4],
+    ['k8sattributes: annotations of namespace', 8],
+    ['resourcedetection: env', 8],
+  ])
+  expect(await lint(text)).toEqual([])
 })

@@ -75,8 +75,9 @@ function group(
   )
   if (conditions.length === 0) tests = program.text()
   if (!program.isEmpty && left.length === 0) text = tests
-  if (text === '.' && comments.length + left.length === 0) return []
-  return [{ type: 'remap', text, ...(comments.length + left.length > 0 ? { comments: [...comments, ...left] } : {}) }]
+  const all = [...comments, ...left, ...(left.length === 0 ? [] : ['Its statements:', ...statements])]
+  if (text === '.' && all.length === 0) return []
+  return [{ type: 'remap', text, ...(all.length > 0 ? { comments: all } : {}) }]
 }
 
 export const transform: Mapping<Steps> = {

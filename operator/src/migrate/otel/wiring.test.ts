@@ -506,3 +506,23 @@ test('pipelines of traces and metrics are gaps, and a configuration without logs
   expect(spec.sources[0].name).toBe('nothing')
   expect(problems(String(document))).toEqual([])
 })
+
+test('a component that is not defined is reported once, with the line of the first pipeline that names it', () => {
+  const named = (...exporters: string[]) => ({ receivers: ['filelog'], processors: ['gone'], exporters })
+  const { gaps, document, spec } = convert({
+    receivers: { filelog },
+    exporters: { debug: {} },
+    service: {
+      pipelines: { 'logs/a': named('otlphttp/none', 'debug'), 'logs/b': named('otlphttp/none', 'other/none') },
+    },
+  })
+  expect(gaps.map(({ subject, reason }) => [subject, reason])).toEqual([
+    ['processor gone', 'the configuration does not define the processor'],
+    ['exporter otlphttp/none', 'the configuration does not define the exporter'],
+    ['exporter other/none', 'the configuration does not define the exporter'],
+  ])
+  expect(spec.sinks.map(({ type }: { type: string }) => type)).toEqual(['blackhole', 'console', 'blackhole'])
+  expect(String(document)).toContain('GAP: the exporter `otlphttp/none` (c.yaml:')
+  expect(String(document)).toContain(') is not defined. This sink discards its events.')
+  expect(problems(String(document))).toEqual([])
+})
