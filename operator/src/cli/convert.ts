@@ -3,7 +3,7 @@
 
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { readYamlDocuments } from '@penstock/agent/config'
+import { parseText, positionAt, readYamlDocuments } from '@penstock/agent/config'
 import { fileReason, PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
 import { namePattern, nameWords } from '../api/pipeline.ts'
@@ -115,7 +115,10 @@ function agentOf(files: readonly NamedText[], name: OldAgent['name'] | undefined
       console.error(`Reading it as a configuration of ${found.agent.title}; use --from to override.`)
     return found
   }
-  for (const file of files) refuseInvalidYaml(file)
+  for (const file of files) {
+    refuseInvalidYaml(file)
+    refuseInvalidToml(file)
+  }
   const names = files.map(({ file }) => file).join(', ')
   if (files.every(({ text }) => isBlank(text))) {
     const isOne = files.length === 1
@@ -138,6 +141,16 @@ function refuseInvalidYaml({ file, text }: NamedText): void {
   if (first === undefined) return
   const { line, col } = lines.linePos(first.offset)
   throw new PenstockError('PEN_USAGE', `${file}:${line}:${col}: this is not valid YAML: ${first.message}.`)
+}
+
+/** The same for a file in TOML. */
+function refuseInvalidToml({ file, text }: NamedText): void {
+  const parsed = /\.toml$/i.test(file) ? parseText(text, 'toml') : undefined
+  if (parsed === undefined || parsed.ok) return
+  const [problem] = parsed.problems
+  if (problem === undefined) return
+  const { line, column } = positionAt(text, problem.offset)
+  throw new PenstockError('PEN_USAGE', `${file}:${line}:${column}: this is not valid TOML: ${problem.message}.`)
 }
 
 const maxFiles = 200
