@@ -221,13 +221,13 @@ export class Draft {
       return [this.#document(identity, this.#components)]
     const rest = sources.map(([name]) => name).filter((name) => !elsewhere.includes(name))
     return [
-      this.#document(identity, this.#behind(rest)),
-      this.#document({ ...identity, name: `${identity.name}-aggregator` }, this.#behind(elsewhere)),
+      this.#document(identity, this.#downstreamOf(rest)),
+      this.#document({ ...identity, name: `${identity.name}-aggregator` }, this.#downstreamOf(elsewhere)),
     ]
   }
 
   /** The sources, and all components that receive their events. */
-  #behind(sources: readonly string[]): Components {
+  #downstreamOf(sources: readonly string[]): Components {
     const kept: Components = { sources: new Map(), transforms: new Map(), sinks: new Map() }
     const names = new Set(sources)
     for (const name of sources) kept.sources.set(name, this.#components.sources.get(name) as Component)

@@ -61,8 +61,8 @@ export function includedFrom(inners: readonly Inner[], included: Included): Incl
   return (path, from) => {
     const wanted = path.split('/').at(-1) ?? path
     const pattern = new RegExp(`^${wanted.split('*').map(RegExp.escape).join('.*')}$`)
-    const beside = inners.filter(({ name }) => pattern.test(name))
-    return beside.length > 0 ? beside : included(path, from)
+    const neighbours = inners.filter(({ name }) => pattern.test(name))
+    return neighbours.length > 0 ? neighbours : included(path, from)
   }
 }
 

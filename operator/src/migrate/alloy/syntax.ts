@@ -113,7 +113,7 @@ class Parser {
     return this.#tokens[Math.min(this.#at + ahead, this.#tokens.length - 1)] as Token
   }
 
-  #take(sign: string): boolean {
+  #accept(sign: string): boolean {
     const token = this.#peek()
     if (token.kind !== 'sign' || token.text !== sign) return false
     this.#at++
@@ -121,7 +121,7 @@ class Parser {
   }
 
   #expect(sign: string): void {
-    if (!this.#take(sign)) this.#fail(`\`${sign}\``)
+    if (!this.#accept(sign)) this.#fail(`\`${sign}\``)
   }
 
   #fail(expected: string): never {
@@ -139,8 +139,8 @@ class Parser {
   #statement(attributes: Attribute[], blocks: Block[]): void {
     const { line } = this.#peek()
     let name = this.#name()
-    while (this.#take('.')) name += `.${this.#name()}`
-    if (this.#take('=')) {
+    while (this.#accept('.')) name += `.${this.#name()}`
+    if (this.#accept('=')) {
       attributes.push({ name, line, value: this.#expression(0) })
       return
     }
@@ -150,10 +150,10 @@ class Parser {
     this.#expect('{')
     if (++this.#depth > maxDepth) throw new SyntaxProblem(line, 'blocks are nested too deep')
     const inner = { attributes: [] as Attribute[], blocks: [] as Block[] }
-    while (!this.#take('}')) {
+    while (!this.#accept('}')) {
       if (this.#peek().kind === 'end') this.#fail('`}`')
       this.#statement(inner.attributes, inner.blocks)
-      this.#take(',')
+      this.#accept(',')
     }
     this.#depth--
     blocks.push({ name, label, line, ...inner })
@@ -193,17 +193,17 @@ class Parser {
     for (let steps = 0; ; steps++) {
       const { line } = this.#peek()
       if (steps > maxDepth) throw new SyntaxProblem(line, 'a path is too long')
-      if (this.#take('.')) {
+      if (this.#accept('.')) {
         const name = this.#name()
         value =
           value.kind === 'path'
             ? { ...value, path: [...value.path, name] }
             : { kind: 'index', of: value, index: { kind: 'literal', value: name, line }, line }
-      } else if (this.#take('[')) {
+      } else if (this.#accept('[')) {
         const index = this.#expression(0)
         this.#expect(']')
         value = { kind: 'index', of: value, index, line }
-      } else if (value.kind === 'path' && this.#take('(')) {
+      } else if (value.kind === 'path' && this.#accept('(')) {
         value = { kind: 'call', name: value.path.join('.'), values: this.#items(')'), line: value.line }
       } else return value
     }
@@ -211,9 +211,9 @@ class Parser {
 
   #items(end: string): readonly Expression[] {
     const items: Expression[] = []
-    while (!this.#take(end)) {
+    while (!this.#accept(end)) {
       items.push(this.#expression(0))
-      if (!this.#take(',')) {
+      if (!this.#accept(',')) {
         this.#expect(end)
         break
       }
@@ -244,13 +244,13 @@ class Parser {
 
   #members(): readonly (readonly [string, Expression])[] {
     const members: (readonly [string, Expression])[] = []
-    while (!this.#take('}')) {
+    while (!this.#accept('}')) {
       const { kind, text } = this.#peek()
       if (kind !== 'name' && kind !== 'text') this.#fail('the name of a member')
       this.#at++
       this.#expect('=')
       members.push([text, this.#expression(0)])
-      if (!this.#take(',')) {
+      if (!this.#accept(',')) {
         this.#expect('}')
         break
       }

@@ -35,14 +35,14 @@ class Translator {
     return out
   }
 
-  #take(): string {
+  #nextChar(): string {
     const char = String.fromCodePoint(this.#text.codePointAt(this.#at) as number)
     this.#at += char.length
     return char
   }
 
   #next(): string {
-    const char = this.#take()
+    const char = this.#nextChar()
     if (char === '\\') return this.#escape(false)
     if (char === '[') return this.#class()
     if (char === '{') return this.#isRepetition() ? char : '\\{'
@@ -63,7 +63,7 @@ class Translator {
 
   #escape(inClass: boolean): string {
     if (this.#at >= this.#text.length) throw new Error('the pattern ends in a backslash')
-    const char = this.#take()
+    const char = this.#nextChar()
     const shorthand = Object.hasOwn(shorthands, char.toLowerCase()) ? shorthands[char.toLowerCase()] : undefined
     if (shorthand !== undefined) {
       const isNegated = char !== char.toLowerCase()
@@ -104,7 +104,7 @@ class Translator {
 
   #class(): string {
     let out = '['
-    if (this.#text[this.#at] === '^') out += this.#take()
+    if (this.#text[this.#at] === '^') out += this.#nextChar()
     // A bracket in first position is literal text.
     if (this.#text[this.#at] === ']') {
       this.#at++
@@ -118,7 +118,7 @@ class Translator {
         out += posix[0]
         continue
       }
-      const char = this.#take()
+      const char = this.#nextChar()
       if (char === ']') return `${out}]`
       if (char === '\\') out += this.#escape(true)
       // In other positions, a hyphen denotes a range.
