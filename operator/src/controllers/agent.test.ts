@@ -1,25 +1,27 @@
 // The content that an operator offers to agents after its start. The test fills stores that serve as caches; the Secrets come
 // from another process.
 
-import type { HeartbeatBody } from '@penstock/agent/bundle'
+import { bucketOf, type HeartbeatBody } from '@penstock/agent/bundle'
 import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { expect, test, vi } from 'vitest'
 import type { Agent } from '../api/agent.ts'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
+import type { Artifact } from '../compile/artifact.ts'
 import type { StatusContribution, StatusWriter } from '../context.ts'
-import { FleetState } from '../fleet/state.ts'
+import { FleetState, type RolloutRecord } from '../fleet/state.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { daemonSetType, podType } from '../kube/types.ts'
 import { renderBundle } from '../render/bundle.ts'
-import type { Fragment } from '../render/fragment.ts'
+import { type Fragment, fragmentOf } from '../render/fragment.ts'
 import { digestFile, renderManifest } from '../render/manifest.ts'
 import { testContext } from '../testing/context.ts'
 import { labels } from '../workloads/names.ts'
 import { troubleOf } from './agent/available.ts'
 import { AgentController } from './agent.ts'
+import { rolloutAnnotation } from './agent-secrets.ts'
 import { Artifacts } from './artifacts.ts'
 import { maxWaitMs } from './rollout-judge.ts'
 
@@ -34,19 +36,35 @@ const fragment: Fragment = {
   secretRefs: [{ key: 'k', parts: [] }],
 }
 
+/** The trial of another version that the predecessor has begun. */
+interface Trial {
+  readonly fragment: Fragment
+  readonly percent: number
+  readonly record: RolloutRecord
+}
+
+interface Predecessor {
+  readonly stable?: Fragment
+  readonly trial?: Trial
+  /** How long the process has existed before it leads. */
+  readonly idleMs?: number
+}
+
 /** An operator that has not compiled all Pipelines yet, with the Secrets of its predecessor. */
 async function started(
   configDelivery: 'Stream' | 'Mounted',
   values: Readonly<Record<string, string>>,
   ownSpec: Partial<Agent['spec']> = {},
+  { stable = fragment, trial, idleMs = 0 }: Predecessor = {},
 ) {
   const stack = new AsyncDisposableStack()
-  const { rev, shards } = await renderBundle([{ fragment, createdAt: '' }])
+  const { rev, shards } = await renderBundle([{ fragment: stable, createdAt: '' }])
+  const tried = trial && { ...trial, ...(await renderBundle([{ fragment: trial.fragment, createdAt: '' }])), salt: '' }
   const digests = digestFile(new Map([['k', Buffer.from('of the shop')]]))
   const secrets: Record<string, Readonly<Record<string, Uint8Array | string>>> = {
     'penstock-node-cfg-0': {
-      'manifest.json': renderManifest({ rev, shards }, undefined, digests, { delivery: configDelivery }),
-      ...Object.fromEntries(shards.map(({ key, data }) => [key, data])),
+      'manifest.json': renderManifest({ rev, shards }, tried, digests, { delivery: configDelivery }),
+      ...Object.fromEntries([...shards, ...(tried?.shards ?? [])].map(({ key, data }) => [key, data])),
     },
     'penstock-node-sec-0': values,
   }
@@ -63,7 +81,9 @@ async function started(
         if (found === undefined) return undefined
         const data = Object.entries(found).map(([key, value]) => [key, Buffer.from(value).toString('base64')])
         const own = { [labels.managedBy]: 'penstock', [labels.agent]: 'node' }
-        return { metadata: { name, namespace, resourceVersion: '1', labels: own }, data: Object.fromEntries(data) }
+        const annotations = trial === undefined ? {} : { [rolloutAnnotation]: JSON.stringify(trial.record) }
+        const metadata = { name, namespace, resourceVersion: '1', labels: own, annotations }
+        return { metadata, data: Object.fromEntries(data) }
       },
       apply: async (type: ResourceType, object: KubeObject) => {
         const { namespace, name } = object.metadata
@@ -99,6 +119,7 @@ async function started(
     settings: { namespace: 'system', agentNamespaces: ['system'], secretsMode: 'All', rolesOnly: false },
   })
   const fleet = new FleetState(undefined, clock.now)
+  clock.aheadMs += idleMs
   const controller = stack.use(new AgentController(context, fleet, {}))
   stack.defer(() => ending.abort())
   await controller.start()
@@ -128,6 +149,37 @@ test.each([
   expect(operator.asked.includes('Secret penstock-node-sec-0')).toBe(configDelivery === 'Stream')
 })
 
+const none = { sources: {}, transforms: {}, sinks: {}, secretRefs: [], sourceTypes: [], labels: {} }
+const changed: Artifact = {
+  ...{ id: '_cluster/p', kind: 'ClusterPipeline', namespace: undefined, name: 'p', uid: 'c', generation: 1 },
+  ...{ createdAt: '', hash: 'sha256:2', mode: 'Node', hub: { subscriptions: [] }, diskBufferBytes: 0, ...none },
+  tenancy: { restricted: false, denyCidrs: [], allowHosts: [], cpuShare: 100 },
+}
+
+test('a replica that begins to lead takes no agent for lost that has not reported to it yet', async () => {
+  const nodes = ['n0', 'n1', 'n2', 'n3']
+  const [least = 0] = nodes.map((node) => bucketOf('', node)).sort((left, right) => left - right)
+  const at = (secondsAgo: number) => new Date(monotonicNow() + 3_600_000 - secondsAgo * 1000).toISOString()
+  // Its canary has been watched for long enough, by an operator that no longer exists.
+  const record = { rolledBack: {}, history: [], step: 0, begun: at(90), since: at(61) }
+  const trial = { fragment: fragmentOf(changed), percent: least + 1, record }
+  const stable = fragmentOf({ ...changed, hash: 'sha256:1' })
+  await using operator = await started('Mounted', {}, {}, { stable, trial, idleMs: 3_600_000 })
+  const pods = nodes.map((name) => ({
+    ...{ apiVersion: 'v1', kind: 'Pod', spec: { nodeName: name } },
+    metadata: {
+      ...{ name, namespace: 'system', uid: name, labels: { [labels.agent]: 'node' }, resourceVersion: '1' },
+      creationTimestamp: '2026-01-01T00:00:00Z',
+    },
+  }))
+  operator.cache(podType, { labelSelector: labels.agent }).replace(pods as KubeObject[], '', () => true)
+  operator.artifacts.set(changed)
+  operator.artifacts.markComplete()
+  await vi.waitFor(() => expect(operator.fleet.get('system/node')?.why).toMatch(/./), 30_000)
+  const { candidate, why, record: now } = operator.fleet.get('system/node') ?? {}
+  expect([candidate?.percent, now?.step, why]).toEqual([least + 1, 0, 'It waits for 1 agent to load it.'])
+})
+
 test('reverts a change if the agents that received it only wait', async () => {
   await using operator = await started('Mounted', { k: 'of the shop' })
   const { fleet, artifacts } = operator
@@ -144,12 +196,7 @@ test('reverts a change if the agents that received it only wait', async () => {
     fleet.hear(key, { pod: 'pod', podUid: 'pod-uid', node: 'n' }, said, clock.now())
     fleet.changed(key)
   }
-  const none = { sources: {}, transforms: {}, sinks: {}, secretRefs: [], sourceTypes: [], labels: {} }
-  artifacts.set({
-    ...{ id: '_cluster/p', kind: 'ClusterPipeline', namespace: undefined, name: 'p', uid: 'c', generation: 1 },
-    ...{ createdAt: '', hash: 'sha256:2', mode: 'Node', hub: { subscriptions: [] }, diskBufferBytes: 0, ...none },
-    tenancy: { restricted: false, denyCidrs: [], allowHosts: [], cpuShare: 100 },
-  })
+  artifacts.set(changed)
   artifacts.markComplete()
   await vi.waitFor(() => expect(fleet.get(key)?.candidate).toBeDefined(), 30_000)
   say()

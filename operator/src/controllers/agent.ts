@@ -85,6 +85,7 @@ export class AgentController implements AsyncDisposable {
   async start(): Promise<this> {
     const { caches, artifacts, signal } = this.#context
     await caches.synced(signal)
+    this.#fleet.lead()
     const all = () => {
       for (const agent of this.#caches.agents.values()) this.#soon(keyOf(agent))
     }
@@ -179,7 +180,8 @@ export class AgentController implements AsyncDisposable {
     if (known !== undefined && known.uid === agent.metadata.uid) return known
     const memory = newMemory(agent, this.#context, this.#caches.secrets)
     this.#memory.set(key, memory)
-    this.#fleet.forget(key)
+    // Agents that report to a new process do so before its first pass.
+    if (known !== undefined) this.#fleet.forget(key)
     return memory
   }
 

@@ -80,3 +80,12 @@ test('a jump of the clock makes no agent stale', () => {
     vi.useRealTimers()
   }
 })
+
+test('which pipelines an agent reads is unknown until the content of its Agent is', () => {
+  const made = new FleetState()
+  made.hear('shop/sidecar', sender, body({ reading: ['shop/own'] }), 1)
+  expect(made.report('shop/sidecar', 'uid-1')?.reading).toBeUndefined()
+  const known = fleet('shop/own')
+  known.hear('shop/sidecar', sender, body({ reading: ['shop/own', 'bank/other'] }), 1)
+  expect(known.report('shop/sidecar', 'uid-1')?.reading).toEqual(new Set(['shop/own']))
+})

@@ -144,7 +144,8 @@ export class FleetState {
   readonly #reports = new Map<string, Map<string, Report>>()
   /** By pipeline. */
   readonly #flows = new Map<string, Flow>()
-  readonly startedAt: number
+  /** Since when agents report to this process. */
+  #hearsSince: number
   /** The clock of all times of reports. */
   readonly now: () => number
   readonly #periodMs: number
@@ -156,17 +157,22 @@ export class FleetState {
 
   constructor(heartbeatPeriodMs: number = heartbeatPeriods.defaultMs, now = monotonicNow) {
     this.now = now
-    this.startedAt = now()
+    this.#hearsSince = now()
     this.#periodMs = heartbeatPeriodMs
     // Agents still use the period of the previous operator, which may have been longer.
     this.hearingMs = Math.max(1.5 * heartbeatPeriodMs, 45_000)
   }
 
-  /** Whether three heartbeats are missing; without a report, counted from the start or from the creation of the pod. */
+  /** This process leads from now on. However long it has been running, it has heard of no agent before. */
+  lead(): void {
+    this.#hearsSince = this.now()
+  }
+
+  /** Whether three heartbeats are missing; without a report, counted since this process leads or since the pod was created. */
   isStale(report: Report | undefined, now: number, createdAt = 0): boolean {
     const maxSilenceMs = 3 * this.#periodMs
     if (report !== undefined) return now - report.at > maxSilenceMs
-    return now - Math.max(this.startedAt, createdAt) > Math.max(maxSilenceMs, this.hearingMs)
+    return now - Math.max(this.#hearsSince, createdAt) > Math.max(maxSilenceMs, this.hearingMs)
   }
 
   /** Notified of an Agent with news. */
@@ -239,11 +245,15 @@ export class FleetState {
     }
     const before = reports.get(sender.podUid)
     // An agent only reports for the pipelines of its Agent. Only their failures count.
-    const selected = this.#delivered.get(agent)?.selected ?? new Map<string, Fragment>()
+    const delivered = this.#delivered.get(agent)
+    const selected = delivered?.selected ?? new Map<string, Fragment>()
     const isSelected = (id: string) => selected.has(id)
+    const said = readHeartbeat(body, isSelected)
     const report: Report = {
       ...sender,
-      ...readHeartbeat(body, isSelected),
+      ...said,
+      // Which of them are pipelines of its Agent is not known yet.
+      reading: delivered === undefined ? undefined : said.reading,
       silentSince: new Map(),
       refusals: new Map(),
       heardSince: now,
@@ -251,11 +261,11 @@ export class FleetState {
       at: now,
     }
     const silentSince = new Map<string, number>()
-    for (const [id, said] of Object.entries(report.pipelines)) {
-      if (isStalled(said)) silentSince.set(id, before?.silentSince.get(id) ?? now)
+    for (const [id, sums] of Object.entries(report.pipelines)) {
+      if (isStalled(sums)) silentSince.set(id, before?.silentSince.get(id) ?? now)
     }
     const known = before?.startedAt === report.startedAt ? before : undefined
-    const { stable, candidate, later = [] } = this.#delivered.get(agent) ?? {}
+    const { stable, candidate, later = [] } = delivered ?? {}
     const isInForce =
       report.revision !== undefined && [stable, candidate, ...later].some((each) => each?.rev === report.revision)
     reports.set(sender.podUid, {
