@@ -17,6 +17,7 @@ import type { Delivered, FleetState, Report } from '../fleet/state.ts'
 import { readingOf, type Traffic, trafficOf } from '../fleet/traffic.ts'
 import {
   extentOf,
+  isWholeAgain,
   mayHold,
   type ServingState,
   type Share,
@@ -71,7 +72,9 @@ export function rolloutPart(fleet: FleetState): OperatorPart {
 /** Whether the status covers its current generation. */
 function isReported({ metadata, status }: Agent | Pipeline): boolean {
   const known = conditionOf(status?.conditions, 'Programmed')
-  return known !== undefined && known.observedGeneration === metadata.generation
+  if (known === undefined || known.observedGeneration !== metadata.generation) return false
+  // This is what a status says before any agent has reported.
+  return known.status !== 'Unknown' || known.reason !== 'Pending'
 }
 
 export class RolloutStatus implements AsyncDisposable {
@@ -334,6 +337,7 @@ export class RolloutStatus implements AsyncDisposable {
     const generation = this.#judgedGeneration(kind, object, artifact)
     const share = shareOf(concerned, found)
     const isHeld =
+      !isWholeAgain(share, object.status?.agents) &&
       concerned.some(({ isSettled }) => !isSettled) &&
       !concerned.some(({ failing }) => failing.has(id)) &&
       mayHold(object.status, found, extentOf(share), generation)

@@ -294,6 +294,19 @@ test('a restart of one of 1,000 agents with 5,000 Pipelines causes at most 100 w
   expect(await restart(operator, 'agent-7')).toBeLessThanOrEqual(100)
 }, 600_000)
 
+test('a Pipeline counts all agents as soon as all run it, although the first ones had it earlier', async () => {
+  await using operator = await cluster({ agents: 2, pipelines: 1 })
+  operator.putPod('agent-0')
+  operator.putPod('agent-1')
+  operator.hear('agent-0', 'r1')
+  await operator.pass(15)
+  expect(operator.says('p-0', 'Programmed')).toBe('True Programmed 1 of 2 agents runs it; 1 starts.')
+  operator.hear('agent-1', 'r1')
+  await operator.pass(15)
+  expect(operator.says('p-0', 'Programmed')).toBe('True Programmed 2 of 2 agents run it.')
+  expect(operator.agents('p-0')).toMatchObject({ desired: 2, current: 2 })
+})
+
 test.each([5, 300])(
   'an operator that needs %i s to compile all Pipelines after its start writes nothing',
   async (compileSeconds) => {

@@ -72,6 +72,15 @@ export function shareText({ current, earlier, serving, starting, lost }: Share):
 }
 
 /** The entry about an Agent in a status. */
+/** Whether all pods run a Pipeline, and its status still counts fewer: then there is nothing to wait for. */
+export function isWholeAgain(
+  { current, serving, starting, lost }: Share,
+  shown: readonly { readonly current?: number | undefined; readonly desired?: number | undefined }[] | undefined,
+): boolean {
+  if (starting + lost > 0 || current < serving) return false
+  return shown?.some((agent) => (agent.current ?? 0) < (agent.desired ?? 0)) === true
+}
+
 interface Counted {
   readonly name: string
   readonly revision?: string | undefined
