@@ -252,6 +252,21 @@ test('without automatic rollback, a failing candidate stays on its agents', () =
   expect(end).toMatchObject({ action: 'none', why: expect.stringContaining('ended') })
 })
 
+test('a trial begins when agents that have just ended report again, and a new Pipeline does not wait for them', () => {
+  const nodes = forty.map((each, index) => (index === 7 ? { ...each, isAway: true } : each))
+  const seen = { ...base, desired: 'new', nodes }
+  expect(decide(seen)).toMatchObject({ action: 'none', why: 'It waits for agents that start again.' })
+  expect(decide({ ...seen, isArrival: true })).toMatchObject({ action: 'start' })
+  expect(decide({ ...seen, nodes: forty })).toMatchObject({ action: 'start' })
+})
+
+test('changes that were suspected are tried again on the same agents', () => {
+  const first = decide({ ...base, desired: 'new' })
+  if (first.action !== 'start') throw new Error(first.action)
+  const again = decide({ ...base, desired: 'half of new', salt: first.salt, starts: new Set(['shop/a']) })
+  expect(again).toEqual(first)
+})
+
 test('a paused rollout makes no step', () => {
   const { steps, end } = run({ ...base, desired: 'new', policy: policyOf({ paused: true }) }, (each) => ({
     ...each,
@@ -292,6 +307,7 @@ test.each<[string, Partial<AgentNode>]>([
   ['has ended', { crashed: true }],
   ['hangs', { stuck: true }],
   ['could not load the change', { failed: new Set(['shop/a']) }],
+  ['has not reported yet', { revision: undefined }],
 ])('no agent is added while a canary %s', (_, trouble) => {
   const nodes = reading({ [out]: ['shop/a'] })
   expect(readersFor(few, new Set(['shop/a']), nodes, policy)).toEqual([out])

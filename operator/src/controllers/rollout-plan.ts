@@ -84,6 +84,10 @@ export interface AgentNode {
   readonly reads?: ReadonlySet<string> | undefined
   /** It runs a later candidate with additional changes. Only failures that name a pipeline of this candidate count. */
   readonly isLater?: boolean | undefined
+  /** It ended a moment ago, and has not reported since. */
+  readonly isAway?: boolean | undefined
+  /** It started so recently that it may not have opened all its files. */
+  readonly isFresh?: boolean | undefined
 }
 
 /** New Pipelines count as active after this time, because an agent may never finish loading them. */
@@ -93,6 +97,9 @@ const maxArrivalMs = 300_000
 const maxLoadMs = 300_000
 /** The same for changes that have already given way once. */
 const maxReloadMs = 60_000
+
+/** The pod of a chosen node that is deleted usually has a successor within this time. */
+const maxMissingMs = 90_000
 
 /** The time at which a change joined the trial, and since when all agents of the first step have run it. */
 export interface Joined {
@@ -145,6 +152,14 @@ export interface Observation {
   /** The candidate that this one is based on. Agents receive this one only after they have loaded its base. */
   readonly base?: { readonly percent: number; readonly salt: string; readonly isLoaded: boolean } | undefined
   readonly nodes: readonly AgentNode[]
+  /** Number of pods that the workload is to have: some may be missing while they are replaced. */
+  readonly wantedPods?: number | undefined
+  /** Whether there may be agents of which nothing is known yet: all pods are being replaced, or unknown pods have not reported yet. */
+  readonly isUnheard?: boolean | undefined
+  /** How long no chosen node has had a pod; undefined: one has. */
+  readonly missingMs?: number | undefined
+  /** The salt of the trial in which the changes of this turn were suspected: they are tried on the same agents. */
+  readonly salt?: string | undefined
 }
 
 export type Decision =
@@ -185,12 +200,16 @@ export function decide(seen: Observation): Decision {
   if (stable === undefined) return { action: 'promote' }
   if (candidate === undefined) {
     if (desired === stable) return { action: 'none', why: 'Up to date.' }
-    return nodes.length === 0 ? { action: 'promote' } : begin(seen)
+    const { isUnheard = false, isArrival = false } = seen
+    if (isUnheard && !isArrival) return unheard
+    if (!isArrival && nodes.some(({ isAway }) => isAway)) return away
+    return nodes.length === 0 && !isUnheard ? { action: 'promote' } : begin(seen)
   }
   const judged = judge(seen, candidate)
   if (desired === stable) return { action: 'drop' }
   const { culprits, why } = judged
   if (culprits.size > 0 && seen.policy.autoRollback) return rollBack(seen, candidate, judged)
+  if (seen.isUnheard === true && seen.triesArrivals !== true) return unheard
   const room = makeRoom(seen, candidate, judged)
   if (room !== undefined) return room
   if (desired !== candidate.rev) {
@@ -205,6 +224,11 @@ export function decide(seen: Observation): Decision {
   if (isOld && candidate.percent >= 100 && isArrived(seen)) return { action: 'settle' }
   return advance(seen, candidate)
 }
+
+/** Nothing is decided by reports that do not exist yet. */
+const unheard: Decision = { action: 'none', waitMs: 10_000, why: 'It waits for the reports of agents.' }
+/** The end of an agent must not count against changes that are tried afterwards. */
+const away: Decision = { action: 'none', waitMs: 1000, why: 'It waits for agents that start again.' }
 
 /** Rolls back only the harmful changes. If these are not known, the suspected changes are tried again in halves. */
 function rollBack(seen: Observation, candidate: TriedRevision, judged: Judgement): Decision {
@@ -259,8 +283,8 @@ function isArrived({ triesArrivals, nodes }: Observation): boolean {
 }
 
 /** Whether all agents receive a revision at once: the canary is for changes of running Pipelines. */
-function isAtOnce({ policy, nodes }: Observation): boolean {
-  return policy.canary === null || policy.canary.percent >= 100 || nodes.length <= 1
+function isAtOnce({ policy, nodes, wantedPods = 0 }: Observation): boolean {
+  return policy.canary === null || policy.canary.percent >= 100 || Math.max(nodes.length, wantedPods) <= 1
 }
 
 interface TrialClock {
@@ -318,7 +342,7 @@ const maxSalts = 32
 
 function begin(seen: Observation): Decision {
   const { policy, desired, base, nodes } = seen
-  const salt = base?.salt ?? desired.slice(0, 12)
+  const salt = base?.salt ?? seen.salt ?? desired.slice(0, 12)
   const maxPercent = base?.percent ?? 100
   const { canary } = policy
   if (canary === null || seen.isArrival === true || isAtOnce(seen))
@@ -333,7 +357,7 @@ function begin(seen: Observation): Decision {
     return { salt: name, percent: Math.min(maxPercent, Math.max(canary.percent, enough)) }
   }
   const first = choice(salt)
-  if (base !== undefined) return { action: 'start', ...first }
+  if (base !== undefined || seen.salt !== undefined) return { action: 'start', ...first }
   // An agent without lines for a change hardly tests it.
   const read = new Set([...(seen.starts ?? [])].filter((id) => alive.some(({ reads }) => reads?.has(id))))
   let best = { ...first, covered: coveredBy(first, read, alive) }
@@ -374,8 +398,10 @@ export function readersFor(
   const also = [...(candidate.also ?? [])]
   const alive = nodes.filter(({ stale }) => !stale)
   const chosen = alive.filter(({ node }) => takesCandidate(candidate, node))
-  // Another agent must not receive what may just have ended, hung or failed on one of them.
-  if (chosen.some(({ crashed, stuck, failed }) => crashed || stuck || !failed.isDisjointFrom(changed))) return also
+  // Another agent must not receive what may just have ended, hung or failed on one of them, even if this process has not heard of it yet.
+  const isInTrouble = ({ crashed, stuck, failed, revision, isAway, isFresh }: AgentNode) =>
+    crashed || stuck || isAway === true || revision === undefined || !failed.isDisjointFrom(changed) || isFresh === true
+  if (chosen.some(isInTrouble)) return also
   const covered = new Set(chosen.flatMap(({ reads }) => [...(reads ?? [])]))
   const byPercent = chosen.length - also.length
   const room = Math.floor((alive.length * ((canary?.percent ?? 0) + step.percent)) / 100) - byPercent
@@ -408,7 +434,8 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
   const alive = seen.nodes.filter(({ stale }) => !stale)
   // All chosen agents are lost, so other agents try it.
   if (alive.length > 0 && !alive.some(({ node }) => takesCandidate(candidate, node))) {
-    if (seen.base !== undefined) return { action: 'none', why: 'It waits for its agents.' }
+    const isReplaced = seen.missingMs !== undefined && seen.missingMs < maxMissingMs
+    if (seen.base !== undefined || isReplaced) return { action: 'none', why: 'It waits for its agents.' }
     return begin(seen)
   }
   // The first group is watched like a canary, and so are all agents if they received the revision at once.

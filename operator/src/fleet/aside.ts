@@ -66,8 +66,14 @@ const halvesOf = (group: string | undefined) => (group === undefined ? 0 : group
 /** Maximum length of the reason for a group, because the record is stored in an annotation. */
 const maxWhy = 160
 
-/** The name of a new group: the time at which it was set aside. Each halving appends a digit. */
-const named = (now: number) => `${now.toString(36)}:`
+/**
+ * The name of a new group: the time at which it was set aside, and the salt by which agents were chosen in the trial before. Each halving
+ * appends a digit.
+ */
+const named = (now: number, salt?: string) => `${now.toString(36)}${salt === undefined ? '' : `.${salt}`}:`
+
+/** The salt in the name of a group. */
+export const saltOf = (group: string): string | undefined => /^[^.:]*\.([^:]*):/.exec(group)?.[1]
 
 /**
  * Adds these changes as two groups, which are tried before all others.
@@ -77,9 +83,9 @@ export function halved(
   { aside = {}, turn }: Pick<RolloutRecord, 'aside' | 'turn'>,
   ids: readonly string[],
   hashOf: (id: string) => string | undefined,
-  { why, now }: { readonly why: string; readonly now: number },
+  { why, now, salt }: { readonly why: string; readonly now: number; readonly salt?: string | undefined },
 ): Aside {
-  const group = groupOf(aside, turn).size > 0 ? (turn as string) : named(now)
+  const group = groupOf(aside, turn).size > 0 ? (turn as string) : named(now, salt)
   const entries = ids.flatMap((id, index) => {
     const hash = hashOf(id)
     const half = `${group}${index * 2 < ids.length ? 0 : 1}`

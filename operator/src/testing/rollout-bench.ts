@@ -15,7 +15,7 @@ import { type AgentMemory, newMemory } from '../controllers/agent/memory.ts'
 import { Artifacts } from '../controllers/artifacts.ts'
 import { type Delivered, FleetState } from '../fleet/state.ts'
 import { Store } from '../kube/store.ts'
-import { podType, secretType } from '../kube/types.ts'
+import { daemonSetType, podType, secretType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
 import { testContext } from './context.ts'
 
@@ -33,6 +33,14 @@ interface BenchNode {
   isSilent: boolean
   /** The agent does not report or load any revision. */
   isSlow: boolean
+  /** Its pod is deleted, and its successor does not exist yet. */
+  isGone: boolean
+  /** Number of pods that it had before, and when the present one was made. */
+  replaced: number
+  createdAt: number
+  /** When its container ended last, and when it starts again. */
+  endedAt: number | undefined
+  downUntil: number
   /** Ids of the Pipelines that read logs on it. */
   reads: readonly string[]
 }
@@ -42,6 +50,8 @@ export class RolloutBench {
   readonly nodes = new Map<string, BenchNode>()
   /** Harms by content, such as `a2`. */
   readonly harms = new Map<string, Harm>()
+  /** How long the kubelet waits before it starts a container again. */
+  backoffMs = 0
   /** The write counts of Secrets. */
   writes = 0
   readonly events: string[] = []
@@ -51,6 +61,7 @@ export class RolloutBench {
   #versions = 0
   #desired: readonly string[] = []
   #rollout: AgentSpec['rollout']
+  readonly #mode: AgentSpec['mode']
   #annotations: Readonly<Record<string, string>> = {}
   #retries = new Map<string, string>()
   #bundles!: AgentBundles
@@ -60,15 +71,17 @@ export class RolloutBench {
   #agent!: Agent
   #stores!: Map<string, Store<KubeObject>>
 
-  constructor(clock: { now: number }, nodes: number, rollout?: AgentSpec['rollout']) {
+  /** @param mode the pods of sidecars belong to users, and the operator knows only those that report */
+  constructor(clock: { now: number }, nodes: number, rollout?: AgentSpec['rollout'], mode: AgentSpec['mode'] = 'Node') {
     this.#clock = clock
     this.#rollout = rollout
+    this.#mode = mode
     for (let index = 0; index < nodes; index++) this.join(`n${index}`)
     this.restartOperator()
   }
 
-  /** A restarted operator, which knows only the Secrets. */
-  restartOperator(): void {
+  /** A restarted operator, which knows only the Secrets. @param idleMs how long the process existed before it leads */
+  restartOperator(idleMs = 0): void {
     this.#stores = new Map()
     this.#artifacts = new Artifacts()
     const cache = (type: ResourceType, options: object = {}) => {
@@ -84,7 +97,10 @@ export class RolloutBench {
       settings: { namespace: 'system', agentNamespaces: ['system'], secretsMode: 'All', rolesOnly: false },
     }) as OperatorContext
     const caches = new AgentCaches(context)
+    this.#clock.now -= idleMs
     this.#fleet = new FleetState(undefined, () => this.#clock.now)
+    this.#clock.now += idleMs
+    this.#fleet.lead()
     this.#setAgent()
     this.#bundles = new AgentBundles(context, caches, this.#fleet)
     this.#memory = newMemory(this.#agent, context, caches.secrets)
@@ -93,7 +109,32 @@ export class RolloutBench {
   }
 
   join(name: string): void {
-    this.nodes.set(name, { revision: undefined, restarts: 0, isSilent: false, isSlow: false, reads: [] })
+    this.nodes.set(name, {
+      ...{ revision: undefined, restarts: 0, isSilent: false, isSlow: false, reads: [] },
+      ...{ isGone: false, replaced: 0, createdAt: this.#clock.now, endedAt: undefined, downUntil: 0 },
+    })
+  }
+
+  /** The pod of a node is deleted; `join` with the same name would be another node. */
+  remove(name: string): void {
+    Object.assign(this.nodes.get(name) ?? {}, { isGone: true, revision: undefined })
+    this.#pods()
+  }
+
+  /** The next pod of a node starts. */
+  replace(name: string): void {
+    const replaced = (this.nodes.get(name)?.replaced ?? 0) + 1
+    const createdAt = this.#clock.now
+    const pod = { isGone: false, revision: undefined, restarts: 0, endedAt: undefined, replaced, createdAt }
+    Object.assign(this.nodes.get(name) ?? {}, pod)
+    this.#pods()
+  }
+
+  /** The container of a node ends; with its next start, the agent reports again. */
+  end(name: string): void {
+    const node = this.nodes.get(name)
+    if (node !== undefined) this.#ended(node)
+    this.#pods()
   }
 
   /** `a1 b2`: Pipeline a with content 1, b with content 2. */
@@ -182,7 +223,12 @@ export class RolloutBench {
     const manifest = this.#manifest()
     let moved = false
     for (const [name, node] of this.nodes) {
-      if (node.isSilent) continue
+      if (node.isSilent || node.isGone || node.downUntil > this.#clock.now) continue
+      if (node.downUntil > 0) {
+        node.downUntil = 0
+        node.restarts++
+        moved = true
+      }
       const rev = (candidateFor(manifest, name) ?? manifest.stable)?.rev
       const found = [...(this.contents.get(rev ?? '') ?? [])]
       // Agents load only the differences.
@@ -192,13 +238,17 @@ export class RolloutBench {
       let state = 'Loaded'
       if (rev !== undefined && node.revision !== rev && !node.isSlow) {
         if (has('crashes')) {
-          node.restarts++
+          this.#ended(node)
+          if (node.downUntil > 0) continue
         } else if (has('waits')) state = 'Waiting'
         else if (!has('hangs')) {
           node.revision = rev
           moved = true
         }
-      } else if (has('crashes') && node.revision === rev) node.restarts++
+      } else if (has('crashes') && node.revision === rev) {
+        this.#ended(node)
+        if (node.downUntil > 0) continue
+      }
       const runs = [...(this.contents.get(node.revision ?? '') ?? [])]
       this.#hear(name, node, {
         state,
@@ -209,11 +259,17 @@ export class RolloutBench {
     return moved
   }
 
+  #ended(node: BenchNode): void {
+    node.endedAt = this.#clock.now
+    if (this.backoffMs === 0) node.restarts++
+    else node.downUntil = this.#clock.now + this.backoffMs
+  }
+
   #hear(name: string, node: BenchNode, said: Pick<HeartbeatBody, 'state' | 'failed'>): void {
     const body: HeartbeatBody = {
       ...{ schema: 1, node: name, pod: name, namespace: 'system', version: '1', candidate: false },
       ...{
-        startedAt: String(node.restarts),
+        startedAt: new Date((node.endedAt ?? node.createdAt) + node.restarts).toISOString(),
         secretsEpoch: '',
         pipelines: {},
         revision: node.revision,
@@ -228,23 +284,34 @@ export class RolloutBench {
         message: 'EACCES',
       })),
     }
-    this.#fleet.hear(key, { pod: name, podUid: name, node: name }, body, this.#clock.now)
+    this.#fleet.hear(key, { pod: name, podUid: uidOf(name, node), node: name }, body, this.#clock.now)
   }
 
   #pods(): void {
-    const pods = [...this.nodes].map(([name, { restarts }]) => ({
+    const there = [...this.nodes].filter(([, { isGone }]) => !isGone)
+    const pods = there.map(([name, node]) => ({
       ...{ apiVersion: 'v1', kind: 'Pod', spec: { nodeName: name } },
       metadata: {
         name,
         namespace: 'system',
-        uid: name,
-        resourceVersion: String(restarts),
+        uid: uidOf(name, node),
+        creationTimestamp: new Date(node.createdAt).toISOString(),
+        resourceVersion: `${node.replaced} ${node.restarts} ${node.downUntil}`,
         labels: { [labels.agent]: 'node' },
       },
-      status: { phase: 'Running', containerStatuses: [{ name: 'agent', restartCount: restarts, ready: true }] },
+      status: { phase: 'Running', containerStatuses: [statusOf(node)] },
     }))
-    const store = this.#stores.get(`${podType.kind} ${JSON.stringify({ labelSelector: labels.agent })}`)
-    store?.replace(pods as KubeObject[], '', () => true)
+    this.#storeOf(podType)?.replace(pods as KubeObject[], '', () => true)
+    const daemonSet = {
+      ...{ apiVersion: 'apps/v1', kind: 'DaemonSet' },
+      metadata: { name: 'penstock-node', namespace: 'system', resourceVersion: String(this.nodes.size) },
+      status: { observedGeneration: 1, desiredNumberScheduled: this.nodes.size },
+    }
+    this.#storeOf(daemonSetType)?.replace([daemonSet], '', () => true)
+  }
+
+  #storeOf(type: ResourceType): Store<KubeObject> | undefined {
+    return this.#stores.get(`${type.kind} ${JSON.stringify({ labelSelector: labels.agent })}`)
   }
 
   #manifest(): BundleManifest {
@@ -268,7 +335,8 @@ export class RolloutBench {
   #publish(): void {
     const ids = new Set(this.#desired.map((content) => idOf(content)))
     for (const { id } of [...this.#artifacts.values()]) if (!ids.has(id)) this.#artifacts.remove(id)
-    for (const content of this.#desired) this.#artifacts.set(artifactOf(content, this.#retries.get(idOf(content))))
+    for (const content of this.#desired)
+      this.#artifacts.set({ ...artifactOf(content, this.#retries.get(idOf(content))), mode: this.#mode })
     this.#artifacts.markComplete()
     if (this.#stores.size > 0) this.#pods()
   }
@@ -281,7 +349,7 @@ export class RolloutBench {
         annotations: this.#annotations,
       },
       spec: {
-        ...{ mode: 'Node', pipelines: { clusterPipelines: { selector: {} } } },
+        ...{ mode: this.#mode, pipelines: { clusterPipelines: { selector: {} } } },
         ...(this.#rollout === undefined ? {} : { rollout: this.#rollout }),
       },
     }
@@ -301,6 +369,15 @@ export class RolloutBench {
       },
     }
   }
+}
+
+const uidOf = (name: string, { replaced }: BenchNode) => `${name} ${replaced}`
+
+function statusOf({ restarts, endedAt, downUntil }: BenchNode) {
+  const ended =
+    endedAt === undefined ? {} : { terminated: { exitCode: 1, finishedAt: new Date(endedAt).toISOString() } }
+  const state = downUntil === 0 ? {} : { waiting: { reason: 'CrashLoopBackOff' } }
+  return { name: 'agent', restartCount: restarts, ready: downUntil === 0, state, lastState: ended }
 }
 
 /** `shop/a2` or `a2`: the id of the Pipeline without its content. */

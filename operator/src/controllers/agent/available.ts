@@ -9,7 +9,10 @@ import { labels, workloadName } from '../../workloads/names.ts'
 import type { AgentPod } from './pods.ts'
 
 /** A DaemonSet, Deployment or StatefulSet. */
-export type WorkloadObject = KubeObject & { readonly status?: WorkloadStatus }
+export type WorkloadObject = KubeObject & {
+  readonly spec?: { readonly replicas?: number }
+  readonly status?: WorkloadStatus
+}
 
 interface WorkloadStatus {
   readonly observedGeneration?: number
@@ -24,6 +27,11 @@ export function workloadKindOf({ spec }: Agent): 'DaemonSet' | 'Deployment' | 'S
   if (spec.mode === 'Sidecar') return undefined
   if (spec.mode === 'Node') return 'DaemonSet'
   return spec.aggregator?.storage === undefined ? 'Deployment' : 'StatefulSet'
+}
+
+/** Number of pods that a workload is to have; 0 if it is not known. */
+export function wantedPodsOf(workload: WorkloadObject | undefined): number {
+  return workload?.status?.desiredNumberScheduled ?? workload?.spec?.replicas ?? 0
 }
 
 /** Whether the pods of an Agent are ready, and if not, why. */

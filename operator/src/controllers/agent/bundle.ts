@@ -10,6 +10,7 @@ import { undoAnnotation } from '../../fleet/undo.ts'
 import { digestFile, startSpreadOf } from '../../render/manifest.ts'
 import { forgetRevisions, fragmentsIn, valueKeys, wantedIn } from '../revisions.ts'
 import { policyOf } from '../rollout-plan.ts'
+import { wantedPodsOf, workloadKindOf } from './available.ts'
 import type { AgentCaches } from './caches.ts'
 import { AgentContent } from './content.ts'
 import type { AgentMemory } from './memory.ts'
@@ -57,7 +58,9 @@ export class AgentBundles {
       const start = await rebaseRollout(delivered, bundle, seen)
       const pods = this.#caches.podsOf(agent)
       const { artifacts } = this.#context
-      const decided = decideTrial(key, agent, delivered, memory, { start, pods, fleet: this.#fleet, artifacts })
+      const wantedPods = wantedPodsOf(this.#caches.workloadOf(agent, workloadKindOf(agent)))
+      const seenNow = { start, pods, wantedPods, fleet: this.#fleet, artifacts }
+      const decided = decideTrial(key, agent, delivered, memory, seenNow)
       waitMs = decided.waitMs
       if (decided.leaves !== undefined) {
         // The next content for the agents no longer has them.

@@ -102,7 +102,8 @@ export class AgentCaches {
     return podsOf(agent, this.pods.values())
   }
 
-  workloadOf(agent: Agent, kind: string): WorkloadObject | undefined {
+  workloadOf(agent: Agent, kind: string | undefined): WorkloadObject | undefined {
+    if (kind === undefined) return undefined
     return this.owned.get(kind)?.get(agent.metadata.namespace, workloadName(agent)) as WorkloadObject | undefined
   }
 

@@ -64,10 +64,20 @@ class Sequence {
     } else if (kind < 0.85) {
       await this.#settle()
       const before = bench.writes
-      bench.restartOperator()
+      // Another process takes over: one that has just started, or one that has been waiting for it.
+      bench.restartOperator(this.#pick([0, 3_600_000]))
       await this.#settle()
       this.log.push('restart')
       expect(bench.writes - before, this.log.join(', ')).toBe(0)
+    } else if (kind < 0.95) {
+      const replaced = this.#pick([[this.#pick([...bench.nodes.keys()])], [...bench.nodes.keys()]])
+      this.log.push(`${replaced.length === 1 ? replaced : 'all pods'} replaced`)
+      for (const name of replaced) bench.remove(name)
+      for (const _ of [1, 2]) {
+        await this.#settle()
+        clock.now += 5000
+      }
+      for (const name of replaced) bench.replace(name)
     }
     const seconds = this.#pick([0, 5, 20, 60, 200])
     this.log.push(`+${seconds}`)

@@ -435,3 +435,141 @@ test('the first report does not decide which agents read logs for a Pipeline tha
   await bench.pass(30)
   expect(tries(bench, 'b2')).toContain(early?.[0])
 })
+
+/** Of few agents, whose pods and operator come and go during a trial. */
+async function few(nodes: number): Promise<RolloutBench> {
+  const bench = new RolloutBench(clock, nodes)
+  bench.want('a1')
+  await bench.settle()
+  await bench.pass(10)
+  return bench
+}
+
+const names = (bench: RolloutBench) => [...bench.nodes.keys()]
+
+test.each([
+  { what: 'one of two pods is', gone: ['n1'] },
+  { what: 'all pods are', gone: ['n0', 'n1'] },
+])('a change made while $what being replaced goes to one agent first', async ({ gone }) => {
+  const bench = await few(2)
+  for (const name of gone) bench.remove(name)
+  bench.want('a2')
+  await bench.pass(10)
+  for (const name of gone) bench.replace(name)
+  await bench.pass(15)
+  expect(tries(bench, 'a2')).toHaveLength(1)
+  expect(await bench.until('a2', ownSeconds + 30)).toBeDefined()
+})
+
+test('a new Pipeline does not wait while all pods are being replaced', async () => {
+  const bench = await few(2)
+  for (const name of names(bench)) bench.remove(name)
+  bench.want('a1', 'b1')
+  await bench.settle()
+  for (const name of names(bench)) bench.replace(name)
+  expect(await bench.until('b1', 5)).toBeDefined()
+})
+
+test('a new Pipeline that ends agents is taken back even if it arrived while all pods were being replaced', async () => {
+  const bench = await few(2)
+  for (const name of names(bench)) bench.remove(name)
+  bench.harms.set('b1', 'crashes')
+  bench.want('a1', 'b1')
+  await bench.pass(5)
+  for (const name of names(bench)) bench.replace(name)
+  expect(await bench.until('a1', 60)).toBeDefined()
+  expect(bench.rolledBack).toEqual(['b1'])
+})
+
+test('the pod that replaces a canary is watched like the one before it', async () => {
+  const bench = await few(4)
+  bench.want('a2')
+  await bench.pass(10)
+  const [canary = ''] = tries(bench, 'a2')
+  bench.remove(canary)
+  await bench.pass(10)
+  expect(tries(bench, 'a2')).toEqual([])
+  bench.replace(canary)
+  await bench.pass(20)
+  bench.end(canary)
+  await bench.settle()
+  expect(bench.rolledBack).toEqual(['a2'])
+  expect(tries(bench, 'a2')).toEqual([])
+})
+
+test.each([
+  { what: 'has just started', idleMs: 0 },
+  { what: 'has been waiting for an hour', idleMs: 3_600_000 },
+])('an operator that $what goes on with a trial when it has heard the canaries', async ({ idleMs }) => {
+  const bench = await few(4)
+  bench.want('a2')
+  await bench.pass(55)
+  const canaries = tries(bench, 'a2')
+  for (const name of canaries) Object.assign(bench.nodes.get(name) ?? {}, { isSilent: true })
+  bench.restartOperator(idleMs)
+  await bench.pass(40)
+  const others = names(bench).filter((name) => !canaries.includes(name))
+  expect(others.filter((name) => bench.holds(bench.nodes.get(name)?.revision, 'a2'))).toEqual([])
+  for (const name of canaries) Object.assign(bench.nodes.get(name) ?? {}, { isSilent: false })
+  expect(await bench.until('a2', ownSeconds)).toBeDefined()
+})
+
+test('a change made while the operator restarts is not for all sidecars at once, of which it has heard of none', async () => {
+  const bench = new RolloutBench(clock, 6, undefined, 'Sidecar')
+  bench.want('a1')
+  await bench.settle()
+  await bench.pass(10)
+  bench.restartOperator()
+  bench.want('a2', 'b1')
+  await bench.pass(30)
+  expect([bench.count('a2'), bench.count('b1')]).toEqual([0, 6])
+  await bench.pass(100)
+  expect(bench.count('a2')).toBeGreaterThan(0)
+  expect(bench.count('a2')).toBeLessThan(6)
+  expect(await bench.until('a2', ownSeconds)).toBeDefined()
+})
+
+test('an agent that ended before the operator did counts, however long it stays away', async () => {
+  const bench = await few(4)
+  bench.want('a2')
+  await bench.pass(30)
+  const [canary = ''] = tries(bench, 'a2')
+  bench.end(canary)
+  Object.assign(bench.nodes.get(canary) ?? {}, { isSilent: true })
+  bench.restartOperator()
+  await bench.pass(200)
+  expect(bench.rolledBack).toEqual(['a2'])
+  expect(tries(bench, 'a2').filter((name) => name !== canary)).toEqual([])
+})
+
+test.each([0, 20_000])(
+  'of two changes tried together, one that ends agents ends no others while it is found, with %i ms until they start again',
+  async (backoffMs) => {
+    const bench = new RolloutBench(clock, 12)
+    bench.want('a1', 'b1')
+    await bench.settle()
+    for (const [, node] of bench.nodes) node.reads = [idOf('a1'), idOf('b1')]
+    await bench.pass(120)
+    bench.backoffMs = backoffMs
+    bench.harms.set('a2', 'crashes')
+    bench.want('a2', 'b2')
+    await bench.settle()
+    const [canary = ''] = names(bench).filter((name) => bench.nodes.get(name)?.endedAt !== undefined)
+    // It has not opened its files when it reports again.
+    Object.assign(bench.nodes.get(canary) ?? {}, { reads: [] })
+    expect(await bench.until('b2', 2 * ownSeconds + 60)).toBeDefined()
+    expect(bench.rolledBack).toEqual(['a2'])
+    expect(names(bench).filter((name) => bench.nodes.get(name)?.endedAt !== undefined)).toEqual([canary])
+  },
+)
+
+test('what ended an agent before the trial, or was taken back since, is no fault of the changes that are tried', async () => {
+  const bench = await few(4)
+  for (const name of names(bench)) bench.end(name)
+  await bench.pass(5)
+  bench.want('a2')
+  await bench.pass(10)
+  bench.restartOperator(3_600_000)
+  expect(await bench.until('a2', ownSeconds)).toBeDefined()
+  expect(bench.rolledBack).toEqual([])
+})

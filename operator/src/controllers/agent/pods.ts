@@ -9,11 +9,14 @@ interface ContainerStatus {
   readonly name: string
   readonly restartCount: number
   readonly ready?: boolean
-  readonly state?: {
-    readonly terminated?: { readonly reason?: string; readonly exitCode?: number }
-    readonly waiting?: { readonly reason?: string }
-  }
-  readonly lastState?: { readonly terminated?: { readonly reason?: string; readonly exitCode?: number } }
+  readonly state?: { readonly terminated?: Termination; readonly waiting?: { readonly reason?: string } }
+  readonly lastState?: { readonly terminated?: Termination }
+}
+
+interface Termination {
+  readonly reason?: string
+  readonly exitCode?: number
+  readonly finishedAt?: string
 }
 
 /** A pod as far as it matters here. */
@@ -32,9 +35,38 @@ export function isLost(pod: AgentPod, report: Report | undefined, fleet: FleetSt
   return fleet.isStale(report, now, Date.parse(pod.metadata.creationTimestamp ?? '') || 0)
 }
 
-/** Number of container restarts of a pod. */
-export function restartsOf(pod: AgentPod): number {
-  return (pod.status?.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0)
+/** Number of times that containers of a pod have ended. The kubelet counts a restart only when its wait for it is over. */
+export function endsOf(pod: AgentPod): number {
+  return (pod.status?.containerStatuses ?? []).reduce((sum, container) => {
+    return sum + container.restartCount + (isDown(container) ? 1 : 0)
+  }, 0)
+}
+
+const isDown = ({ state, lastState }: ContainerStatus) =>
+  state?.terminated !== undefined || (state?.waiting !== undefined && lastState?.terminated !== undefined)
+
+/** When a container of a pod ended last, by the clock of its node. */
+function lastEndOf({ status }: AgentPod): number | undefined {
+  const ends = (status?.containerStatuses ?? []).flatMap(({ state, lastState }) =>
+    [state?.terminated, lastState?.terminated].flatMap((end) => Date.parse(end?.finishedAt ?? '') || []),
+  )
+  return ends.length === 0 ? undefined : Math.max(...ends)
+}
+
+/** A container that ended usually starts again within this time. */
+const maxAwayMs = 120_000
+
+/** Whether a container of a pod ended a moment ago, and its agent has not reported since. */
+export function isAway(pod: AgentPod, report: Report | undefined, now: number): boolean {
+  const end = lastEndOf(pod)
+  if (end === undefined || now - end >= maxAwayMs) return false
+  // Both times are of the same node; that of the end has no fractions of a second.
+  return (pod.status?.containerStatuses ?? []).some(isDown) || !(Date.parse(report?.startedAt ?? '') >= end)
+}
+
+/** Whether a container of a pod has ended since then. */
+export function hasEndedSince(pod: AgentPod, at: number): boolean {
+  return (lastEndOf(pod) ?? 0) >= at
 }
 
 /** The running pods of an Agent. */

@@ -36,7 +36,7 @@ export class AgentStatusReports {
     const kind = workloadKindOf(agent)
     const available = availabilityOf(
       agent,
-      kind && this.#caches.workloadOf(agent, kind),
+      this.#caches.workloadOf(agent, kind),
       this.#caches.podsOf(agent),
       this.#caches.otherNodes,
     )

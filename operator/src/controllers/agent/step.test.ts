@@ -1,7 +1,7 @@
 import type { Candidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import type { Report } from '../../fleet/state.ts'
-import type { AgentPod } from './pods.ts'
+import { type AgentPod, endsOf, isAway } from './pods.ts'
 import { StepWatch, worseIn } from './step.ts'
 
 function pod(restartCount: number): AgentPod {
@@ -47,6 +47,42 @@ test('a restarted agent still counts as a reader of logs until the step ends', (
   watch.follow('r 1', [pod(0)])
   expect(reads()).toEqual([])
 })
+
+const end = { exitCode: 1, finishedAt: '2026-01-01T00:01:00Z' }
+type State = NonNullable<NonNullable<NonNullable<AgentPod['status']>['containerStatuses']>[number]>
+
+test.each<[string, Omit<State, 'name'>, startedAt: string, seconds: number, ends: number, away: boolean]>([
+  ['runs since its start', { restartCount: 0, state: {} }, '00:00:00', 61, 0, false],
+  ['has just ended', { restartCount: 0, state: { terminated: end } }, '00:00:00', 61, 1, true],
+  [
+    'waits to start again',
+    { restartCount: 0, state: { waiting: {} }, lastState: { terminated: end } },
+    '00:00:00',
+    70,
+    1,
+    true,
+  ],
+  ['has started again', { restartCount: 1, state: {}, lastState: { terminated: end } }, '00:00:00', 70, 1, true],
+  ['has reported again', { restartCount: 1, state: {}, lastState: { terminated: end } }, '00:01:10', 80, 1, false],
+  [
+    'stays away',
+    { restartCount: 0, state: { waiting: {} }, lastState: { terminated: end } },
+    '00:00:00',
+    180,
+    1,
+    false,
+  ],
+  ['is being created', { restartCount: 0, state: { waiting: {} } }, '00:00:00', 61, 0, false],
+])(
+  'a container that %s has ended so often, and its agent is away or not',
+  (_, state, startedAt, seconds, ends, away) => {
+    const status = { containerStatuses: [{ name: 'agent', ...state }] }
+    const found = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' }, status }
+    expect(endsOf(found)).toBe(ends)
+    const said = { startedAt: `2026-01-01T${startedAt}.500Z` } as Report
+    expect(isAway(found, said, Date.parse('2026-01-01T00:00:00Z') + seconds * 1000)).toBe(away)
+  },
+)
 
 const candidate: Candidate = { rev: 'new', shards: [], percent: 5, salt: '' }
 function figures([eventsIn, dropped]: readonly [number, number]): Report['pipelines'] {

@@ -1,15 +1,15 @@
 // The events of a rollout's agents since the start of the candidate's current step.
 
-import type { Candidate } from '@penstock/agent/bundle'
-import type { Report, TrialRecord } from '../../fleet/state.ts'
+import { type Candidate, takesCandidate } from '@penstock/agent/bundle'
+import type { Report, RolloutRecord, TrialRecord } from '../../fleet/state.ts'
 import type { AgentNode } from '../rollout-plan.ts'
-import { type AgentPod, restartsOf } from './pods.ts'
+import { type AgentPod, endsOf, hasEndedSince } from './pods.ts'
 
 /** Records restarts and waits during a step, and provides the rollout's view of each agent. */
 export class StepWatch {
   #step: string | undefined
-  /** Container restarts at the start of the step, by uid of the pod. */
-  #restarts: ReadonlyMap<string, number> = new Map()
+  /** Ends of containers before the step, or before the pod appeared, by uid of the pod. */
+  #ends = new Map<string, number>()
   /** Since when pods have continuously reported that they wait, by uid. */
   #waits = new Map<string, number>()
   /**
@@ -17,19 +17,34 @@ export class StepWatch {
    * opened its files yet when it reports, but still counts as a reader of them.
    */
   #reads = new Map<string, ReadonlySet<string>>()
+  /** Since when no chosen node has a pod. */
+  #missingSince: number | undefined
 
-  /** Resets if this is a different step. */
-  follow(step: string, pods: readonly AgentPod[]): void {
+  /**
+   * Resets if this is a different step. @param begunAt when an earlier process began the step: containers that have ended since then have
+   * ended in this step
+   */
+  follow(step: string, pods: readonly AgentPod[], begunAt?: number): void {
     if (step === this.#step) return
     this.#step = step
-    this.#restarts = new Map(pods.map((pod) => [pod.metadata.uid ?? '', restartsOf(pod)]))
+    const before = (pod: AgentPod) => endsOf(pod) - (begunAt !== undefined && hasEndedSince(pod, begunAt) ? 1 : 0)
+    this.#ends = new Map(pods.map((pod) => [pod.metadata.uid ?? '', before(pod)]))
     this.#waits = new Map()
     this.#reads = new Map()
+    this.#missingSince = undefined
+  }
+
+  /** How long no chosen node has had a pod; undefined: one has. */
+  missingMs(candidate: Candidate, nodes: readonly AgentNode[], now: number): number | undefined {
+    const isThere = nodes.some(({ node }) => takesCandidate(candidate, node))
+    this.#missingSince = isThere ? undefined : (this.#missingSince ?? now)
+    return this.#missingSince && now - this.#missingSince
   }
 
   node(pod: AgentPod, report: Report | undefined, stale: boolean, now: number): AgentNode {
     const uid = pod.metadata.uid ?? ''
-    const before = this.#restarts.get(uid)
+    const before = this.#ends.get(uid) ?? endsOf(pod)
+    this.#ends.set(uid, before)
     return {
       node: report?.node ?? pod.spec?.nodeName ?? pod.metadata.name,
       revision: report?.revision,
@@ -39,7 +54,7 @@ export class StepWatch {
       stuck: report?.state === 'Stuck',
       waitingSince: this.#waitingSince(uid, report?.state, now),
       stale,
-      crashed: before !== undefined && restartsOf(pod) > before,
+      crashed: endsOf(pod) > before,
       reads: this.#readsOf(uid, report?.reading),
     }
   }
@@ -78,27 +93,46 @@ export class StepWatch {
 /** A watch for the current step of each candidate. */
 export class StepWatches {
   readonly #watches = new Map<string, StepWatch>()
+  /** Steps that an earlier process began; undefined before the first look. */
+  #inherited: ReadonlySet<string> | undefined
 
-  of(trial: TrialRecord, pods: readonly AgentPod[]): StepWatch {
+  of(trial: TrialRecord & Begun, pods: readonly AgentPod[]): StepWatch {
     const key = stepOf(trial)
     const watch = this.#watches.get(key) ?? new StepWatch()
     this.#watches.set(key, watch)
-    watch.follow(key, pods)
+    watch.follow(key, pods, this.#inherited?.has(key) === true ? begunAt(trial) : undefined)
     return watch
   }
 
   /** Forgets other steps. */
   keep(trials: readonly TrialRecord[]): void {
     const kept = new Set(trials.map(stepOf))
+    this.#inherited ??= kept
     for (const key of this.#watches.keys()) if (!kept.has(key)) this.#watches.delete(key)
   }
 
   forget(): void {
     this.#watches.clear()
+    this.#inherited = new Set()
   }
 }
 
 const stepOf = ({ begun, step = 0 }: TrialRecord) => `${begun} ${step}`
+
+type Begun = Pick<RolloutRecord, 'begun' | 'stepped' | 'history' | 'aside' | 'turn'>
+
+/** Agents may end once more by a change that was just taken back or set aside, before they have received the content without it. */
+const afterwardsMs = 15_000
+
+/** Since when an end of a container counts against a step that an earlier process began. */
+function begunAt({ begun, stepped, history, aside, turn }: Begun): number | undefined {
+  if (begun === undefined) return undefined
+  const timeOf = (text: string | undefined) => Date.parse(text ?? '') || 0
+  const began = Math.max(timeOf(begun), timeOf(stepped))
+  const back = timeOf(history.find(({ result }) => result === 'RolledBack')?.at)
+  const isAfterwards = aside !== undefined || turn !== undefined || back + afterwardsMs > began
+  return isAfterwards ? Math.max(began, back) + afterwardsMs : began
+}
 
 /** With fewer events, a rate is not significant. */
 const minEvents = 100

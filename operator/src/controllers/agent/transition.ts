@@ -52,6 +52,10 @@ export interface Seen {
   /** The candidate that this one is based on. */
   readonly base?: Observation['base']
   readonly nodes: readonly AgentNode[]
+  readonly wantedPods?: Observation['wantedPods']
+  readonly isUnheard?: Observation['isUnheard']
+  readonly missingMs?: Observation['missingMs']
+  readonly salt?: Observation['salt']
   /** The `retry` annotation of a Pipeline. */
   retryOf(id: string): string | undefined
 }
@@ -90,6 +94,7 @@ export function advance(before: RolloutState, seen: Seen): Transition {
     worse: seen.worse,
     waits: seen.waits,
     nodes: seen.nodes,
+    ...{ wantedPods: seen.wantedPods, isUnheard: seen.isUnheard, missingMs: seen.missingMs, salt: seen.salt },
   })
   return carryOut(decision, { ...before, why: '' }, seen)
 }
@@ -223,7 +228,8 @@ function carryOut(decision: Decision, before: RolloutState, seen: Seen): Transit
     case 'abort':
       return rolledBack(decision, before, seen)
     case 'none': {
-      const recheckMs = candidate === undefined ? undefined : Math.min(decision.waitMs ?? maxRecheckMs, maxRecheckMs)
+      const isOver = candidate === undefined && decision.waitMs === undefined
+      const recheckMs = isOver ? undefined : Math.min(decision.waitMs ?? maxRecheckMs, maxRecheckMs)
       return to({ why: decision.why }, recheckMs)
     }
   }
@@ -281,7 +287,7 @@ function setAside(
   // The changes that joined last are the most suspicious. The names of Pipelines give no hint.
   const byTime = [...ids].sort((left, right) => ((joined[left]?.at ?? '') < (joined[right]?.at ?? '') ? -1 : 1))
   const aside = isHalved
-    ? halved(record, byTime, hashOf, { why, now })
+    ? halved(record, byTime, hashOf, { why, now, salt: candidate?.salt })
     : blockedAside(record, ids, hashOf, { why, now })
   const rest = without({ ...record, aside }, isHalved ? ids : new Set())
   const { joined: _, since: __, ...others } = rest

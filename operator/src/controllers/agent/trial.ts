@@ -3,12 +3,13 @@
 import { candidateFor } from '@penstock/agent/bundle'
 import type { Agent } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'
+import { saltOf } from '../../fleet/aside.ts'
 import { changesOf } from '../../fleet/contents.ts'
 import type { Delivered, FleetState, Report } from '../../fleet/state.ts'
 import { changedIn, fragmentsIn } from '../revisions.ts'
 import { type AgentNode, policyOf, type RolloutPolicy, readersFor } from '../rollout-plan.ts'
 import type { AgentMemory } from './memory.ts'
-import { type AgentPod, isLost } from './pods.ts'
+import { type AgentPod, isAway, isLost } from './pods.ts'
 import { lacksIn, type Start } from './rebase.ts'
 import { type StepWatch, worseIn } from './step.ts'
 import { advance, type RolloutState, type Seen, type Transition } from './transition.ts'
@@ -27,6 +28,8 @@ interface Gathered {
   readonly memory: AgentMemory
   readonly start: Start
   readonly pods: readonly AgentPod[]
+  /** Number of pods that the workload is to have. */
+  readonly wantedPods: number
   readonly fleet: FleetState
   readonly artifacts: OperatorContext['artifacts']
   readonly now: number
@@ -41,7 +44,7 @@ export function decideTrial(
   agent: Agent,
   delivered: Delivered,
   memory: AgentMemory,
-  seen: Pick<Gathered, 'start' | 'pods' | 'fleet' | 'artifacts'>,
+  seen: Pick<Gathered, 'start' | 'pods' | 'wantedPods' | 'fleet' | 'artifacts'>,
 ): Decided {
   const gathered = { ...seen, key, agent, memory, now: seen.fleet.now() }
   const before = trialsOf(delivered)
@@ -84,7 +87,8 @@ function decideOne(delivered: Delivered, index: number, gathered: Gathered): Tra
       : delivered.revisions.get(candidate.rev)
   const nothing = { state: view, events: [], recheckMs: undefined, isStarted: false }
   if (bundle === undefined) return nothing
-  const nodes = nodesOf(gathered, memory.steps.of(record, pods))
+  const watch = memory.steps.of(record, pods)
+  const nodes = nodesOf(gathered, watch)
   if (!isFirst && nodes.length === 0) return nothing
   const later = { later: trialsOf(delivered).slice(index + 1) }
   const isLater = (node: string) => later.later.length > 0 && candidateFor(later, node) !== undefined
@@ -113,6 +117,9 @@ function decideOne(delivered: Delivered, index: number, gathered: Gathered): Tra
     base: isFirst ? undefined : baseOf(delivered, index),
     maySplit: start.maySplit === true && later.later.length === 0,
     nodes: seenNodes,
+    ...{ wantedPods: gathered.wantedPods, isUnheard: isUnheard(gathered, nodes) },
+    salt: turn === undefined ? undefined : saltOf(turn),
+    missingMs: candidate && watch.missingMs(candidate, nodes, now),
     retryOf: (id) => artifacts.get(id)?.retry,
   })
   const { state, events, isStarted, leaves } = transition
@@ -162,17 +169,32 @@ function withLacks(node: AgentNode, rev: string | undefined, lacks: ReadonlySet<
   return { ...node, lacks, revision: lacks.size === 0 && rev !== undefined ? rev : node.revision }
 }
 
+/**
+ * Whether agents may exist of which nothing is known. Where pods belong to users, only those that report are known. Pods of a workload are
+ * known, unless all of them are being replaced.
+ */
+function isUnheard({ agent, wantedPods, fleet, now }: Gathered, nodes: readonly AgentNode[]): boolean {
+  if (agent.spec.mode === 'Sidecar') return !fleet.isStale(undefined, now)
+  return nodes.length === 0 && wantedPods > 0
+}
+
+/** Whether an agent process has reported for so short a time that it may not have opened all its files. */
+function isFresh(report: Report | undefined, fleet: FleetState, now: number): boolean {
+  return report !== undefined && now - report.heardSince < fleet.hearingMs
+}
+
 /** Removes the reports of deleted pods, which must not count as losses either. */
 function nodesOf({ key, agent, pods, fleet, now }: Gathered, watch: StepWatch): AgentNode[] {
   if (agent.spec.mode === 'Sidecar') {
     // Pods with a sidecar belong to users: only those that report are known.
     const reports = [...fleet.reports(key)].filter((report) => !fleet.isStale(report, now))
     fleet.keep(key, new Set(reports.map((report) => report.podUid)))
-    return reports.map((report) => watch.sidecar(report, now))
+    return reports.map((report) => ({ ...watch.sidecar(report, now), isFresh: isFresh(report, fleet, now) }))
   }
   fleet.keep(key, new Set(pods.map((pod) => pod.metadata.uid ?? '')))
   return pods.map((pod) => {
     const report = fleet.report(key, pod.metadata.uid ?? '')
-    return watch.node(pod, report, isLost(pod, report, fleet, now), now)
+    const node = watch.node(pod, report, isLost(pod, report, fleet, now), now)
+    return { ...node, isAway: isAway(pod, report, now), isFresh: isFresh(report, fleet, now) }
   })
 }
