@@ -297,6 +297,12 @@ test('support-bundle lists its content, and leaves no archive if nothing could b
   expect(whole.out).toMatch(/bundle\.tar\.gz: resources\. \d+ things could not be read; about\.txt names them\./)
   expect(whole.err).toContain('pods: ')
   expect(gunzipSync(readFileSync(file)).toString()).toContain('resources/agents.yaml')
+  // It overwrites no earlier archive.
+  const again = await penstock('support-bundle', '-o', file)
+  expect([again.code, again.err]).toEqual([
+    73,
+    expect.stringContaining('bundle.tar.gz" cannot be created: it exists already.'),
+  ])
   rmSync(file)
 
   const asked: string[] = []

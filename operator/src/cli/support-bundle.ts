@@ -2,11 +2,10 @@
 // workloads, events, and the logs of operator and agents. `-n` limits it to the data that a user of that namespace may read. Secret values
 // are never read; anything that may be a secret in an option is masked, rather too much than too little.
 
-import { createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { pipeline as connectStreams } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import { errorText, PenstockError } from '@penstock/agent/errors'
+import { errorText, fileReason, PenstockError } from '@penstock/agent/errors'
 import { type Flags, version } from '@penstock/agent/program'
 import { pack } from 'tar-stream'
 import { stringify } from 'yaml'
@@ -55,8 +54,12 @@ export async function run(argv: string[]): Promise<number> {
   const { client } = await connect(values)
   const folder = `penstock-support-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}`
   const file = values.output ?? `${folder}.tar.gz`
+  const target = await open(file, 'wx').catch((error: unknown) => {
+    const message = `"${file}" cannot be created: ${fileReason(error)}.`
+    throw new PenstockError('PEN_CANNOT_CREATE', message, { cause: error })
+  })
   const archive = pack()
-  const written = connectStreams(archive, createGzip(), createWriteStream(file, { flags: 'wx' }))
+  const written = connectStreams(archive, createGzip(), target.createWriteStream())
   written.catch(() => {}) // awaited below; until then it must not count as unhandled
   const outcome: Outcome = { parts: new Set(), problems: [] }
   const { parts, problems } = outcome
