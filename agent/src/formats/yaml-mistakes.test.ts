@@ -33,6 +33,32 @@ test.each([
   ['an at sign', 'a: @x\n', '1:4 A text that starts with `@` needs quotes', ''],
   ['a comment', 'a: "x"#c\n', '1:7 A space is missing before the `#`', ''],
   ['a text beside its sign', 'a: |x\n  y\n', '1:5 The text that `|` or `>` announces', ''],
+  ['a text beside its sign, after a space', 'a: | x\n  y\n', '1:6 The text that `|` or `>` announces', ''],
+  ['a list beside its key', 'a: - b\n', '1:4 A list stands below its key', 'next line'],
+  ['an apostrophe in quotes', "a: 'it's'\n", '1:8 This follows a value that is complete', "`'it''s'`"],
+  ['a backtick', 'a: `x`\n', '1:4 A text that starts with a backtick needs quotes', ''],
+  ['an ampersand', 'a: & b\n', '1:4 A text that starts with `&` needs quotes: it would be an anchor', ''],
+  ['an open bracket of a whole file', '[1, 2\n', '1:1 The `[` that begins here is not closed', 'Write `]`'],
+  [
+    'an open bracket around a closed one',
+    'a: [1, [2]\nb: 3\n',
+    '1:4 The `[` that begins here is not closed',
+    'Write `]`',
+  ],
+  ['no comma after a bracket', 'a: [[1] 2]\n', '1:9 A comma is missing', 'needs quotes'],
+  ['words after a quote', 'a: "x" y\nb: 2\n', '1:8 This follows a value that is complete', 'one pair of quotes'],
+  [
+    'a text further left than before',
+    'a:\n  b: |\n    x\n  y\n',
+    '4:3 This line has no `: `',
+    'belongs to the text above',
+  ],
+  [
+    'a text in the first column',
+    'a: |\nb\n',
+    '2:1 This line of a text starts in a column',
+    'at least as far to the right',
+  ],
 ])('%s', (_, text, says, help) => {
   const [first, ...more] = mistakesIn(text)
   expect(`${first?.place} ${first?.message}`).toContain(says)
