@@ -35,7 +35,7 @@ export interface OperatorSettings {
   /** Interval between two reports of an agent. */
   readonly heartbeatPeriodMs: number
   readonly webhookAddress: string
-  /** Default image of agents. */
+  /** Default image of Agents. */
   readonly agentImage: string
   /** The default NetworkPolicy of Agents; undefined: none. */
   readonly agentNetworkPolicy: 'Metadata' | 'NoMetadata' | undefined
