@@ -33,8 +33,14 @@ interface DerivedFolder {
 }
 
 const installNamespace = 'penstock-system'
-/** Applied before everything else by tools that apply in waves. */
-const crdAnnotations = { 'argocd.argoproj.io/sync-wave': '-1' }
+/**
+ * Argo CD applies the kinds before everything else. Flux keeps them when its Kustomization is removed, as Helm does: without them, all
+ * Pipelines would be deleted.
+ */
+const crdAnnotations = {
+  'argocd.argoproj.io/sync-wave': '-1',
+  'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+}
 
 const yaml = (value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
 const json = (value: unknown) => `${JSON.stringify(value, undefined, 2)}\n`

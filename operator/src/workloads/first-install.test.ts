@@ -8,7 +8,8 @@ import { parseAllDocuments } from 'yaml'
 const root = join(import.meta.dirname, '../../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const installed = parseAllDocuments(read('operator/install.yaml')).map(
-  (document) => document.toJS() as { kind: string; metadata: { name: string } },
+  (document) =>
+    document.toJS() as { kind: string; metadata: { name: string; annotations?: Readonly<Record<string, string>> } },
 )
 
 test.each(['README.md', 'operator/guide/getting-started.md', 'operator/guide/install.md', 'kind-config.yaml'])(
@@ -40,3 +41,10 @@ test.each(['charts/penstock/templates/NOTES.txt', 'operator/guide/troubleshootin
       ).toBe(true)
   },
 )
+
+test('Flux keeps the CRDs, and so all Pipelines, when its Kustomization is deleted', () => {
+  const crds = installed.filter(({ kind }) => kind === 'CustomResourceDefinition')
+  expect(crds).toHaveLength(8)
+  for (const { metadata } of crds)
+    expect(metadata.annotations).toMatchObject({ 'kustomize.toolkit.fluxcd.io/prune': 'disabled' })
+})
