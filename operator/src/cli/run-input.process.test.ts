@@ -23,6 +23,7 @@ interface Source {
   readonly type: string
   readonly config?: object
   readonly multiline?: object
+  readonly selector?: object
 }
 
 function pipeline(kind: 'Pipeline' | 'ClusterPipeline', source: Source): string {
@@ -53,6 +54,26 @@ test('a file becomes the log of a sample pod, with the times and the bytes of it
     orchestrator: { pod_namespace: 'shop', pod_labels: { app: 'web' } },
   })
   expect(err).toContain('read 3 events, filtered 0, delivered 3 (')
+})
+
+test.each([
+  ['standard input', '-', 'Standard input is empty. Does the command before the `|` print lines?'],
+  ['a file', 'empty.log', 'is empty, so there is nothing to run.'],
+])('%s without a line ends the run at once', (_, name, says) => {
+  const file = name === '-' ? name : written(name, '')
+  const { code, err } = run(pipeline('Pipeline', { type: 'orchestrator_logs' }), [file])
+  expect(code).toBe(64)
+  expect(err).toContain(says)
+})
+
+test('an input that no source reads ends with the labels of its pod', () => {
+  const file = written('unread.log', 'a line\n')
+  const source = { type: 'orchestrator_logs', selector: { pods: { matchLabels: { app: 'other' } } } }
+  const { code, err } = run(pipeline('Pipeline', source), [file])
+  expect(code).toBe(0)
+  expect(err).toContain(
+    "The input is the log of pod web. Do the sources' selectors match its labels?\n  web-6d9f7c5b8-x2x7p (app=web",
+  )
 })
 
 test('a source that starts at the end of its files reads the whole input', () => {

@@ -85,7 +85,11 @@ export class RunInput implements AsyncDisposable {
     const files: Given[] = []
     for (const one of given) {
       const file = one.file === standardInput ? join(folder, 'input') : resolve(one.file)
-      if (one.file === standardInput) await pipeline(process.stdin, createWriteStream(file))
+      if (one.file === standardInput) {
+        if (process.stdin.isTTY) console.error('Type lines for the input. Ctrl-D ends it.')
+        await pipeline(process.stdin, createWriteStream(file))
+      }
+      refuseEmpty(one.file, file)
       files.push({ ...one, file })
     }
     const taken = new Set<Given>()
@@ -167,6 +171,17 @@ export class RunInput implements AsyncDisposable {
       await new Promise((closed) => page.close(closed))
     }
   }
+}
+
+/** @throws PenstockError if there is no line: the run would wait for one in vain. */
+function refuseEmpty(given: string, file: string): void {
+  const stats = statSync(file)
+  if (!stats.isFile() || stats.size > 0) return
+  const message =
+    given === standardInput
+      ? 'Standard input is empty. Does the command before the `|` print lines?'
+      : `"${given}" is empty, so there is nothing to run.`
+  throw new PenstockError('PEN_USAGE', message)
 }
 
 function isPodLogs(source: Table): boolean {

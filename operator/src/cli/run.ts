@@ -156,7 +156,16 @@ async function runOnce(flags: RunFlags, given: ReturnType<typeof givenInputs>, o
     if (!isSample) {
       for (const pod of input.pods) await writeGivenLog(logsDir, pod)
       const quietMs = quietLimitMs(config.sources)
-      return await runAgent(configFile, api, screen, { limit, output, color, quietMs, stdin: input.stdin, over })
+      const unread = unreadInput(input)
+      return await runAgent(configFile, api, screen, {
+        limit,
+        output,
+        color,
+        quietMs,
+        stdin: input.stdin,
+        over,
+        unread,
+      })
     }
     introduceSamples(logsDir, next(api, paths, over !== undefined))
     mkdirSync(logsDir)
@@ -166,7 +175,7 @@ async function runOnce(flags: RunFlags, given: ReturnType<typeof givenInputs>, o
       for (const namespace of namespaces)
         writers.push(writeSampleLogs(logsDir, namespace, (line) => screen.input(line)))
     }
-    const code = await runAgent(configFile, api, screen, { limit, output, color, over, started })
+    const code = await runAgent(configFile, api, screen, { limit, output, color, over, started, unread: unreadSamples })
     for (const writer of writers) writer.close()
     return code
   } finally {
@@ -236,6 +245,8 @@ interface RunOptions {
   readonly started?: () => void
   /** Ends the run. */
   readonly over?: AbortSignal | undefined
+  /** The likely cause if nothing is read. */
+  readonly unread: string
 }
 
 /** Closing a terminal sends SIGHUP. */
@@ -297,8 +308,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
     })
   } finally {
     screen.close()
-    if (figures !== undefined)
-      screen.note(summary(figures, (performance.now() - startedAt) / 1000, options.started !== undefined))
+    if (figures !== undefined) screen.note(summary(figures, (performance.now() - startedAt) / 1000, options.unread))
     ended.abort()
     clearTimeout(end)
     options.over?.removeEventListener('abort', interrupt)
@@ -308,7 +318,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
 }
 
 /** The result of a run, and the likely cause if it is empty. */
-function summary(components: readonly ComponentView[], seconds: number, isSample: boolean): string {
+function summary(components: readonly ComponentView[], seconds: number, unread: string): string {
   const sum = (kind: string, count: (component: ComponentView) => number) =>
     components.reduce((total, one) => (one.component_kind === kind ? total + count(one) : total), 0)
   const read = sum('source', (source) => source.sent_events_total)
@@ -323,8 +333,17 @@ function summary(components: readonly ComponentView[], seconds: number, isSample
     ...(lost > 0 ? [`lost ${lost}`] : []),
   ]
   const done = `\nIn ${seconds.toFixed(1)} s: ${parts.join(', ')} (${rate} read per second).`
-  if (!isSample || read > 0) return done
-  return `${done}\nNothing was read. Do the sources' selectors match the labels of a sample pod above?\nTo try your own lines: --input FILE`
+  return read > 0 ? done : `${done}\nNothing was read. ${unread}`
+}
+
+const unreadSamples =
+  "Do the sources' selectors match the labels of a sample pod above?\nTo try your own lines: --input FILE"
+
+function unreadInput({ pods }: RunInput): string {
+  if (pods.length === 0) return 'Does the input have the form that the source reads?'
+  const given = [...new Set(pods.map(({ container }) => container))].join(', ')
+  const known = samplePodNames.map((name) => `  ${name}`).join('\n')
+  return `The input is the log of pod ${given}. Do the sources' selectors match its labels?\n${known}\nTo use another pod: --input POD=FILE`
 }
 
 /** Waits until the agent runs, which takes some seconds at its first start; false if the run ends first. */
