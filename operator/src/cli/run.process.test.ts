@@ -2,7 +2,7 @@
 
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -109,6 +109,16 @@ test('a sink that cannot deliver locally is replaced by the screen, and the run 
   expect(out).toContain('request served')
   // It does not wait for the agent's limit of a minute: this command's limit ends first.
   expect(err).toContain('The time limit for a graceful stop is over')
+})
+
+test.each(['2>/dev/null', '2>&1'])('a reader that closes the output, %s, ends it without an error', (streams) => {
+  const script = '"$0" --conditions=source "$@" '
+  const words = [main, 'run', '-f', quickstart, '--for', '20s']
+  const piped = ['-c', `${script}${streams} | head -1; exit "\${PIPESTATUS[0]}"`, process.execPath, ...words]
+  const { status, stdout } = spawnSync('bash', piped, { encoding: 'utf8', env: { ...process.env, TMPDIR: folder } })
+  expect([status, stdout.trimEnd().split('\n').length]).toEqual([0, 1])
+  // Its files are removed, too.
+  expect(readdirSync(folder).filter((name) => name.startsWith('penstock-run-'))).toEqual([])
 })
 
 test('a run without a selected sample pod ends with the reason', () => {

@@ -103,6 +103,7 @@ export async function run(argv: string[]): Promise<number> {
     print: values.print,
   }
   const given = givenInputs(flags.inputs, flags.paths)
+  for (const stream of outputs) stream.off('error', unheard).on('error', unheard)
   if (!values.watch) return await runOnce(flags, given)
   const files = given.map(({ file }) => file)
   if ([...files, ...flags.paths].includes(standardInput)) {
@@ -253,6 +254,10 @@ interface RunOptions {
 const endings = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const repeatedMs = 300
 
+const outputs = [process.stdout, process.stderr]
+/** After the run, too, a closed output must not end this command, which removes its files. */
+const unheard = () => {}
+
 async function runAgent(config: string, api: string, screen: RunScreen, options: RunOptions): Promise<number> {
   const main = fileURLToPath(fileBeside('agent', import.meta.url))
   const color = takesColors(process.stderr, options.color) ? 'always' : 'never'
@@ -279,7 +284,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
   options.over?.addEventListener('abort', interrupt)
   for (const signal of endings) process.on(signal, interrupt)
   // The reader has closed the output, as with `| head -1`.
-  process.stdout.on('error', interrupt)
+  for (const stream of outputs) stream.on('error', interrupt)
   if (agent.stdout !== null) createInterface(agent.stdout).on('line', (line) => screen.event(line))
   if (agent.stderr !== null) createInterface(agent.stderr).on('line', (line) => screen.note(line))
   let figures: readonly ComponentView[] | undefined
@@ -313,7 +318,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
     clearTimeout(end)
     options.over?.removeEventListener('abort', interrupt)
     for (const signal of endings) process.off(signal, interrupt)
-    process.stdout.off('error', interrupt)
+    for (const stream of outputs) stream.off('error', interrupt)
   }
 }
 
