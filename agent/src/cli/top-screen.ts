@@ -16,7 +16,7 @@ import {
   titleOf,
 } from './top-table.ts'
 
-const detailsHelp = 'Esc: back  p: pause  q: quit'
+const detailsHelp = () => 'Esc: back  p: pause  q: quit'
 
 /** Words in ascending order, figures in descending order. */
 const orderBy = (column: TopColumn) => (a: Row, b: Row) =>
@@ -90,10 +90,11 @@ export class AgentTopScreen implements Drawing {
     ].join('\n')
   }
 
-  #footer(more: string, keys: string, { columns: width, color }: ScreenSize): string {
-    const states = [this.#keys.isPaused ? 'PAUSED' : '', this.#keys.filterText, more, keys]
-    const line = states.filter((state) => state !== '').join('  ')
-    return styled(line.slice(0, width), 'dim', color)
+  /** @param help the keys, within a width */
+  #footer(more: string, help: (columns: number) => string, { columns: width, color }: ScreenSize): string {
+    const states = [this.#keys.isPaused ? 'PAUSED' : '', this.#keys.filterText, more].filter((state) => state !== '')
+    const taken = states.reduce((sum, state) => sum + state.length + 2, 0)
+    return styled([...states, help(width - taken)].join('  ').slice(0, width), 'dim', color)
   }
 
   #details(size: ScreenSize): string {

@@ -87,7 +87,7 @@ export const columns: readonly TopColumn[] = [
 ]
 
 /** Columns that a narrow terminal omits, in this order. */
-const expendable = ['TYPE', 'BYTES', 'BUSY', 'KIND', 'FILTERED', 'BUFFER']
+const expendable = ['TYPE', 'BYTES', 'BUSY', 'KIND', 'FILTERED', 'BUFFER', 'IN', 'OUT']
 
 export interface TopTableOptions {
   readonly isHuman: boolean

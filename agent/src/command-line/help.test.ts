@@ -24,12 +24,15 @@ ${table}`
     'sentence.',
     '',
     'Flags:',
-    '      --all                   Everything that',
-    `${' '.repeat(25)}there is, and what comes`,
-    `${' '.repeat(25)}after it.`,
+    '      --all',
+    '          Everything that there is, and what comes',
+    '          after it.',
     '      --a-name-that-is-longer-than-others TEXT',
-    `${' '.repeat(25)}     One more text that`,
-    `${' '.repeat(25)}is long.`,
+    '          One more text that is long.',
+  ])
+  expect(helpText(table, 70).split('\n').slice(0, 2)).toEqual([
+    '      --all                   Everything that there is, and what comes',
+    `${' '.repeat(30)}after it.`,
   ])
 })
 

@@ -37,7 +37,16 @@ export function helpText(text: string, columns = columnsOf(process.stdout)): str
     if (continuesLast) last.text += ` ${line.trimStart()}`
     else lines.push({ text: line, isUsage })
   }
-  return lines
-    .map((line) => (line.isUsage ? line.text : wrapped(line.text, columns, descriptionAt(line.text))))
-    .join('\n')
+  return lines.map((line) => (line.isUsage ? line.text : entry(line.text, columns))).join('\n')
+}
+
+/** Columns before a description that stands below its name, because the terminal is too narrow for both. */
+const belowName = 10
+
+function entry(line: string, columns: number): string {
+  const at = descriptionAt(line)
+  if (at <= columns / 2) return wrapped(line, columns, at)
+  const name = line.slice(0, at).trimEnd()
+  const description = wrapped(`${' '.repeat(belowName)}${line.slice(at)}`, columns, belowName)
+  return name === '' ? description : `${name}\n${description}`
 }

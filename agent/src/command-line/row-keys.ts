@@ -11,7 +11,19 @@ export interface RowKeysOptions<Row> {
   readonly orders: readonly (((a: Row, b: Row) => number) | undefined)[]
 }
 
-export const tableHelp = 'Enter: details  left/right: sort  r: reverse  /: filter  p: pause  q: quit'
+const keyHelps = ['Enter: details', 'left/right: sort', 'r: reverse', '/: filter', 'p: pause', 'q: quit']
+/** Keys that a narrow terminal does not list, in this order. */
+const expendableHelps = ['r: reverse', 'p: pause', '/: filter', 'left/right: sort', 'Enter: details']
+
+/** The keys of a table, as far as they fit. */
+export function tableHelp(columns: number): string {
+  let shown = keyHelps
+  for (const help of expendableHelps) {
+    if (shown.join('  ').length <= columns) break
+    shown = shown.filter((each) => each !== help)
+  }
+  return shown.join('  ')
+}
 
 export class RowKeys<Row> {
   readonly #options: RowKeysOptions<Row>

@@ -111,11 +111,23 @@ export class RunScreen {
       ;(to === 'out' ? out : err).write(`${line}\n`)
       return
     }
-    const hint = this.#hint.slice(0, err.columns - 1)
+    const hint = fittingSentences(this.#hint, err.columns - 1)
     err.write('\r\u001b[K')
     if (line !== '') (to === 'out' ? out : err).write(`${line}\n`)
     err.write(styled(hint, 'dim', this.#terminal.color))
   }
+}
+
+/** A hint without its last sentences, if they do not fit: half a command helps nobody. */
+function fittingSentences(hint: string, columns: number): string {
+  const [first = '', ...more] = hint.split(/(?<=\.) /)
+  let fitting = first.slice(0, columns)
+  for (const sentence of more) {
+    const longer = `${fitting} ${sentence}`
+    if (longer.length > columns) break
+    fitting = longer
+  }
+  return fitting
 }
 
 /** Pod lines, by pod, until their events arrive. */

@@ -171,7 +171,7 @@ export class TopScreen implements Drawing {
     return [
       styled(`${markOf(-1)}${heading}`.slice(0, width), 'bold', color),
       ...body,
-      styled((state || tableHelp).slice(0, width), 'dim', color),
+      styled((state || tableHelp(width)).slice(0, width), 'dim', color),
     ].join('\n')
   }
 
