@@ -323,10 +323,10 @@ test('resources of the platform are checked without a Pipeline', async () => {
 })
 
 test.each([
-  { text: '', says: 'There is no Pipeline among the resources: there are none' },
+  { text: '', says: 'mistaken.yaml, nor another resource of Penstock' },
   {
     text: 'apiVersion: v1\nkind: Secret\nmetadata: { name: a }\n---\napiVersion: v1\nkind: Secret\nmetadata: { name: b }\n',
-    says: 'There is no Pipeline among the resources: there are 2 Secrets',
+    says: 'mistaken.yaml, only 2 Secrets',
   },
   {
     text: 'sources: { in: { type: stdin } }\n',

@@ -9,7 +9,7 @@ import { type AgentConfig, agentConfig, laneNotes, problemsOf } from './check.ts
 import type { CompiledPipeline, PipelineCompileOptions, Table } from './compiled.ts'
 import { compilePipeline } from './pipeline.ts'
 import { compileLimits, specTooLong } from './pool.ts'
-import { helpBelow, loadResources, type Resource, Resources } from './resources.ts'
+import { helpBelow, loadResources, type Resource, Resources, standardInput } from './resources.ts'
 import { standIn } from './secrets.ts'
 import { sharedProblems } from './shape.ts'
 import { isShared, problemsOfShared } from './shared.ts'
@@ -43,20 +43,26 @@ const isOfPlatform = (kind: string) => kind === 'Agent' || kind === 'TenantPolic
 export function compileFiles(paths: readonly string[], options: FilesOptions): CompiledResources {
   const { resources, problems } = loadResources(paths, undefined, options.recursive)
   const isWhole = !problems.some(({ severity }) => severity === 'error')
-  const below = options.recursive === true ? undefined : () => helpBelow(paths)
-  const compiled = compileResources(resources, options, isWhole, below)
+  const compiled = compileResources(resources, options, isWhole, {
+    shown: paths.map((path) => (path === standardInput ? 'standard input' : path)).join(', '),
+    help: () => {
+      if (resources.length === 0 && paths.includes(standardInput))
+        return 'Does the command before the `|` print resources?'
+      return options.recursive === true ? undefined : helpBelow(paths)
+    },
+  })
   return { ...compiled, problems: [...problems, ...compiled.problems] }
 }
 
 /**
  * @param isWhole false if some resources could not be read, which has been reported: a missing Pipeline is then no
- * problem @param helpElsewhere where else Pipelines may be
+ * problem @param from where the resources were read, and where else Pipelines may be
  */
 export function compileResources(
   resources: readonly Resource[],
   options: FilesOptions,
   isWhole = true,
-  helpElsewhere?: () => string | undefined,
+  from: { readonly shown: string; readonly help?: () => string | undefined } = { shown: 'the resources' },
 ): CompiledResources {
   const all = new Resources(resources)
   const problems: Problem[] = []
@@ -106,22 +112,22 @@ export function compileResources(
   }
   const isEnough = options.sharedAlone === true && resources.some(({ kind }) => isShared(kind) || isOfPlatform(kind))
   if (isWhole && pipelines.length === 0 && suspended.length === 0 && !isEnough) {
-    const help = helpElsewhere?.() ?? '`penstock init FILE` writes a first Pipeline.'
+    const help = from.help?.() ?? '`penstock init FILE` writes a first Pipeline.'
     problems.push({
       severity: 'error',
       path: '',
-      message: `There is no Pipeline among the resources: ${kindsOf(resources)}`,
+      message: `There is no Pipeline in ${from.shown}, ${othersOf(resources)}`,
       help,
     })
   }
   return { config, pipelines, suspended, problems: distinct(problems) }
 }
 
-/** The number of resources of each kind, such as `2 Sinks, 1 Secret`. */
-function kindsOf(resources: readonly Resource[]): string {
+/** The number of resources of each kind, such as `only 2 Sinks, 1 Secret`. */
+function othersOf(resources: readonly Resource[]): string {
   const kinds = Object.groupBy(resources, ({ kind }) => kind)
   const counts = Object.entries(kinds).map(([kind, some = []]) => counted(some.length, kind))
-  return counts.length === 0 ? 'there are none' : `there are ${counts.join(', ')}`
+  return counts.length === 0 ? 'nor another resource of Penstock' : `only ${counts.join(', ')}`
 }
 
 /** Values of secrets that are among the resources; random stand-ins for the others. */

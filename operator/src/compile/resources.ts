@@ -140,6 +140,10 @@ function readFile(file: string, defaultNamespace: string, resources: Resource[],
     const { line, column } = positionAt(text, problem.offset)
     problems.push({ severity: 'error', path: '', file, line, column, message: problem.message, help: problem.help })
   }
+  if (otherAgentEndings.has(extname(file)) && documents.some((document) => document.problems.length > 0)) {
+    problems.push({ severity: 'error', path: '', file, message: `"${file}" is not YAML`, help: convertHelp(file) })
+    return
+  }
   let mistakes = 0
   for (const { document, value, problems: found } of documents) {
     for (const { offset, message, help, byAliases } of found) {
@@ -173,7 +177,6 @@ const otherAgentEndings: ReadonlySet<string> = new Set(['.toml', '.conf', '.allo
 function endingHelp(file: string): string | undefined {
   const ending = extname(file)
   if (file === standardInput || ['.yaml', '.yml', '.json', ''].includes(ending)) return undefined
-  if (otherAgentEndings.has(ending)) return convertHelp(file)
   return `Resources are written in YAML; is this ${ending} file the right one?`
 }
 
