@@ -2,6 +2,7 @@
 
 import { counted, type Flags } from '@penstock/agent/program'
 import { compileFiles } from '../compile/config.ts'
+import { pathsText } from '../compile/resources.ts'
 import { helpOf, parseFlags, resourceOptions, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
 import { junitOfProblems, sarifOf } from './reports.ts'
@@ -40,7 +41,7 @@ export async function run(argv: string[]): Promise<number> {
     if (!printProblems(problems)) return 78
     const warnings = problems.filter(({ informational }) => informational !== true).length
     const found = warnings === 0 ? 'no problems' : `no errors, ${counted(warnings, 'warning')}`
-    console.log(`${counted(pipelines.length + suspended.length, 'Pipeline')} in ${paths.join(', ')}: ${found}.`)
+    console.log(`${counted(pipelines.length + suspended.length, 'Pipeline')} in ${pathsText(paths)}: ${found}.`)
     return 0
   }
   const files = pipelines.flatMap((pipeline) => pipeline.locate([]).file ?? [])

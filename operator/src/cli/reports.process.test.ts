@@ -151,7 +151,9 @@ test('lint reads several files, arguments, and with -R also subfolders', () => {
   const fine = (paths: string) => ({ code: 0, err: '', out: `2 Pipelines in ${paths}: no problems.\n` })
   expect(penstock(['lint', '-R', 'tree', 'two.yaml'])).toEqual(fine('tree, two.yaml'))
   expect(penstock(['lint', '-f', 'tree/apps/one.yaml', '-f', 'two.yaml'])).toEqual(fine('tree/apps/one.yaml, two.yaml'))
-  expect(penstock(['lint', 'two.yaml', '-'], pipeline('three', '.mark = true'))).toEqual(fine('two.yaml, -'))
+  expect(penstock(['lint', 'two.yaml', '-'], pipeline('three', '.mark = true'))).toEqual(
+    fine('two.yaml, standard input'),
+  )
   expect(penstock(['test', '-R', 'tree', 'two.yaml']).code).toBe(0)
   expect(penstock(['render', 'two.yaml']).out).toContain('shop/two')
 })

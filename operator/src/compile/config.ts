@@ -9,7 +9,7 @@ import { type AgentConfig, agentConfig, laneNotes, problemsOf } from './check.ts
 import type { CompiledPipeline, PipelineCompileOptions, Table } from './compiled.ts'
 import { compilePipeline } from './pipeline.ts'
 import { compileLimits, specTooLong } from './pool.ts'
-import { helpBelow, loadResources, type Resource, Resources, standardInput } from './resources.ts'
+import { helpBelow, loadResources, pathsText, type Resource, Resources, standardInput } from './resources.ts'
 import { standIn } from './secrets.ts'
 import { sharedProblems } from './shape.ts'
 import { isShared, problemsOfShared } from './shared.ts'
@@ -44,7 +44,7 @@ export function compileFiles(paths: readonly string[], options: FilesOptions): C
   const { resources, problems } = loadResources(paths, undefined, options.recursive)
   const isWhole = !problems.some(({ severity }) => severity === 'error')
   const compiled = compileResources(resources, options, isWhole, {
-    shown: paths.map((path) => (path === standardInput ? 'standard input' : path)).join(', '),
+    shown: pathsText(paths),
     help: () => {
       if (resources.length === 0 && paths.includes(standardInput))
         return 'Does the command before the `|` print resources?'

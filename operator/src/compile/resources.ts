@@ -64,6 +64,11 @@ export class Resources {
 /** Standard input, as a path. */
 export const standardInput = '-'
 
+/** Paths in a sentence. */
+export function pathsText(paths: readonly string[]): string {
+  return paths.map((path) => (path === standardInput ? 'standard input' : path)).join(', ')
+}
+
 /**
  * Reads resources from YAML files, folders (their `.yaml` and `.yml` files) and, for `-`, standard input. @param
  * isRecursive whether to read sub-folders
