@@ -158,11 +158,11 @@ const changed: Artifact = {
 
 test('a replica that begins to lead takes no agent for lost that has not reported to it yet', async () => {
   const nodes = ['n0', 'n1', 'n2', 'n3']
-  const [least = 0] = nodes.map((node) => bucketOf('', node)).sort((left, right) => left - right)
+  const [minBucket = 0] = nodes.map((node) => bucketOf('', node)).sort((left, right) => left - right)
   const at = (secondsAgo: number) => new Date(monotonicNow() + 3_600_000 - secondsAgo * 1000).toISOString()
   // Its canary has been watched for long enough, by an operator that no longer exists.
   const record = { rolledBack: {}, history: [], step: 0, begun: at(90), since: at(61) }
-  const trial = { fragment: fragmentOf(changed), percent: least + 1, record }
+  const trial = { fragment: fragmentOf(changed), percent: minBucket + 1, record }
   const stable = fragmentOf({ ...changed, hash: 'sha256:1' })
   await using operator = await started('Mounted', {}, {}, { stable, trial, idleMs: 3_600_000 })
   const pods = nodes.map((name) => ({
@@ -177,7 +177,7 @@ test('a replica that begins to lead takes no agent for lost that has not reporte
   operator.artifacts.markComplete()
   await vi.waitFor(() => expect(operator.fleet.get('system/node')?.why).toMatch(/./), 30_000)
   const { candidate, why, record: now } = operator.fleet.get('system/node') ?? {}
-  expect([candidate?.percent, now?.step, why]).toEqual([least + 1, 0, 'It waits for 1 agent to load it.'])
+  expect([candidate?.percent, now?.step, why]).toEqual([minBucket + 1, 0, 'It waits for 1 agent to load it.'])
 })
 
 test('reverts a change if the agents that received it only wait', async () => {

@@ -470,7 +470,7 @@ test('a new Pipeline does not wait while all pods are being replaced', async () 
   expect(await bench.until('b1', 5)).toBeDefined()
 })
 
-test('a new Pipeline that ends agents is taken back even if it arrived while all pods were being replaced', async () => {
+test('a new Pipeline that ends agents is rolled back even if it arrived while all pods were being replaced', async () => {
   const bench = await few(2)
   for (const name of names(bench)) bench.remove(name)
   bench.harms.set('b1', 'crashes')
@@ -500,7 +500,7 @@ test('the pod that replaces a canary is watched like the one before it', async (
 test.each([
   { what: 'has just started', idleMs: 0 },
   { what: 'has been waiting for an hour', idleMs: 3_600_000 },
-])('an operator that $what goes on with a trial when it has heard the canaries', async ({ idleMs }) => {
+])('an operator that $what continues a trial only after the canaries have reported', async ({ idleMs }) => {
   const bench = await few(4)
   bench.want('a2')
   await bench.pass(55)
@@ -514,7 +514,7 @@ test.each([
   expect(await bench.until('a2', ownSeconds)).toBeDefined()
 })
 
-test('a change made while the operator restarts is not for all sidecars at once, of which it has heard of none', async () => {
+test('a change made while the operator restarts goes to few sidecars first, after they have reported', async () => {
   const bench = new RolloutBench(clock, 6, undefined, 'Sidecar')
   bench.want('a1')
   await bench.settle()
@@ -563,7 +563,7 @@ test.each([0, 20_000])(
   },
 )
 
-test('what ended an agent before the trial, or was taken back since, is no fault of the changes that are tried', async () => {
+test('an end of an agent before the trial does not count against the changes that are tried', async () => {
   const bench = await few(4)
   for (const name of names(bench)) bench.end(name)
   await bench.pass(5)

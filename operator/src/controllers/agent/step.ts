@@ -121,7 +121,7 @@ const stepOf = ({ begun, step = 0 }: TrialRecord) => `${begun} ${step}`
 
 type Begun = Pick<RolloutRecord, 'begun' | 'stepped' | 'history' | 'aside' | 'turn'>
 
-/** Agents may end once more by a change that was just taken back or set aside, before they have received the content without it. */
+/** Agents may end once more because of a change that was just rolled back or set aside, until they receive the content without it. */
 const afterwardsMs = 15_000
 
 /** Since when an end of a container counts against a step that an earlier process began. */
