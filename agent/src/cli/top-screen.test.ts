@@ -59,7 +59,10 @@ test('a terminal of 40 columns shows whole columns, and the key that quits', () 
   const lines = screenWith('down')
     .text({ ...size, columns: 40 })
     .split('\n')
-  expect(lines.slice(1, 3)).toEqual(['  ID    IN/s  OUT  OUT/s  ERRORS  LOST', '> in      50  200     50       0     0'])
+  expect(lines.slice(1, 3)).toEqual([
+    '  ID    IN/s  OUT  OUT/s  ERRORS  LOST',
+    '> in      50  200     50       0     0',
+  ])
   expect(lines.at(-1)).toBe('Enter: details  q: quit')
   expect(lines.every((line) => line.length <= 40)).toBe(true)
 })
