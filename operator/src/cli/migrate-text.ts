@@ -1,13 +1,11 @@
-// Replaces the `apiVersion` of Penstock's resources in a text with the newest one. Only these characters change, so the comments,
-// order and layout of the file stay.
+// Replaces earlier versions in the `apiVersion` of Penstock's resources with the stored version, in a text. Only these characters change,
+// so the comments, order and layout of the file stay.
 
 import { positionAt, readYamlDocuments } from '@penstock/agent/config'
 import type { Problem } from '@penstock/agent/errors'
 import { isMap, isScalar, isSeq } from 'yaml'
 import { kindOf } from '../api/kinds.ts'
-import { apiVersions } from '../api/object.ts'
-
-const [newest = ''] = apiVersions
+import { apiVersion, earlierApiVersions } from '../api/object.ts'
 
 /** @param file names the text in problems */
 export function migrateText(
@@ -35,7 +33,7 @@ export function migrateText(
     for (const node of [document.contents, ...(isSeq(items) ? items.items : [])]) {
       if (!isMap(node) || kindOf(String(node.get('kind'))) === undefined) continue
       const version = node.get('apiVersion', true)
-      if (!isScalar(version) || version.value === newest || !apiVersions.includes(String(version.value))) continue
+      if (!isScalar(version) || !earlierApiVersions.includes(String(version.value))) continue
       const [start, end] = version.range ?? [0, 0]
       places.push([start, end])
     }
@@ -44,7 +42,7 @@ export function migrateText(
   let from = 0
   for (const [start, end] of places) {
     // The value may be quoted in the text.
-    const value = text.slice(start, end).replace(/penstock\.dev\/\w+/, newest)
+    const value = text.slice(start, end).replace(/penstock\.dev\/\w+/, apiVersion)
     migrated += text.slice(from, start) + value
     from = end
   }
