@@ -21,6 +21,8 @@ export interface ComponentView {
   readonly utilization?: number
   readonly buffer_events?: number
   readonly buffer_bytes?: number
+  /** Seconds for which the inputs of a sink have waited for it, because its buffer is full. */
+  readonly inputs_wait_seconds?: number
 }
 
 export function componentViews(topology: Topology): ComponentView[] {
@@ -58,13 +60,15 @@ export function componentViews(topology: Topology): ComponentView[] {
       utilization: meter.average,
     })
   }
-  for (const [id, { config, buffer, meter }] of topology.sinks) {
+  for (const [id, { config, buffer, meter, wait }] of topology.sinks) {
     views.push({
       ...counts(id, 'sink', config.declaration.type),
       inputs: config.inputs,
       utilization: meter.average,
       buffer_events: buffer.events,
       buffer_bytes: buffer.bytes,
+      // A busy sink lets its inputs wait for moments, all the time.
+      ...(wait.seconds < 1 ? {} : { inputs_wait_seconds: Math.floor(wait.seconds) }),
     })
   }
   return views

@@ -55,6 +55,16 @@ test('rows keep the order of the agent, and show rates, lost and filtered events
   expect(lines.at(-1)).toMatch(/^Enter: details .* q: quit$/)
 })
 
+test('a sink that its inputs wait for is named below the table', () => {
+  const screen = new AgentTopScreen(false)
+  const waiting = look(100)
+  const components = waiting.components.map((one) =>
+    one.component_id === 'out' ? { ...one, inputs_wait_seconds: 12 } : one,
+  )
+  screen.look({ ...waiting, components }, rowsOf({ ...waiting, components }, undefined))
+  expect(screen.text(size).split('\n').at(-2)).toBe('The buffer of out has been full for 12 s: keep must wait.')
+})
+
 test('a terminal of 40 columns shows whole columns, and the key that quits', () => {
   const lines = screenWith('down')
     .text({ ...size, columns: 40 })

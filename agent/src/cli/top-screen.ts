@@ -14,6 +14,7 @@ import {
   type TopSnapshot,
   tableLines,
   titleOf,
+  waitLines,
 } from './top-table.ts'
 
 const detailsHelp = () => 'Esc: back  p: pause  q: quit'
@@ -74,7 +75,8 @@ export class AgentTopScreen implements Drawing {
       sorted,
       mark: isRising ? '↑' : '↓',
     })
-    const room = Math.max(1, size.rows - 4)
+    const waits = waitLines(rows, size)
+    const room = Math.max(1, size.rows - 4 - waits.length)
     // Scrolls to keep the selected row visible.
     const from = Math.max(0, chosen - room + 1)
     const body = lines
@@ -86,6 +88,7 @@ export class AgentTopScreen implements Drawing {
       titleOf(look, rows, size),
       styled(`${markOf(-1)}${heading}`, 'bold', size.color),
       ...body,
+      ...waits,
       this.#footer(hidden > 0 ? `${hidden} more` : '', tableHelp, size),
     ].join('\n')
   }

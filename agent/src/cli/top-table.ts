@@ -132,6 +132,15 @@ export function titleOf(look: TopSnapshot, rows: readonly Row[], sheet: Sheet): 
   return title.slice(0, sheet.columns)
 }
 
+/** A line for each sink whose inputs wait for it. */
+export function waitLines(rows: readonly Row[], sheet: Sheet): readonly string[] {
+  return rows.flatMap(({ component_id: id, inputs = [], inputs_wait_seconds: seconds }) => {
+    if (seconds === undefined) return []
+    const line = `The buffer of ${id} has been full for ${seconds} s: ${inputs.join(', ')} must wait.`
+    return [styled(line.slice(0, sheet.columns), 'yellow', sheet.color)]
+  })
+}
+
 /** Red for errors, yellow for losses without an error. */
 export function colored(row: Row | undefined, line: string, sheet: Sheet): string {
   if (row === undefined) return line

@@ -13,7 +13,7 @@ import { isRedrawn, sheetOf } from '../terminal.ts'
 import { interrupted } from '../timing/wait.ts'
 import { agentUrl, clientFlags, getJson } from './agent-client.ts'
 import { AgentTopScreen } from './top-screen.ts'
-import { colored, type Row, rowsOf, type TopSnapshot, tableLines, titleOf } from './top-table.ts'
+import { colored, type Row, rowsOf, type TopSnapshot, tableLines, titleOf, waitLines } from './top-table.ts'
 
 export const flagTable = {
   interval: {
@@ -108,6 +108,7 @@ function printed(look: TopSnapshot, rows: readonly Row[], isHuman: boolean): str
     titleOf(look, rows, sheet),
     styled(heading, 'bold', sheet.color),
     ...lines.map((line, index) => colored(rows[index], line, sheet)),
+    ...waitLines(rows, sheet),
   ]
   return `${table.join('\n')}\n\n`
 }

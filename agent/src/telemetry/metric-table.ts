@@ -139,6 +139,9 @@ export const metricTable = {
   // Files.
   open_files: gauge('Number of open files.'),
   shared_reads_total: counter('Chunks of files that another pipeline of the agent had already read.'),
+  sink_wait_seconds: gauge(
+    "Seconds since a sink's full buffer last accepted events, while its inputs wait for it; 0 if none waits. A source that waits also sends nothing to its other sinks.",
+  ),
   shared_read_bytes: gauge('Bytes of chunks and their parsed content that are kept for other pipelines.'),
   files_added_total: counter('Files found and read from the beginning.', ['file']),
   files_resumed_total: counter('Files found and read from a checkpoint.', ['file']),

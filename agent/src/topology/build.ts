@@ -30,6 +30,7 @@ import type { CpuAccount, FairShare } from './fair-share.ts'
 import { type Consumer, Outlet, Pressure } from './fanout.ts'
 import { type Leadership, singletonSource } from './singleton.ts'
 import { SinkDriver } from './sink-driver.ts'
+import { SinkWait } from './sink-wait.ts'
 import { Stopwatch, UtilizationMeter } from './utilization.ts'
 
 /** Default for the maximum number of events in a memory buffer. */
@@ -377,6 +378,8 @@ export class SinkNode implements Consumer {
   /** Aborts its work for a buffer; shared by all successive sinks of that buffer. */
   readonly abandon: AbortController
   readonly succession: Succession
+  /** The writers that wait for space in the buffer. */
+  readonly wait: SinkWait
   readonly #pressure: Pressure
   readonly #labels: Labels
 
@@ -400,12 +403,18 @@ export class SinkNode implements Consumer {
     this.#pressure = context.pressure
     this.meter = new UtilizationMeter(context.bundle?.account?.(config.id))
     this.driver = new SinkDriver(sink, buffer, own.events, this.meter, context.stopwatch)
+    this.wait = new SinkWait((isWaiting) => {
+      if (isWaiting)
+        own.logger.warn({ inputs: this.config.inputs }, 'The buffer is full; the inputs wait for this sink.')
+      else own.logger.info('The buffer accepts events again.')
+    })
   }
 
   /** Exposes metrics that only the active component may expose. */
   show(metrics: Metrics): void {
     metrics.computed('utilization', this.#labels, () => this.meter.average)
     showBuffer(this.buffer, metrics, this.#labels)
+    metrics.computed('sink_wait_seconds', this.#labels, () => this.wait.seconds)
   }
 
   get takesBytes(): boolean {
@@ -420,7 +429,9 @@ export class SinkNode implements Consumer {
       return
     }
     const wait = this.buffer.write(batch)
-    if (wait !== undefined) this.#pressure.add(wait)
+    if (wait === undefined) return
+    this.#pressure.add(wait)
+    this.wait.add(wait)
   }
 }
 

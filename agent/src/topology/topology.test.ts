@@ -440,7 +440,7 @@ test.each([
 })
 
 test('a hanging sink blocks its source only when its buffer is full, and never another sink', async () => {
-  await using _running = await start(`
+  await using running = await start(`
     sources: {in: {type: feed}}
     sinks:
       slow: {type: collect, inputs: [in], buffer: {max_events: 10}}
@@ -458,8 +458,13 @@ test('a hanging sink blocks its source only when its buffer is full, and never a
   expect(wait).toBeDefined()
   expect(free).toBe(false)
   expect(collector('fast').messages).toHaveLength(12) // the sibling has received all events
+  const waited = (id: string) => running.metrics.sum('sink_wait_seconds', { component_id: id })
+  const shown = () => componentViews(running.topology).map((view) => view.inputs_wait_seconds)
+  expect([waited('slow') > 0, waited('fast')]).toEqual([true, 0])
+  await vi.waitFor(() => expect(shown()).toEqual([undefined, 1, undefined]), { timeout: 1900 })
   slow.resume()
   await wait
+  expect([waited('slow'), shown()]).toEqual([0, [undefined, undefined, undefined]])
   expect(slow.messages).toEqual(['first', ...messages(10), 'last'])
 })
 
