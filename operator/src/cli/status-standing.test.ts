@@ -9,7 +9,7 @@ import { agentKind, pipelineKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Artifact } from '../compile/artifact.ts'
-import type { OperatorContext, StatusContribution } from '../context.ts'
+import type { StatusContribution } from '../context.ts'
 import { Artifacts } from '../controllers/artifacts.ts'
 import { RolloutStatus } from '../controllers/rollout.ts'
 import { type StatusObject, statusOf } from '../controllers/status.ts'
@@ -18,6 +18,7 @@ import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { podType } from '../kube/types.ts'
 import type { Fragment } from '../render/fragment.ts'
+import { testContext } from '../testing/context.ts'
 import { labels } from '../workloads/names.ts'
 import { statusText } from './status.ts'
 import { standingOf } from './why-standing.ts'
@@ -123,7 +124,7 @@ async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly P
   const ending = new AbortController()
   stack.defer(() => ending.abort())
   let said: StatusContribution | undefined
-  const context = {
+  const context = testContext({
     ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} } },
     caches: { cache, synced: async () => {} },
     status: {
@@ -132,7 +133,7 @@ async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly P
       },
       reported: () => undefined,
     },
-  } as unknown as OperatorContext
+  })
   stack.use(await new RolloutStatus(context, fleet).start())
   await vi.advanceTimersByTimeAsync(100_000)
 
