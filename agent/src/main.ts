@@ -77,13 +77,13 @@ async function main(argv: readonly string[]): Promise<number> {
 let waitsForReader = false
 
 /** Waits until pipes have taken all output, because `process.exit` discards the rest. */
-async function outputTaken(): Promise<void> {
+async function outputFlushed(): Promise<void> {
   if (!waitsForReader) return
-  await taken(process.stdout)
-  await taken(process.stderr)
+  await flushed(process.stdout)
+  await flushed(process.stderr)
 }
 
-async function taken(stream: NodeJS.WriteStream): Promise<void> {
+async function flushed(stream: NodeJS.WriteStream): Promise<void> {
   if (stream.writableLength === 0) return
   const { promise, resolve } = Promise.withResolvers<void>()
   stream.write('', () => resolve())
@@ -100,7 +100,7 @@ keepCompiled()
 
 try {
   const code = await main(argv)
-  await outputTaken()
+  await outputFlushed()
   process.exit(code)
 } catch (error) {
   const fault = !(error instanceof PenstockError)
@@ -108,6 +108,6 @@ try {
   const what = fault ? faultText(error) : codedText(error)
   const text = withStack ? (error.stack ?? error.message) : what
   process.stderr.write(`${printable(text)}\n`)
-  await outputTaken()
+  await outputFlushed()
   process.exit(exitCodeOf(error))
 }
