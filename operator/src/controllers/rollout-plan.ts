@@ -171,8 +171,8 @@ export type Decision =
   /** `leaves`: changes that joined late and are tried again afterwards. */
   | { readonly action: 'step'; readonly percent: number; readonly leaves?: ReadonlySet<string> }
   /**
-   * All chosen agents run the candidate, so its bake time begins. `joined`: the changes that joined later and are now loaded; `only`: the
-   * bake time begins only for these.
+   * All selected agents run the candidate, so its bake time begins. `joined` contains the changes that joined later and are now loaded.
+   * With `only`, the bake time begins only for these.
    */
   | { readonly action: 'watch'; readonly waitMs: number; readonly joined?: readonly string[]; readonly only?: true }
   /** The candidate is promoted, because something newer waits. */

@@ -40,8 +40,8 @@ export interface RolloutRecord extends TrialRecord {
   readonly later?: readonly TrialRecord[]
   /**
    * Changes that wait for a separate trial, by Pipeline, the next ones first. They were set aside because one of them made agents fail,
-   * or because they made no progress. Changes with the same `group` are tried together. `blocked`: they made no progress before, and
-   * give way to others; `alone`: not even alone.
+   * or because they made no progress. Changes with the same `group` are tried together. `blocked` means that they made no progress
+   * before, and yield to others. `alone` means that they made no progress even without others.
    */
   readonly aside?: Readonly<
     Record<
