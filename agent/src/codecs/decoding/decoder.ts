@@ -1,8 +1,4 @@
-// Decodes bytes into events, for all sources. Exports:
-//
-//  - `compileDecoder(decoding, framing, globals, { stream })`: a `Decoder`. Sources of streams call `push` and finally `end`;
-//    sources of messages call `message`, or `parts` for messages from remote senders. Each stream needs its own decoder.
-//  - `eventBatches(events, finalizer)`: the events as batches, in order, of one type each.
+// Decodes bytes into events, for all sources. Each stream needs its own decoder.
 //
 // A frame that cannot be decoded adds a message to `failures`, and the stream continues. Events contain the fields of the codec (json,
 // gelf and syslog add a missing time); the source adds the other fields.

@@ -1,11 +1,4 @@
-// Encodes events into bytes, for all sinks. Exports:
-//
-//  - `compileEncoder(encoding, messageKey?)`: an `Encoder`, whose `encode(event, body)` writes one event without framing.
-//    It accepts the `encoding` option of a sink with codecs, or the smaller option without a codec (`transformer()`), which means `json`.
-//  - `compileStreamEncoder(encoding, framing, messageKey?, screen?)`: a `StreamEncoder`, whose `encode` also closes the frame
-//    (newline, length, …; the codec's default framing if `framing` is undefined). For files, sockets, consoles, http bodies.
-//  - `encodingProblems(encoding)`: problems of the option that a schema cannot express, for `check` of a declaration.
-//    `framingProblems` of framing/encode.ts does the same for `framing`.
+// Encodes events into bytes, for all sinks.
 //
 // `encode` writes the bytes of an event directly into the body. If there is a problem, it returns a message and leaves the body
 // unchanged. Only `compile…` throws (PenstockError).
@@ -94,6 +87,10 @@ export function compileEncoder(
   }
 }
 
+/**
+ * An encoder for files, sockets, consoles and HTTP bodies, which also closes the frame of each event. @param framing undefined means the
+ * default framing of the codec
+ */
 export function compileStreamEncoder(
   options: EncodingOptions | TransformerOptions,
   framing?: OutgoingFramingOptions,
