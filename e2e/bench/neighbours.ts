@@ -1,5 +1,5 @@
 // Ten pipelines of ten namespaces on one agent: nine light ones and one with an expensive program, with and without the latter.
-// `paced`: lines arrive at a rate for which there is enough CPU; `full`: all lines exist at the start, and CPU is scarce.
+// With `paced`, lines arrive at a rate for which CPU time suffices. With `full`, all lines exist at the start, and CPU time is scarce.
 
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

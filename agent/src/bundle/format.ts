@@ -166,7 +166,7 @@ export function takesCandidate({ percent, salt, also }: Choice, node: string): b
   return bucketOf(salt, node) < percent || also?.includes(node) === true
 }
 
-/** The candidate that a node runs: the last one that chooses it; undefined: the stable revision. */
+/** The last candidate that selects a node, which the node then runs. Without one, it runs the stable revision. */
 export function candidateFor<T extends Choice>(
   { candidate, later = [] }: { readonly candidate?: T | undefined; readonly later?: readonly T[] | undefined },
   node: string,

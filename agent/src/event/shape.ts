@@ -46,7 +46,7 @@ export class Shape {
     this.#family = family
   }
 
-  /** The shape of an object of this shape plus one key; this shape if it already has the key; null if there is none. */
+  /** The shape of an object with one more key, or this shape if it already has the key. Null means that no shape exists. */
   with(name: string): Shape | null {
     if (name !== this.#lastAdded) {
       this.#lastAdded = name

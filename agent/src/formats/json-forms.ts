@@ -168,7 +168,7 @@ class Describer {
       for (;;) {
         if (next?.charCodeAt(0) !== 0x22) return undefined
         const name = next.slice(1, -1)
-        // The second of two equal keys would win; index-like keys would be reordered; `__proto__` has a special meaning.
+        // The second of two equal keys would win, and keys like indexes would be reordered. `__proto__` has a special meaning.
         if (names.has(name) || name === '__proto__' || /^\d+$/.test(name)) return undefined
         names.add(name)
         this.#literal(next)

@@ -1,5 +1,5 @@
 // Converts between protobuf messages and values, by the descriptors of compiled .proto files. Fields keep the names of
-// the .proto file; unset fields are absent; enum values are their names.
+// the .proto file, unset fields are absent, and enum values are their names.
 
 import { createRequire } from 'node:module'
 import type * as protobuf from '@bufbuild/protobuf'

@@ -505,7 +505,7 @@ function secretsOf(headers: Readonly<Record<string, string>>, given: Readonly<Re
   return secrets
 }
 
-/** Status 2xx means healthy; 5xx or no response means unhealthy; any other status is inconclusive. */
+/** Status 2xx means healthy. Status 5xx or no response means unhealthy. Any other status is inconclusive. */
 function healthOf(attempt: Attempt): 'healthy' | 'unhealthy' | 'unknown' {
   if (attempt.outcome === 'delivered' || attempt.outcome === 'partial') return 'healthy'
   const status = attempt.failure.fields?.['status']

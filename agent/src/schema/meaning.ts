@@ -18,8 +18,8 @@ export interface Meaning {
    */
   readonly explicit?: string
   /**
-   * The owner of the value, which a namespaced resource cannot set: the operator; the agent, except on a user's own machine; or only a
-   * cluster-scoped resource, because the value affects more than one namespace.
+   * The owner of a value that a namespaced resource cannot set. The owner is the operator, or the agent (except on a user's own machine),
+   * or a cluster-scoped resource, because the value affects more than one namespace.
    */
   readonly owner?: 'operator' | 'agent' | 'cluster'
   /** Whether the operator or the agent overrides the user's value if an operator runs the agent. */
