@@ -37,7 +37,7 @@ export const remove = defineFunction({
     (value: Value, path: Value[], compact: boolean): Result => {
       const segments = pathSegments(path)
       if (isFailure(segments)) return segments
-      // What follows in the program was compiled for an object or an array.
+      // The rest of the program was compiled for an object or an array.
       if (!Array.isArray(value) && !isObject(value))
         return failure(`expected object or array, got ${textOfKind(value)}`)
       const empty: Value = Array.isArray(value) ? [] : {}
