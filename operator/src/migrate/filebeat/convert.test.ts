@@ -80,7 +80,7 @@ test.each([
     expected: undefined,
   },
   {
-    name: 'a pattern for lines reads lines that are no JSON',
+    name: 'a pattern for lines reads lines that are not JSON',
     text: files.replace(
       '  paths',
       '  json: { message_key: msg, keys_under_root: true }\n  include_lines: ["^ERR"]\n  paths',

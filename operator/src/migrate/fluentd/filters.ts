@@ -150,7 +150,7 @@ function recordLines(
     names.push(name)
     statements.push(...found.before)
     if (named?.ok === true) statements.push(...named.before)
-    // An assignment would tell the compiler the kind of the field, for which the statements that read it are not made.
+    // After an assignment, the compiler would know the kind of the field, but the statements that read it accept any kind.
     if (isStepwise)
       statements.push(`. = set!(., [${named?.ok === true ? named.text : textLiteral(name)}], ${found.text})`)
     else if (named?.ok !== true) fields.push(`${textLiteral(name)}: ${found.text}`)
