@@ -206,6 +206,30 @@ function recordStep(name: string, isPods: boolean): Step {
       }
 }
 
+/** The steps that decode JSON and filter lines. Filters read the line, or the field that the configuration names after the decoding. */
+function decodedAndFiltered(part: Part, ndjson: Tree | undefined): readonly Step[] {
+  const hasJson =
+    ndjson !== undefined || (isMap(part.tree) && [...part.tree.value].some(([key]) => key.startsWith('json.')))
+  const readJson = (key: string) => (ndjson === undefined ? textIn(part, `json.${key}`) : textOf(below(ndjson, key)))
+  const target =
+    ndjson !== undefined
+      ? (textOf(below(ndjson, 'target')) ?? '')
+      : flagIn(part, 'json.keys_under_root') === true
+        ? ''
+        : 'json'
+  const json: readonly Step[] = hasJson ? [{ type: 'remap', text: jsonLines(readJson, target).join('\n') }] : []
+  const messageKey = hasJson ? readJson('message_key') : undefined
+  return messageKey === undefined
+    ? [...lineSteps(part, 'string(.message) ?? ""'), ...json]
+    : [
+        ...json,
+        ...lineSteps(
+          part,
+          `string(${fieldLiteral([target, messageKey].filter((name) => name !== ''))}) ?? string(.message) ?? ""`,
+        ),
+      ]
+}
+
 const logFile = (name: string, becomes: string): Mapping<[Report, Choices], SourcePart> => ({
   name,
   becomes,
@@ -235,28 +259,6 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       }
     }
     const ndjson = parsers.find(([parser]) => parser === 'ndjson')?.[1]
-    const hasJson =
-      ndjson !== undefined || (isMap(part.tree) && [...part.tree.value].some(([key]) => key.startsWith('json.')))
-    const readJson = (key: string) => (ndjson === undefined ? textIn(part, `json.${key}`) : textOf(below(ndjson, key)))
-    const target =
-      ndjson !== undefined
-        ? (textOf(below(ndjson, 'target')) ?? '')
-        : flagIn(part, 'json.keys_under_root') === true
-          ? ''
-          : 'json'
-    const json: readonly Step[] = hasJson ? [{ type: 'remap', text: jsonLines(readJson, target).join('\n') }] : []
-    const messageKey = hasJson ? readJson('message_key') : undefined
-    // Filters of lines read the field that the configuration names, after the line has been decoded.
-    const filtered =
-      messageKey === undefined
-        ? [...lineSteps(part, 'string(.message) ?? ""'), ...json]
-        : [
-            ...json,
-            ...lineSteps(
-              part,
-              `string(${fieldLiteral([target, messageKey].filter((name) => name !== ''))}) ?? string(.message) ?? ""`,
-            ),
-          ]
     const charset = charsetOf(part)
     if (isPods && charset !== undefined) {
       const reason = 'the source reads logs of pods as UTF-8'
@@ -273,7 +275,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
         : [{ type: 'filter', text: `.stream == ${textLiteral(stream)}` } as const]),
       ...fileSteps(isPods ? paths : [], wanted, excluded, isPods),
       recordStep(name, isPods),
-      ...filtered,
+      ...decodedAndFiltered(part, ndjson),
       ...inputChoices(part, choices, report),
       ...ownFields(option(part, 'fields'), flagIn(part, 'fields_under_root') === true, option(part, 'tags'), report),
     ]
