@@ -252,6 +252,18 @@ test('without automatic rollback, a failing candidate stays on its agents', () =
   expect(end).toMatchObject({ action: 'none', why: expect.stringContaining('ended') })
 })
 
+test('a trial makes no step before its agents have reported since its bake time began', () => {
+  const tried = { rev: 'new', percent: 5, salt: 's', step: 0, since: 900_000 }
+  const heard = (heardAt: number) =>
+    forty.map((each) => (takesCandidate(tried, each.node) ? { ...each, revision: 'new', heardAt } : each))
+  const seen = { ...base, desired: 'new', candidate: tried }
+  expect(decide({ ...seen, nodes: heard(899_000) })).toMatchObject({
+    action: 'none',
+    why: expect.stringContaining('to report again'),
+  })
+  expect(decide({ ...seen, nodes: heard(905_000) })).toMatchObject({ action: 'step' })
+})
+
 test('a trial begins when agents that have just ended report again, and a new Pipeline does not wait for them', () => {
   const nodes = forty.map((each, index) => (index === 7 ? { ...each, isAway: true } : each))
   const seen = { ...base, desired: 'new', nodes }

@@ -86,6 +86,8 @@ export interface AgentNode {
   readonly isLater?: boolean | undefined
   /** It ended a moment ago, and has not reported since. */
   readonly isAway?: boolean | undefined
+  /** When its last report arrived. */
+  readonly heardAt?: number | undefined
   /** It started so recently that it may not have opened all its files. */
   readonly isFresh?: boolean | undefined
 }
@@ -428,6 +430,21 @@ function waitingFor(seen: Observation, candidate: TriedRevision, ids?: ReadonlyS
   return candidate.step > 0 && isLong && seen.waits !== undefined && waiting * 2 <= chosen.length ? 0 : waiting
 }
 
+/**
+ * Number of chosen agents that have not reported since their bake time began. An agent that ended just after it loaded the candidate is
+ * among them, even if the kubelet has not counted its end yet.
+ */
+function quietSince(
+  { nodes }: Observation,
+  candidate: TriedRevision,
+  clocks: readonly Pick<TrialClock, 'since'>[],
+): number {
+  const since = Math.max(...clocks.map((clock) => clock.since ?? 0))
+  return nodes.filter(
+    ({ node, stale, heardAt }) => !stale && heardAt !== undefined && heardAt < since && takesCandidate(candidate, node),
+  ).length
+}
+
 function advance(seen: Observation, candidate: TriedRevision): Decision {
   const { now, policy } = seen
   if (policy.paused) return { action: 'none', why: 'The rollout is paused.' }
@@ -462,6 +479,9 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
     if (waiting > 0) return { action: 'none', why: `It waits for ${counted(waiting, 'agent')} to load it.` }
     return { action: 'none', waitMs, why: 'It is being watched.' }
   }
+  const quiet = quietSince(seen, candidate, clocks)
+  if (quiet > 0)
+    return { action: 'none', waitMs: 1000, why: `It waits for ${counted(quiet, 'agent')} to report again.` }
   const { base } = seen
   const maxPercent = base?.percent ?? 100
   if (base !== undefined && (candidate.percent >= maxPercent || !base.isLoaded))

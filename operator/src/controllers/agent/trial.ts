@@ -189,12 +189,15 @@ function nodesOf({ key, agent, pods, fleet, now }: Gathered, watch: StepWatch): 
     // Pods with a sidecar belong to users: only those that report are known.
     const reports = [...fleet.reports(key)].filter((report) => !fleet.isStale(report, now))
     fleet.keep(key, new Set(reports.map((report) => report.podUid)))
-    return reports.map((report) => ({ ...watch.sidecar(report, now), isFresh: isFresh(report, fleet, now) }))
+    return reports.map((report) => ({
+      ...watch.sidecar(report, now),
+      ...{ heardAt: report.at, isFresh: isFresh(report, fleet, now) },
+    }))
   }
   fleet.keep(key, new Set(pods.map((pod) => pod.metadata.uid ?? '')))
   return pods.map((pod) => {
     const report = fleet.report(key, pod.metadata.uid ?? '')
     const node = watch.node(pod, report, isLost(pod, report, fleet, now), now)
-    return { ...node, isAway: isAway(pod, report, now), isFresh: isFresh(report, fleet, now) }
+    return { ...node, heardAt: report?.at, isAway: isAway(pod, report, now), isFresh: isFresh(report, fleet, now) }
   })
 }
