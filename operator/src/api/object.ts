@@ -57,11 +57,8 @@ export const versions = ['v1beta1', 'v1alpha1'] as const
  */
 export const version = 'v1alpha1' satisfies (typeof versions)[number]
 export const apiVersion = `${group}/${version}`
-const served = versions.map((name) => `${group}/${name}`)
-/** `penstock.dev/v1alpha1`, `penstock.dev/v1beta1`: first the stored version, which people should write. */
-export const apiVersions: readonly string[] = [...new Set([apiVersion, ...served])]
-/** The served versions before the stored one, which files should replace; none in this release. */
-export const earlierApiVersions: readonly string[] = served.slice(served.indexOf(apiVersion) + 1)
+/** `penstock.dev/v1beta1`, `penstock.dev/v1alpha1` */
+export const apiVersions: readonly string[] = versions.map((name) => `${group}/${name}`)
 
 /** `penstock.dev/v1alpha1`, `v1` */
 export function apiVersionOf(type: ResourceType): string {

@@ -151,7 +151,7 @@ test('lint names the versions that it accepts', async () => {
   expect(await penstock(`lint -f ${file}`)).toMatchObject({
     code: 78,
     err: expect.stringContaining(
-      '`apiVersion` of a Sink must be `penstock.dev/v1alpha1` or `penstock.dev/v1beta1`; found "penstock.dev/v1"',
+      '`apiVersion` of a Sink must be `penstock.dev/v1beta1` or `penstock.dev/v1alpha1`; found "penstock.dev/v1"',
     ),
   })
   rmSync(file)

@@ -21,7 +21,7 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
   lint: { about: 'Check resources without a cluster.', load: () => import('./lint.ts') },
   list: { about: 'List the types of sources, transforms and sinks.', load: () => import('./list.ts') },
   migrate: {
-    about: 'Rewrite objects or files that have an earlier version.',
+    about: 'Rewrite stored objects or files in the newest version.',
     load: () => import('./migrate.ts'),
   },
   operator: { about: 'Run the operator (in its image).', load: () => import('./operator.ts') },

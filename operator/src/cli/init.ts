@@ -4,7 +4,6 @@ import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileReason, PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
-import { apiVersion } from '../api/object.ts'
 import { namePattern, nameWords } from '../api/pipeline.ts'
 import { schemaText } from '../api/reference.ts'
 import { helpOf, parseFlags } from './arguments.ts'
@@ -74,7 +73,7 @@ function create(file: string, text: string, flag: 'w' | 'wx' = 'wx'): void {
 function firstPipeline(name: string, namespace: string): string {
   return `# A Pipeline reads the logs of the pods of its namespace, changes their events, and delivers them.
 # \`penstock explain Pipeline.spec\` lists all fields, \`penstock explain log_aggregator\` the options of a sink.
-apiVersion: ${apiVersion}
+apiVersion: penstock.dev/v1alpha1
 kind: Pipeline
 metadata:
   name: ${name}

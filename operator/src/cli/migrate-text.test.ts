@@ -1,14 +1,7 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { migrateText } from './migrate-text.ts'
 
-// As in a later release, which stores v1beta1.
-vi.mock('../api/object.ts', async (original) => ({
-  ...(await original<typeof import('../api/object.ts')>()),
-  apiVersion: 'penstock.dev/v1beta1',
-  earlierApiVersions: ['penstock.dev/v1alpha1'],
-}))
-
-test('replaces only earlier versions of resources, and keeps comments, quotes and order', () => {
+test('replaces only the versions of resources, and keeps comments, quotes and order', () => {
   const text = `# The team's Pipeline, of penstock.dev/v1alpha1
 kind: Pipeline   # first the kind
 apiVersion: "penstock.dev/v1alpha1"   # then the version

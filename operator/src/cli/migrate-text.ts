@@ -1,11 +1,13 @@
-// Replaces earlier versions in the `apiVersion` of Penstock's resources with the stored version, in a text. Only these characters change,
-// so the comments, order and layout of the file stay.
+// Replaces the `apiVersion` of Penstock's resources in a text with the newest one. Only these characters change, so the comments,
+// order and layout of the file stay.
 
 import { positionAt, readYamlDocuments } from '@penstock/agent/config'
 import type { Problem } from '@penstock/agent/errors'
 import { isMap, isScalar, isSeq } from 'yaml'
 import { kindOf } from '../api/kinds.ts'
-import { apiVersion, earlierApiVersions } from '../api/object.ts'
+import { apiVersions } from '../api/object.ts'
+
+const [newest = ''] = apiVersions
 
 /** @param file names the text in problems */
 export function migrateText(
@@ -33,7 +35,7 @@ export function migrateText(
     for (const node of [document.contents, ...(isSeq(items) ? items.items : [])]) {
       if (!isMap(node) || kindOf(String(node.get('kind'))) === undefined) continue
       const version = node.get('apiVersion', true)
-      if (!isScalar(version) || !earlierApiVersions.includes(String(version.value))) continue
+      if (!isScalar(version) || version.value === newest || !apiVersions.includes(String(version.value))) continue
       const [start, end] = version.range ?? [0, 0]
       places.push([start, end])
     }
@@ -42,7 +44,7 @@ export function migrateText(
   let from = 0
   for (const [start, end] of places) {
     // The value may be quoted in the text.
-    const value = text.slice(start, end).replace(/penstock\.dev\/\w+/, apiVersion)
+    const value = text.slice(start, end).replace(/penstock\.dev\/\w+/, newest)
     migrated += text.slice(from, start) + value
     from = end
   }

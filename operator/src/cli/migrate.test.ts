@@ -9,13 +9,6 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { main } from './commands.ts'
 
-// As in a later release, which stores v1beta1.
-vi.mock('../api/object.ts', async (original) => ({
-  ...(await original<typeof import('../api/object.ts')>()),
-  apiVersion: 'penstock.dev/v1beta1',
-  earlierApiVersions: ['penstock.dev/v1alpha1'],
-}))
-
 afterEach(() => {
   vi.restoreAllMocks()
 })

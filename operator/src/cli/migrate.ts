@@ -1,13 +1,13 @@
 // `penstock migrate`: rewrites objects of the cluster in the storage version of their kind, so that a later release can stop serving
-// the other versions. With files, it replaces earlier versions in their `apiVersion`. A stored object keeps the version of its last write.
-// A write without a change is enough, because the API server stores the object again if the bytes differ.
+// the other versions. With files, it updates their `apiVersion` to the newest. A stored object keeps the version of its last write. A
+// write without a change is enough, because the API server stores the object again if the bytes differ.
 
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { errorText, exitCodes, fileReason, PenstockError } from '@penstock/agent/errors'
 import { counted, type Flags, pause } from '@penstock/agent/program'
 import { kinds, type ResourceKind } from '../api/kinds.ts'
-import { apiVersion, type KubeObject, keyOf, type ResourceType } from '../api/object.ts'
+import { type KubeObject, keyOf, type ResourceType } from '../api/object.ts'
 import { resourceFiles, standardInput } from '../compile/resources.ts'
 import { isReason, type KubeClient, KubeError, pathOf } from '../kube/client.ts'
 import { customResourceDefinitionType } from '../kube/types.ts'
@@ -27,7 +27,7 @@ export const usage = `Usage: penstock migrate [FLAGS]
 
 Rewrites objects of the cluster that may be stored in an earlier version of their kind, and then removes that version from status.storedVersions of the CRD. It needs the rights of a cluster administrator. Run it before an upgrade whose notes ask for it.
 
-With -f it changes files instead: if the \`apiVersion\` of a resource is earlier than the version in which this release stores resources (\`${apiVersion}\`), it is replaced. Everything else stays as it is.
+With -f it changes files instead: it replaces the \`apiVersion\` of Penstock's resources by the newest one and leaves everything else as it is.
 
 ${helpOf(options)}
 `

@@ -401,7 +401,7 @@ test.each([
   ],
   [
     'apiVersion: v1\nkind: Sink\nmetadata: { name: x }',
-    '1:1 `apiVersion` of a Sink must be `penstock.dev/v1alpha1` or `penstock.dev/v1beta1`; found "v1"',
+    '1:1 `apiVersion` of a Sink must be `penstock.dev/v1beta1` or `penstock.dev/v1alpha1`; found "v1"',
   ],
   ['a: [', '1:4 The `[` that begins here is not closed'],
 ])('%j is refused', (text, problem) => {
