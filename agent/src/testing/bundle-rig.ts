@@ -32,12 +32,12 @@ export class BundleRig implements AsyncDisposable {
   /** Warnings and errors. */
   readonly said: string[] = []
   readonly #folder: string
-  readonly #topology: Topology
+  readonly topology: Topology
   #hub: PodLogHub | undefined
 
   static async start(given: Given): Promise<BundleRig> {
     const rig = new BundleRig(given)
-    await rig.runner.start(rig.#topology)
+    await rig.runner.start(rig.topology)
     return rig
   }
 
@@ -74,7 +74,7 @@ export class BundleRig implements AsyncDisposable {
         return this.#hub
       },
     })
-    this.#topology = new Topology(loaded.config, {
+    this.topology = new Topology(loaded.config, {
       logger,
       metrics,
       bundle: this.runner.parts,
@@ -88,7 +88,7 @@ export class BundleRig implements AsyncDisposable {
 
   async [Symbol.asyncDispose]() {
     await this.runner.stop()
-    await this.#topology.stop(2000)
+    await this.topology.stop(2000)
     await this.#hub?.close()
   }
 }
