@@ -192,6 +192,16 @@ error: No sinks defined in the config.
   expect((await loadConfig({ paths, allowEmpty: true })).ok).toBe(true)
 })
 
+test('a directory without a configuration file is the only problem', async () => {
+  await files({ 'notes.md': '# Notes' })
+
+  const result = await loadConfig({ paths: [dir] })
+  expect(result.ok ? [] : result.problems.map(({ file, message }) => [file, message])).toEqual([
+    [dir, 'this directory contains no .toml, .yaml, .yml or .json file'],
+  ])
+  expect((await loadConfig({ dirs: [dir], allowEmpty: true })).ok).toBe(true)
+})
+
 test('the data directory must exist and be writable if it is set or needed', async () => {
   await files({ 'a.yaml': `data_dir: ${join(dir, 'gone')}\n${source}\n${sink}`, file: '' })
 

@@ -25,7 +25,11 @@ export interface LoadOptions extends ReadOptions {
 
 /** Reads, merges and checks configuration files. */
 export async function loadConfig(options: LoadOptions = {}): Promise<LoadResult> {
-  const { parts, problems, files } = readParts(options)
+  const { parts, problems, files, emptyDirectories } = readParts(options)
+  if (parts.length === 0 && options.allowEmpty !== true) {
+    const message = 'this directory contains no .toml, .yaml, .yml or .json file'
+    problems.push(...emptyDirectories.map((file): Problem => ({ severity: 'error', path: '', message, file })))
+  }
   // An unreadable file may contain components that other files refer to, so the graph cannot be checked.
   const partial = problems.length > 0
   const raw = merge(parts, problems)

@@ -35,6 +35,8 @@ export interface ReadResult {
   readonly problems: Problem[]
   /** The files that were read, and the directories that may gain files, to watch for changes. */
   readonly files: readonly string[]
+  /** Directories without a configuration file, as the user wrote them. */
+  readonly emptyDirectories: readonly string[]
 }
 
 const folders = ['sources', 'transforms', 'sinks', 'tests', 'enrichment_tables'] as const
@@ -55,6 +57,7 @@ class Reader implements ReadResult {
   readonly parts: ConfigPart[] = []
   readonly problems: Problem[] = []
   readonly files: string[] = []
+  readonly emptyDirectories: string[] = []
   readonly #environment: Environment
 
   constructor(environment: Environment) {
@@ -76,6 +79,12 @@ class Reader implements ReadResult {
   }
 
   addDirectory(dir: string): void {
+    const before = this.parts.length + this.problems.length
+    this.#addEntries(dir)
+    if (this.parts.length + this.problems.length === before) this.emptyDirectories.push(dir)
+  }
+
+  #addEntries(dir: string): void {
     this.files.push(resolve(dir))
     for (const entry of this.#entries(dir)) {
       const path = join(dir, entry)
