@@ -72,6 +72,7 @@ const values = [
   'a b',
   'a = b',
   'java',
+  'key_value',
   'gzip',
   'lift',
   'or',
