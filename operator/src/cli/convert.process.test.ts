@@ -39,6 +39,12 @@ test('an empty file is reported as empty', () => {
   expect(stderr).toContain('stdin.yaml: the file is empty, so there is nothing to convert.')
 })
 
+test('an error in TOML is named with its line', () => {
+  const { stderr, status } = convert(['-f', '-'], "[sources.k]\ntype = \"kubernetes_logs\"\n[sinks.o]\ntype = 'a'b'\n")
+  expect(status).toBe(64)
+  expect(stderr).toMatch(/^stdin\.toml:4:\d+: this is not valid TOML: (?!not valid)/m)
+})
+
 test('the files of a folder are one configuration', () => {
   const all = join(folder, 'vector.d')
   mkdirSync(all)

@@ -143,6 +143,9 @@ function refuseInvalidYaml({ file, text }: NamedText): void {
   throw new PenstockError('PEN_USAGE', `${file}:${line}:${col}: this is not valid YAML: ${first.message}.`)
 }
 
+/** The reader begins most of its messages with the first words. */
+const tomlProblem = (message: string) => `this is not valid TOML: ${message.replace(/^not valid TOML: /, '')}`
+
 /** The same for a file in TOML. */
 function refuseInvalidToml({ file, text }: NamedText): void {
   const parsed = /\.toml$/i.test(file) ? parseText(text, 'toml') : undefined
@@ -150,7 +153,7 @@ function refuseInvalidToml({ file, text }: NamedText): void {
   const [problem] = parsed.problems
   if (problem === undefined) return
   const { line, column } = positionAt(text, problem.offset)
-  throw new PenstockError('PEN_USAGE', `${file}:${line}:${column}: this is not valid TOML: ${problem.message}.`)
+  throw new PenstockError('PEN_USAGE', `${file}:${line}:${column}: ${tomlProblem(problem.message)}.`)
 }
 
 const maxFiles = 200

@@ -252,6 +252,8 @@ function textOf(expression: Expression): { readonly code: string; readonly tests
       return { code, tests: [] }
     }
   }
+  if (expression.type === 'call')
+    throw new UnknownExpression(`the function \`${expression.name}\` is unknown, or has other arguments`)
   throw new UnknownExpression('one side is not a text')
 }
 
