@@ -594,3 +594,8 @@ test('sample records become lines of demo_logs, with the fields of the record', 
   document.setIn(['spec', 'tests'], [{ name: 'a', insertAt: at, input: { log }, expect: [{ at, assert }] }])
   expect(await lintAndTest(String(document))).toEqual([])
 })
+
+test('a file with queries on streams is a gap', () => {
+  const { gaps } = convert(`[SERVICE]\n    Flush 1\n    Streams_File streams.conf\n${tail}${output}`)
+  expect(gaps.map(({ line, subject }) => [line, subject])).toEqual([[3, 'Streams_File streams.conf']])
+})

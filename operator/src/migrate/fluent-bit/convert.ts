@@ -63,6 +63,11 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
     )
   }
   const ofKind = (kind: string) => sections.filter((section) => section.kind === kind)
+  for (const entry of ofKind('service').flatMap(({ entries }) => entries)) {
+    if (entry.key !== 'streams_file') continue
+    const nearest = 'Rewrite its queries as remap and filter transforms.'
+    context.gap(entry, `Streams_File ${entry.value}`, 'there are no queries on streams', nearest)
+  }
   const outputs = onDisk(ofKind('input'), ofKind('output'), context)
   const conversion = new Conversion(draft, context, found, files)
   conversion.run(ofKind('input'), ofKind('filter'), outputs)
