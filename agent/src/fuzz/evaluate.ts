@@ -228,7 +228,8 @@ class Evaluator {
     const values: unknown[] = declaration.parameters.map((parameter) => parameter.default)
     for (const index of typed.order) {
       const parameter = declaration.parameters[index]
-      if (parameter === undefined || parameter.query === true) continue
+      // The type is known without the value, so the argument does not run.
+      if (parameter === undefined || parameter.query === true || declaration.typeOfArguments === true) continue
       let value = this.#attempt(typed.args[index] as Typed)
       if (value instanceof RemapError) throw framed(value)
       if (parameter.ownCheck !== true && !isOfKind(value, parameter.kind)) {

@@ -9,7 +9,7 @@ import type { Typed } from '../typed.ts'
 import { CallInfo, invalidArgument, matchArguments } from './arguments.ts'
 import { checkClosure } from './closure.ts'
 import type { CheckContext } from './context.ts'
-import type { State } from './state.ts'
+import { copyOf, mergeInto, type State } from './state.ts'
 
 /** A function's rejection of its arguments. */
 class Refusal {
@@ -21,8 +21,11 @@ class Refusal {
 }
 
 export function checkCall(check: CheckContext, node: CallExpression, state: State): Typed {
-  const values = node.arguments.map((argument) => check.expression(argument.value, state))
   const declaration = findFunction(node.name)
+  // Arguments of which only the type matters do not run.
+  const inner = declaration?.typeOfArguments === true ? copyOf(state) : state
+  const values = node.arguments.map((argument) => check.expression(argument.value, inner))
+  if (inner !== state) mergeInto(state, inner)
   if (declaration === undefined) return reportUndefinedFunction(check, node)
   const matched = matchArguments(check, node, declaration, values)
   const closure = checkClosure(check, node, declaration, matched, state)
