@@ -276,12 +276,12 @@ async function runConformance(): Promise<Score> {
 // --- Fuzzing ---
 
 /**
- * Each of these counts as one test: a minute of generated programs, which must match a simple evaluator, and generated Pipelines of a hostile
+ * Each of these counts as one test: 40,000 generated programs (about a minute), which must match a simple evaluator, and generated Pipelines of a hostile
  * tenant. The cases are the same each time, so a failure is caused by a change; when run manually, both use new cases. The programs for the two
  * lanes are new in each run, and the seed is printed.
  */
 const fuzzers = [
-  { script: 'fuzz', args: ['--seconds', '60', '--seed', '20260101'] },
+  { script: 'fuzz', args: ['--cases', '40000', '--seconds', '1200', '--seed', '20260101'] },
   { script: 'fuzz:lanes', args: ['--seconds', '30'] },
   { script: 'fuzz:tenants', args: ['--cases', '20000', '--seed', '20260101'] },
 ] as const

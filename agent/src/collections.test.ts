@@ -96,6 +96,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'remap/program.ts secrets', // of one event
     'remap/regex.ts #flags',
     'remap/regex.ts #names',
+    'config/read.ts emptyDirectories',
     'config/read.ts files',
     'config/read.ts parts',
     'config/read.ts problems',
