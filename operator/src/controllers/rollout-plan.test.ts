@@ -265,11 +265,13 @@ test('a trial makes no step before its agents have reported since its bake time 
 })
 
 test('a trial begins when agents that have just ended report again, and a new Pipeline does not wait for them', () => {
-  const nodes = forty.map((each, index) => (index === 7 ? { ...each, isAway: true } : each))
+  const nodes = forty.map((each, index) => (index === 7 ? { ...each, isAway: true, isAwayByChange: true } : each))
   const seen = { ...base, desired: 'new', nodes }
   expect(decide(seen)).toMatchObject({ action: 'none', why: 'It waits for agents that start again.' })
   expect(decide({ ...seen, isArrival: true })).toMatchObject({ action: 'start' })
   expect(decide({ ...seen, nodes: forty })).toMatchObject({ action: 'start' })
+  const byItself = nodes.map((each) => ({ ...each, isAwayByChange: false }))
+  expect(decide({ ...seen, nodes: byItself })).toMatchObject({ action: 'start' })
 })
 
 test('changes that were suspected are tried again on the same agents', () => {

@@ -86,6 +86,8 @@ export interface AgentNode {
   readonly isLater?: boolean | undefined
   /** It ended a moment ago, and has not reported since. */
   readonly isAway?: boolean | undefined
+  /** The same, perhaps because of changes that have just been rolled back or set aside. */
+  readonly isAwayByChange?: boolean | undefined
   /** When its last report arrived. */
   readonly heardAt?: number | undefined
   /** It started so recently that it may not have opened all its files. */
@@ -204,7 +206,7 @@ export function decide(seen: Observation): Decision {
     if (desired === stable) return { action: 'none', why: 'Up to date.' }
     const { isUnheard = false, isArrival = false } = seen
     if (isUnheard && !isArrival) return unheard
-    if (!isArrival && nodes.some(({ isAway }) => isAway)) return away
+    if (!isArrival && nodes.some(({ isAwayByChange }) => isAwayByChange)) return away
     return nodes.length === 0 && !isUnheard ? { action: 'promote' } : begin(seen)
   }
   const judged = judge(seen, candidate)

@@ -44,9 +44,8 @@ const maxBlockedMs = 600_000
  * @param group the group that is being tried
  */
 export function isTurnDue(aside: Aside | undefined, group: string | undefined, now: number): boolean {
-  const since = (name: string) => Number.parseInt(name, 36)
   return Object.values(aside ?? {}).some(
-    (entry) => entry.group !== group && (entry.blocked !== true || now - since(entry.group) >= maxBlockedMs),
+    (entry) => entry.group !== group && (entry.blocked !== true || now - setAsideAt(entry.group) >= maxBlockedMs),
   )
 }
 
@@ -71,6 +70,9 @@ const maxWhy = 160
  * appends a digit.
  */
 const named = (now: number, salt?: string) => `${now.toString(36)}${salt === undefined ? '' : `.${salt}`}:`
+
+/** When a group was set aside, in milliseconds since the epoch. */
+export const setAsideAt = (group: string): number => Number.parseInt(group, 36)
 
 /** The salt in the name of a group. */
 export const saltOf = (group: string): string | undefined => /^[^.:]*\.([^:]*):/.exec(group)?.[1]

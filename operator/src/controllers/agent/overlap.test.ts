@@ -573,3 +573,18 @@ test('an end of an agent before the trial does not count against the changes tha
   expect(await bench.until('a2', ownSeconds)).toBeDefined()
   expect(bench.rolledBack).toEqual([])
 })
+
+test('agents that end again and again by themselves do not delay changes', async () => {
+  const bench = await running('a1', 'b1')
+  bench.backoffMs = 20_000
+  for (let round = 0; round < 10; round++) {
+    bench.end('n3')
+    await bench.pass(10)
+  }
+  bench.want('a2', 'b1')
+  for (let round = 0; round < 30 && bench.count('a2') === 0; round++) {
+    bench.end('n3')
+    await bench.pass(10)
+  }
+  expect(bench.count('a2')).toBeGreaterThan(0)
+})

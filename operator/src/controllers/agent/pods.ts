@@ -64,6 +64,11 @@ export function isAway(pod: AgentPod, report: Report | undefined, now: number): 
   return (pod.status?.containerStatuses ?? []).some(isDown) || !(Date.parse(report?.startedAt ?? '') >= end)
 }
 
+/** Whether the last end of a pod's containers was before this time. */
+export function hasEndedBefore(pod: AgentPod, at: number): boolean {
+  return (lastEndOf(pod) ?? Number.POSITIVE_INFINITY) < at
+}
+
 /** Whether a container of a pod has ended since then. */
 export function hasEndedSince(pod: AgentPod, at: number): boolean {
   return (lastEndOf(pod) ?? 0) >= at

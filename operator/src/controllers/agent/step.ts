@@ -1,6 +1,7 @@
 // The events of a rollout's agents since the start of the candidate's current step.
 
 import { type Candidate, takesCandidate } from '@penstock/agent/bundle'
+import { setAsideAt } from '../../fleet/aside.ts'
 import type { Report, RolloutRecord, TrialRecord } from '../../fleet/state.ts'
 import type { AgentNode } from '../rollout-plan.ts'
 import { type AgentPod, endsOf, hasEndedSince } from './pods.ts'
@@ -132,6 +133,19 @@ function begunAt({ begun, stepped, history, aside, turn }: Begun): number | unde
   const back = timeOf(history.find(({ result }) => result === 'RolledBack')?.at)
   const isAfterwards = aside !== undefined || turn !== undefined || back + afterwardsMs > began
   return isAfterwards ? Math.max(began, back) + afterwardsMs : began
+}
+
+/** How long after changes were rolled back or set aside the end of an agent may be due to them. */
+const unrestMs = 60_000
+
+/**
+ * Until when the end of an agent may be due to changes that were rolled back or set aside. Later ends have other causes: an agent that ends
+ * again and again by itself must not delay the changes of others.
+ */
+export function unrestUntil({ history, aside = {} }: Pick<RolloutRecord, 'history' | 'aside'>): number {
+  const back = history.flatMap(({ result, at }) => (result === 'RolledBack' ? Date.parse(at) || [] : []))
+  const groups = Object.values(aside).map(({ group }) => setAsideAt(group))
+  return Math.max(0, ...back, ...groups) + unrestMs
 }
 
 /** With fewer events, a rate is not significant. */

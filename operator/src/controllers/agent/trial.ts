@@ -5,13 +5,13 @@ import type { Agent } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'
 import { saltOf } from '../../fleet/aside.ts'
 import { changesOf } from '../../fleet/contents.ts'
-import type { Delivered, FleetState, Report } from '../../fleet/state.ts'
+import type { Delivered, FleetState, Report, RolloutRecord } from '../../fleet/state.ts'
 import { changedIn, fragmentsIn } from '../revisions.ts'
 import { type AgentNode, policyOf, type RolloutPolicy, readersFor } from '../rollout-plan.ts'
 import type { AgentMemory } from './memory.ts'
-import { type AgentPod, isAway, isLost } from './pods.ts'
+import { type AgentPod, hasEndedBefore, isAway, isLost } from './pods.ts'
 import { lacksIn, type Start } from './rebase.ts'
-import { type StepWatch, worseIn } from './step.ts'
+import { type StepWatch, unrestUntil, worseIn } from './step.ts'
 import { advance, type RolloutState, type Seen, type Transition } from './transition.ts'
 import { moveUp, putView, trialsOf, viewOf } from './trials.ts'
 
@@ -88,7 +88,7 @@ function decideOne(delivered: Delivered, index: number, gathered: Gathered): Tra
   const nothing = { state: view, events: [], recheckMs: undefined, isStarted: false }
   if (bundle === undefined) return nothing
   const watch = memory.steps.of(record, pods)
-  const nodes = nodesOf(gathered, watch)
+  const nodes = nodesOf(gathered, watch, record)
   if (!isFirst && nodes.length === 0) return nothing
   const later = { later: trialsOf(delivered).slice(index + 1) }
   const isLater = (node: string) => later.later.length > 0 && candidateFor(later, node) !== undefined
@@ -184,7 +184,7 @@ function isFresh(report: Report | undefined, fleet: FleetState, now: number): bo
 }
 
 /** Removes the reports of deleted pods, which must not count as losses either. */
-function nodesOf({ key, agent, pods, fleet, now }: Gathered, watch: StepWatch): AgentNode[] {
+function nodesOf({ key, agent, pods, fleet, now }: Gathered, watch: StepWatch, record: RolloutRecord): AgentNode[] {
   if (agent.spec.mode === 'Sidecar') {
     // Pods with a sidecar belong to users: only those that report are known.
     const reports = [...fleet.reports(key)].filter((report) => !fleet.isStale(report, now))
@@ -195,9 +195,14 @@ function nodesOf({ key, agent, pods, fleet, now }: Gathered, watch: StepWatch): 
     }))
   }
   fleet.keep(key, new Set(pods.map((pod) => pod.metadata.uid ?? '')))
+  const until = unrestUntil(record)
   return pods.map((pod) => {
     const report = fleet.report(key, pod.metadata.uid ?? '')
     const node = watch.node(pod, report, isLost(pod, report, fleet, now), now)
-    return { ...node, heardAt: report?.at, isAway: isAway(pod, report, now), isFresh: isFresh(report, fleet, now) }
+    const away = isAway(pod, report, now)
+    return {
+      ...{ ...node, heardAt: report?.at, isFresh: isFresh(report, fleet, now) },
+      ...{ isAway: away, isAwayByChange: away && hasEndedBefore(pod, until) },
+    }
   })
 }
