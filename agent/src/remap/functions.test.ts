@@ -59,6 +59,9 @@ test.each([
   ['.p = []\nset({}, array!(.p), {"b": 1}) ?? 0', '{ "b": 1 }'],
   ['.p = []\nset({}, array!(.p), 2) ?? "refused"', '"refused"'],
   ['.p = [0]\nx = {"a": 1}\nset(x, array!(.p), 2) ?? keys(x)', '["a"]'],
+  // `remove` returns other values as they are, and the compiler knows.
+  ['is_null(remove!(.f, ["a"]))', 'true'],
+  ['x = remove!(.f, [])\nstring(x) ?? "none"', '"none"'],
   // Removed fields are absent.
   ['. = {"a": 1, "b": 2}\ndel(.a)\n[length(.), keys(.), merge({"a": 3}, .)]', '[1, ["b"], { "a": 3, "b": 2 }]'],
   // Empty matches.

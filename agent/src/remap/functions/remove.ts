@@ -3,10 +3,15 @@
 import { getValue, without } from '../../event/path.ts'
 import { isObject, type Value } from '../../event/value.ts'
 import { pathSegments } from '../elements.ts'
-import { defineFunction, failure, isFailure, type Result } from '../function.ts'
-import { kinds } from '../kind.ts'
+import { type CallKinds, defineFunction, isFailure, type Result } from '../function.ts'
+import { type Kind, kinds } from '../kind.ts'
 import { containerAndPath, containerKind } from '../parameters.ts'
-import { textOfKind } from '../text.ts'
+
+/** Other values stay as they are, or become null with an empty path. */
+function resultKind(call: CallKinds): Kind {
+  const other = call.kind('value').undefinedAsNull.without(kinds.object.or(kinds.array))
+  return other.isNever ? containerKind(call) : containerKind(call).or(other).or(kinds.null)
+}
 
 export const remove = defineFunction({
   name: 'remove',
@@ -22,10 +27,10 @@ export const remove = defineFunction({
       description: 'Whether to remove parents that become empty.',
     },
   ],
-  returns: containerKind,
+  returns: resultKind,
   fallible: 'always',
   valueOfFailure: '',
-  errors: ['A part of the path is neither a string nor an integer.', 'The value is neither an object nor an array.'],
+  errors: ['A part of the path is neither a string nor an integer.'],
   pure: true,
   examples: [
     { source: 'remove!({"a": 1, "b": 2}, ["a"])', result: '{ "b": 2 }' },
@@ -37,9 +42,8 @@ export const remove = defineFunction({
     (value: Value, path: Value[], compact: boolean): Result => {
       const segments = pathSegments(path)
       if (isFailure(segments)) return segments
-      // The rest of the program was compiled for an object or an array.
-      if (!Array.isArray(value) && !isObject(value))
-        return failure(`expected object or array, got ${textOfKind(value)}`)
+      // Other values have no members and stay unchanged.
+      if (!Array.isArray(value) && !isObject(value)) return segments.length === 0 ? null : value
       const empty: Value = Array.isArray(value) ? [] : {}
       if (segments.length === 0) return empty
       return getValue(value, segments) === undefined ? value : (without(value, segments, 0, compact) ?? empty)
