@@ -109,7 +109,8 @@ test('a tap sends events of one pipeline, in samples of a fixed size, until its 
   await using looked = await lookedAt()
   looked.ask(tap('t1', 'shop/one'))
   await vi.waitFor(() => expect(looked.lines().length).toBeGreaterThan(5), 30_000)
-  expect(looked.said.serving).toEqual(['t1'])
+  // It names the inquiries that it answers in its next request.
+  await vi.waitFor(() => expect(looked.said.serving).toEqual(['t1']), 30_000)
   for (const { path, text, authorization } of looked.answers) {
     expect([path, authorization]).toEqual(['/v1/inquiries/t1', 'Bearer of-the-pod'])
     expect(text.split('\n').length - 1).toBeLessThanOrEqual(3)
