@@ -186,7 +186,9 @@ export class ByteLines {
     }
     kernel.starts.set(this.#starts.length === count ? this.#starts : this.#starts.subarray(0, count))
     kernel.ends.set(this.#ends.length === count ? this.#ends : this.#ends.subarray(0, count))
-    kernel.call.readLines(count, place - (this.#starts[0] as number))
+    const isChanged = kernel.call.readLines(count, place - (this.#starts[0] as number)) !== 0
+    // The next reader of these bytes must find the same times.
+    if (isChanged && place === kernel.at('input')) this.#putBack(kernel)
     this.#markExcluded(kernel)
     return kernel
   }
@@ -205,6 +207,13 @@ export class ByteLines {
     kernel.memory.set(bytes.subarray(from, to), input)
     kernel.memory[input + to - from] = 0x0a
     return input
+  }
+
+  #putBack(kernel: Kernel): void {
+    const from = this.#starts[0] as number
+    const to = this.#ends[this.count - 1] as number
+    const input = kernel.at('input')
+    this.#held().set(kernel.memory.subarray(input, input + to - from), from)
   }
 
   /** The same, and also reads the objects in their messages. */

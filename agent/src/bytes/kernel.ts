@@ -9,7 +9,8 @@ interface Calls {
   setKeys(count: number, stamp: number, lacksNames: boolean): void
   setRecodedLength(length: number): void
   touch(from: number, to: number): number
-  readLines(count: number, shift: number): void
+  /** Returns whether times were changed into UTC, in place. */
+  readLines(count: number, shift: number): number
   splitLines(chunk: number, from: number, length: number, maxBytes: number): number
   packLines(count: number): void
   unpackLines(count: number, shift: number): void

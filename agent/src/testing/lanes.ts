@@ -14,7 +14,17 @@ const times = [
   ...['1969-12-31T23:59:59.5Z', '2026-11-23T10:11:60.5Z', '2026-11-23t10:11:12.5z', '2026-11-23T10:11:12.5+02:00'],
   ...['2026-11-23 10:11:12.5Z', '2026-13-23T10:11:12.5Z', '9999-12-31T23:59:59.999999999Z', '2026-04-31T10:11:12.1Z'],
   ...['2026-11-23T24:11:12.5Z', '2026-11-23T10:11:12.Z', '2026-11-2', ''],
+  ...['2026-11-23T10:11:12+00:00', '2026-11-23T10:11:12.5-00:00', '2026-11-23T10:11:12.123456789-09:30'],
+  ...['1970-01-01T00:30:00.5+01:00', '1969-12-31T23:30:00.5-01:00', '9999-12-31T23:30:00.5-01:00'],
+  ...['2024-03-01T00:10:00.5+02:00', '2023-03-01T00:10:00.5+02:00', '2026-12-31T23:59:59.9-23:59'],
+  ...[
+    '2026-11-23T10:11:12.5+24:00',
+    '2026-11-23T10:11:12.5+02:60',
+    '2026-11-23T10:11:12.5+0200',
+    '2026-11-23T10:11:12.5+02',
+  ],
 ]
+const zones = ['Z', '+02:00', '-05:30', '+14:00', '-12:00', '+00:00']
 const middles = [
   ' stdout F ',
   ' stderr F ',
@@ -29,10 +39,18 @@ const middles = [
 
 /** A line. A few lines do not have the format of the runtime. */
 export function lineOf(random: Random, message = messageOf): Buffer {
-  const time = random.chance(0.1) ? random.pick(times) : `2026-11-23T10:11:1${random.below(3)}.${random.below(1e9)}Z`
+  const time = random.chance(0.1) ? random.pick(times) : timeOf(random)
   const middle = random.chance(0.06) ? random.pick(middles) : random.pick([' stdout F ', ' stderr F '])
   const line = Buffer.from(`${time}${middle}${message(random)}`.replaceAll('\n', '\r'))
   return random.chance(0.02) ? Buffer.concat([line, Buffer.from([random.pick([0xff, 0xc3, 0x80])])]) : line
+}
+
+function timeOf(random: Random): string {
+  const zone = random.chance(0.1) ? random.pick(zones) : 'Z'
+  const day = random.chance(0.05)
+    ? `20${random.between(10, 99)}-0${random.between(1, 9)}-${random.between(10, 28)}`
+    : '2026-11-23'
+  return `${day}T10:11:1${random.below(3)}.${random.below(1e9)}${zone}`
 }
 
 export function messageOf(random: Random): string {

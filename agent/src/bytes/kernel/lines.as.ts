@@ -74,8 +74,15 @@ export function touch(from: i32, to: i32): i32 {
   return sum
 }
 
-/** Reads the prefixes of lines, whose offsets are reduced by `shift`. */
-export function readLines(count: i32, shift: i32): void {
+/** Whether `readLines` has changed the time of a line. */
+let isChanged: bool = false
+
+/**
+ * Reads the prefixes of lines, whose offsets are reduced by `shift`. A time with an offset becomes the same time with the offset `+00:00`,
+ * in place; returns whether there was one.
+ */
+export function readLines(count: i32, shift: i32): bool {
+  isChanged = false
   let known: i32 = 0 // the last line with a valid second
   for (let line = 0; line < count; line++) {
     const start = load<i32>(starts + line * 4) + shift
@@ -91,6 +98,7 @@ export function readLines(count: i32, shift: i32): void {
       store<i32>(messages + line * 4, at)
     }
   }
+  return isChanged
 }
 
 /** Bytes that `packLines` writes for each line. */
@@ -178,8 +186,12 @@ function readLine(line: i32, start: i32, end: i32, known: i32): i32 {
     if (given === 0 || given > 9) return -1
     written = ((written + 2) / 3) * 3
   }
-  if (load<u8>(at) !== 0x5a) return -1
-  at++
+  const zone = at
+  if (load<u8>(at) === 0x5a) at++
+  else {
+    if (end - at < 6 || !isOffset(at)) return -1
+    at += 6
+  }
   // A line may end here: the following bytes belong to other lines and must not be read.
   if (end - at < 9) return -1
   const stream = load<u64>(at)
@@ -193,9 +205,80 @@ function readLine(line: i32, start: i32, end: i32, known: i32): i32 {
     if (load<u8>(at) !== 0x20) return -1
     at++
   }
+  if (load<u8>(zone) !== 0x5a && !putIntoUtc(start, zone)) return -1
   store<i32>(flags + line * 4, bits)
   store<i32>(digits + line * 4, (given << 8) | written)
   return at
+}
+
+/** Whether this is `+hh:mm` or `-hh:mm`. */
+function isOffset(at: i32): bool {
+  const sign = load<u8>(at)
+  if ((sign !== 0x2b && sign !== 0x2d) || load<u8>(at + 3) !== 0x3a) return false
+  return twoDigits(at + 1) <= 23 && twoDigits(at + 4) <= 59
+}
+
+// The last local time to the minute with its offset, and the same time in UTC, because most lines share them.
+let localDate: u64 = 0
+let localTime: u64 = 0
+let localOffset: u64 = 0
+let utcDate: u64 = 0
+let utcTime: u64 = 0
+
+/** Changes a valid local time into UTC, whose year must have four digits and not be before 1970. */
+function putIntoUtc(start: i32, zone: i32): bool {
+  const offset = ((<u64>load<u16>(zone + 4)) << 32) | <u64>load<u32>(zone)
+  if (load<u64>(start) !== localDate || load<u64>(start + 8) !== localTime || offset !== localOffset) {
+    const minutes = twoDigits(zone + 1) * 60 + twoDigits(zone + 4)
+    let minute = twoDigits(start + 11) * 60 + twoDigits(start + 14)
+    minute += load<u8>(zone) === 0x2b ? -minutes : minutes
+    let days = daysOf(start)
+    if (minute < 0) {
+      days--
+      minute += 1440
+    } else if (minute >= 1440) {
+      days++
+      minute -= 1440
+    }
+    // From 1970-01-01 to 9999-12-31.
+    if (days < 0 || days > 2932896) return false
+    localDate = load<u64>(start)
+    localTime = load<u64>(start + 8)
+    localOffset = offset
+    writeMinute(start, days, minute)
+    utcDate = load<u64>(start)
+    utcTime = load<u64>(start + 8)
+  }
+  store<u64>(start, utcDate)
+  store<u64>(start + 8, utcTime)
+  // `+00:00`
+  store<u32>(zone, 0x3a30302b)
+  store<u16>(zone + 4, 0x3030)
+  isChanged = true
+  return true
+}
+
+/** Writes `YYYY-MM-DDThh:mm` for a day since 1970 and a minute of it. */
+function writeMinute(to: i32, days: i32, minute: i32): void {
+  // Years that begin in March have their leap day at the end.
+  const all = days + 719468
+  const era = all / 146097
+  const dayOfEra = all - era * 146097
+  const yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36524 - dayOfEra / 146096) / 365
+  const dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+  const month = (5 * dayOfYear + 2) / 153
+  const year = yearOfEra + era * 400 + (month >= 10 ? 1 : 0)
+  writeTwoDigits(to, year / 100)
+  writeTwoDigits(to + 2, year % 100)
+  writeTwoDigits(to + 5, month + (month < 10 ? 3 : -9))
+  writeTwoDigits(to + 8, dayOfYear - (153 * month + 2) / 5 + 1)
+  writeTwoDigits(to + 11, minute / 60)
+  writeTwoDigits(to + 14, minute % 60)
+}
+
+function writeTwoDigits(to: i32, value: i32): void {
+  store<u8>(to, 0x30 + value / 10)
+  store<u8>(to + 1, 0x30 + (value % 10))
 }
 
 /** Reads the times of all usual lines in `[0, count)` into `timeMs` and `timeNs`. */
@@ -221,13 +304,18 @@ export function readTimes(count: i32): void {
 
 /** Seconds since 1970 of the valid date and time at this offset. */
 function secondOf(at: i32): f64 {
+  const time = twoDigits(at + 11) * 3600 + twoDigits(at + 14) * 60 + twoDigits(at + 17)
+  return <f64>daysOf(at) * 86400 + <f64>time
+}
+
+/** Days since 1970 of the valid date at this offset. */
+function daysOf(at: i32): i32 {
   let year = twoDigits(at) * 100 + twoDigits(at + 2)
   const month = twoDigits(at + 5)
   // Years that begin in March have their leap day at the end.
   if (month <= 2) year--
   const monthDays = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5
-  const days = year * 365 + year / 4 - year / 100 + year / 400 + monthDays + twoDigits(at + 8) - 1 - 719468
-  return <f64>days * 86400 + <f64>(twoDigits(at + 11) * 3600 + twoDigits(at + 14) * 60 + twoDigits(at + 17))
+  return year * 365 + year / 4 - year / 100 + year / 400 + monthDays + twoDigits(at + 8) - 1 - 719468
 }
 
 /** Whether the first 19 bytes are equal. */
