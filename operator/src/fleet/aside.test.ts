@@ -10,6 +10,8 @@ import {
   isWaiting,
   mayHalve,
   nextGroup,
+  saltOf,
+  setAsideAt,
   stillAside,
 } from './aside.ts'
 
@@ -86,4 +88,12 @@ test('a change stays a suspect as long as it is desired', () => {
     ['b', { hash: '3' } as Fragment],
   ])
   expect(Object.keys(stillAside({ a: entry('x:0'), b: entry('x:0'), c: entry('x:1') }, desired))).toEqual(['a'])
+})
+
+test('a group names the time and the salt of its trial, also for a clock with fractions', () => {
+  const aside = halved({}, ['a', 'b'], () => 'hash', { why: '', now: 1_764_157_000_123.456, salt: 'a4c5014ce39f1' })
+  for (const { group } of Object.values(aside)) {
+    expect(saltOf(group)).toBe('a4c5014ce39f1')
+    expect(setAsideAt(group)).toBe(1_764_157_000_123)
+  }
 })

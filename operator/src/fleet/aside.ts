@@ -69,13 +69,13 @@ const maxWhy = 160
  * The name of a new group: the time at which it was set aside, and the salt by which agents were chosen in the trial before. Each halving
  * appends a digit.
  */
-const named = (now: number, salt?: string) => `${now.toString(36)}${salt === undefined ? '' : `.${salt}`}:`
+const named = (now: number, salt?: string) => `${Math.floor(now).toString(36)}${salt === undefined ? '' : `.${salt}`}:`
 
 /** When a group was set aside, in milliseconds since the epoch. */
 export const setAsideAt = (group: string): number => Number.parseInt(group, 36)
 
 /** The salt in the name of a group. */
-export const saltOf = (group: string): string | undefined => /^[^.:]*\.([^:]*):/.exec(group)?.[1]
+export const saltOf = (group: string): string | undefined => /\.([^.:]*):/.exec(group)?.[1]
 
 /**
  * Adds these changes as two groups, which are tried before all others.

@@ -4,7 +4,8 @@
 import { describe, expect, test } from 'vitest'
 import { type Harm, idOf, RolloutBench } from '../../testing/rollout-bench.ts'
 
-const clock = { now: Date.parse('2026-01-01T00:00:00Z') }
+/** As the real clock, it has fractions of a millisecond. */
+const clock = { now: Date.parse('2026-01-01T00:00:00Z') + 0.372 }
 
 const size = 20
 
