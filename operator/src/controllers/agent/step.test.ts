@@ -9,8 +9,6 @@ function pod(restartCount: number): AgentPod {
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' }, spec: { nodeName: 'n' }, status }
 }
 
-const end = { exitCode: 1, finishedAt: '2026-01-01T00:01:00Z' }
-
 const report = (state: string) =>
   ({ podUid: 'u', node: 'n', revision: 'r', failed: new Set(), state }) as Partial<Report> as Report
 
@@ -38,26 +36,6 @@ test('the wait of an agent begins with its first consecutive report in this step
   expect(since('Waiting', 5)).toBe(5)
 })
 
-test('an agent has ended if another process reports, also before the kubelet has counted it', () => {
-  const watch = new StepWatch()
-  watch.follow('r 0', [pod(0)])
-  const crashed = (startedAt: string) => watch.node(pod(0), { ...report('Loaded'), startedAt }, false, 0).crashed
-  expect([crashed('1'), crashed('1'), crashed('2')]).toEqual([false, false, true])
-  watch.follow('r 1', [pod(0)])
-  expect(crashed('2')).toBe(false)
-})
-
-test('the next process of an agent that ended before the step is not counted', () => {
-  const watch = new StepWatch()
-  const now = Date.parse('2026-01-01T00:01:05Z')
-  const container = { name: 'agent', restartCount: 1, state: {}, lastState: { terminated: end } }
-  const ended = { ...pod(1), status: { containerStatuses: [container] } }
-  watch.follow('r 0', [ended])
-  const crashed = (time: string) =>
-    watch.node(ended, { ...report('Loaded'), startedAt: `2026-01-01T${time}Z` }, false, now).crashed
-  expect([crashed('00:00:00'), crashed('00:01:02'), crashed('00:01:04')]).toEqual([false, false, true])
-})
-
 test('a restarted agent still counts as a reader of logs until the step ends', () => {
   const watch = new StepWatch()
   const reads = (...ids: string[]) => {
@@ -70,6 +48,7 @@ test('a restarted agent still counts as a reader of logs until the step ends', (
   expect(reads()).toEqual([])
 })
 
+const end = { exitCode: 1, finishedAt: '2026-01-01T00:01:00Z' }
 type State = NonNullable<NonNullable<NonNullable<AgentPod['status']>['containerStatuses']>[number]>
 
 test.each<[string, Omit<State, 'name'>, startedAt: string, seconds: number, ends: number, away: boolean]>([

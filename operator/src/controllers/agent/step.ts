@@ -4,7 +4,7 @@ import { type Candidate, takesCandidate } from '@penstock/agent/bundle'
 import { setAsideAt } from '../../fleet/aside.ts'
 import type { Report, RolloutRecord, TrialRecord } from '../../fleet/state.ts'
 import type { AgentNode } from '../rollout-plan.ts'
-import { type AgentPod, endsOf, hasEndedSince, isAway } from './pods.ts'
+import { type AgentPod, endsOf, hasEndedSince } from './pods.ts'
 
 /** Records restarts and waits during a step, and provides the rollout's view of each agent. */
 export class StepWatch {
@@ -18,8 +18,6 @@ export class StepWatch {
    * opened its files yet when it reports, but still counts as a reader of them.
    */
   #reads = new Map<string, ReadonlySet<string>>()
-  /** When the process of each agent started that reported first in this step, by uid of the pod. */
-  #processes = new Map<string, string>()
   /** Since when no chosen node has a pod. */
   #missingSince: number | undefined
 
@@ -34,7 +32,6 @@ export class StepWatch {
     this.#ends = new Map(pods.map((pod) => [pod.metadata.uid ?? '', before(pod)]))
     this.#waits = new Map()
     this.#reads = new Map()
-    this.#processes = new Map()
     this.#missingSince = undefined
   }
 
@@ -58,18 +55,9 @@ export class StepWatch {
       stuck: report?.state === 'Stuck',
       waitingSince: this.#waitingSince(uid, report?.state, now),
       stale,
-      crashed: endsOf(pod) > before || this.#isOtherProcess(uid, pod, report, now),
+      crashed: endsOf(pod) > before,
       reads: this.#readsOf(uid, report?.reading),
     }
-  }
-
-  /** Whether another process reports than at first in this step. On a busy API server, the kubelet's count of the restart comes later. */
-  #isOtherProcess(uid: string, pod: AgentPod, report: Report | undefined, now: number): boolean {
-    if (report?.startedAt === undefined) return false
-    const known = this.#processes.get(uid)
-    // The next process of an agent that had ended before is none of this step.
-    if (known === undefined && !isAway(pod, report, now)) this.#processes.set(uid, report.startedAt)
-    return known !== undefined && known !== report.startedAt
   }
 
   /** Restarts of a pod with a sidecar may have other causes. */
