@@ -186,9 +186,9 @@ export class ByteLines {
     }
     kernel.starts.set(this.#starts.length === count ? this.#starts : this.#starts.subarray(0, count))
     kernel.ends.set(this.#ends.length === count ? this.#ends : this.#ends.subarray(0, count))
-    const isChanged = kernel.call.readLines(count, place - (this.#starts[0] as number)) !== 0
-    // The next reader of these bytes must find the same times.
-    if (isChanged && place === kernel.at('input')) this.#putBack(kernel)
+    const from = this.#starts[0] as number
+    if (kernel.call.readLines(count, place - from) !== 0 && place === kernel.at('input'))
+      kernel.putBack(this.#held(), from, this.#ends[count - 1] as number)
     this.#markExcluded(kernel)
     return kernel
   }
@@ -207,13 +207,6 @@ export class ByteLines {
     kernel.memory.set(bytes.subarray(from, to), input)
     kernel.memory[input + to - from] = 0x0a
     return input
-  }
-
-  #putBack(kernel: Kernel): void {
-    const from = this.#starts[0] as number
-    const to = this.#ends[this.count - 1] as number
-    const input = kernel.at('input')
-    this.#held().set(kernel.memory.subarray(input, input + to - from), from)
   }
 
   /** The same, and also reads the objects in their messages. */
@@ -456,10 +449,7 @@ export class ByteLines {
     return this.#bytes
   }
 
-  /**
-   * Whether the lines keep much more memory than some events need. @param lineOf returns the line of an event; negative if the event
-   * is an object
-   */
+  /** Whether the lines keep much more memory than some events need. @param lineOf returns a negative number for an object */
   isMuchFor(events: number, lineOf: (index: number) => number): boolean {
     const { heldBytes } = this
     if (heldBytes < minMuch) return false

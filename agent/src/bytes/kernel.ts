@@ -149,6 +149,12 @@ export class Kernel {
     return value
   }
 
+  /** Copies the input back to `[from, to)` of the buffer that it came from, so that its next reader finds what the kernel has changed. */
+  putBack(buffer: Buffer, from: number, to: number): void {
+    const input = this.at('input')
+    buffer.set(this.memory.subarray(input, input + to - from), from)
+  }
+
   /** Where a buffer begins in the memory of the kernel; undefined if it is elsewhere. */
   placeOf(bytes: Buffer): number | undefined {
     return bytes.buffer === this.memory.buffer ? bytes.byteOffset : undefined
