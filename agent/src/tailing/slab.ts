@@ -177,7 +177,6 @@ export class Slab {
   handOver(): Slab {
     if (this.#encoding === encodings.unknown) this.#encoding = this.#detect()
     const lines = this.isSparse ? this.compacted() : this.#copied(this.#pool)
-    lines.#encoding = this.#encoding
     this.held = !this.isSparse
     return lines
   }
@@ -190,9 +189,9 @@ export class Slab {
     return view
   }
 
-  /** The same lines in the same buffer. */
-  #copied(pool?: SlabPool): Slab {
-    const copy = new Slab(this.buffer, pool)
+  /** The same lines, by default in the same buffer. */
+  #copied(pool?: SlabPool, buffer = this.buffer): Slab {
+    const copy = new Slab(buffer, pool)
     copy.base = this.base
     copy.time = this.time
     copy.count = this.count
@@ -206,12 +205,8 @@ export class Slab {
   /** The same lines in a buffer of exactly their size. */
   compacted(): Slab {
     // Allocate separately: a slice of a pool would keep the whole pool while the chunk waits.
-    const copy = new Slab(Buffer.allocUnsafeSlow(this.consumed))
+    const copy = this.#copied(undefined, Buffer.allocUnsafeSlow(this.consumed))
     this.buffer.copy(copy.buffer, 0, 0, this.consumed)
-    copy.base = this.base
-    copy.time = this.time
-    copy.count = this.count
-    copy.consumed = this.consumed
     copy.starts = this.starts.slice(0, this.count)
     copy.ends = this.ends.slice(0, this.count)
     return copy
