@@ -10,7 +10,7 @@ import type { Batch, LogBatch } from '../event/batch.ts'
 import { kubeConfigTarget } from '../kube/config.ts'
 import { registry } from '../registry.ts'
 import { float, text } from '../schema/options.ts'
-import type { TestBundle } from '../testing/bundle.ts'
+import { merged, type TestBundle } from '../testing/bundle.ts'
 import { BundleRig } from '../testing/bundle-rig.ts'
 import { CountedFiles } from '../testing/counted-files.ts'
 import { fakeDestination } from '../testing/destination.ts'
@@ -127,15 +127,6 @@ function reader(
       },
     },
   } satisfies TestBundle
-}
-
-function merged(...bundles: readonly TestBundle[]): TestBundle {
-  return {
-    pipelines: Object.assign({}, ...bundles.map((bundle) => bundle.pipelines)),
-    subscriptions: bundles.flatMap((bundle) => bundle.subscriptions ?? []),
-    transforms: Object.assign({}, ...bundles.map((bundle) => bundle.transforms)),
-    sinks: Object.assign({}, ...bundles.map((bundle) => bundle.sinks)),
-  }
 }
 
 type HubOptions = Parameters<typeof BundleRig.start>[0]['hub']

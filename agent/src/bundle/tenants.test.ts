@@ -12,7 +12,7 @@ import { Body } from '../event/body.ts'
 import { Spares } from '../event/spares.ts'
 import { registry } from '../registry.ts'
 import { SlabPool } from '../tailing/slab.ts'
-import type { TestBundle } from '../testing/bundle.ts'
+import { merged, type TestBundle } from '../testing/bundle.ts'
 import { BundleRig } from '../testing/bundle-rig.ts'
 import { KubeApi } from '../testing/kube-api.ts'
 import { Random } from '../testing/random.ts'
@@ -148,15 +148,6 @@ function pipelineOf(
     sinks: Object.fromEntries(
       Object.entries(parts).map(([sink, { input, ...options }]) => [id(sink), { ...options, inputs: [id(input)] }]),
     ),
-  }
-}
-
-function merged(...bundles: readonly TestBundle[]): TestBundle {
-  return {
-    pipelines: Object.assign({}, ...bundles.map((bundle) => bundle.pipelines)),
-    subscriptions: bundles.flatMap((bundle) => bundle.subscriptions ?? []),
-    transforms: Object.assign({}, ...bundles.map((bundle) => bundle.transforms)),
-    sinks: Object.assign({}, ...bundles.map((bundle) => bundle.sinks)),
   }
 }
 

@@ -31,6 +31,16 @@ export interface TestBundle {
   readonly sinks: Record<string, Record<string, unknown>>
 }
 
+/** One bundle with the pipelines of several. */
+export function merged(...bundles: readonly TestBundle[]): TestBundle {
+  return {
+    pipelines: Object.assign({}, ...bundles.map((bundle) => bundle.pipelines)),
+    subscriptions: bundles.flatMap((bundle) => bundle.subscriptions ?? []),
+    transforms: Object.assign({}, ...bundles.map((bundle) => bundle.transforms)),
+    sinks: Object.assign({}, ...bundles.map((bundle) => bundle.sinks)),
+  }
+}
+
 /** The files of a revision, as shards of at most this many bytes before compression. */
 function revisionOf(bundle: TestBundle, shardBytes = 1 << 20): { revision: Revision; files: Record<string, Buffer> } {
   const { pipelines, subscriptions = [], sources = {}, transforms = {}, sinks } = bundle
