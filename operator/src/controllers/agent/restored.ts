@@ -2,6 +2,7 @@
 
 import { gunzipSync } from 'node:zlib'
 import { type BundleManifest, type Revision, readBundle, type Shard, sha256 } from '@penstock/agent/bundle'
+import { isTable } from '@penstock/agent/schema'
 import type { Delivered, RolloutRecord } from '../../fleet/state.ts'
 import { shardKey } from '../../render/bundle.ts'
 import { fragmentsOf } from '../../render/fragment.ts'
@@ -65,16 +66,13 @@ export function restored(
  */
 function recordIn(annotation: string | undefined): RolloutRecord | undefined {
   try {
-    const found = JSON.parse(annotation ?? 'null') as Partial<RolloutRecord> | null
-    const isWhole = isTable(found) && isTable(found.rolledBack) && Array.isArray(found.history)
-    return isWhole ? (found as RolloutRecord) : undefined
+    const found: unknown = JSON.parse(annotation ?? 'null')
+    const isWhole = isTable(found) && isTable(found['rolledBack']) && Array.isArray(found['history'])
+    return isWhole ? (found as unknown as RolloutRecord) : undefined
   } catch {
     return undefined
   }
 }
-
-const isTable = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The revision that consists of these shards. Missing shards cause an error elsewhere. */
 function revisionOf(shards: readonly Shard[], { data }: AgentSecrets['config']): Revision {

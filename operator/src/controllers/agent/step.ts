@@ -125,12 +125,17 @@ type Begun = Pick<RolloutRecord, 'begun' | 'stepped' | 'history' | 'aside' | 'tu
 /** Agents may end once more because of a change that was just rolled back or set aside, until they receive the content without it. */
 const afterwardsMs = 15_000
 
+const timeOf = (text: string | undefined) => Date.parse(text ?? '') || 0
+
+/** When changes were last rolled back; 0: never. */
+const rolledBackAt = (history: RolloutRecord['history']) =>
+  timeOf(history.find(({ result }) => result === 'RolledBack')?.at)
+
 /** Since when an end of a container counts against a step that an earlier process began. */
 function begunAt({ begun, stepped, history, aside, turn }: Begun): number | undefined {
   if (begun === undefined) return undefined
-  const timeOf = (text: string | undefined) => Date.parse(text ?? '') || 0
   const began = Math.max(timeOf(begun), timeOf(stepped))
-  const back = timeOf(history.find(({ result }) => result === 'RolledBack')?.at)
+  const back = rolledBackAt(history)
   const isAfterwards = aside !== undefined || turn !== undefined || back + afterwardsMs > began
   return isAfterwards ? Math.max(began, back) + afterwardsMs : began
 }
@@ -143,9 +148,8 @@ const unrestMs = 60_000
  * again and again by itself must not delay the changes of others.
  */
 export function unrestUntil({ history, aside = {} }: Pick<RolloutRecord, 'history' | 'aside'>): number {
-  const back = history.flatMap(({ result, at }) => (result === 'RolledBack' ? Date.parse(at) || [] : []))
   const groups = Object.values(aside).map(({ group }) => setAsideAt(group))
-  return Math.max(0, ...back, ...groups) + unrestMs
+  return Math.max(rolledBackAt(history), ...groups) + unrestMs
 }
 
 /** With fewer events, a rate is not significant. */
