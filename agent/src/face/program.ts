@@ -1,6 +1,7 @@
 // The basics of every program: version, compile cache, printable output, terminal colours, waits. It must be fast to import, because
 // `penstock --version` loads it.
 
+export { ownText } from '../bounded-map.ts'
 export { keepCompiled, threadEnvironment } from '../cli/compiled.ts'
 export { leaveMemoryOutOfDumps } from '../cli/core-dump.ts'
 export { giveBackFreeBlocks } from '../cli/memory.ts'

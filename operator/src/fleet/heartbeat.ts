@@ -2,7 +2,7 @@
 // texts and lists have limits.
 
 import type { HeartbeatBody, LoadFailure } from '@penstock/agent/bundle'
-import { printable } from '@penstock/agent/program'
+import { ownText, printable } from '@penstock/agent/program'
 import { listOf, tableOf } from '@penstock/agent/schema'
 import { pipelineFigures } from './traffic.ts'
 
@@ -103,7 +103,7 @@ const maxText = 1024
 function text(value: unknown): string {
   if (typeof value !== 'string') return ''
   // A slice would keep the whole text in memory.
-  return printable(value.length <= maxText ? value : Buffer.from(value.slice(0, maxText)).toString())
+  return printable(value.length <= maxText ? value : ownText(value.slice(0, maxText).toWellFormed()))
 }
 
 /** A non-negative number; 0 for any other value. */
