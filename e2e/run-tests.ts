@@ -276,9 +276,9 @@ async function runConformance(): Promise<Score> {
 // --- Fuzzing ---
 
 /**
- * Each of these counts as one test: 40,000 generated programs (about a minute), which must match a simple evaluator, and generated Pipelines of a hostile
- * tenant. The cases are the same each time, so a failure is caused by a change; when run manually, both use new cases. The programs for the two
- * lanes are new in each run, and the seed is printed.
+ * Each of these counts as one test: 40,000 generated programs (about a minute), which must match a simple evaluator, and generated
+ * Pipelines of a hostile tenant. The cases are the same each time, so a failure is caused by a change; when run manually, both use new
+ * cases. The programs for the two lanes are new in each run, and the seed is printed.
  */
 const fuzzers = [
   { script: 'fuzz', args: ['--cases', '40000', '--seconds', '1200', '--seed', '20260101'] },

@@ -43,6 +43,8 @@ function collectAll(): void {
   if (typeof collect === 'function') collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
+const mayCallSystem = () => process.platform === 'linux' && process.execArgv.includes('--experimental-ffi')
+
 /** `MADV_DONTNEED` of `madvise(2)`, the same on every architecture of Linux that Node runs on. */
 const dontNeed = 4
 
@@ -53,7 +55,7 @@ const dontNeed = 4
  * without its flag keeps these pages.
  */
 function giveBackPages(logger: Logger): void {
-  if (process.platform !== 'linux' || !process.execArgv.includes('--experimental-ffi')) return
+  if (!mayCallSystem()) return
   try {
     const { dlopen } = process.getBuiltinModule('node:ffi')
     using system = dlopen(null, { madvise: { arguments: ['uint64', 'uint64', 'int32'], return: 'int32' } })
@@ -71,7 +73,7 @@ function giveBackPages(logger: Logger): void {
  * For 100 MiB it takes some milliseconds.
  */
 export function giveBackFreeBlocks(logger: Logger): void {
-  if (process.platform !== 'linux' || !process.execArgv.includes('--experimental-ffi')) return
+  if (!mayCallSystem()) return
   try {
     const { dlopen } = process.getBuiltinModule('node:ffi')
     using glibc = dlopen(null, { malloc_trim: { arguments: ['uint64'], return: 'int32' } })
