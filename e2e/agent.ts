@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CommandResult } from './command.ts'
-import { execute } from './command.ts'
+import { execute, patience } from './command.ts'
 import { programOf } from './program.ts'
 
 export type AgentConfig = Record<string, unknown>
@@ -37,7 +37,7 @@ export async function runAgent(
   return await execute(command, [...args, '--config', files.file, ...(options.args ?? [])], {
     input,
     env: { ...env, ...options.env },
-    timeoutMs: options.timeoutMs ?? 60_000,
+    timeoutMs: patience * (options.timeoutMs ?? 60_000),
   })
 }
 

@@ -2,7 +2,7 @@
 // with the last error.
 
 import { spawn } from 'node:child_process'
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 
 /** The repository's root. */
 export const root = resolve(import.meta.dirname, '..')
@@ -77,8 +77,10 @@ export async function command(name: string, args: readonly string[], options: Co
   const result = await execute(name, args, options)
   if (result.code !== 0) {
     const ending = result.code === null ? `was ended by ${result.signal}` : `ended with ${result.code}`
+    // The summary of a test run shows only the first line.
+    const last = `${result.stdout}\n${result.stderr}`.trimEnd().split('\n').at(-1) ?? ''
     throw new Error(
-      `${[name, ...args].join(' ')} ${ending}\n${result.stdout.slice(-2000)}${result.stderr.slice(-4000)}`,
+      `${basename(name)} ${ending}: ${last}\n${[name, ...args].join(' ')}\n${result.stdout.slice(-2000)}${result.stderr.slice(-4000)}`,
     )
   }
   return result.stdout
@@ -90,6 +92,9 @@ export const restAfter = (startedAt: number) =>
 
 /** Time limits are for an idle machine; a busy machine gets this multiple. It does not delay successful waits. */
 export const patience = 3
+
+/** The flag of kubectl and helm that limits a wait. */
+export const within = (seconds: number) => ['--timeout', `${patience * seconds}s`] as const
 
 /** Repeats a check until it returns neither false nor undefined. Gives up with the last error after the timeout. */
 export async function until<T>(

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster } from './cluster/cluster.ts'
-import { until } from './command.ts'
+import { until, within } from './command.ts'
 import { countNumbers, missingIn } from './counted-lines.ts'
 import { argoHealth, kstatus } from './gitops.ts'
 import { changedChart, chart, missingForHelm, objectsOf, type RenderedObject } from './helm.ts'
@@ -640,7 +640,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
   test('helm test passes, and rendering the chart afterwards shows no differences', {
     timeout: 180_000,
   }, async () => {
-    await withScene(helmHere(['test', 'penstock', '-n', system, '--timeout', '120s']))
+    await withScene(helmHere(['test', 'penstock', '-n', system, ...within(120)]))
     const manifest = await helmHere(['get', 'manifest', 'penstock', '-n', system])
     for (const object of objectsOf(manifest)) {
       const { name, namespace } = object.metadata
@@ -659,7 +659,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
   })
 
   test('uninstalling and deleting the namespaces complete', { timeout: 600_000 }, async () => {
-    await withScene(helmHere(['uninstall', 'penstock', '-n', system, '--wait', '--timeout', '150s']))
+    await withScene(helmHere(['uninstall', 'penstock', '-n', system, '--wait', ...within(150)]))
     const left = await kubectl(
       'get',
       'clusterrole,clusterrolebinding,validatingwebhookconfiguration,mutatingwebhookconfiguration',
@@ -669,7 +669,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     expect(left.split('\n').filter((name) => name.includes('penstock'))).toEqual([])
     // User data stays: the CRDs and their resources.
     expect(await kubectl('-n', 'shop', 'get', 'pl', '-o', 'name')).toContain('checkout')
-    await kubectl('delete', 'namespace', 'shop', system, '--timeout', '120s')
+    await kubectl('delete', 'namespace', 'shop', system, ...within(120))
     expect(await kubectl('get', 'namespaces', '-o', 'name')).not.toMatch(/shop|penstock/)
   })
 })

@@ -2,7 +2,7 @@
 
 import type { Cluster, ClusterOptions } from './cluster/cluster.ts'
 import { startCluster } from './cluster/cluster.ts'
-import { command, until } from './command.ts'
+import { command, patience, until, within } from './command.ts'
 import { helm, prepareHelm } from './helm.ts'
 import { buildImage, imageName } from './image.ts'
 
@@ -64,7 +64,7 @@ interface AgentPod {
 export function userOf(clusterNow: () => Cluster) {
   const kubectl = (...args: string[]) => clusterNow().kubectl(args)
   const helmHere = (args: readonly string[], input = '') =>
-    helm(args, { input, env: { KUBECONFIG: clusterNow().kubeconfig }, timeoutMs: 300_000 })
+    helm(args, { input, env: { KUBECONFIG: clusterNow().kubeconfig }, timeoutMs: patience * 300_000 })
 
   /** State for diagnosis if something does not arrive. */
   async function scene(): Promise<string> {
@@ -115,7 +115,7 @@ export function userOf(clusterNow: () => Cluster) {
     more: readonly string[] = [],
     given: object = values,
   ): Promise<string> => {
-    const waiting = ['--values', '-', '--wait', '--timeout', '240s']
+    const waiting = ['--values', '-', '--wait', ...within(240)]
     return withScene(helmHere([verb, 'penstock', from, '-n', system, ...more, ...waiting], JSON.stringify(given)))
   }
   return { kubectl, helmHere, withScene, waitFor, isReady, agentPods, operatorNodes, release }

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments, stringify } from 'yaml'
 import type { Cluster } from './cluster/cluster.ts'
 import { hostAddress, missingForCluster, startCluster } from './cluster/cluster.ts'
-import { until } from './command.ts'
+import { until, within } from './command.ts'
 import { buildImage, imageName } from './image.ts'
 import { relay } from './relay.ts'
 import { service } from './services/service.ts'
@@ -99,7 +99,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
     })
     await cluster.apply(...(await agentObjects({ lokiEndpoint: lokiRelay.url, searchEndpoint: searchRelay.url })))
     await cluster
-      .kubectl(['-n', system, 'rollout', 'status', 'daemonset/penstock-agent', '--timeout', '90s'])
+      .kubectl(['-n', system, 'rollout', 'status', 'daemonset/penstock-agent', ...within(90)])
       .catch(async (error) => {
         throw new Error(`The agent's pod is not ready.\n${await agentLog()}`, { cause: error })
       })

@@ -17,7 +17,7 @@ import { freePort } from '@penstock/agent/testing/free-port'
 import { misuse, runScript } from '@penstock/agent/tools/script'
 import { cacheFolder } from '../cache.ts'
 import type { CommandOptions } from '../command.ts'
-import { command, node } from '../command.ts'
+import { command, node, patience } from '../command.ts'
 import { ensureGo } from '../go.ts'
 
 /** The address of this machine for pods, if there are nodes. */
@@ -140,7 +140,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     // It ends before its garbage matters, and collection would take a third of its CPU time.
     const kubectlEnv = { KUBECONFIG: kubeconfig, GOGC: 'off', GOMEMLIMIT: '512MiB' }
     const kubectl = (args: readonly string[], more: CommandOptions = {}) =>
-      command(join(binFolder(), 'kubectl'), args, { timeoutMs: 120_000, ...more, env: kubectlEnv })
+      command(join(binFolder(), 'kubectl'), args, { timeoutMs: patience * 180_000, ...more, env: kubectlEnv })
     return {
       kubeconfig,
       kubectlPath: join(binFolder(), 'kubectl'),

@@ -4,6 +4,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { version } from '@penstock/agent/program'
+import { within } from '../command.ts'
 import { type Reader, type Step, textOf, yamlOf } from '../documents.ts'
 import { system } from '../installed.ts'
 import type { Registry } from '../registry.ts'
@@ -125,12 +126,12 @@ const quickAgent = agentOf('node', {
 
 async function removeKinds({ kubectl }: Hand): Promise<void> {
   const kinds = (await kubectl('get', 'crd', '-o', 'name')).split('\n').filter((name) => name.includes('penstock.dev'))
-  await kubectl('delete', ...kinds, '--timeout', '120s')
+  await kubectl('delete', ...kinds, ...within(120))
 }
 
 const operatorIsReady = ({ kubectl, waitFor }: Hand) =>
   waitFor('the operator to be ready', 120_000, () =>
-    kubectl('-n', system, 'rollout', 'status', 'deployment/penstock-operator', '--timeout', '20s'),
+    kubectl('-n', system, 'rollout', 'status', 'deployment/penstock-operator', ...within(20)),
   )
 
 const withManifest: readonly ClusterStep[] = [
@@ -163,7 +164,7 @@ const forSomeNamespaces: readonly ClusterStep[] = [
     ...removed,
     after: async (hand) => {
       await removeKinds(hand)
-      await hand.kubectl('delete', 'namespace', 'shop', 'blog', system, '--timeout', '120s')
+      await hand.kubectl('delete', 'namespace', 'shop', 'blog', system, ...within(120))
     },
   },
 ]

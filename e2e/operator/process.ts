@@ -7,7 +7,7 @@ import { request } from 'node:http'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Cluster } from '../cluster/cluster.ts'
-import { restAfter, root, until } from '../command.ts'
+import { restAfter, root, until, within } from '../command.ts'
 import { memoryMiB } from '../process-figures.ts'
 import { programOf } from '../program.ts'
 
@@ -181,7 +181,7 @@ export async function eventually<T>(look: () => Promise<T> | T, limitMs = 60_000
 /** Creates the setup of all operator tests: CRDs, namespaces and an Agent that runs everything. */
 export async function prepare(cluster: Cluster, ...namespaces: readonly string[]): Promise<void> {
   await cluster.kubectl(['apply', '-k', join(root, 'crds')])
-  await cluster.kubectl(['wait', '--for', 'condition=Established', 'crd', '-l', '!none', '--timeout', '60s'])
+  await cluster.kubectl(['wait', '--for', 'condition=Established', 'crd', '-l', '!none', ...within(60)])
   await cluster.apply(
     ...[system, ...namespaces].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
   )

@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
+import { patience, within } from '../command.ts'
 import { chart, helm, missingForHelm, prepareHelm } from '../helm.ts'
 import { eventually, OperatorProcess, system } from './process.ts'
 
@@ -12,7 +13,8 @@ describe.skipIf(missing !== undefined)(`uninstalling${missing === undefined ? ''
   const resources = new AsyncDisposableStack()
   let cluster: Cluster
 
-  const helmHere = (...args: string[]) => helm(args, { env: { KUBECONFIG: cluster.kubeconfig }, timeoutMs: 120_000 })
+  const helmHere = (...args: string[]) =>
+    helm(args, { env: { KUBECONFIG: cluster.kubeconfig }, timeoutMs: patience * 120_000 })
   /** Names of Penstock's objects by kind. */
   const left = async () => {
     const kinds = 'plagent,daemonset,serviceaccount,clusterrole,clusterrolebinding,deployment,job,pod'
@@ -27,7 +29,7 @@ describe.skipIf(missing !== undefined)(`uninstalling${missing === undefined ? ''
   afterAll(() => resources.disposeAsync())
 
   test('ends in seconds, and leaves no objects and permissions of Agents', { timeout: 300_000 }, async () => {
-    await helmHere('install', 'penstock', chart(), '-n', system, '--create-namespace', '--timeout', '60s')
+    await helmHere('install', 'penstock', chart(), '-n', system, '--create-namespace', ...within(60))
     const operator = resources.use(OperatorProcess.start({ kubeconfig: cluster.kubeconfig }))
     await operator.leading()
     await eventually(async () =>
@@ -42,7 +44,7 @@ describe.skipIf(missing !== undefined)(`uninstalling${missing === undefined ? ''
     await operator.kill()
 
     const start = performance.now()
-    await helmHere('uninstall', 'penstock', '-n', system, '--wait', '--timeout', '45s')
+    await helmHere('uninstall', 'penstock', '-n', system, '--wait', ...within(45))
     console.log(`helm uninstall took ${Math.round((performance.now() - start) / 100) / 10} s.`)
     await eventually(async () => expect(await left()).toEqual([]))
     expect(await helmHere('list', '-n', system, '--all', '-q')).toBe('')

@@ -10,7 +10,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster } from '../cluster/cluster.ts'
-import { until } from '../command.ts'
+import { until, within } from '../command.ts'
 import { type Counted, doublesIn, missingIn } from '../counted-lines.ts'
 import { kstatus, type Watched } from '../gitops.ts'
 import { chart, helmTemplate, missingForHelm } from '../helm.ts'
@@ -249,7 +249,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
         template: { metadata: { labels: { app: 'web' } }, spec: pod('web', numberedLines(100)).spec },
       },
     })
-    await kubectl('-n', 'shop', 'rollout', 'status', 'daemonset/web', '--timeout', '300s')
+    await kubectl('-n', 'shop', 'rollout', 'status', 'daemonset/web', ...within(300))
     const startedAt = performance.now()
     await cluster.apply(pipeline({ name: 'web' }))
     await waitsFor('web', 'Accepted', 'True Valid')
@@ -461,7 +461,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
       expect(receiver.at('/web').length).toBeGreaterThan(count)
     })
     await waitFor('the nodes to be ready', 120_000, () =>
-      kubectl('wait', 'node', '--all', '--for', 'condition=Ready', '--timeout', '5s'),
+      kubectl('wait', 'node', '--all', '--for', 'condition=Ready', ...within(5)),
     )
     await noGap()
   })
@@ -534,7 +534,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await flowsOn()
     await noGap('an agent was killed')
     await times.measure(`namespace with ${sizes.many} Pipelines deleted`, () =>
-      kubectl('delete', 'namespace', 'load', '--timeout', '300s'),
+      kubectl('delete', 'namespace', 'load', ...within(300)),
     )
   })
 
@@ -596,7 +596,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     await waitFor('the limit to be back', 60_000, async () => (await kubectl('get', ...set, '-o', limit)) === '512Mi')
     times.add('memory limit of the DaemonSet changed → put back', performance.now() - changedAt)
     expect(await kubectl('get', ...set, '-o', 'jsonpath={.metadata.labels.team}')).toBe('blue')
-    await kubectl('-n', system, 'rollout', 'status', 'daemonset/penstock-node', '--timeout', '300s')
+    await kubectl('-n', system, 'rollout', 'status', 'daemonset/penstock-node', ...within(300))
     await noGap()
   })
 
@@ -735,7 +735,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
       metadata: { name: 'import', namespace: 'shop' },
       spec: { backoffLimit: 0, template: { metadata: { annotations }, spec } },
     })
-    await kubectl('-n', 'shop', 'wait', 'job/import', '--for', 'condition=Complete', '--timeout', '300s')
+    await kubectl('-n', 'shop', 'wait', 'job/import', '--for', 'condition=Complete', ...within(300))
     times.add('Job with a sidecar: apply → complete', performance.now() - startedAt)
     // The Job completes only after its sidecar, so all lines have been delivered.
     const counted = countLines(receiver.at('/side'))
@@ -784,7 +784,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
 
   test('helm uninstall ends in seconds, and leaves exactly what the guide describes', async () => {
     await times.measure('helm uninstall', () =>
-      withScene(helmHere(['uninstall', 'penstock', '-n', system, '--wait', '--timeout', '150s'])),
+      withScene(helmHere(['uninstall', 'penstock', '-n', system, '--wait', ...within(150)])),
     )
     await times.measure('then until no pod is left', () =>
       waitFor('the end of all pods', 180_000, async () => {
