@@ -57,7 +57,7 @@ async function started({ rolesOnly = false, impersonates = [], reviews }: Rights
     ...{ artifacts, logger: silentLogger, signal: ending.signal, settings: { rolesOnly } },
     caches: { cache: () => ({ get: () => undefined }) },
     reviews: {
-      userOf: async (token: string) => ({ username: token === 'of-eve' ? 'eve' : 'mallory' }),
+      userOf: async (token: string) => ({ username: token === 't' ? 'mallory' : token }),
       mayDo: async (user: User, attempt: ReviewedAction) => {
         asked.push(attempt)
         askers.push(user)
@@ -103,6 +103,8 @@ async function started({ rolesOnly = false, impersonates = [], reviews }: Rights
       leaving.abort()
       return JSON.parse(text.split('\n')[0] as string)
     },
+    open: (path: string, user: string) =>
+      fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${user}` } }),
     ask: async (path: string, more: Record<string, string> = {}, by: 'leader' | 'replica' = 'leader') => {
       const headers = { authorization: 'Bearer t', ...more }
       const answer = await fetch(`http://127.0.0.1:${by === 'leader' ? port : replica}${path}`, { headers })
@@ -347,7 +349,7 @@ test('a caller who impersonates many users only uses its own allowance', async (
     status: 429,
     said: expect.stringContaining('Too many requests at once'),
   })
-  expect((await server.ask(top, { authorization: 'Bearer of-eve' })).status).toBe(200)
+  expect((await server.ask(top, { authorization: 'Bearer eve' })).status).toBe(200)
   vi.advanceTimersByTime(1000)
   expect((await server.ask(top)).status).toBe(200)
 })
@@ -367,7 +369,7 @@ test.each<{ headers: Record<string, string>; status: number; asker?: User }>([
   // The leader does not trust statements of replicas.
   { headers: { 'x-penstock-forwarded': '1', ...acting('bob') }, status: 403 },
   { headers: { 'x-penstock-forwarded': '1', 'x-remote-user': 'root' }, status: 200, asker: { username: 'mallory' } },
-  { headers: { 'x-penstock-token': 'of-eve', ...acting('alice') }, status: 403 },
+  { headers: { 'x-penstock-token': 'eve', ...acting('alice') }, status: 403 },
 ])('the leader responds to $headers with $status, also to a replica', async ({ headers, status, asker }) => {
   await using server = await started({ impersonates: ['users alice'] })
   const answers = [await server.ask(top, headers), await server.ask(top, headers, 'replica')]
@@ -463,4 +465,27 @@ test('with Roles only, a caller can only impersonate ServiceAccounts of the watc
   expect((await server.ask(top, acting(account))).status).toBe(200)
   const own = '/apis/authorization.k8s.io/v1/namespaces/shop/localsubjectaccessreviews'
   expect(new Set(paths)).toEqual(new Set([own]))
+})
+
+test('a user, or all service accounts of a namespace, can only hold a part of the open requests', async () => {
+  await using server = await started()
+  const account = (name: string) => `system:serviceaccount:shop:${name}`
+  const open = (user: string) => server.open('/v1/top?namespace=shop', user)
+  const holds = (user: string) => Promise.all(Array.from({ length: 8 }, () => open(user)))
+  const refusal = async (user: string) => {
+    const answer = await open(user)
+    return [answer.status, ((await answer.json()) as { error: string }).error]
+  }
+  const held = (await Promise.all(['eve', account('a'), 'u1', 'u2', 'u3', 'u4', 'u5', 'u6'].map(holds))).flat()
+  expect(held.map(({ status }) => status)).toEqual(held.map(() => 200))
+  const ended = 'try again when one has ended.'
+  expect(await refusal('eve')).toEqual([429, `eve already has 8 commands that observe Pipelines; ${ended}`])
+  expect(await refusal(account('b'))).toEqual([
+    429,
+    `Namespace shop already has 8 commands that observe Pipelines; ${ended}`,
+  ])
+  expect(await refusal('u7')).toEqual([429, `64 commands already observe Pipelines; ${ended}`])
+
+  await held[0]?.body?.cancel()
+  await vi.waitFor(async () => expect((await open('u7')).status).toBe(200), { timeout: 60_000 })
 })

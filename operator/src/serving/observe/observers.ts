@@ -30,8 +30,8 @@ const strangers = { perSource: { perSecond: 1, burst: 10 }, total: { perSecond: 
  * operator's own work needs most of its 50 requests a second to the API server.
  */
 const questions = { perUser: { perSecond: 5, burst: 250 }, total: { perSecond: 20, burst: 1000 } }
-/** Maximum number of concurrent requests of all users. */
-const maxLooks = 32
+/** Maximum number of concurrent requests: of one user, or of all service accounts of a namespace; and of everybody. */
+const maxLooks = { perHolder: 8, total: 64 }
 /** A reader with this many unread bytes misses further events. */
 const maxUnread = 1 << 20
 /** Keeps proxies from closing an idle connection. */
@@ -39,6 +39,12 @@ const quietMs = 10_000
 const limits = { forMs: { defaultMs: 600_000, max: 3_600_000 }, tapMs: 1000, topMs: { min: 1000, defaultMs: 2000 } }
 const maxEvents = 1000
 const tooMany = 'Too many requests at once; try again in a few seconds.'
+
+/** Who holds the open requests of a caller. Everybody who may create service accounts in a namespace can have many of them. */
+function holderOf({ username = '' }: User): string {
+  const namespace = /^system:serviceaccount:([^:]+):/.exec(username)?.[1]
+  return namespace === undefined ? username : `Namespace ${namespace}`
+}
 
 /** An error with its HTTP status. */
 class Refusal extends Error {
@@ -74,7 +80,8 @@ export class Observers {
   readonly #relayed = new Allowances(strangers.perSource)
   readonly #users = new Allowances(questions.perUser)
   readonly #allUsers = new Allowances(questions.total)
-  #looking = 0
+  /** Open requests by holder: a user, or the namespace of a service account. */
+  readonly #looking = new Map<string, number>()
   /** When all initial Pipelines were compiled, which only happens in a leading process. */
   #completeAt = Number.POSITIVE_INFINITY
 
@@ -119,7 +126,7 @@ export class Observers {
     const component = nameIn(query, 'component', dnsLabel)
     const limit = numberIn(query, 'limit', 1, maxEvents) ?? 100
     const wish = { kind, namespace, name, subresource: 'tap', verb: 'create' }
-    const user = await this.#authorise(request, response, wish)
+    const { asker, holder } = await this.#authorise(request, response, wish)
     const artifact = this.#artifact(kind, namespace, name)
     const shown = componentOf(artifact, component)
     const runners = this.#runners(artifact.id).live
@@ -130,9 +137,11 @@ export class Observers {
       const some = `${nodes.slice(0, 10).join(', ')}${nodes.length > 10 ? ', …' : ''}`
       throw new Refusal(404, `No agent on node ${node} runs ${what}; it runs on: ${some}.`)
     }
-    const { username } = user
-    this.#context.logger.info({ user: username, pipeline: artifact.id, component: shown?.name }, 'Events are shown.')
-    await this.#look(response, query, async (reader) => {
+    this.#context.logger.info(
+      { user: asker.username, pipeline: artifact.id, component: shown?.name },
+      'Events are shown.',
+    )
+    await this.#look(holder, response, query, async (reader) => {
       const look = new TapLook(
         { id: randomUUID(), pipeline: artifact.id, component: shown, node, limit, intervalMs: limits.tapMs },
         reader,
@@ -154,7 +163,7 @@ export class Observers {
     const node = nameIn(query, 'node', dnsSubdomain)
     if (uid !== undefined && node === undefined) throw new Refusal(400, '`node` of the pod is needed.')
     const pod = uid === undefined || node === undefined ? undefined : { uid, node }
-    await this.#authorise(request, response, { kind, namespace, name, verb: 'get' })
+    const { holder } = await this.#authorise(request, response, { kind, namespace, name, verb: 'get' })
     if (name !== undefined) this.#artifact(kind, namespace, name)
     const chosen = (): readonly Artifact[] => {
       const found: Artifact[] = []
@@ -164,7 +173,7 @@ export class Observers {
       }
       return found.sort((left, right) => (left.id < right.id ? -1 : 1))
     }
-    await this.#look(response, query, async (reader) => {
+    await this.#look(holder, response, query, async (reader) => {
       const look = new TopLook(
         { id: randomUUID(), intervalMs, pod },
         {
@@ -181,16 +190,23 @@ export class Observers {
 
   /** Keeps a response open until the reader disconnects or the time is over. */
   async #look(
+    holder: string,
     response: ServerResponse,
     query: URLSearchParams,
     work: (reader: Reader) => Promise<void>,
   ): Promise<void> {
     const { defaultMs, max } = limits.forMs
     const forMs = numberIn(query, 'for', 1, max) ?? defaultMs
-    if (this.#looking >= maxLooks) {
-      throw new Refusal(429, `${maxLooks} users already observe Pipelines; try again when one of them has finished.`)
-    }
-    this.#looking++
+    const own = this.#looking.get(holder) ?? 0
+    const all = [...this.#looking.values()].reduce((sum, count) => sum + count, 0)
+    if (own >= maxLooks.perHolder)
+      throw new Refusal(
+        429,
+        `${holder} already has ${own} commands that observe Pipelines; try again when one has ended.`,
+      )
+    if (all >= maxLooks.total)
+      throw new Refusal(429, `${all} commands already observe Pipelines; try again when one has ended.`)
+    this.#looking.set(holder, own + 1)
     const gone = new AbortController()
     response.on('close', () => gone.abort())
     const over = AbortSignal.timeout(forMs)
@@ -216,7 +232,9 @@ export class Observers {
       else if (!gone.signal.aborted) reader.notify('This operator is stopping; run the command again.')
     } finally {
       clearInterval(alive)
-      this.#looking--
+      const left = (this.#looking.get(holder) ?? 1) - 1
+      if (left > 0) this.#looking.set(holder, left)
+      else this.#looking.delete(holder)
       response.end()
     }
   }
@@ -225,7 +243,7 @@ export class Observers {
     request: IncomingMessage,
     response: ServerResponse,
     { kind, namespace, name, subresource, verb }: Wish & { readonly kind: ResourceKind },
-  ): Promise<User> {
+  ): Promise<{ readonly asker: User; readonly holder: string }> {
     const own = request.headers[tokenHeader]
     const token = typeof own === 'string' ? own : /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
     const { reviews } = this.#context
@@ -257,7 +275,7 @@ export class Observers {
           { user: user.username, as: acting.username, groups: acting.groups },
           'A user acts as another one.',
         )
-      return asker
+      return { asker, holder: holderOf(user) }
     }
     const full = subresource === undefined ? resource : `${resource}/${subresource}`
     const where = !kind.namespaced ? '' : namespace === undefined ? ' in all namespaces' : ` in namespace ${namespace}`
