@@ -205,6 +205,11 @@ export interface Request {
    * ascending. This request must not be used afterwards.
    */
   divide(delivered: ArrayLike<number>, rejected: ArrayLike<number>, rest: ArrayLike<number>): Request | undefined
+  /**
+   * A connection begins to read the payload. The memory is not released before it calls the returned function, even if the request
+   * ends earlier.
+   */
+  lend(): () => void
   /** The encoded text of the first events, or of those at the given positions, up to this number. Long text is truncated. */
   written(max: number, positions?: ArrayLike<number>): string[]
   /** Reports the status to the finalizers, and releases the memory. */
@@ -247,6 +252,8 @@ class SealedRequest implements Request {
   #body: Body | undefined
   /** Whether the bytes are no longer needed. */
   #isOver = false
+  /** Number of connections that read the payload. */
+  #loans = 0
   readonly #pool: BodyPool
   readonly #codec: Codec
   readonly #assemble: Assemble
@@ -338,16 +345,23 @@ class SealedRequest implements Request {
     return part
   }
 
+  lend(): () => void {
+    this.#loans++
+    return () => {
+      if (--this.#loans === 0 && this.#isOver) this.#giveBody()
+    }
+  }
+
   end(status: EventStatus): void {
     this.#free()
     this.owners.release(status)
   }
 
-  /** Returns the body to the pool, after another thread has finished reading it. */
+  /** Returns the body to the pool, after other threads and connections have finished reading it. */
   #free(): void {
     this.#isOver = true
     this.#open.forgetPositions()
-    if (this.compressing === undefined) this.#giveBody()
+    if (this.compressing === undefined && this.#loans === 0) this.#giveBody()
   }
 
   #giveBody(): void {

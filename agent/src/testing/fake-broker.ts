@@ -81,6 +81,14 @@ export interface FakeBroker extends AsyncDisposable {
   readonly pongs: number
   /** Stops responding, but keeps connections open. */
   silent: boolean
+  /** Number of open connections. */
+  readonly connections: number
+  /** Stops reading the current connections, or continues. */
+  read(isReading: boolean): void
+  /** Closes the producers of all clients with these numbers. */
+  closeProducer(id: number): void
+  /** Confirms a send, received or not. */
+  confirm(producerId: number, sequence: bigint): void
 }
 
 const compressions = ['none', 'lz4', 'zlib', 'zstd', 'snappy'] as const satisfies readonly BrokerCompression[]
@@ -93,6 +101,7 @@ export async function fakeBroker(script: BrokerScript = {}): Promise<FakeBroker>
   const producers: { topic: string; fields: Fields }[] = []
   const authResponses: Fields[] = []
   const closed: string[] = []
+  const problems: unknown[] = []
   const sockets = new Set<Socket>()
   const attempts = { connect: 0, partitions: 0, lookup: 0, producer: 0, send: 0 }
   let pings = 0
@@ -229,7 +238,12 @@ export async function fakeBroker(script: BrokerScript = {}): Promise<FakeBroker>
         const end = 4 + unread.readUInt32BE(0)
         const frame = unread.subarray(4, end)
         unread = unread.subarray(end)
-        taking = taking.then(() => (socket.destroyed ? undefined : take(frame)))
+        taking = taking
+          .then(() => (socket.destroyed ? undefined : take(frame)))
+          .catch((error: unknown) => {
+            problems.push(error)
+            socket.destroy()
+          })
       }
     })
   }
@@ -259,12 +273,33 @@ export async function fakeBroker(script: BrokerScript = {}): Promise<FakeBroker>
       return pongs
     },
     silent: false,
+    get connections() {
+      return sockets.size
+    },
+    read(isReading: boolean) {
+      for (const socket of sockets) isReading ? socket.resume() : socket.pause()
+    },
+    closeProducer: (id: number) =>
+      toAll(
+        commandFrame(command.closeProducer, (fields) => {
+          fields.integer(1, id)
+          fields.integer(2, 99)
+        }),
+      ),
+    confirm: (producerId: number, sequence: bigint) =>
+      toAll(
+        commandFrame(command.sendReceipt, (fields) => {
+          fields.integer(1, producerId)
+          fields.integer(2, sequence)
+        }),
+      ),
     challenge: () => toAll(commandFrame(command.authChallenge, (fields) => fields.text(1, 'fake'))),
     ping: () => toAll(commandFrame(command.ping)),
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve))
       for (const socket of sockets) socket.destroy()
       await closed
+      if (problems.length > 0) throw problems[0]
     },
   }
   return broker

@@ -172,10 +172,11 @@ export class Connection {
     )
   }
 
-  send(head: Buffer, payload: Buffer): void {
+  /** @param written called when the connection no longer reads the payload, because it has sent it or has ended */
+  send(head: Buffer, payload: Buffer, written: () => void): void {
     this.#socket.cork()
     this.#socket.write(head)
-    if (payload.length > 0) this.#socket.write(payload)
+    this.#socket.write(payload, written)
     this.#socket.uncork()
   }
 

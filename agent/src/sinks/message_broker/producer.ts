@@ -26,6 +26,10 @@ export interface Send {
   heldBytes: number
   /** Whether this is part of a refused send: it is sent alone, so that another refusal cannot change the order. */
   divided: boolean
+  /** The connections that read its memory. */
+  readonly readers: Connection[]
+  /** Set when it has ended, but connections still read its memory: ends the wait for them. */
+  cancelWait: (() => void) | undefined
 }
 
 export interface ProducerSettings {
@@ -42,13 +46,25 @@ export interface ProducerSettings {
   readonly events: ComponentEvents
   readonly abandoning: AbortSignal
   readonly clock: Clock
-  /** Called for every send that the producer creates, and for every ended send after its events have ended. */
+  /**
+   * Called for every send that the producer creates, and for every ended send, after its events have ended and no connection needs its
+   * memory.
+   */
   readonly held: (send: Send) => void
   readonly ended: (send: Send) => void
 }
 
 export function newSend(request: Request, single: MessageParts | undefined): Send {
-  return { request, single, sequence: undefined, sentAtMs: 0, heldBytes: 0, divided: false }
+  return {
+    request,
+    single,
+    sequence: undefined,
+    sentAtMs: 0,
+    heldBytes: 0,
+    divided: false,
+    readers: [],
+    cancelWait: undefined,
+  }
 }
 
 /** Why events are discarded when a send is given up. */
@@ -299,7 +315,7 @@ export class Producer {
       send.sentAtMs = now
       this.#sent.push(send)
       this.#concurrency.sent(this.#sent.length)
-      session.connection.send(head, send.request.payload)
+      session.connection.send(head, send.request.payload, this.#lend(send, session.connection))
       this.#settings.events.sentBytes(head.length + send.request.payload.length, session.connection.tags)
     }
     if (this.#sent.length > 0) this.#watch(session)
@@ -338,7 +354,7 @@ export class Producer {
       half.divided = send.sequence !== undefined
       this.#settings.held(half)
     }
-    this.#settings.ended(send)
+    this.#ended(send)
     // Numbers must ascend, so sends that already have one come first.
     let at = 0
     while (at < this.#waiting.length && this.#waiting[at]?.sequence !== undefined) at++
@@ -361,7 +377,7 @@ export class Producer {
     events.sent(send.request.count, send.request.bytes)
     this.usedAtMs = clock.now()
     send.request.end('delivered')
-    this.#settings.ended(send)
+    this.#ended(send)
     this.#pump(session)
   }
 
@@ -413,6 +429,34 @@ export class Producer {
     sends.length = kept
   }
 
+  /** Gives the memory of a send to a connection; returns the function to call when the connection no longer reads it. */
+  #lend(send: Send, connection: Connection): () => void {
+    const giveBack = send.request.lend()
+    send.readers.push(connection)
+    return () => {
+      giveBack()
+      send.readers.splice(send.readers.indexOf(connection), 1)
+      if (send.readers.length > 0 || send.cancelWait === undefined) return
+      send.cancelWait()
+      this.#settings.ended(send)
+    }
+  }
+
+  /**
+   * A broker may confirm, refuse or give up a send that it has not read. The send then counts as held until it is written, and a
+   * connection that does not write it in time ends.
+   */
+  #ended(send: Send): void {
+    const { clock, timeoutMs, ended, abandoning } = this.#settings
+    if (send.readers.length === 0 || abandoning.aborted) {
+      ended(send)
+      return
+    }
+    send.cancelWait = clock.after(timeoutMs, () => {
+      for (const connection of [...send.readers]) connection.end(timedOut('messages', timeoutMs))
+    })
+  }
+
   #giveUp(send: Send, failure: Failure, status: 'errored' | 'rejected'): void {
     const { count } = send.request
     this.#settings.events.error({
@@ -425,7 +469,7 @@ export class Producer {
   #discard(send: Send, status: 'errored' | 'rejected', reason: string): void {
     this.#settings.events.discarded(send.request.count, false, reason)
     send.request.end(status)
-    this.#settings.ended(send)
+    this.#ended(send)
   }
 
   #reportRetry(failure: Failure, delayMs: number): void {
