@@ -280,21 +280,59 @@ const transforms: readonly OtherOption[] = [
   },
 ]
 
-/** Whether the last stage of a chain is on disk and all other stages overflow into the next one, so that no event is lost. */
-const endsOnDisk = (value: unknown) => {
-  const stages = Array.isArray(value) ? value.filter(isTable) : []
-  return (
-    /^disk/.test(String(stages.at(-1)?.['type'])) &&
-    stages.slice(0, -1).every(({ when_full: full }) => full === 'overflow')
+/** The stages of a chain of buffers. */
+const stagesOf = (value: unknown) => (Array.isArray(value) ? value.filter(isTable) : [])
+const isOnDisk = ({ type }: Readonly<Record<string, unknown>>) => /^disk/.test(String(type))
+
+/** Whether all stages but the last overflow into the next one, so that the chain loses no event before its last stage is full. */
+const overflows = (value: unknown) =>
+  stagesOf(value)
+    .slice(0, -1)
+    .every(({ when_full: full }) => full === 'overflow')
+
+const hasDisk = (value: unknown) => overflows(value) && stagesOf(value).some(isOnDisk)
+
+/** The options that limit the stages of a chain in memory. */
+const limitsOf = (value: unknown) =>
+  stagesOf(value).map(({ max_events: events, max_size: bytes }) =>
+    bytes === undefined ? { max_events: events ?? defaultEvents } : { max_size: bytes },
   )
+
+/** Whether all stages are in memory and have the same kind of limit. */
+const isInMemory = (value: unknown) => {
+  const names = new Set(limitsOf(value).flatMap((limit) => Object.keys(limit)))
+  return overflows(value) && names.size === 1 && !stagesOf(value).some(isOnDisk)
+}
+
+/** The number of events in a memory buffer without a limit. */
+const defaultEvents = 500
+
+const sum = (values: readonly unknown[]) => values.reduce((total: number, each) => total + Number(each), 0)
+
+/** A chain that overflows ends as its last stage does when it is full. */
+function withEnd(value: unknown, buffer: Record<string, unknown>) {
+  const full = stagesOf(value).at(-1)?.['when_full']
+  return { buffer: full === undefined || full === 'overflow' ? buffer : { ...buffer, when_full: full } }
+}
+
+/** One buffer on disk with the size of all stages on disk. */
+const diskBuffer = (value: unknown) => {
+  const disks = stagesOf(value).filter(isOnDisk)
+  const { when_full: _, ...first } = disks[0] ?? {}
+  return withEnd(value, { ...first, max_size: sum(disks.map(({ max_size: size }) => size)) })
+}
+
+/** One buffer in memory with the size of all stages. */
+const memoryBuffer = (value: unknown) => {
+  const limits = limitsOf(value)
+  const [name = 'max_events'] = Object.keys(limits[0] ?? {})
+  return withEnd(value, { type: 'memory', [name]: sum(limits.flatMap((limit) => Object.values(limit))) })
 }
 
 /** The last stage of a chain of buffers. */
 const lastStage = (value: unknown) => {
-  const last = Array.isArray(value) ? value.filter(isTable).at(-1) : undefined
-  if (last === undefined) return {}
-  const { when_full: full, ...rest } = last
-  return { buffer: full === undefined || full === 'overflow' ? rest : last }
+  const { when_full: _, ...last } = stagesOf(value).at(-1) ?? {}
+  return withEnd(value, last)
 }
 
 const search = { kind: 'sink', types: ['search_engine'] } as const
@@ -306,22 +344,32 @@ const sinks: readonly OtherOption[] = [
       { type: 'memory', max_events: 500, when_full: 'overflow' },
       { type: 'disk', max_size: 300_000_000 },
     ],
-    when: endsOnDisk,
+    when: hasDisk,
     instead:
-      'Write only the disk buffer, as a table: `buffer: {type: disk, max_size: BYTES}`. It also stores the events of the other stages, so make it large enough.',
-    rewrite: lastStage,
+      'Write only the disk buffer, as a table: `buffer: {type: disk, max_size: BYTES}`. It also stores the events of the stages in memory, so make it large enough.',
+    rewrite: diskBuffer,
   },
   {
     kind: 'sink',
     path: 'buffer',
     example: [
-      { type: 'memory', max_events: 500, when_full: 'overflow' },
+      { type: 'memory', max_events: 300, when_full: 'overflow' },
+      { type: 'memory', when_full: 'drop_newest' },
+    ],
+    when: isInMemory,
+    instead: 'Write one buffer, as a table, with the sum of the limits: `buffer: {type: memory, max_events: NUMBER}`.',
+    rewrite: memoryBuffer,
+  },
+  {
+    kind: 'sink',
+    path: 'buffer',
+    example: [
+      { type: 'memory', max_events: 500, when_full: 'block' },
       { type: 'memory', max_events: 1000 },
     ],
     when: Array.isArray,
     instead:
       'Write one buffer, as a table: `buffer: {type: disk, max_size: BYTES}` can also store events that do not fit into memory.',
-    // Each stage overflows into the next, so the last stage keeps the events that do not fit elsewhere.
     rewrite: lastStage,
     differs: 'a sink has one buffer: the last stage of the chain stores all events',
   },

@@ -5,7 +5,6 @@ import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Kind } from '../draft.ts'
 import { conditionOf, isOfFields } from './conditions.ts'
-import type { Root } from './read.ts'
 import { settings } from './settings.ts'
 import { merged } from './tables.ts'
 
@@ -120,21 +119,15 @@ export function passOn(agent: Table, of: Kind, type: string, config: Record<stri
 }
 
 /** Replaces references to secret backends of the agent with references to the Secret of the Pipeline. */
-export function withoutBackends(value: unknown, roots: readonly Root[], onKey: (key: string) => void): unknown {
-  const names = roots.flatMap(({ config }) => Object.keys(isTable(config['secret']) ? config['secret'] : {}))
-  return names.length === 0 ? value : replaced(value, names, onKey)
-}
-
-function replaced(value: unknown, backends: readonly string[], onKey: (key: string) => void): unknown {
+export function withoutBackends(value: unknown, onKey: (key: string) => void): unknown {
   if (typeof value === 'string') {
-    return value.replace(/SECRET\[(\w+)\.([\w./-]+)\]/g, (whole, backend: string, name: string) => {
-      if (!backends.includes(backend)) return whole
-      const key = `${backend}_${name.replace(/\W/g, '_')}`
+    return value.replace(/SECRET\[([\w-]+)\.([^\]]+)\]/g, (_, backend: string, name: string) => {
+      const key = `${backend}_${name}`.replace(/\W/g, '_')
       onKey(key)
       return `SECRET[env.${key}]`
     })
   }
-  if (Array.isArray(value)) return value.map((item) => replaced(item, backends, onKey))
+  if (Array.isArray(value)) return value.map((item) => withoutBackends(item, onKey))
   if (!isTable(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([name, below]) => [name, replaced(below, backends, onKey)]))
+  return Object.fromEntries(Object.entries(value).map(([name, below]) => [name, withoutBackends(below, onKey)]))
 }

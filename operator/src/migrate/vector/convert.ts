@@ -295,8 +295,7 @@ class Conversion {
   #transform(old: Old): void {
     const inputs = this.#inputsOf(old)
     if (inputs.length === 0) {
-      const nearest = 'The transform is left out. Correct `inputs`.'
-      this.#gap(old.root, [old.kind, old.id], old.id, 'it receives nothing', nearest)
+      this.#reportEmpty(old)
       this.#passOn(old, [])
       return
     }
@@ -319,6 +318,18 @@ class Conversion {
         this.#comment(old, 'Events pass unchanged.'),
         ...(source === undefined ? [] : ['Its program:', typeof source === 'string' ? source : JSON.stringify(source)]),
       ]
+      if (old.options['reroute_dropped'] === true && this.#isRead(`${old.id}.dropped`)) {
+        // Its readers stay in place for the corrected program.
+        const name = this.#draft.add('transforms', old.id, {
+          type: 'remap',
+          inputs,
+          config: { source: '.', drop_on_error: true, reroute_dropped: true },
+          comments: [...comments, 'No event leaves the output `dropped`, because the replacement has no errors.'],
+        })
+        this.#passOn(old, [name])
+        this.#outputs.set(`${old.id}.dropped`, [`${name}.dropped`])
+        return
+      }
       const step = { type: 'remap', text: '.', comments } as const
       this.#passOn(old, this.#draft.append(inputs, [step], old.id, this.#origin(old)))
       return
@@ -337,6 +348,22 @@ class Conversion {
       return
     }
     this.#setOutputs(old, this.#draft.add('transforms', old.id, { type, inputs: taken, config }), found.ports)
+  }
+
+  /** Reports a component that is left out because it receives nothing, with the component that causes this. */
+  #reportEmpty(old: Old): void {
+    const kind = kindOf[old.kind]
+    const cause = this.#olds.find(
+      ({ id }) => id !== old.id && old.inputs.some((input) => this.#outputs.has(input) && ownerOf(input) === id),
+    )
+    const [reason, nearest] =
+      cause === undefined
+        ? ['it receives nothing', `The ${kind} is left out. Correct \`inputs\`.`]
+        : [
+            `no event leaves \`${old.inputs.join('`, `')}\`, because of the gap at \`${cause.id}\` (line ${cause.root.lineOf([cause.kind, cause.id])})`,
+            `The ${kind} is left out. Close that gap, and convert again.`,
+          ]
+    this.#gap(old.root, [old.kind, old.id], old.id, reason, nearest)
   }
 
   /** Maps all outputs of a transform without a counterpart, so that components that read them still receive events. */
@@ -390,7 +417,7 @@ class Conversion {
   #sink(old: Old): void {
     const inputs = this.#inputsOf(old)
     if (inputs.length === 0) {
-      this.#gap(old.root, [old.kind, old.id], old.id, 'it receives nothing', 'The sink is left out. Correct `inputs`.')
+      this.#reportEmpty(old)
       return
     }
     const service = this.#ofService(old)
@@ -456,6 +483,8 @@ class Conversion {
     adjustCondition(config)
     passOn(old.root.config, old.kind, declaration.type, config)
     this.#inlineProgram(old, config)
+    // The last line of a text in TOML often contains the spaces before its quotes.
+    if (typeof config['source'] === 'string') config['source'] = config['source'].replace(/\n[\t ]+$/, '\n')
     const ports = this.#checked(old, declaration, config)
     if (ports === undefined) return undefined
     return { declaration, config: withNamedDefaults(declaration.kind, declaration.type, config), ports }
@@ -465,7 +494,7 @@ class Conversion {
     const report = (variable: Substituted) => this.#reportVariable(old, variable)
     if (takesSecrets) {
       const given = old.kind === 'sinks' ? withQuotedNames(old.options) : old.options
-      const options = withoutBackends(given, this.#roots, (key) => this.#reportBackend(old, key))
+      const options = withoutBackends(given, (key) => this.#reportBackend(old, key))
       return valueWithoutVariables(options, report) as Record<string, unknown>
     }
     const visit = (value: unknown): unknown => {
@@ -587,9 +616,19 @@ function oldsIn(root: Root, kind: Kind): Old[] {
   const table = root.config[kind]
   return Object.entries(isTable(table) ? table : {}).map(([id, given]) => {
     const { type, inputs, ...options } = isTable(given) ? given : {}
-    return { root, kind, id, type: String(type ?? ''), options, inputs: listOf(inputs).map(String) }
+    return { root, kind, id, type: currentType(kind, String(type ?? '')), options, inputs: listOf(inputs).map(String) }
   })
 }
+
+/** Types that have another name since, so that the same rules apply. */
+const renamed: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
+  sources: { generator: 'demo_logs', docker: 'docker_logs', logplex: 'heroku_logs', prometheus: 'prometheus_scrape' },
+  transforms: {},
+  sinks: { gcp_stackdriver_logging: 'gcp_stackdriver_logs', prometheus: 'prometheus_exporter' },
+}
+
+const currentType = (kind: Kind, type: string) =>
+  Object.hasOwn(renamed[kind], type) ? (renamed[kind][type] ?? type) : type
 
 /** The component of `id.port`. */
 const ownerOf = (output: string) => output.replace(/\..*$/s, '')

@@ -7,7 +7,7 @@ import { convertVector } from './convert.ts'
 
 const convert = (text: string) => converted(convertVector, [{ file: 'vector.yaml', text }])
 
-test('the sink for events that a program drops receives nothing if the program is a gap', async () => {
+test('the sink for dropped events reads the replacement of the program, which drops none', async () => {
   const { document, resource, gaps } = convert(`
 sources: { f: { type: file, include: [/a.log] } }
 transforms: { p: { type: remap, inputs: [f], drop_on_error: true, reroute_dropped: true, source: '.a = unknown(.b)' } }
@@ -15,9 +15,26 @@ sinks:
   good: { type: http, inputs: [p], uri: http://x, encoding: { codec: json } }
   bad: { type: http, inputs: [p.dropped], uri: http://y, encoding: { codec: json } }
 `)
-  expect(resource.spec.sinks.map(({ name }: { name: string }) => name)).toEqual(['good'])
-  expect(gaps.map(({ subject }) => subject)).toEqual(['p: source', 'bad'])
+  expect(resource.spec.sinks.map(({ inputs }: { inputs: string[] }) => inputs)).toEqual([['p'], ['p.dropped']])
+  expect(resource.spec.transforms[0].config).toEqual({ source: '.', drop_on_error: true, reroute_dropped: true })
+  expect(gaps.map(({ subject }) => subject)).toEqual(['p: source'])
   expect(await lint(String(document))).toEqual([])
+})
+
+test('a component that receives nothing because of a gap names the gap', () => {
+  const { gaps } = convert(`
+sources: { f: { type: file, include: [/a.log] } }
+transforms:
+  p: { type: remap, inputs: [f], source: '.a = unknown(.b)' }
+  q: { type: filter, inputs: [p.dropped], condition: 'true' }
+sinks:
+  good: { type: http, inputs: [p], uri: http://x, encoding: { codec: json } }
+  bad: { type: http, inputs: [q], uri: http://y, encoding: { codec: json } }
+`)
+  expect(gaps.slice(-2)).toMatchObject([
+    { subject: 'q', reason: 'no event leaves `p.dropped`, because of the gap at `p` (line 4)' },
+    { subject: 'bad', reason: 'no event leaves `q`, because of the gap at `q` (line 5)' },
+  ])
 })
 
 test('a transform of metrics reads only the inputs that give metrics', async () => {

@@ -17,7 +17,7 @@ export interface Service {
 const lines = { framing: { method: 'newline_delimited' } } as const
 
 /** A template with fields as an expression; undefined if it contains a date. */
-function templateExpression(template: string): string | undefined {
+export function templateExpression(template: string): string | undefined {
   if (/%[a-zA-Z]/.test(template.replace(/\{\{.*?\}\}/g, ''))) return undefined
   const parts = template.split(/(\{\{.*?\}\})/).filter((part) => part !== '')
   return (
@@ -85,14 +85,7 @@ const splunk = (type: string): Service => ({
       timestamp_key: time = 'timestamp',
       ...shared
     } = named
-    const {
-      endpoint_target: target = 'event',
-      path,
-      encoding,
-      acknowledgements,
-      auto_extract_timestamp: _,
-      ...rest
-    } = shared
+    const { endpoint_target: target = 'event', path, encoding, ...rest } = shared
     if (typeof endpoint !== 'string' || target !== 'event' || typeof host !== 'string') return undefined
     const codec = isTable(encoding) ? encoding['codec'] : encoding
     if (codec !== 'json' && codec !== 'text') return undefined
@@ -128,9 +121,6 @@ const splunk = (type: string): Service => ({
       encoding: { codec: 'json' },
       ...lines,
       request: { ...given, headers: { ...headers, Authorization: `Splunk ${String(token ?? oldToken ?? '')}` } },
-      ...(isTable(acknowledgements) && acknowledgements['enabled'] !== undefined
-        ? { acknowledgements: { enabled: acknowledgements['enabled'] } }
-        : {}),
     }
     const before = exceptSteps(Object.fromEntries(others))
     return before === undefined ? undefined : { config, steps: [...before, { type: 'remap', text }] }

@@ -7,6 +7,8 @@ import type { Table } from '../documents.ts'
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { conditionOf, mayFail } from './conditions.ts'
+import { parserRewritings } from './old-parsers.ts'
+import { templateExpression } from './services.ts'
 
 /** A transform that becomes several steps, with its outputs by name. The empty name is the transform's main output. */
 export interface Rewritten {
@@ -85,21 +87,31 @@ function routes(options: Table, isExclusive: boolean): Rewritten | undefined {
 }
 
 /** Transforms of old versions that programs have replaced. */
-export const oldTransforms: readonly Refusal[] = Object.entries({
+const calls = {
   tokenizer: 'parse_tokens',
-  split: 'split',
-  logfmt_parser: 'parse_logfmt',
-  key_value_parser: 'parse_key_value',
-  grok_parser: 'parse_grok',
-  ansi_stripper: 'strip_ansi_escape_codes',
   concat: 'join',
   aws_cloudwatch_logs_subscription_parser: 'parse_aws_cloudwatch_log_subscription_message',
-}).map(([name, call]) => ({
-  name,
-  reason: '`convert` does not convert this transform of old versions',
-  nearest: `Use a remap transform with \`${call}\`.`,
-  isHere: true,
-}))
+} as const
+
+export const oldTransforms: readonly Refusal[] = [
+  ...Object.entries(calls).map(([name, call]) => ({
+    name,
+    reason: '`convert` does not convert this transform of old versions',
+    nearest: `Use a remap transform with \`${call}\`.`,
+    isHere: true,
+  })),
+  {
+    name: 'merge',
+    reason: 'a transform processes one event at a time',
+    nearest:
+      'The source `orchestrator_logs` joins lines that the runtime has split. Use `multiline` to join other lines.',
+  },
+  ...['wasm', 'javascript'].map((name) => ({
+    name,
+    reason: 'Penstock does not run programs in other languages',
+    nearest: 'Rewrite the program in remap.',
+  })),
+]
 
 export const rewritings: readonly Rewriting[] = [
   {
@@ -149,13 +161,18 @@ export const rewritings: readonly Rewriting[] = [
       const visit = (value: unknown, path: string): void => {
         if (isTable(value)) for (const [name, below] of Object.entries(value)) visit(below, `${path}.${name}`)
         else {
-          const literal = typeof value === 'string' ? textLiteral(value) : JSON.stringify(value)
+          const literal = typeof value === 'string' ? templateExpression(value) : JSON.stringify(value)
+          if (literal === undefined) isComplete = false
           const set = `${field(path)} = ${literal}`
-          lines.push(overwrite === false ? `if !exists(${field(path)}) { ${set} }` : set)
+          // A template sets nothing if a field is missing.
+          const missing = [...String(value).matchAll(/\{\{\s*\.?(.*?)\s*\}\}/g)].map(([, name]) => `exists(.${name})`)
+          const tests = [...(overwrite === false ? [`!exists(${field(path)})`] : []), ...missing]
+          lines.push(tests.length === 0 ? set : `if ${tests.join(' && ')} { ${set} }`)
         }
       }
+      let isComplete = true
       visit(fields, '')
-      return lines.length === 0 ? undefined : one(program(lines.join('\n')))
+      return lines.length === 0 || !isComplete ? undefined : one(program(lines.join('\n')))
     },
   },
   {
@@ -226,64 +243,5 @@ export const rewritings: readonly Rewriting[] = [
       return one(program(text))
     },
   },
-  {
-    type: 'regex_parser',
-    becomes: 'a `remap` with `parse_regex`',
-    options: ['field', 'patterns', 'regex', 'drop_field', 'drop_failed', 'target_field', 'overwrite_target', 'types'],
-    rewrite({ field: from = 'message', patterns, regex, target_field: target, types, ...others }) {
-      const expressions = texts(patterns ?? regex)
-      if (expressions.length === 0 || typeof from !== 'string') return undefined
-      if (target !== undefined && typeof target !== 'string') return undefined
-      const conversions = conversionsOf(types, 'parsed')
-      if (conversions === undefined) return undefined
-      const parse = (regex: string) => `parse_regex(text, r'${regex.replaceAll("'", "\\'")}')`
-      const lines = [
-        `text = string(${field(from)}) ?? ""`,
-        `parsed, err = ${expressions.map(parse).join(' ?? ')}`,
-        'if err == null {',
-        ...conversions.map((line) => `  ${line}`),
-        ...(others['drop_field'] === false ? [] : [`  del(${field(from)})`]),
-        target === undefined ? '  . = merge(., parsed)' : `  ${field(target)} = parsed`,
-        ...(others['drop_failed'] === true ? ['} else { abort }'] : ['}']),
-      ]
-      return one(program(lines.join('\n')))
-    },
-  },
-  {
-    type: 'coercer',
-    becomes: 'a `remap` that converts the fields',
-    options: ['types', 'drop_unspecified'],
-    rewrite({ types, drop_unspecified: only }) {
-      const conversions = conversionsOf(types, '')
-      if (conversions === undefined || conversions.length === 0 || only === true) return undefined
-      return one(program(conversions.join('\n')))
-    },
-  },
+  ...parserRewritings,
 ]
-
-const conversionCalls: Readonly<Record<string, string>> = {
-  asis: '',
-  bytes: 'to_string',
-  string: 'to_string',
-  int: 'to_int',
-  integer: 'to_int',
-  float: 'to_float',
-  bool: 'to_bool',
-  boolean: 'to_bool',
-}
-
-/** A statement for each field of `types`; undefined for unknown types. A value that cannot be converted stays unchanged. */
-function conversionsOf(types: unknown, root: string): readonly string[] | undefined {
-  const lines: string[] = []
-  for (const [name, type] of Object.entries(isTable(types) ? types : {})) {
-    const [kind = '', format] =
-      /^timestamp\|(.*)$/s.exec(String(type)) === null ? [String(type)] : ['timestamp', String(type).slice(10)]
-    const call = Object.hasOwn(conversionCalls, kind) ? conversionCalls[kind] : undefined
-    const at = `${root}${field(name)}`
-    if (format !== undefined)
-      lines.push(`if exists(${at}) { ${at} = parse_timestamp(${at}, ${textLiteral(format)}) ?? ${at} }`)
-    else if (call === undefined) return undefined
-    else if (call !== '') lines.push(`if exists(${at}) { ${at} = ${call}(${at}) ?? ${at} }`)
-  }
-  return lines
-}
