@@ -8,14 +8,7 @@ import type { Delivered, KnownRevision, RolloutRecord } from '../../fleet/state.
 import { remembered, undoneOf } from '../../fleet/undo.ts'
 import type { Fragment } from '../../render/fragment.ts'
 import { shortRevision } from '../revisions.ts'
-import {
-  type AgentNode,
-  type Decision,
-  decide,
-  type Observation,
-  type RolloutPolicy,
-  type TriedRevision,
-} from '../rollout-plan.ts'
+import { type Decision, decide, type Observation, type TriedRevision } from '../rollout-plan.ts'
 
 export type RolloutState = Readonly<Pick<Delivered, 'stable' | 'candidate' | 'later' | 'record' | 'why'>>
 
@@ -25,37 +18,14 @@ export interface RolloutEvent {
   readonly message: string
 }
 
-export interface Seen {
-  readonly now: number
-  readonly policy: RolloutPolicy
+/** The observation without the members that the state contains. */
+export interface Seen extends Omit<Observation, 'stable' | 'candidate' | 'desired' | 'added'> {
   /** The content that a rollout would try if it began now: the desired content without the set-aside changes. */
   readonly bundle: KnownRevision
   /** The group of set-aside changes that `bundle` contains. */
   readonly turn?: string | undefined
   /** The pipelines of the candidate. */
   readonly tried: ReadonlyMap<string, Fragment>
-  /** Ids of the pipelines that differ between the candidate and the stable revision. */
-  readonly changed: ReadonlySet<string>
-  /** Ids of the pipelines that a rollout would change if it began now. */
-  readonly starts?: ReadonlySet<string>
-  readonly worse: ReadonlySet<string>
-  /**
-   * Whether pipelines are only added or removed between the stable and the desired revision, and between the desired
-   * revision and the candidate.
-   */
-  readonly isArrival?: boolean
-  readonly triesArrivals?: boolean
-  /** Which changes could continue in place of the candidate. */
-  readonly waits?: 'new' | 'aside' | undefined
-  /** Whether changes that leave the candidate may begin a separate trial beside it. */
-  readonly maySplit?: boolean
-  /** The candidate that this one is based on. */
-  readonly base?: Observation['base']
-  readonly nodes: readonly AgentNode[]
-  readonly wantedPods?: Observation['wantedPods']
-  readonly isUnheard?: Observation['isUnheard']
-  readonly missingMs?: Observation['missingMs']
-  readonly salt?: Observation['salt']
   /** The `retry` annotation of a Pipeline. */
   retryOf(id: string): string | undefined
 }
@@ -80,21 +50,11 @@ const maxRecheckMs = 10_000
 export function advance(before: RolloutState, seen: Seen): Transition {
   const { stable, record } = before
   const decision = decide({
-    ...{ base: seen.base, maySplit: seen.maySplit },
-    now: seen.now,
-    policy: seen.policy,
+    ...seen,
     stable: stable?.rev,
     candidate: triedOf(before),
-    added: new Set(Object.keys(record.added ?? {})),
-    ...(seen.isArrival === undefined ? {} : { isArrival: seen.isArrival }),
-    ...(seen.triesArrivals === undefined ? {} : { triesArrivals: seen.triesArrivals }),
     desired: seen.bundle.rev,
-    changed: seen.changed,
-    starts: seen.starts,
-    worse: seen.worse,
-    waits: seen.waits,
-    nodes: seen.nodes,
-    ...{ wantedPods: seen.wantedPods, isUnheard: seen.isUnheard, missingMs: seen.missingMs, salt: seen.salt },
+    added: new Set(Object.keys(record.added ?? {})),
   })
   return carryOut(decision, { ...before, why: '' }, seen)
 }
