@@ -33,7 +33,7 @@ import { type AgentPod, isLost } from './agent/pods.ts'
 import { internalError } from './internal-error.ts'
 import { fragmentsIn, shortRevision, wantedIn } from './revisions.ts'
 import { agentStatus } from './rollout/agent-status.ts'
-import { flowingNow, nothingRead } from './rollout/flowing.ts'
+import { flowingNow, type Work } from './rollout/flowing.ts'
 import { SinkReach } from './rollout/sink-reach.ts'
 import { runningAny, stoppedStatus } from './rollout/stopped.ts'
 import { isManaged, unseenAgents } from './rollout/unseen.ts'
@@ -56,8 +56,6 @@ const lookMs = 10_000
 /** Reports arrive in bursts: they are summed up at most this often, and in at most a tenth of the time. */
 const spacing = { minMs: 1000, maxMs: lookMs, factor: 9 }
 const maxFailures = 5
-const nothingFound =
-  'No events were read, and no agent has found a log of a selected pod. Compare the selectors with the labels of the pods, or run: kubectl penstock why POD.'
 
 export function rolloutPart(fleet: FleetState): OperatorPart {
   return {
@@ -346,12 +344,11 @@ export class RolloutStatus implements AsyncDisposable {
     const agents = (isHeld && programmed.status === 'True' ? object.status?.agents : undefined) ?? found
     const traffic = trafficOn(concerned, id)
     const lag = lagOf(id, object, concerned, traffic)
-    const flowing = this.#flowing(id, object, traffic, lag, now)
     const isUnread = this.#isUnread(artifact, concerned, now)
     const reachable = this.#reach.ofPipeline(id, object, reaches, this.#isEarly(now))
     const findings = [
       programmed,
-      isUnread && flowing.message === nothingRead ? { ...flowing, message: nothingFound } : flowing,
+      this.#flowing(id, object, { traffic, lag, isUnread }, now),
       ...(reachable === undefined
         ? []
         : [this.#texts.finding(`${id} Reachable`, object.status?.conditions, reachable, now)]),
@@ -544,8 +541,8 @@ export class RolloutStatus implements AsyncDisposable {
   }
 
   /** From the last report of each agent; losses and silence from recent reports only. */
-  #flowing(id: string, object: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number): Finding {
-    const found = this.#withCause(id, object, flowingNow(this.#fleet.flow(id), object, traffic, lag, now), now)
+  #flowing(id: string, object: Pipeline, work: Work, now: number): Finding {
+    const found = this.#withCause(id, object, flowingNow(this.#fleet.flow(id), object, work, now), now)
     if (found.status !== 'Unknown') return found
     const known = conditionOf(object.status?.conditions, 'Flowing')
     if (known === undefined || known.observedGeneration !== object.metadata.generation || this.#isWhole(id, now))

@@ -15,14 +15,22 @@ const fullFrom = 0.75
 const laggingFrom = 60
 const laggingUntil = 30
 
-export const nothingRead = 'No events were read.'
+/** The observed work of a Pipeline's agents. */
+export interface Work {
+  readonly traffic: Readonly<Traffic>
+  readonly lag: Lag
+  /** Whether no agent has found a log of a selected pod. */
+  readonly isUnread: boolean
+}
+
+const nothingFound =
+  'No events were read, and no agent has found a log of a selected pod. Compare the selectors with the labels of the pods, or run: kubectl penstock why POD.'
 
 /** @param flow figures of the last minutes, if any agent has reported */
 export function flowingNow(
   flow: Flow | undefined,
   object: Pipeline,
-  traffic: Readonly<Traffic>,
-  lag: Lag,
+  { traffic, lag, isUnread }: Work,
   now: number,
 ): Finding {
   const { eventsIn, eventsOut, filtered, dropped, lostBytes } = traffic
@@ -57,6 +65,7 @@ export function flowingNow(
   // If events are read or sent only occasionally, a report without any is normal.
   if (hasDelivered) return finding('True', 'Flowing', 'Events are delivered.')
   if (silent) return finding('Unknown', 'NoData', 'Events were read, but none has been delivered yet.')
-  if (eventsIn === 0 && (flow?.figures(now).eventsIn ?? 0) === 0) return finding('Unknown', 'NoData', nothingRead)
+  if (eventsIn === 0 && (flow?.figures(now).eventsIn ?? 0) === 0)
+    return finding('Unknown', 'NoData', isUnread ? nothingFound : 'No events were read.')
   return finding('True', 'Flowing', 'Filters or programs remove all events that are read.')
 }
