@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { gunzipSync } from 'node:zlib'
+import { ownText } from '@penstock/agent/program'
 
 export class Receiver implements AsyncDisposable {
   readonly #server: Server
@@ -51,7 +52,7 @@ export class Receiver implements AsyncDisposable {
         this.messages.set(path, lines)
         if (text !== '' && !this.firstAt.has(path)) this.firstAt.set(path, performance.now())
         for (const event of text === '' ? [] : (JSON.parse(text) as { message?: unknown }[]))
-          lines.push(shortened(String(event.message), this.#maxLength))
+          lines.push(ownText(String(event.message).slice(0, this.#maxLength)))
         setTimeout(() => response.writeHead(200).end(), this.slow.get(path) ?? 0)
       })
     })
@@ -94,10 +95,6 @@ export class Receiver implements AsyncDisposable {
     await this.away()
   }
 }
-
-/** The start of a text, as a copy: a slice would keep the whole text in memory. */
-const shortened = (text: string, maxLength: number) =>
-  text.length <= maxLength ? text : Buffer.from(text.slice(0, maxLength)).toString()
 
 /** The password in a basic authentication header. */
 function passwordOf(header = ''): string | undefined {
