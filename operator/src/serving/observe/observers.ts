@@ -30,17 +30,20 @@ const strangers = { perSource: { perSecond: 1, burst: 10 }, total: { perSecond: 
  * operator's own work needs most of its 50 requests a second to the API server.
  */
 const questions = { perUser: { perSecond: 5, burst: 250 }, total: { perSecond: 20, burst: 1000 } }
-/** Maximum number of concurrent requests: of one user, or of all service accounts of a namespace; and of everybody. */
+/** Maximum number of concurrent requests, of one holder (a user, or all service accounts of a namespace) and in total. */
 const maxLooks = { perHolder: 8, total: 64 }
 /** A reader with this many unread bytes misses further events. */
 const maxUnread = 1 << 20
-/** Keeps proxies from closing an idle connection. */
+/** Interval of messages that keep proxies from closing an idle connection. */
 const quietMs = 10_000
 const limits = { forMs: { defaultMs: 600_000, max: 3_600_000 }, tapMs: 1000, topMs: { min: 1000, defaultMs: 2000 } }
 const maxEvents = 1000
 const tooMany = 'Too many requests at once; try again in a few seconds.'
 
-/** Who holds the open requests of a caller. Everybody who may create service accounts in a namespace can have many of them. */
+/**
+ * The holder to which the limit applies: a user, or the namespace of a service account. With the right to create service accounts
+ * in a namespace, a tenant can have any number of them.
+ */
 function holderOf({ username = '' }: User): string {
   const namespace = /^system:serviceaccount:([^:]+):/.exec(username)?.[1]
   return namespace === undefined ? username : `Namespace ${namespace}`
