@@ -1,14 +1,14 @@
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 
-// The workspaces import each other by name; in development the names lead to the sources.
+// The workspaces import each other by name; in development the names resolve to the sources.
 const resolve = { conditions: ['source'] }
 const ssr = { resolve }
 
-/** A test that ends is not judged by its time: machines are slow at times. */
+/** Long timeouts, because machines can be slow: they only end tests that hang. */
 const patience = { testTimeout: 180_000, hookTimeout: 180_000 }
 
-/** A condition that a test waits for gets time, too: see the file for `vi.waitFor`. */
+/** Long timeouts for conditions that tests wait for; the file sets that of `vi.waitFor`. */
 const waits = { setupFiles: ['./agent/src/testing/patience.ts'], expect: { poll: { timeout: 120_000 } } }
 
 /** Tests that start whole processes of the agent or of the command, or load every module of it: each start costs a second of CPU time. */
@@ -18,7 +18,7 @@ const exclude = [...configDefaults.exclude, processes]
 
 export default defineConfig({
   test: {
-    // Many tests wait for servers and processes of their own; with a worker for each core the cores would be idle.
+    // Many tests wait for their own servers and processes, so one worker for each core would leave the cores idle.
     maxWorkers: Math.max(3, availableParallelism()),
     projects: [
       {

@@ -1,6 +1,6 @@
-// Makes the files of a release for people: for each platform an archive with the command and its own Node, the npm package, and from
-// these the manifest of krew and the formula of Homebrew. Plain JavaScript, as it runs on whatever Node is there. The same commit gives
-// the same bytes: names are sorted, times are that of the commit, and Node comes from the registry by the checksums of node.json.
+// Makes the downloads of a release: for each platform an archive with the command and its own Node, the npm package, and from these the
+// manifest of krew and the formula of Homebrew. Plain JavaScript, because any version of Node must run it. The same commit gives the same
+// bytes: names are sorted, the time of each file is that of the commit, and the checksums in node.json determine the build of Node.
 //   node .ci/archives.mjs --out FOLDER [--platforms LIST] [--downloads URL] [--node FILE] [--source FOLDER]
 
 import { execFileSync } from 'node:child_process'
@@ -28,11 +28,11 @@ const usage = `Usage: node .ci/archives.mjs --out FOLDER [OPTION…]
 Writes penstock-VERSION-PLATFORM.tar.gz for each platform, the npm package penstock-cli-VERSION.tgz, and with --downloads also
 penstock.krew.yaml and penstock.rb.
 
-  --out FOLDER        where the files go
-  --platforms LIST    of the archives (${platforms.join(',')})
-  --downloads URL     the address below which the files of the release will be, for krew and Homebrew
-  --node FILE         the Node of this machine's platform, instead of that of the registry, for a trial
-  --source FOLDER     the repository, after npm ci (the one of this script)
+  --out FOLDER        folder for the files
+  --platforms LIST    platforms of the archives (${platforms.join(',')})
+  --downloads URL     future address of the release's files, for krew and Homebrew
+  --node FILE         program to use as Node for the platform of this machine, instead of the registry's, for tests
+  --source FOLDER     the repository, after npm ci (by default that of this script)
 `
 
 function misuse(problem) {
@@ -81,10 +81,10 @@ function commitTime() {
   return given ?? run('git', ['log', '-1', '--format=%ct'], { cwd: source }).trim()
 }
 
-/** What the packed files load late from beside themselves, as .rolldown.ts leaves it out. */
+/** Packages that the packed files load on demand, because .rolldown.ts does not pack them. */
 const late = ['@aws-sdk/client-sqs', 'amqplib']
 
-/** Paths below the repository of packages and all that they need, as the lock file has resolved them. */
+/** Paths of packages and all their dependencies in the repository, as resolved by the lock file. */
 function closure(names) {
   const found = new Set()
   const add = (name, from) => {
@@ -107,19 +107,19 @@ function closure(names) {
   return [...found].sort()
 }
 
-/** The packed command and agent, as they lie in the operator's image. */
+/** The packed command and agent, with the paths of the operator's image. */
 function packInto(folder) {
   mkdirSync(join(folder, 'operator'), { recursive: true })
   const packed = join(folder, 'operator/packed')
   run('npm', ['run', '--silent', 'build:image', '--workspace', 'operator', '--', '--dir', packed], { cwd: source })
-  // Maps are for those who change it: they have the sources.
+  // Source maps only help developers, who have the sources.
   for (const name of readdirSync(packed)) if (name.endsWith('.map')) rmSync(join(packed, name))
   writeFileSync(join(folder, 'operator/package.json'), `${JSON.stringify({ type: 'module', version })}\n`)
 }
 
 const examples = ['quickstart']
 
-/** The entry of each command, and the word before those of its user. */
+/** The entry point of each command, and its first argument, which precedes the arguments of the user. */
 const commands = {
   penstock: { entry: 'main.js' },
   'kubectl-penstock': { entry: 'main.js' },
@@ -127,7 +127,7 @@ const commands = {
   'penstock-agent': { entry: 'agent.js' },
 }
 
-/** Finds its own folder through links, as package managers make them. */
+/** A script that finds its own folder through links, which package managers create. */
 const shellStart = ({ entry, word }) => `#!/bin/sh
 file=$0
 while [ -L "$file" ]; do
@@ -140,7 +140,7 @@ exec "$home/lib/node" "$home/lib/operator/packed/${entry}"${word === undefined ?
 const windowsStart = ({ entry, word }) =>
   `@"%~dp0..\\lib\\node.exe" "%~dp0..\\lib\\operator\\packed\\${entry}"${word === undefined ? '' : ` ${word}`} %*\r\n`
 
-/** Unpacks Node and its licence from the registry. */
+/** Unpacks Node and its licence from packages of the registry. */
 function fetchNode(platform, work) {
   const { package: name, integrity } = pinned.platforms[platform]
   const folder = join(work, name)
@@ -161,7 +161,7 @@ function addNode(platform, lib, work) {
   const name = platform.startsWith('win32') ? 'node.exe' : 'node'
   if (givenNode === undefined) {
     cpSync(join(fetchNode(platform, work), 'bin', name), join(lib, name))
-    // The package for Windows has no licence beside it: it is that of every platform.
+    // The package for Windows contains no licence, so that of another platform is used; all platforms have the same.
     cpSync(join(fetchNode('linux-x64', work), 'LICENSE'), join(lib, 'node.LICENSE'))
   } else cpSync(givenNode, join(lib, name), { dereference: true })
   chmodSync(join(lib, name), 0o755)
@@ -208,7 +208,7 @@ function archive(platform, common, work) {
   return { platform, file: `${name}.tar.gz`, sha256: createHash('sha256').update(readFileSync(file)).digest('hex') }
 }
 
-/** @penstock/cli, for those who have Node: the same packed files. */
+/** The package @penstock/cli, for users with their own Node: the same packed files. */
 function npmPackage(common, work) {
   const folder = join(work, 'npm')
   cpSync(join(common, 'operator'), join(folder, 'operator'), { recursive: true })
@@ -244,7 +244,7 @@ function npmPackage(common, work) {
 
 const architectures = { x64: 'amd64', arm64: 'arm64' }
 
-/** The manifest of krew, the package manager of kubectl. On Windows krew links an .exe, which this is not. */
+/** The manifest of krew, the package manager of kubectl. Not for Windows, where krew can only link .exe files. */
 function krew(archives) {
   const each = archives
     .filter(({ platform }) => !platform.startsWith('win32'))

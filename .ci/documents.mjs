@@ -1,9 +1,9 @@
-// The documents of a release that .ci/release writes: what is in an image (CycloneDX), and where all of it comes from (SLSA, in-toto).
-// Plain JavaScript, as it runs on whatever Node is there, and `base` on that of the base image:
-//   node --input-type=module - base    (given this file) what the images take from their base: Node, and the libraries it has loaded
-//   node documents.mjs production FOLDER                makes npm list what runs, and nothing else
-//   node documents.mjs sbom NAME REFERENCE BASE.json    what npm lists, on standard input, with what `base` wrote
-//   node documents.mjs provenance --commit …            the options of .ci/release, and what came of them
+// Writes the documents of a release for .ci/release: the SBOM of an image (CycloneDX), and the provenance of all results (SLSA, in-toto).
+// Plain JavaScript, because any version of Node must run it, and the Node of the base image runs `base`:
+//   node --input-type=module - base < FILE              the parts that images take from their base: Node, and the libraries it has loaded
+//   node documents.mjs production FOLDER                restricts the manifests in FOLDER to dependencies that run in production
+//   node documents.mjs sbom NAME REFERENCE BASE.json    the SBOM, from the list of npm on standard input and the output of `base`
+//   node documents.mjs provenance --commit …            the provenance, from the options and results of .ci/release
 
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ const input = () => JSON.parse(readFileSync(0, 'utf8'))
 const sha256 = (file) => createHash('sha256').update(readFileSync(file)).digest('hex')
 const textOf = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')
 
-/** As the Dockerfiles copy them; with the Debian package of each where there is one, as scanners know a library by its package. */
+/** The files that the Dockerfiles copy, each with its Debian package if it has one, because scanners identify libraries by packages. */
 function base() {
   const info = '/var/lib/dpkg/info'
   const lists = (existsSync(info) ? readdirSync(info) : []).filter((name) => name.endsWith('.list'))
@@ -45,8 +45,8 @@ function base() {
 }
 
 /**
- * Takes dependencies of development out of a copy of the manifests and the lock file: `npm sbom --omit dev` also leaves out
- * what both the product and its development need.
+ * Removes development dependencies from a copy of the manifests and the lock file. `npm sbom --omit dev` would also omit packages
+ * that both the product and its development need.
  */
 function production(folder) {
   const edit = (name, change) => {
@@ -65,7 +65,7 @@ function production(folder) {
   })
 }
 
-/** One image, one SBOM: nothing in it depends on when or where it was made. */
+/** The SBOM of one image, without times or places of the build, so that it is reproducible. */
 function sbom(name, reference, baseFile) {
   const document = input()
   const { versions, files } = JSON.parse(readFileSync(baseFile, 'utf8'))
@@ -110,7 +110,7 @@ function sbom(name, reference, baseFile) {
   print(document)
 }
 
-/** A statement about the images and the files; its predicate alone is what cosign attests of each. */
+/** A statement about the images and files. cosign attests only its predicate for each of them. */
 function provenance(args) {
   const one = { type: 'string', default: '' }
   const many = { type: 'string', multiple: true, default: [] }

@@ -1,6 +1,6 @@
-// Packs manifests as the OCI artifact that Flux pulls (`OCIRepository`), as `flux push artifact` makes it: one layer, a compressed archive of
-// the files. The result is an archive of an OCI layout, which any tool for registries can push. Plain JavaScript, as it runs on whatever
-// Node is there. The same files give the same bytes: their time is SOURCE_DATE_EPOCH.
+// Packs manifests as an OCI artifact for Flux (`OCIRepository`), in the form of `flux push artifact`: one layer with a compressed archive
+// of the files. The result is an archive of an OCI layout, which any registry tool can push. Plain JavaScript, because any version of Node
+// must run it. The same files give the same bytes: their time is SOURCE_DATE_EPOCH.
 //   node .ci/flux.mjs --out FILE.tar --version VERSION --revision COMMIT [--source URL] FILE…
 
 import { execFileSync } from 'node:child_process'
@@ -31,7 +31,7 @@ if (!out || !version || !revision || files.length === 0 || !Number.isInteger(epo
 
 const digestOf = (bytes) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-/** An archive of a folder's content, in which nothing depends on the machine. */
+/** An archive of a folder's content, with the same bytes on every machine. */
 function archive(folder, names) {
   const same = ['--sort=name', `--mtime=@${epoch}`, '--owner=0', '--group=0', '--numeric-owner', '--mode=u=rwX,go=rX']
   return execFileSync('tar', ['-C', folder, ...same, '--format=gnu', '-cf', '-', ...names], { maxBuffer: 1 << 28 })

@@ -1,14 +1,16 @@
-// Packs the agent for its image: the modules of a running agent in a few files, in one folder. Some five hundred modules, each
-// with records of its own, would cost 6 MB and a third of the time of a start. The modules of `dist` stay what the npm package holds
-// and the operator imports.
+// Packs the agent for its image: all modules of a running agent in a few files of one folder. Five hundred separate modules would use 6 MB
+// more memory and a third of the time of a start. The npm package contains the separate modules of `dist`, which the operator imports.
 
 import { isBuiltin } from 'node:module'
 import { defineConfig, type Plugin, type RolldownOptions } from 'rolldown'
 
-/** Those that are loaded where they are needed, if ever. */
+/** Packages that are only loaded when they are needed. */
 export const lazy = ['@aws-sdk/client-sqs', 'amqplib', 'prom-client', 'undici']
 
-/** One letter beyond Latin-1 doubles the size of a source in memory, where it stays; escaped it means the same. */
+/**
+ * Replaces characters beyond Latin-1 by escapes with the same meaning. A single one doubles the memory of its source text, which V8
+ * keeps.
+ */
 const narrow: Plugin = {
   name: 'narrow',
   generateBundle(_, files) {
@@ -25,12 +27,13 @@ const narrow: Plugin = {
 }
 
 /**
- * Built-in modules by `process.getBuiltinModule`. For an import, Node reads every property of the module, and some load what nobody
- * asked for: `node:util` the threads and the comparison of texts, `node:fs` the streams, `node:http` all behind `WebSocket`.
+ * Loads built-in modules with `process.getBuiltinModule`. For an import, Node reads every property of the module, and some properties
+ * load unused code: in `node:util` the threads and the comparison of texts, in `node:fs` the streams, in `node:http` the client of
+ * `WebSocket`.
  */
 const builtins: Plugin = {
   name: 'builtins',
-  // Each import stays on its line, so that the map stays true.
+  // Each import keeps its line, so that the source map remains correct.
   renderChunk: (code) => ({ code: code.replace(builtinImport, fromBuiltin), map: null }),
 }
 
@@ -48,13 +51,13 @@ function fromBuiltin(line: string, whole?: string, namespace?: string, names?: s
 const wide = /[^\0-\xff]/g
 const escapeLength = '\\u0000'.length
 
-/** Mappings of code in which each letter that is too wide becomes an escape: what stands behind it on its line moves to the right. */
+/** Mappings for code in which escapes have replaced wide characters, which moves the rest of the line to the right. */
 function moved(mappings: string, lines: readonly string[]): string {
   const each = mappings.split(';').map((mapping, index) => {
     const letters = [...(lines[index] ?? '').matchAll(wide)].map((match) => match.index)
     if (letters.length === 0 || mapping === '') return mapping
     let column = 0
-    let before = 0 // by which the segment before has moved
+    let before = 0 // how far the previous segment has moved
     let passed = 0
     const segments = mapping.split(',').map((segment) => {
       const { value, length } = readVlq(segment)
@@ -72,7 +75,7 @@ function moved(mappings: string, lines: readonly string[]): string {
 
 const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/** The first number of a segment: groups of five bits, the lowest first, and the sign as the lowest bit. */
+/** The first number of a segment: groups of five bits, the lowest group first, with the sign in the lowest bit. */
 function readVlq(segment: string): { value: number; length: number } {
   let bits = 0
   let length = 0
@@ -94,7 +97,7 @@ function writeVlq(value: number): string {
   return text
 }
 
-/** Options that the operator's pack shares with this one. */
+/** Options for packing the agent and the operator. */
 export const packing = {
   platform: 'node',
   plugins: [builtins, narrow],
@@ -102,12 +105,12 @@ export const packing = {
     dir: 'packed',
     cleanDir: true,
     format: 'esm',
-    // Read only by a Node that is started with --enable-source-maps.
+    // Node reads the maps only with --enable-source-maps.
     sourcemap: true,
     entryFileNames: '[name].js',
     chunkFileNames: '[name]-[hash].js',
     comments: false,
-    // Names of functions and classes stay: error messages and stacks show them.
+    // Keep the names of functions and classes, because error messages and stacks show them.
     minify: { compress: { keepNames: { function: true, class: true } }, mangle: { keepNames: true } },
   },
 } as const satisfies RolldownOptions

@@ -120,7 +120,7 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
       'operator/package.json',
       'charts/penstock-crds/Chart.yaml',
     ])
-      expect(other.stderr).toContain(`${file} says`)
+      expect(other.stderr).toContain(`${file} has `)
 
     await writeFile(join(repository, 'new'), '')
     const dirty = await release(version, ...args)

@@ -1,12 +1,12 @@
-// Packs the operator and the command for their image, as agent/.rolldown.ts packs the agent: with all that they need of its modules,
-// and the agent itself for `penstock run`. In `node_modules` stays only what modules of the agent load late, if ever.
+// Packs the operator and the command for their image, as agent/.rolldown.ts packs the agent: with the agent's modules that they import,
+// and the agent itself for `penstock run`. `node_modules` only contains the packages that modules of the agent load on demand.
 
 import { defineConfig } from 'rolldown'
 import { lazy, packing } from '../agent/.rolldown.ts'
 
 export default defineConfig({
   ...packing,
-  // The modules of the agent as they are, not what was built of them at some time.
+  // The sources of the agent, not the possibly outdated result of an earlier build.
   resolve: { conditionNames: ['source', 'node', 'import'] },
   input: {
     main: 'src/main.ts',
@@ -16,6 +16,6 @@ export default defineConfig({
     'remote-worker': '../agent/src/remap/remote-worker.ts',
     'network-worker': '../agent/src/remap/network-worker.ts',
   },
-  // prom-client is always needed here, and the library of kubeconfigs needs undici.
+  // The operator always needs prom-client, and the library for kubeconfigs needs undici.
   external: (name) => lazy.includes(name) && name !== 'prom-client' && name !== 'undici',
 })

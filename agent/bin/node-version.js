@@ -1,12 +1,12 @@
-// The one check that must run on any Node: the sources need a new one, and an old one would only say that it does not know `.ts`.
+// Checks the version of Node. This file must run on any version, because old versions can only report that they do not support `.ts`.
 
-/** The smallest that runs the sources as they are, as the images have it. */
+/** The oldest version that runs the sources unchanged. The images contain at least this version. */
 const needed = [26, 10]
 
 /**
- * Runs the program, or explains why this Node cannot.
+ * Runs the program, or explains why this version of Node cannot.
  * @param {string} name the command
- * @param {URL} main its entry
+ * @param {URL} main its entry point
  */
 export async function start(name, main) {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)

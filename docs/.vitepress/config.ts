@@ -1,5 +1,5 @@
-// The site of the documentation: the Markdown files of the repository where they stand, with local search. `npm run docs` builds it, and
-// fails for a link that leads nowhere. The guide's README is the table of contents of its pages, here as in the repository.
+// The documentation site: the Markdown files of the repository in their folders, with a local search. `npm run docs` builds it, and fails
+// on broken links. The README of the guide is its table of contents, as in the repository.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,12 +8,12 @@ import { type DefaultTheme, defineConfig } from 'vitepress'
 const root = join(import.meta.dirname, '../..')
 const guide = 'operator/guide'
 
-/** Two pipes that meet, as a picture in the page itself. */
+/** Two pipes that meet, embedded in the page. */
 const icon = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path d="M4 8h10v16h14M14 16h14" fill="none" stroke="#2b6cb0" stroke-width="5"/></svg>',
 )}`
 
-/** The sidebar is part of every page: a longer group is one link. */
+/** Every page contains the sidebar, so a longer group becomes a single link. */
 const maxItems = 30
 
 /** Sections of a README with the links in their lists and tables, as groups of the sidebar. */
@@ -90,7 +90,7 @@ export default defineConfig({
   head: [['link', { rel: 'icon', href: icon }]],
   markdown: {
     config(markdown) {
-      // Templates of Penstock are text here, and none of Vue's.
+      // Show templates of Penstock as text: Vue would evaluate `{{`.
       for (const rule of ['text', 'code_inline'] as const) {
         const render = markdown.renderer.rules[rule]
         if (render === undefined) throw new Error(`The renderer has no rule ${rule}.`)
@@ -104,7 +104,7 @@ export default defineConfig({
           const [path = '', anchor = ''] = href.split(/(?=#)/)
           const target = join(folder, decodeURI(path))
           if (isPage(target)) link.attrSet('href', path.replace(/(^|\/)README\.md$/, '$1index.md') + anchor)
-          // The name of a file that is not a page stays text.
+          // A file that is not a page has no address, so its link leads to the page itself.
           else if (existsSync(join(root, target))) link.attrSet('href', '#')
         }
       })

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S node --conditions=source
-// What kubectl runs for the words behind `kubectl penstock` when somebody types Tab, as `kubectl_complete-penstock` of the PATH.
+// Completes the arguments of `kubectl penstock`: kubectl runs it as `kubectl_complete-penstock` from the PATH.
 
 import { start } from '@penstock/agent/node-version'
 

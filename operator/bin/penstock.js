@@ -1,5 +1,5 @@
 #!/usr/bin/env -S node --conditions=source
-// The command `penstock` of a checkout, and `kubectl penstock` where it is linked as `kubectl-penstock`.
+// The command `penstock` of a checkout; linked as `kubectl-penstock`, it is the command `kubectl penstock`.
 
 import { start } from '@penstock/agent/node-version'
 

@@ -129,7 +129,7 @@ function passagesOfScript(source: string): Passage[] {
 
 export function readAloud(path: string, source: string): Finding[] {
   const extension = extname(path)
-  const program = extension === '.ts' ? passagesOfProgram(path, source) : undefined
+  const program = /^\.(?:ts|m?js)$/.test(extension) ? passagesOfProgram(path, source) : undefined
   const prose = program?.prose ?? (extension === '.md' ? paragraphs(source) : passagesOfScript(source))
   const findings: Finding[] = []
   const search = ({ text, start }: Passage, { pattern, instead }: Rule): void => {
@@ -155,7 +155,7 @@ const foreign =
 export function textFiles(paths: readonly string[] = [], cwd = process.cwd()): string[] {
   const listing = ['ls-files', '-co', '--exclude-standard', '--', ...paths]
   const tracked = execFileSync('git', listing, { encoding: 'utf8', cwd })
-  const readable = /\.(?:ts|md|ya?ml|sh|go|c|tpl|txt)$|Dockerfile$/
+  const readable = /\.(?:ts|mjs|js|md|ya?ml|sh|inc|py|go|c|java|lua|tpl|txt)$|Dockerfile$|^\.ci\/(?:release|run)$/
   return tracked.split('\n').filter((path) => readable.test(path) && !foreign.test(path))
 }
 

@@ -1,4 +1,4 @@
-// The default theme, with commands whose comments stay in sight on a narrow screen.
+// The default theme, with a style that keeps the comments of commands visible on narrow screens.
 
 import DefaultTheme from 'vitepress/theme'
 import './commands.css'
