@@ -31,12 +31,12 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'bundle/inquiries.ts #watched', // components of one inquiry
     'bytes/byte-lines.ts #groups', // values of one chunk, by the groupings that sinks request
     'bytes/byte-lines.ts #values', // the same
+    'bytes/current-keys.ts #sources', // sources that may read the same pods
     'topology/fair-share.ts #active', // pipelines
     'topology/fair-share.ts waiting', // sources of a pipeline
     'topology/run.ts failures',
     'api/tap.ts #watched',
     'bundle/heartbeat.ts #lastErrors',
-    'bytes/form.ts #less', // the same
     'bundle/heartbeat.ts #reported',
     'bundle/inquiries.ts #ages',
     'bundle/program-lines.ts #lines',
@@ -195,6 +195,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'topology/fanout.ts #waits',
   ],
   'a number and a size of its own, with a test': [
+    'bytes/plan-room.ts #kept',
     'api/tap.ts #kept',
     'event/value.ts sortedLists', // 64, each with at most 4,096 characters
     'sources/orchestrator_events/cursor.ts #delivered', // 10,000

@@ -2,7 +2,7 @@
 // has read. If a component keeps lines longer, the source makes a copy.
 
 import { joinedKey } from '../event/joined-key.ts'
-import type { EventMetadata, LogEvent } from '../event/log.ts'
+import type { LogEvent } from '../event/log.ts'
 import { memberSize } from '../event/size.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { getField, type Value } from '../event/value.ts'
@@ -11,60 +11,10 @@ import { BlockPool } from './blocks.ts'
 import type { Form } from './form.ts'
 import { GroupTexts } from './group-texts.ts'
 import { type Kernel, theKernel } from './kernel.ts'
-import type { KeyTable } from './key-table.ts'
-import { type LinePart, type OriginField, Plan } from './plan.ts'
+import type { LineOrigin } from './line-origin.ts'
+import type { OriginField } from './plan.ts'
 import { ReadObjects } from './read-objects.ts'
 import type { ResultPlace } from './shared-result.ts'
-
-/**
- * The data shared by the lines of a file. It never changes: if the metadata of a file changes, the file gets a new
- * object.
- */
-export class LineOrigin {
-  readonly fields: readonly OriginField[]
-  readonly metadata: EventMetadata
-  readonly keys: KeyTable
-  readonly #eventOf: LineOrigin['eventOf']
-  readonly #plans = new WeakMap<Form, Plan>()
-
-  /** @param eventOf creates the event of a line, which must be whole and in the usual format */
-  constructor(
-    fields: readonly OriginField[],
-    metadata: EventMetadata,
-    keys: KeyTable,
-    eventOf: (bytes: Buffer, start: number, end: number) => LogEvent,
-  ) {
-    this.fields = fields
-    this.metadata = metadata
-    this.keys = keys
-    this.#eventOf = eventOf
-  }
-
-  has(name: string): boolean {
-    return this.fields.some((field) => field.name === name)
-  }
-
-  /**
-   * The part of a line that a field comes from; undefined if the field is the same for all lines, or does not exist.
-   */
-  partOf(name: string): LinePart | undefined {
-    for (const field of this.fields) if (field.name === name) return 'part' in field ? field.part : undefined
-    return undefined
-  }
-
-  eventOf(bytes: Buffer, start: number, end: number): LogEvent {
-    return this.#eventOf(bytes, start, end)
-  }
-
-  plan(kernel: Kernel, form: Form): Plan {
-    let plan = this.#plans.get(form)
-    if (plan === undefined) {
-      plan = new Plan(kernel, this.keys, this.fields, form)
-      this.#plans.set(form, plan)
-    }
-    return plan
-  }
-}
 
 /** Shared by all lines in the thread. */
 const blocks = new BlockPool()
@@ -222,7 +172,7 @@ export class ByteLines {
     content.isRead = true
     putIntoForm(kernel, kernel.call.readObjects(0, this.count))
     this.#hasOdd = kernel.call.hasFlag(kernel.at('isOdd'), this.count)
-    this.origin.keys.learn(kernel)
+    this.origin.keys.learn(kernel, this.origin.owner)
     if (this.#place?.isWanted === true) {
       const read = this.#objectsIn(kernel)
       if (!this.#place.leave(read)) read.release()

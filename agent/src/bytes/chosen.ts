@@ -2,10 +2,11 @@
 
 import { Timestamp } from '../event/timestamp.ts'
 import type { Value } from '../event/value.ts'
-import type { ByteLines, LineOrigin } from './byte-lines.ts'
+import type { ByteLines } from './byte-lines.ts'
 import { type Column, NewColumn, ValueRoom } from './columns.ts'
 import type { ByteEdit, FieldSelection, Form, Member } from './form.ts'
 import { type Kernel, theKernel } from './kernel.ts'
+import type { LineOrigin } from './line-origin.ts'
 
 /** The form and columns in which lines are written. */
 export interface Chosen {

@@ -1,7 +1,6 @@
 // The changes by programs to events whose fields have not been read yet: the members of the message replace the event, are merged with
 // its fields or go into one field; then root fields are set, moved, removed or computed.
 
-import { joinedKey } from '../event/joined-key.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'
 import type { Value, ValueObject } from '../event/value.ts'
 
@@ -109,7 +108,7 @@ export class Form {
   /** The only relevant fields; undefined: all. A form with this restriction is only for writing. */
   readonly only: ReadonlySet<string> | undefined
   readonly #next = new WeakMap<ByteEdits, Form>()
-  readonly #less = new Map<string, Form>()
+  readonly #less = new WeakMap<readonly string[], Form>()
   readonly #selected = new WeakMap<FieldSelection, Form>()
   #bare: Form | undefined
 
@@ -155,14 +154,13 @@ export class Form {
     return next
   }
 
-  /** The form without some fields. Their names come from a configuration, not from data. */
+  /** The form without some fields. It is kept as long as the list of their names. */
   without(names: readonly string[]): Form {
-    const key = joinedKey(names)
-    let form = this.#less.get(key)
+    let form = this.#less.get(names)
     if (form === undefined) {
       const members: Members = new Map([...this.members, ...names.map((name) => [name, removed] as const)])
       form = new Form({ ...this, members })
-      this.#less.set(key, form)
+      this.#less.set(names, form)
     }
     return form
   }

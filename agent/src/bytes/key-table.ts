@@ -12,6 +12,11 @@ const rankAt = 2
 const stampAt = 4
 const nameAt = 18
 
+/** The source that names are counted for. */
+export interface NameOwner {
+  names: number
+}
+
 export class KeyTable {
   readonly names: string[] = []
   readonly #keys = new Map<string, number>()
@@ -29,7 +34,7 @@ export class KeyTable {
       if (kernel.current('stamp') >>> 0 > lastStamp) this.#restartStamps(kernel)
       return
     }
-    if (content.keys instanceof KeyTable) content.keys.#leave(kernel)
+    if (content.keys instanceof KeyTable) content.keys.leave(kernel)
     const keys = kernel.at('keys')
     const slots = kernel.at('slots')
     memory.set(this.#entries, keys)
@@ -56,8 +61,10 @@ export class KeyTable {
     kernel.call.setKeys(this.names.length, 0, kernel.lacksNames)
   }
 
-  #leave(kernel: Kernel): void {
-    const { memory } = kernel
+  /** Saves the names, if the kernel has them. */
+  leave(kernel: Kernel): void {
+    const { content, memory } = kernel
+    if (content.keys !== this) return
     const keys = kernel.at('keys')
     const slots = kernel.at('slots')
     const length = this.names.length * kernel.at('keyStride')
@@ -67,13 +74,19 @@ export class KeyTable {
     this.#slots.set(memory.subarray(slots, slots + this.#slots.length))
     this.#stamp = kernel.current('stamp')
     this.#lacksNames = kernel.lacksNames
-    kernel.content.keys = undefined
+    content.keys = undefined
+    content.lines = undefined
+    content.plan = undefined
   }
 
-  /** Records names that the kernel has found, and assigns all names their rank in encoding order. The names must be in the kernel. */
-  learn(kernel: Kernel): void {
+  /**
+   * Records names that the kernel has found for a source, and assigns all names their rank in encoding order. The names must be in the
+   * kernel.
+   */
+  learn(kernel: Kernel, owner: NameOwner): void {
     const count = kernel.current('keyCount')
     if (count === this.names.length) return
+    owner.names += count - this.names.length
     const { memory } = kernel
     const keys = kernel.at('keys')
     const stride = kernel.at('keyStride')
@@ -90,12 +103,12 @@ export class KeyTable {
   }
 
   /** The key of a name; negative if the kernel cannot hold it. The names must be in the kernel. */
-  find(kernel: Kernel, name: string): number {
+  find(kernel: Kernel, name: string, owner: NameOwner): number {
     if (name.length > kernel.at('maxName') || !/^[ !#-[\]-~]*$/.test(name)) return -1
     // The output area is unused at this point.
     kernel.memory.write(`"${name}"`, kernel.at('output'), 'latin1')
     const key = kernel.call.findKey(kernel.at('output'))
-    this.learn(kernel)
+    this.learn(kernel, owner)
     return key
   }
 

@@ -9,13 +9,25 @@ import { writeJson } from '../formats/json.ts'
 import { type Column, enterColumns } from './columns.ts'
 import type { ByteEdit, Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
-import type { KeyTable } from './key-table.ts'
+import type { KeyTable, NameOwner } from './key-table.ts'
 
 /** The parts that differ from line to line. */
 export type LinePart = 'message' | 'stream' | 'time'
 
 /** A field of the events that a source creates. */
 export type OriginField = { readonly name: string } & ({ readonly part: LinePart } | { readonly value: Value })
+
+/** The origin of the lines that a plan writes. */
+export interface PlanOrigin {
+  readonly fields: readonly OriginField[]
+  readonly keys: KeyTable
+  /** The source, for which names are counted. */
+  readonly owner: NameOwner
+}
+
+/** Estimated bytes of a plan, and of each of its entries, without their JSON. */
+const planBytes = 400
+const entryBytes = 200
 
 interface Entry {
   readonly key: number
@@ -37,6 +49,7 @@ export class Plan {
   /** How the object in the message is used, in the kernel's encoding. */
   readonly mode: number
   readonly #keys: KeyTable
+  readonly #owner: NameOwner
   readonly #fields: readonly OriginField[]
   readonly #entries: Entry[] = []
   /** The kernel's data about edited message members, by key. */
@@ -52,13 +65,14 @@ export class Plan {
   /** False if the kernel does not support the plan: it rejects a name, or the plan does not fit. */
   readonly isPossible: boolean
 
-  constructor(kernel: Kernel, keys: KeyTable, fields: readonly OriginField[], form: Form) {
+  constructor(kernel: Kernel, { keys, owner, fields }: PlanOrigin, form: Form) {
     this.form = form
     this.mode = kernel.at(form.spreads ? 'spread' : form.parses ? 'nested' : 'apart')
     this.#keys = keys
+    this.#owner = owner
     this.#fields = fields
     keys.enter(kernel)
-    this.#only = form.only && [...form.only].map((name) => keys.find(kernel, name))
+    this.#only = form.only && [...form.only].map((name) => this.#find(kernel, name))
     const isKnown = this.#only?.every((key) => key >= 0) !== false
     const added = isKnown && this.#addBase(kernel) && this.#addMembers(kernel)
     this.#literalBytes = this.#entries.reduce((sum, { key, json }) => sum + this.#name(key).length + json.length, 0)
@@ -67,6 +81,17 @@ export class Plan {
       form.columnCount <= kernel.at('maxColumns') &&
       this.#entries.length <= kernel.at('maxOutside') &&
       this.#literalBytes <= kernel.at('maxLiterals')
+    if (!this.isPossible) this.#entries.length = 0
+  }
+
+  /** Estimated memory. */
+  get bytes(): number {
+    return planBytes + this.#entries.length * entryBytes + 2 * this.#literalBytes + 8 * (this.#only?.length ?? 0)
+  }
+
+  /** The key of a name; negative if the kernel cannot hold it. */
+  #find(kernel: Kernel, name: string): number {
+    return this.#keys.find(kernel, name, this.#owner)
   }
 
   /** Adds the fields of the source, and the one with the object, unless a program has changed them. */
@@ -77,7 +102,7 @@ export class Plan {
     if (under !== undefined && !names.includes(under)) names.push(under)
     for (const name of names) {
       if (!this.#isWritten(name)) continue
-      const key = form.members.has(name) ? undefined : this.#keys.find(kernel, name)
+      const key = form.members.has(name) ? undefined : this.#find(kernel, name)
       if (key !== undefined && (key < 0 || !this.#addField(kernel, name, key, name, noColumn))) return false
     }
     return true
@@ -89,7 +114,7 @@ export class Plan {
 
   #addMembers(kernel: Kernel): boolean {
     for (const [name, member] of this.form.members) {
-      const key = this.#keys.find(kernel, name)
+      const key = this.#find(kernel, name)
       if (key < 0) return false
       if (!this.#isWritten(name)) continue
       const isOpen = member.is === 'computed' && member.under === undefined
@@ -127,7 +152,7 @@ export class Plan {
     let weak = 0
     let other = 0
     if (form.spreads) {
-      other = from === name ? key : this.#keys.find(kernel, from)
+      other = from === name ? key : this.#find(kernel, from)
       if (other < 0) return false
       weak = kernel.at('weak')
       if (orNull) this.#add(key, kernel.at('kindMember'), name.length + 4, { other, column })

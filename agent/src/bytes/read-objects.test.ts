@@ -13,7 +13,7 @@ import { BytePod } from '../testing/byte-pod.ts'
 import { buildTransform } from '../testing/harness.ts'
 import { ByteBatch } from './byte-batch.ts'
 import { chunkBytes } from './chunks.ts'
-import { CurrentKeys } from './current-keys.ts'
+import { CurrentKeys, SharedKeys } from './current-keys.ts'
 import { theKernel } from './kernel.ts'
 
 const encoder = compileEncoder({ codec: 'json' } as never)
@@ -109,9 +109,9 @@ test.each([
     { length: 200 },
     (_, index) => (forms[index % forms.length] as (typeof forms)[number]).message,
   )
-  const one = new CurrentKeys()
+  const one = new SharedKeys()
   const pods = edits.map(() => {
-    const keys = shared ? one : new CurrentKeys()
+    const keys = new CurrentKeys(shared ? one : new SharedKeys())
     return new BytePod('pod', false, undefined, new PodByteLane(new CriParser(() => 0), false, keys))
   })
   const transforms = await Promise.all(edits.map((source) => buildTransform('remap', { source, drop_on_error: true })))

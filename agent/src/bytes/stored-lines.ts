@@ -10,11 +10,12 @@ import { copyObject, Float, isObject, mergeObjects, setField, type Value, type V
 import { parseRfc3339 } from '../formats/datetime.ts'
 import { isFailedJson, parseJson } from '../formats/json.ts'
 import { ByteBatch } from './byte-batch.ts'
-import { ByteLines, LineOrigin } from './byte-lines.ts'
+import { ByteLines } from './byte-lines.ts'
 import { type Column, noColumns } from './columns.ts'
 import { type ByteEdit, type ByteEdits, type ByteParsing, Form, type Member } from './form.ts'
 import { theKernel } from './kernel.ts'
 import { KeyTable } from './key-table.ts'
+import { LineOrigin } from './line-origin.ts'
 import type { OriginField } from './plan.ts'
 
 /** The data shared by stored lines. */
@@ -193,6 +194,8 @@ export function fitsStored(count: number, from: number, to: number): boolean {
 export class LineRestorer {
   readonly #asObjects: boolean
   #keys = new KeyTable()
+  /** Each batch has plans of its own. */
+  readonly #owner = { names: 0 }
 
   /** @param asObjects whether all lines become objects, for a configuration without the byte lane */
   constructor(asObjects: boolean) {
@@ -204,7 +207,7 @@ export class LineRestorer {
     const { kind, bytes, starts, ends } = stored
     const count = starts.length
     if (this.#keys.lacksNames(theKernel())) this.#keys = new KeyTable()
-    const origin = new LineOrigin(kind.fields, kind.metadata, this.#keys, (source, start, end) =>
+    const origin = new LineOrigin(kind.fields, kind.metadata, this.#keys, this.#owner, (source, start, end) =>
       eventOf(kind, source, start, end),
     )
     const from = starts[0] as number

@@ -2,8 +2,9 @@
 
 import { BoundedMap, ownText } from '../../bounded-map.ts'
 import type { ByteBatch } from '../../bytes/byte-batch.ts'
-import type { LineOrigin, LineTimes } from '../../bytes/byte-lines.ts'
+import type { LineTimes } from '../../bytes/byte-lines.ts'
 import { allFields, type Form } from '../../bytes/form.ts'
+import type { LineOrigin } from '../../bytes/line-origin.ts'
 import type { SinkContext } from '../../component.ts'
 import type { AnyEvent } from '../../delivery/batcher.ts'
 import { encoderFailed } from '../../delivery/failed-events.ts'

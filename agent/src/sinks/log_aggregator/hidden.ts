@@ -22,8 +22,7 @@ export function writeWithout(
   removed: readonly Path[],
 ): number | string {
   if (event instanceof DeferredEvent && event.hides && removed.every(isRootField)) {
-    const names = removed.map(({ segments }) => segments[0] as string)
-    event.hidden = timestampKey === undefined ? names : [timestampKey, ...names]
+    event.hidden = namesOf(removed, timestampKey)
     try {
       return format.entry(event, instant, metadata, body)
     } finally {
@@ -40,6 +39,24 @@ export function writeWithout(
     if (saved !== undefined) restore(fields, removed, saved)
     if (timestamp !== undefined) setField(fields, timestampKey as string, timestamp)
   }
+}
+
+/** Lists by the paths of a sink: other parts of the agent keep results for a list of names. */
+const lists = new WeakMap<readonly Path[], Map<string | undefined, readonly string[]>>()
+
+function namesOf(removed: readonly Path[], timestampKey: string | undefined): readonly string[] {
+  let known = lists.get(removed)
+  if (known === undefined) {
+    known = new Map()
+    lists.set(removed, known)
+  }
+  let names = known.get(timestampKey)
+  if (names === undefined) {
+    names = removed.map(({ segments }) => segments[0] as string)
+    if (timestampKey !== undefined) names = [timestampKey, ...names]
+    known.set(timestampKey, names)
+  }
+  return names
 }
 
 /** Removes the fields at the paths; returns the root fields with their previous values. */

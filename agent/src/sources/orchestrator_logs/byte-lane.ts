@@ -3,11 +3,12 @@
 
 import { isUtf8 } from 'node:buffer'
 import { ByteBatch } from '../../bytes/byte-batch.ts'
-import { ByteLines, LineOrigin } from '../../bytes/byte-lines.ts'
+import { ByteLines } from '../../bytes/byte-lines.ts'
 import type { CurrentKeys } from '../../bytes/current-keys.ts'
 import { Form } from '../../bytes/form.ts'
 import { theKernel } from '../../bytes/kernel.ts'
 import type { KeyTable } from '../../bytes/key-table.ts'
+import { LineOrigin } from '../../bytes/line-origin.ts'
 import type { OriginField } from '../../bytes/plan.ts'
 import type { Finalizer } from '../../event/finalizer.ts'
 import { LogEvent } from '../../event/log.ts'
@@ -27,7 +28,7 @@ export class PodByteLane {
   readonly #hasFile: boolean
   readonly #keys: CurrentKeys
 
-  /** @param keys of all sources that may read the same pods */
+  /** @param keys of the source */
   constructor(cri: CriParser, hasFile: boolean, keys: CurrentKeys) {
     this.#cri = cri
     this.#keys = keys
@@ -96,7 +97,7 @@ export class PodByteLane {
       { name: 'timestamp', part: 'time' },
     ]
     const cri = this.#cri
-    return new LineOrigin(fields, metadata, keys, (bytes, start, end) => {
+    return new LineOrigin(fields, metadata, keys, this.#keys, (bytes, start, end) => {
       cri.parse(bytes, start, end)
       const { stream, timestamp } = cri
       const message = bytes.toString('utf8', cri.message, end)

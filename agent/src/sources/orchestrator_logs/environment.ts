@@ -133,6 +133,7 @@ class Standalone implements PodLogEnvironment {
       await listed
       await tailer.run()
     } finally {
+      this.keys.close()
       clearInterval(forget)
       ending.abort()
       await this.#client.close()
@@ -210,6 +211,7 @@ class Subscribed implements PodLogEnvironment {
       await tailer.run()
     } finally {
       unfollow()
+      this.keys.close()
     }
   }
 

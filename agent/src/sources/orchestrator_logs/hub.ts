@@ -4,7 +4,7 @@
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { CurrentKeys } from '../../bytes/current-keys.ts'
+import { CurrentKeys, SharedKeys } from '../../bytes/current-keys.ts'
 import { pause } from '../../clock.ts'
 import type { RateLimitOptions, Subscription } from '../../component.ts'
 import { spaceOf } from '../../data-dir.ts'
@@ -79,7 +79,7 @@ export class PodLogHub {
   readonly #discovery: SharedDiscovery
   readonly #readers = new Set<Reader>()
   /** Tables by the allowed namespaces; a table is freed with the last source that uses it. */
-  readonly #keys = new Map<string, WeakRef<CurrentKeys>>()
+  readonly #keys = new Map<string, WeakRef<SharedKeys>>()
   readonly #limiters = new Map<string, { readonly key: string; readonly limiter: Limiter }>()
   readonly #ending = new AbortController()
   #started: { readonly listed: Promise<void>; readonly ended: Promise<void> } | undefined
@@ -183,17 +183,17 @@ export class PodLogHub {
   }
 
   /**
-   * Interned names of members. All sources with the same namespaces share one table, so that other sources cannot fill
+   * Interned names of members for a source. All sources with the same namespaces share one table, so that other sources cannot fill
    * it.
    */
   keys({ namespaces }: Subscription): CurrentKeys {
     for (const [scope, table] of this.#keys) if (table.deref() === undefined) this.#keys.delete(scope)
     const scope = namespaces === undefined ? '' : [...namespaces].sort().join(' ')
     const known = this.#keys.get(scope)?.deref()
-    if (known !== undefined) return known
-    const keys = new CurrentKeys()
-    this.#keys.set(scope, new WeakRef(keys))
-    return keys
+    if (known !== undefined) return new CurrentKeys(known)
+    const shared = new SharedKeys()
+    this.#keys.set(scope, new WeakRef(shared))
+    return new CurrentKeys(shared)
   }
 
   /** The shared limiter of a name; a changed limit starts a new one. */

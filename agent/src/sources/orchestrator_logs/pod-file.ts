@@ -1,6 +1,6 @@
 // The source's state for one log file of a container, and the positions derived from held lines.
 
-import type { LineOrigin } from '../../bytes/byte-lines.ts'
+import type { LineOrigin } from '../../bytes/line-origin.ts'
 import type { OriginTags } from '../../component.ts'
 import type { Finalizer } from '../../event/finalizer.ts'
 import type { EventMetadata } from '../../event/log.ts'

@@ -4,8 +4,8 @@
 // change to it needs a new `recordFormat`.
 
 import type { ByteBatch } from '../../../bytes/byte-batch.ts'
-import type { LineOrigin } from '../../../bytes/byte-lines.ts'
 import type { Form } from '../../../bytes/form.ts'
+import type { LineOrigin } from '../../../bytes/line-origin.ts'
 import { canStore, kindOf, type LineKind, storeLines } from '../../../bytes/stored-lines.ts'
 import { Body } from '../../../event/body.ts'
 import { type EventMetadata, type LogEvent, noMetadata } from '../../../event/log.ts'
