@@ -85,6 +85,12 @@ export async function run(argv: string[]): Promise<number> {
       `The Pipeline only reads the pods of namespace ${values.namespace}; the old agent read all pods of a node.`,
     )
   }
+  if (pipelines.length > 1 && format === 'text') {
+    const names = pipelines.map((each) => String(each.getIn(['metadata', 'name'])))
+    console.error(
+      `The configuration becomes ${names.length} Pipelines, which replace it together: ${names.join(', ')}.`,
+    )
+  }
   process.stdout.write(pipelines.map((each) => each.toString({ lineWidth: 0, blockQuote: 'literal' })).join('---\n'))
   return proof === undefined ? 0 : prove(pipelines[0]?.toJS(), proof, { agent, files, included })
 }

@@ -211,38 +211,29 @@ export class Draft {
 
   /**
    * The resources as YAML documents with comments. There are two if some sources run on nodes and others on an aggregator, because one
-   * Pipeline runs in one place. In that case, Secrets whose namespace is uncertain become gaps.
+   * Pipeline runs in one place. In that case, Secrets whose namespace is uncertain become gaps. There are several if one would have more
+   * transforms than a Pipeline may have: each has some of the sinks, and everything that they read from.
    */
   documents(identity: Identity): readonly Document[] {
+    return this.#places(identity).flatMap(([own, parts]) =>
+      bySize(parts).map((part, index) =>
+        this.#document(index === 0 ? own : { ...own, name: `${own.name}-${index + 1}` }, part),
+      ),
+    )
+  }
+
+  /** The components by the place where they run. */
+  #places(identity: Identity): readonly (readonly [Identity, Components])[] {
     const sources = [...this.#components.sources]
     const isElsewhere = ([, { type }]: (typeof sources)[number]) => runsOn(type) === 'aggregator'
     const elsewhere = sources.filter(isElsewhere).map(([name]) => name)
     if (elsewhere.length === 0 || !sources.some(([, { type }]) => runsOn(type) === 'node'))
-      return [this.#document(identity, this.#components)]
+      return [[identity, this.#components]]
     const rest = sources.map(([name]) => name).filter((name) => !elsewhere.includes(name))
     return [
-      this.#document(identity, this.#downstreamOf(rest)),
-      this.#document({ ...identity, name: `${identity.name}-aggregator` }, this.#downstreamOf(elsewhere)),
+      [identity, downstreamOf(rest, this.#components)],
+      [{ ...identity, name: `${identity.name}-aggregator` }, downstreamOf(elsewhere, this.#components)],
     ]
-  }
-
-  /** The sources, and all components that receive their events. */
-  #downstreamOf(sources: readonly string[]): Components {
-    const kept: Components = { sources: new Map(), transforms: new Map(), sinks: new Map() }
-    const names = new Set(sources)
-    for (const name of sources) kept.sources.set(name, this.#components.sources.get(name) as Component)
-    const reading = ({ inputs = [] }: Component) => inputs.filter((input) => input === '*' || names.has(ownerOf(input)))
-    for (let size = -1; size !== names.size; ) {
-      size = names.size
-      for (const [name, transform] of this.#components.transforms) if (reading(transform).length > 0) names.add(name)
-    }
-    for (const kind of ['transforms', 'sinks'] as const) {
-      for (const [name, component] of this.#components[kind]) {
-        const inputs = reading(component)
-        if (inputs.length > 0) kept[kind].set(name, { ...component, inputs })
-      }
-    }
-    return kept
   }
 
   #document(identity: Identity, parts: Components): Document {
@@ -284,6 +275,75 @@ export class Draft {
       }
     }
     return document
+  }
+}
+
+/** Maximum number of sources, transforms or sinks of a Pipeline. */
+const maxEntries = 64
+
+const isTooLarge = (parts: Components) => Object.values(parts).some(({ size }) => size > maxEntries)
+
+/** Splits components into as few Pipelines of a valid size as possible, by their sources or by their sinks. */
+function bySize(parts: Components): readonly Components[] {
+  if (!isTooLarge(parts)) return [parts]
+  const bySource = grouped([...parts.sources.keys()], (names) => downstreamOf(names, parts))
+  const bySink = grouped([...parts.sinks.keys()], (names) => upstreamOf(names, parts))
+  const [first, second] = bySink.length < bySource.length ? [bySink, bySource] : [bySource, bySink]
+  if (!first.some(isTooLarge)) return first
+  if (!second.some(isTooLarge)) return second
+  const smaller = first.length > 1 ? first : second
+  return smaller.length > 1 ? smaller.flatMap(bySize) : smaller
+}
+
+/** Groups names, in order, so that the components of a group are few enough. A group of one name may have too many. */
+function grouped(names: readonly string[], of: (names: readonly string[]) => Components): readonly Components[] {
+  const groups: string[][] = []
+  for (const name of names) {
+    const last = groups.at(-1)
+    if (last === undefined || isTooLarge(of([...last, name]))) groups.push([name])
+    else last.push(name)
+  }
+  return groups.map(of)
+}
+
+/** The sources, and all components that receive their events. */
+function downstreamOf(sources: readonly string[], parts: Components): Components {
+  const kept: Components = { sources: new Map(), transforms: new Map(), sinks: new Map() }
+  const names = new Set(sources)
+  for (const name of sources) kept.sources.set(name, parts.sources.get(name) as Component)
+  const reading = ({ inputs = [] }: Component) => inputs.filter((input) => input === '*' || names.has(ownerOf(input)))
+  for (let size = -1; size !== names.size; ) {
+    size = names.size
+    for (const [name, transform] of parts.transforms) if (reading(transform).length > 0) names.add(name)
+  }
+  for (const kind of ['transforms', 'sinks'] as const) {
+    for (const [name, component] of parts[kind]) {
+      const inputs = reading(component)
+      if (inputs.length > 0) kept[kind].set(name, { ...component, inputs })
+    }
+  }
+  return kept
+}
+
+/** The sinks, and all components that they receive events from. */
+function upstreamOf(sinks: readonly string[], parts: Components): Components {
+  const names = new Set<string>()
+  const visit = (inputs: readonly string[] = []): void => {
+    for (const input of inputs.map(ownerOf)) {
+      if (input === '*') for (const kind of ['sources', 'transforms'] as const) visit([...parts[kind].keys()])
+      else if (!names.has(input)) {
+        names.add(input)
+        visit(parts.transforms.get(input)?.inputs)
+      }
+    }
+  }
+  for (const sink of sinks) visit(parts.sinks.get(sink)?.inputs)
+  const kept = (kind: Kind, isKept: (name: string) => boolean) =>
+    new Map([...parts[kind]].filter(([name]) => isKept(name)))
+  return {
+    sources: kept('sources', (name) => names.has(name)),
+    transforms: kept('transforms', (name) => names.has(name)),
+    sinks: kept('sinks', (name) => sinks.includes(name)),
   }
 }
 

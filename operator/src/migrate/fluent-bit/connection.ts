@@ -12,6 +12,8 @@ export const security = {
   'tls.ca_file': '`tls.ca_file`',
   'tls.crt_file': '`tls.crt_file`',
   'tls.key_file': '`tls.key_file`',
+  'tls.key_passwd': '`tls.key_pass`',
+  'tls.vhost': '`tls.server_name`',
 } as const
 export const login = { http_user: '`auth`', http_passwd: '`auth`' } as const
 export const delivery = {
@@ -64,6 +66,15 @@ export function serviceAddress(section: Section, service: string): string {
   return `${scheme}://${value(section, 'host') ?? service}${port === undefined ? '' : `:${port}`}`
 }
 
+/** Options of `tls` with a text, and their names in Fluent Bit. */
+const tlsTexts = {
+  ca_file: 'ca_file',
+  crt_file: 'crt_file',
+  key_file: 'key_file',
+  key_pass: 'key_passwd',
+  server_name: 'vhost',
+} as const
+
 export function connection(section: Section): Record<string, unknown> {
   const tls: Record<string, unknown> = {}
   if (!isOn(lastValue(section, 'tls.verify'), true)) {
@@ -72,9 +83,9 @@ export function connection(section: Section): Record<string, unknown> {
   } else if (lastValue(section, 'tls.verify_hostname') !== undefined) {
     tls['verify_hostname'] = isOn(lastValue(section, 'tls.verify_hostname'), true)
   }
-  for (const file of ['ca_file', 'crt_file', 'key_file']) {
-    const path = value(section, `tls.${file}`)
-    if (path !== undefined) tls[file] = path
+  for (const [option, old] of Object.entries(tlsTexts)) {
+    const text = value(section, `tls.${old}`)
+    if (text !== undefined) tls[option] = text
   }
   const user = value(section, 'http_user')
   const password = value(section, 'http_passwd')

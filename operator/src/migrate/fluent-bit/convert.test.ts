@@ -366,6 +366,19 @@ const wholes: { name: string; text: string; file?: string; sink: object; spec?: 
     sink: { type: 'observability_d', config: { api: 'logs', license_key: 'k' } },
   },
   {
+    name: 'newrelic',
+    text: '[OUTPUT]\n    Name newrelic\n    Match *\n    licenseKey k\n    endpoint https://log-api.eu.newrelic.com/log/v1\n',
+    sink: {
+      type: 'observability_d',
+      config: {
+        api: 'logs',
+        license_key: 'k',
+        override_uri: 'https://log-api.eu.newrelic.com/log/v1',
+        compression: 'gzip',
+      },
+    },
+  },
+  {
     name: 'kafka-rest',
     text: '[OUTPUT]\n    Name kafka-rest\n    Match *\n    Host proxy\n    Topic logs\n    Partition 3\n    Message_Key web\n',
     sink: {

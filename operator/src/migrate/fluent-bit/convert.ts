@@ -1,8 +1,9 @@
 // Converts a Fluent Bit configuration to a Pipeline, and resolves tags: inputs whose tags match the same filters and outputs share one
 // chain of transforms in the order of the file, which is the order in which Fluent Bit runs filters.
 
+import { isDeepStrictEqual } from 'node:util'
 import { textLiteral } from '@penstock/agent/config'
-import type { Draft, Included, NamedText, Step } from '../draft.ts'
+import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
 import { readReport } from '../environment.ts'
 import { convertForwarded, type Forwarded } from '../fluentd/convert.ts'
 import { holdsOperatorKinds } from '../fluentd/fluent-operator.ts'
@@ -68,9 +69,24 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
     const nearest = 'Rewrite its queries as remap and filter transforms.'
     context.gap(entry, `Streams_File ${entry.value}`, 'there are no queries on streams', nearest)
   }
-  const outputs = onDisk(ofKind('input'), ofKind('output'), context)
+  const left = withoutOwnMetrics(ofKind('input'), ofKind('output'), context)
+  const outputs = onDisk(left.inputs, left.outputs, context)
   const conversion = new Conversion(draft, context, found, files)
-  conversion.run(ofKind('input'), ofKind('filter'), outputs)
+  conversion.run(left.inputs, ofKind('filter'), outputs)
+}
+
+/** The sections without inputs of Fluent Bit's own metrics and outputs that only serve them, because agents do this themselves. */
+function withoutOwnMetrics(inputs: readonly Section[], outputs: readonly Section[], context: Context) {
+  const isOwn = (section: Section) => pluginOf(section) === 'fluentbit_metrics'
+  const others = inputs.filter((section) => !isOwn(section))
+  const isOfOthers = (output: Section) => others.some((input) => matchesOf(tagOf(input), [output]).size > 0)
+  const serving = outputs.filter((output) => pluginOf(output) === 'prometheus_exporter' && !isOfOthers(output))
+  for (const section of [...inputs.filter(isOwn), ...serving]) {
+    const reason = 'agents serve their own metrics at /metrics'
+    const nearest = 'Let your Prometheus server scrape the agents.'
+    context.replaced(section, `${section.kind} ${pluginOf(section)}`, reason, nearest)
+  }
+  return { inputs: others, outputs: outputs.filter((output) => !serving.includes(output)) }
 }
 
 const diskSize = '1G'
@@ -279,23 +295,35 @@ class Conversion {
       })
     }
     const { component, steps }: SourcePart = plugin.build(section, this.#context)
-    const joining = [...matching.keys()].find((filter) => pluginOf(filter) === 'multiline')
-    if (joining !== undefined && matching.get(joining) === 'some') {
-      const nearest = 'Read the files of these tags with a separate source.'
-      this.#context.gap(joining, 'multiline', 'the source joins lines for all its tags', nearest)
-    }
-    const joined = joining === undefined ? undefined : multilineOf(joining, this.#context)
-    const isPods = component.type === 'orchestrator_logs'
-    const whole =
-      joined === undefined
-        ? component
-        : isPods
-          ? { ...component, multiline: joined.pods }
-          : { ...component, config: { ...component.config, multiline: joined.file } }
+    const whole = this.#joining(component, matching)
     const origin = { file: section.file, line: section.line, subject: `input ${pluginOf(section)}` }
     const source = this.#draft.add('sources', name, soundComponent('source', whole, origin, this.#draft.gaps))
     const heads = this.#append([source], steps, `${name}-record`, section)
     return this.#processed(heads, section)[0] ?? source
+  }
+
+  /** The source, which joins lines by the rules of the filters `multiline` that match its records. */
+  #joining(component: Component, matching: Matches): Component {
+    const isPods = component.type === 'orchestrator_logs'
+    let whole = component
+    for (const [filter, taken] of matching) {
+      const joined = pluginOf(filter) === multilineFilter.name ? multilineOf(filter, this.#context) : undefined
+      if (joined === undefined) continue
+      if (taken === 'some') {
+        const nearest = 'Read the files of these tags with a separate source.'
+        this.#context.gap(filter, 'multiline', 'the source joins lines for all its tags', nearest)
+      }
+      const before = isPods ? whole.multiline : whole.config?.['multiline']
+      const rules = isPods ? joined.pods : joined.file
+      if (before === undefined) {
+        whole = isPods ? { ...whole, multiline: rules } : { ...whole, config: { ...whole.config, multiline: rules } }
+      } else if (!isDeepStrictEqual(before, rules)) {
+        const reason = 'a source joins lines once, and the input or an earlier filter has other rules'
+        const nearest = 'Merge its rules into the patterns of `multiline` of the source.'
+        this.#context.gap(filter, 'multiline', reason, nearest)
+      }
+    }
+    return whole
   }
 
   /** Adds the processors of an input or an output, and returns the last component. */

@@ -544,5 +544,13 @@ export const refusedFilters: readonly Refusal[] = [
   none('aws', 'Penstock does not look up metadata of the machine', 'Set fields in a remap transform.'),
   none('ecs', 'Penstock does not look up metadata of the task', 'Set fields in a remap transform.'),
   none('checklist', 'Penstock has no tables for this', 'Use `includes` in a remap transform.'),
+  none('nightfall', 'Penstock does not send events to a scanner', 'Use `redact` in a remap transform.'),
+  none('tensorflow', 'Penstock does not run models', 'Run the model at the destination.'),
+  none(
+    'throttle_size',
+    'no transform counts bytes over time',
+    'Set `limits: {perContainer: {linesPerSecond: N, onLimit: Drop}}` of the Pipeline.',
+  ),
+  none('alter_size', 'it changes the size of chunks for tests', 'Remove it.'),
   none('sysinfo', 'Penstock does not look up metadata of the machine', 'Set fields in a remap transform.'),
 ]

@@ -349,23 +349,35 @@ const listening = 'Keep Fluent Bit as the receiver, with an output to a queue or
 const figures = 'Use the node exporter and a Prometheus server; on nodes, Penstock reads only logs.'
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
+const protocols = 'forward http tcp udp syslog opentelemetry elasticsearch splunk mqtt unix_socket'.split(' ')
+const metricProtocols = ['statsd', 'collectd', 'prometheus_remote_write']
+const figureInputs = [
+  ...'cpu mem disk netif proc thermal health docker winstat'.split(' '),
+  ...['node', 'process', 'windows'].map((name) => `${name}_exporter_metrics`),
+  ...['nginx', 'podman', 'gpu'].map((name) => `${name}_metrics`),
+  'prometheus_scrape',
+  'prometheus_textfile',
+]
+
 export const refusedInputs: readonly Refusal[] = [
   none('systemd', 'there is no source that reads the journal', host),
   none('kmsg', 'there is no source that reads kernel messages', host),
   none('exec', 'there is no source that starts programs', host),
-  ...['forward', 'http', 'tcp', 'udp', 'syslog', 'opentelemetry', 'elasticsearch', 'splunk', 'mqtt'].map((name) =>
+  none('docker_events', 'there is no source for events of the container runtime', host),
+  none('serial', 'there is no source that reads devices', host),
+  none('stdin', 'a Pipeline runs on agents, whose standard input is empty', host),
+  ...['winevtlog', 'winlog', 'etw', 'ebpf', 'ebpf_event'].map((name) =>
+    none(name, 'there is no source for events of the operating system', host),
+  ),
+  ...['head', 'exec_wasi', 'random', 'event_type', 'event_test'].map((name) =>
+    none(name, 'there is no source that generates records at an interval', host),
+  ),
+  none('blob', 'no source reads binary files', host),
+  none('fluentbit_logs', 'agents write their own logs to standard error', 'Read the pods of the agents.'),
+  none('calyptia_fleet', 'the operator delivers the configuration to agents', 'Apply the Pipeline to the cluster.'),
+  ...[...protocols, ...metricProtocols].map((name) =>
     none(name, 'there is no source that listens for this protocol', listening),
   ),
-  ...[
-    'cpu',
-    'mem',
-    'disk',
-    'netif',
-    'node_exporter_metrics',
-    'prometheus_scrape',
-    'fluentbit_metrics',
-    'process_exporter_metrics',
-    'docker',
-  ].map((name) => none(name, 'there is no source for metrics of nodes and programs', figures)),
+  ...figureInputs.map((name) => none(name, 'there is no source for metrics of nodes and programs', figures)),
   none('kafka', 'there is no source for this protocol', 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).'),
 ]

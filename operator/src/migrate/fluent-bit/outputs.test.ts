@@ -8,6 +8,49 @@ import { convertFluentBit } from './convert.ts'
 const input = '[INPUT]\n    Name tail\n    Tag app.web\n    Path /srv/app.log\n'
 const other = '[INPUT]\n    Name tail\n    Tag app.*\n    Path /srv/*/x.log\n'
 
+test('options of TLS keep their meaning', async () => {
+  const tls = 'tls On\n    tls.vhost logs.example\n    tls.key_file /k\n    tls.crt_file /c\n    tls.key_passwd ${PASS}'
+  const text = `${input}[OUTPUT]\n    Name http\n    Match *\n    Host h\n    Format json\n    ${tls}\n`
+  const { document, resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks[0].config.tls).toEqual({
+    server_name: 'logs.example',
+    key_file: '/k',
+    crt_file: '/c',
+    key_pass: 'SECRET[env.PASS]',
+  })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test.each([
+  { about: 'the exporter of its own metrics is replaced', exporter: 'internal_metrics', sinks: ['http'], gaps: [] },
+  {
+    about: 'an exporter of other records is a gap',
+    exporter: '*',
+    sinks: ['http', 'blackhole'],
+    gaps: ['output prometheus_exporter'],
+  },
+])('$about', ({ exporter, sinks, gaps: expected }) => {
+  const own = '[INPUT]\n    Name fluentbit_metrics\n    Tag internal_metrics\n'
+  const outputs = `[OUTPUT]\n    Name prometheus_exporter\n    Match ${exporter}\n[OUTPUT]\n    Name http\n    Match app.*\n    Host h\n    Format json\n`
+  const { resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text: `${input}${own}${outputs}` }])
+  const types = resource.spec.sinks.map(({ type }: { type: string }) => type)
+  expect(types.toSorted()).toEqual(sinks.toSorted())
+  expect(resource.spec.sources).toHaveLength(1)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject }) => subject)).toEqual(expected)
+})
+
+test('of several filters that join lines, the source takes the rules of the first; the others are gaps', () => {
+  const joining = (parser: string) => `[FILTER]\n    Name multiline\n    Match *\n    ${parser}\n`
+  const filters = ['mode partial_message', 'multiline.parser ruby', 'multiline.parser ruby', 'multiline.parser own']
+  const own =
+    '[MULTILINE_PARSER]\n    Name own\n    Type regex\n    Rule "start_state" "/^a/" "c"\n    Rule "c" "/^b/" "c"\n'
+  const text = `${own}${input}${filters.map(joining).join('')}[OUTPUT]\n    Name stdout\n    Format json_lines\n    Match *\n`
+  const { resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  expect(resource.spec.sources[0].config.multiline).toMatchObject({ start_pattern: '^.+:\\d+:in\\s' })
+  expect(gaps).toMatchObject([{ subject: 'multiline', line: 22, reason: expect.stringContaining('joins lines once') }])
+})
+
 const shaped: readonly {
   readonly name: string
   readonly text: string

@@ -7,22 +7,20 @@ import {
   addressOf,
   always,
   connection,
-  delivery,
   itself,
   literalTemplate,
   local,
   login,
   remap,
   secret,
-  security,
   serviceAddress,
-  sized,
   unbuffered,
   value,
 } from './connection.ts'
 import { azure, kafkaRest } from './envelopes.ts'
 import { grafanaLoki } from './grafana-loki.ts'
 import { fileLines, lokiLines } from './lines.ts'
+import { newRelic, newRelicPlugin } from './new-relic.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { accessor, template, textOf, words } from './text.ts'
@@ -470,36 +468,6 @@ function signing(section: Section, context: Context): Record<string, unknown> {
   }
 }
 
-const newRelic: Plugin<SinkPart> = {
-  name: 'nrlogs',
-  becomes: '`observability_d` with `api: logs`',
-  options: {
-    ...local,
-    ...security,
-    ...delivery,
-    ...sized,
-    license_key: '`license_key`',
-    api_key: 'a gap',
-    base_uri: '`override_uri`',
-    compress: '`compression`',
-  },
-  itself,
-  build: (section, context) => {
-    if (lastValue(section, 'api_key') !== undefined) {
-      context.gap(section, 'nrlogs: api_key', 'the sink authenticates with a license key', 'Set `license_key`.')
-    }
-    const uri = value(section, 'base_uri')
-    const config = {
-      api: 'logs',
-      license_key: value(section, 'license_key') ?? value(section, 'api_key') ?? '',
-      ...(uri === undefined ? {} : { override_uri: uri }),
-      compression: lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? 'gzip' : 'none',
-      ...connection(section),
-    }
-    return { component: { type: 'observability_d', config }, steps: remap('if exists(.log) { .message = del(.log) }') }
-  },
-}
-
 const stdout: Plugin<SinkPart> = {
   name: 'stdout',
   becomes: '`console`',
@@ -582,6 +550,7 @@ export const outputs: readonly Plugin<SinkPart>[] = [
   splunk,
   datadog,
   newRelic,
+  newRelicPlugin,
   kafkaRest,
   azure,
   stdout,

@@ -50,6 +50,14 @@ export const refusedOutputs: readonly Refusal[] = [
     'counter',
     'slack',
     'exit',
+    // Programs beside Fluent Bit, with the names that they had before it could write to these destinations itself.
+    'cloudwatch',
+    'firehose',
+    'kinesis',
+    'gcs',
+    'calyptia',
+    'zeek',
+    'lib',
   ].map((name) => none(name, 'there is no sink for this destination', byHttp)),
   ...['prometheus_exporter', 'prometheus_remote_write'].map((name) =>
     none(name, 'there is no source for these metrics', 'Let a Prometheus server scrape the agents.'),

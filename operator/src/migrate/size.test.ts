@@ -1,0 +1,61 @@
+// Configurations with more components than a Pipeline may have become several Pipelines, which deliver the same events together.
+
+import { expect, test } from 'vitest'
+import { lint } from '../testing/conversions.ts'
+import { Draft } from './draft.ts'
+import { convertVector } from './vector/convert.ts'
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
+const entries = (count: number, entry: (index: number) => [string, object]) =>
+  Object.fromEntries(numbers(count).map(entry))
+const sink = (...inputs: string[]) => ({ type: 'console', inputs, encoding: { codec: 'json' } })
+const remap = (...inputs: string[]) => ({ type: 'remap', inputs, source: '.a = 1' })
+const file = (index: number) => ({ type: 'file', include: [`/srv/${index}.log`] })
+
+test.each([
+  {
+    about: 'many branches of one source are split by sink',
+    config: {
+      sources: { in: file(0) },
+      transforms: { first: remap('in'), ...entries(100, (index) => [`t${index}`, remap('first')]) },
+      sinks: entries(50, (index) => [`s${index}`, sink(`t${2 * index}`, `t${2 * index + 1}`)]),
+    },
+    pipelines: 2,
+  },
+  {
+    about: 'many sources of one sink are split by source',
+    config: {
+      sources: entries(70, (index) => [`in${index}`, file(index)]),
+      transforms: entries(70, (index) => [`t${index}`, remap(`in${index}`)]),
+      sinks: { out: sink('t*') },
+    },
+    pipelines: 2,
+  },
+  {
+    about: 'a configuration of a valid size stays one Pipeline',
+    config: {
+      sources: { in: file(0) },
+      transforms: entries(64, (n) => [`t${n}`, remap('in')]),
+      sinks: { s: sink('t*') },
+    },
+    pipelines: 1,
+  },
+])('$about', async ({ config, pipelines }) => {
+  const draft = new Draft()
+  convertVector([{ file: 'vector.json', text: JSON.stringify(config) }], () => [], draft)
+  expect(draft.gaps).toEqual([])
+  const documents = draft.documents({ name: 'shop' })
+  expect(documents).toHaveLength(pipelines)
+  const specs = documents.map((document) => document.toJSON().spec)
+  const transforms = specs.flatMap((spec) => spec.transforms as { name: string; inputs: string[] }[])
+  const edges = specs.flatMap((spec) => spec.sinks as { name: string; inputs: string[] }[])
+  const old = Object.entries(config.sinks).flatMap(([name, { inputs }]) => {
+    const all = inputs.includes('t*') ? Object.keys(config.transforms) : inputs
+    return all.map((input) => `${input} -> ${name}`)
+  })
+  expect(edges.flatMap(({ name, inputs }) => inputs.map((input) => `${input} -> ${name}`)).toSorted()).toEqual(
+    old.toSorted(),
+  )
+  expect(new Set(transforms.map(({ name }) => name))).toEqual(new Set(Object.keys(config.transforms)))
+  for (const document of documents) expect(await lint(String(document))).toEqual([])
+})
