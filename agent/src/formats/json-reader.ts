@@ -50,23 +50,29 @@ export class JsonReader {
     const value = this.#value(1)
     if (this.#failure !== undefined) return this.#failure
     this.#blanks()
-    return this.#at === this.#text.length ? value : this.#failed('trailing characters')
+    return this.#at === this.#text.length ? value : this.#failed('trailing characters', this.#at + 1)
   }
 
-  #failed(what: string): FailedJson {
+  /** `read` is the number of characters up to and including the wrong one. Columns count bytes, and a byte order mark is none. */
+  #failed(what: string, read: number): FailedJson {
     if (this.#failure === undefined) {
-      const before = this.#text.slice(0, this.#at)
-      const line = before.split('\n').length
-      const consumed = what.startsWith('EOF') ? 1 : 0
-      const column = this.#at - before.lastIndexOf('\n') - consumed
-      this.#failure = new FailedJson(`${what} at line ${line} column ${column}`)
+      const before = this.#text.slice(this.#text.charCodeAt(0) === 0xfeff ? 1 : 0, read)
+      const lines = before.split('\n')
+      const column = Buffer.byteLength(lines.at(-1) ?? '')
+      this.#failure = new FailedJson(`${what} at line ${lines.length} column ${column}`)
     }
     return this.#failure
   }
 
-  #fail(what: string): null {
-    this.#failed(what)
+  /** Fails at the character `ahead` of the current one, which may be the end of the text. */
+  #fail(what: string, ahead = 0): null {
+    this.#failed(what, Math.min(this.#at + ahead + 1, this.#text.length))
     return null
+  }
+
+  /** Fails at the current character, or because the text ends there. */
+  #failOrEnd(what: string, end: string): null {
+    return this.#fail(this.#at < this.#text.length ? what : `EOF while parsing ${end}`)
   }
 
   #blanks(): void {
@@ -95,14 +101,15 @@ export class JsonReader {
       case 0x6e:
         return this.#word('null', null)
       default:
-        if (Number.isNaN(code)) return this.#fail('EOF while parsing a value')
-        return code === 0x2d || (code >= 0x30 && code <= 0x39) ? this.#number() : this.#fail('expected value')
+        if (code === 0x2d || (code >= 0x30 && code <= 0x39)) return this.#number()
+        return this.#failOrEnd('expected value', 'a value')
     }
   }
 
   #word(word: string, value: Value): Value {
-    if (!this.#text.startsWith(word, this.#at)) return this.#fail('expected ident')
-    this.#at += word.length
+    for (let index = 0; index < word.length; index++, this.#at++) {
+      if (this.#text[this.#at] !== word[index]) return this.#failOrEnd('expected ident', 'a value')
+    }
     return value
   }
 
@@ -129,10 +136,8 @@ export class JsonReader {
   #anyNumber(): Value {
     numberToken.lastIndex = this.#at
     const match = numberToken.exec(this.#text)
-    if (match === null) return this.#fail('invalid number')
-    this.#at = numberToken.lastIndex
-    const next = this.#text.charCodeAt(this.#at)
-    if (next === 0x2e || (next >= 0x30 && next <= 0x39)) return this.#fail('invalid number')
+    this.#at = match === null ? this.#at + 1 : numberToken.lastIndex
+    if (match === null || isUnfinished(match, this.#text[this.#at])) return this.#failNumber()
     const token = match[0]
     if (match[1] === undefined && match[2] === undefined && token !== '-0') {
       if (token.length < 16) return Number(token)
@@ -140,7 +145,14 @@ export class JsonReader {
       if (BigInt.asIntN(64, whole) === whole) return integer(whole)
     }
     const value = Number(token)
-    return Number.isFinite(value) ? float(value) : this.#fail('number out of range')
+    return Number.isFinite(value) ? float(value) : this.#fail('number out of range', -1)
+  }
+
+  /** A number is wrong where digits are missing after a sign, a point or an exponent, and where one follows a leading zero. */
+  #failNumber(): null {
+    const mark = /^(?:\.|[eE][+-]?)/.exec(this.#text.slice(this.#at, this.#at + 2))
+    this.#at += mark?.[0].length ?? 0
+    return this.#failOrEnd('invalid number', 'a value')
   }
 
   #string(): string {
@@ -180,9 +192,8 @@ export class JsonReader {
         this.#at++
         return out
       }
-      if (Number.isNaN(code)) return this.#fail('EOF while parsing a string') ?? ''
       if (code !== 0x5c) {
-        return this.#fail('control character (\\u0000-\\u001F) found while parsing a string') ?? ''
+        return this.#failOrEnd('control character (\\u0000-\\u001F) found while parsing a string', 'a string') ?? ''
       }
       const escaped = this.#escaped()
       if (escaped === undefined) return ''
@@ -201,32 +212,31 @@ export class JsonReader {
       this.#at += 2
       return simple
     }
-    if (mark !== 'u') {
-      this.#fail('invalid escape')
-      return undefined
-    }
+    if (mark !== 'u') return this.#failEscape(mark === undefined ? undefined : 'invalid escape', 1)
     const unit = this.#unit()
     if (unit === undefined) return undefined
     if (unit < 0xd800 || unit > 0xdfff) return String.fromCharCode(unit)
-    if (unit >= 0xdc00 || this.#text[this.#at] !== '\\' || this.#text[this.#at + 1] !== 'u') {
-      this.#fail('lone leading surrogate in hex escape')
-      return undefined
+    if (unit >= 0xdc00) return this.#failEscape('lone leading surrogate in hex escape', -1)
+    for (const [ahead, expected] of ['\\', 'u'].entries()) {
+      const next = this.#text[this.#at + ahead]
+      if (next !== expected) return this.#failEscape(next && 'unexpected end of hex escape', ahead)
     }
     const second = this.#unit()
     if (second === undefined) return undefined
-    if (second < 0xdc00 || second > 0xdfff) {
-      this.#fail('lone leading surrogate in hex escape')
-      return undefined
-    }
+    if (second < 0xdc00 || second > 0xdfff) return this.#failEscape('lone leading surrogate in hex escape', -1)
     return String.fromCharCode(unit, second)
+  }
+
+  /** Fails at the character `ahead` of the current one; `what` is undefined where the text ends. */
+  #failEscape(what: string | undefined, ahead: number): undefined {
+    this.#fail(what || 'EOF while parsing a string', ahead)
+    return undefined
   }
 
   #unit(): number | undefined {
     const digits = this.#text.slice(this.#at + 2, this.#at + 6)
-    if (!/^[0-9A-Fa-f]{4}$/.test(digits)) {
-      this.#fail('invalid escape')
-      return undefined
-    }
+    if (digits.length < 4) return this.#failEscape(undefined, 5)
+    if (!/^[0-9A-Fa-f]{4}$/.test(digits)) return this.#failEscape('invalid escape', 5)
     this.#at += 6
     return Number.parseInt(digits, 16)
   }
@@ -239,6 +249,7 @@ export class JsonReader {
       this.#at++
       return items
     }
+    if (this.#at === this.#text.length) return this.#fail('EOF while parsing a list')
     for (;;) {
       items.push(this.#value(depth + 1))
       if (this.#failure !== undefined) return null
@@ -248,9 +259,10 @@ export class JsonReader {
         this.#at++
         return items
       }
-      if (code !== 0x2c) return this.#fail(Number.isNaN(code) ? 'EOF while parsing a list' : 'expected `,` or `]`')
+      if (code !== 0x2c) return this.#failOrEnd('expected `,` or `]`', 'a list')
       this.#at++
       this.#blanks()
+      if (this.#text.charCodeAt(this.#at) === 0x5d) return this.#fail('trailing comma')
     }
   }
 
@@ -262,15 +274,13 @@ export class JsonReader {
       this.#at++
       return fields
     }
+    let end = 'an object'
     for (;;) {
-      const quote = this.#text.charCodeAt(this.#at)
-      if (quote !== 0x22) {
-        return this.#fail(Number.isNaN(quote) ? 'EOF while parsing an object' : 'key must be a string')
-      }
+      if (this.#text.charCodeAt(this.#at) !== 0x22) return this.#failOrEnd('key must be a string', end)
       const name = this.#string()
       this.#blanks()
       if (this.#failure !== undefined) return null
-      if (this.#text.charCodeAt(this.#at) !== 0x3a) return this.#fail('expected `:`')
+      if (this.#text.charCodeAt(this.#at) !== 0x3a) return this.#failOrEnd('expected `:`', 'an object')
       this.#at++
       this.#blanks()
       const value = this.#value(depth + 1)
@@ -282,11 +292,19 @@ export class JsonReader {
         this.#at++
         return fields
       }
-      if (code !== 0x2c) return this.#fail(Number.isNaN(code) ? 'EOF while parsing an object' : 'expected `,` or `}`')
+      if (code !== 0x2c) return this.#failOrEnd('expected `,` or `}`', 'an object')
       this.#at++
       this.#blanks()
+      if (this.#text.charCodeAt(this.#at) === 0x7d) return this.#fail('trailing comma')
+      end = 'a value'
     }
   }
+}
+
+/** True if the character after the number belongs to it, but what follows does not: `1.`, `1.5e`, `01`. */
+function isUnfinished([, fraction, exponent]: RegExpExecArray, next: string | undefined): boolean {
+  if (next === undefined || exponent !== undefined) return false
+  return next === 'e' || next === 'E' || (fraction === undefined && (next === '.' || (next >= '0' && next <= '9')))
 }
 
 const escapes: Readonly<Record<string, string>> = {

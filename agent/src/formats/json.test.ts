@@ -192,6 +192,48 @@ test('bytes become the same JSON string as their text, for any free space in the
   }
 })
 
+test.each([
+  ['', 'EOF while parsing a value at line 1 column 0'],
+  ['nul', 'EOF while parsing a value at line 1 column 3'],
+  ['nulla', 'trailing characters at line 1 column 5'],
+  ['truz', 'expected ident at line 1 column 4'],
+  ['faz', 'expected ident at line 1 column 3'],
+  ['+', 'expected value at line 1 column 1'],
+  ['-', 'EOF while parsing a value at line 1 column 1'],
+  ['-a', 'invalid number at line 1 column 2'],
+  ['00', 'invalid number at line 1 column 2'],
+  ['0x80', 'trailing characters at line 1 column 2'],
+  ['1.', 'EOF while parsing a value at line 1 column 2'],
+  ['1.e1', 'invalid number at line 1 column 3'],
+  ['1.5.2', 'trailing characters at line 1 column 4'],
+  ['1e+', 'EOF while parsing a value at line 1 column 3'],
+  ['1e999', 'number out of range at line 1 column 5'],
+  ['"lol', 'EOF while parsing a string at line 1 column 4'],
+  ['"lol"a', 'trailing characters at line 1 column 6'],
+  ['"\\x"', 'invalid escape at line 1 column 3'],
+  ['"\\uzzzz"', 'invalid escape at line 1 column 7'],
+  ['"\\uD8', 'EOF while parsing a string at line 1 column 5'],
+  ['"\\uD83C"', 'unexpected end of hex escape at line 1 column 8'],
+  ['"\\uD83C\\n"', 'unexpected end of hex escape at line 1 column 9'],
+  ['"\\uD83C\\uFFFF"', 'lone leading surrogate in hex escape at line 1 column 13'],
+  ['"\n"', 'control character (\\u0000-\\u001F) found while parsing a string at line 2 column 0'],
+  ['[ ', 'EOF while parsing a list at line 1 column 2'],
+  ['[1,', 'EOF while parsing a value at line 1 column 3'],
+  ['[1,]', 'trailing comma at line 1 column 4'],
+  ['[1 2]', 'expected `,` or `]` at line 1 column 4'],
+  ['{1', 'key must be a string at line 1 column 2'],
+  ['{ "a"', 'EOF while parsing an object at line 1 column 5'],
+  ['{"a" 1', 'expected `:` at line 1 column 6'],
+  ['{"a":1 1', 'expected `,` or `}` at line 1 column 8'],
+  ['{"a":1,', 'EOF while parsing a value at line 1 column 7'],
+  ['{"a":1,}', 'trailing comma at line 1 column 8'],
+  ['"ü" x', 'trailing characters at line 1 column 6'],
+  ['\ufeffx', 'expected value at line 1 column 1'],
+  ['\n\n x', 'expected value at line 3 column 2'],
+])('the error of %j gives the byte at which the text is wrong', (text, reason) => {
+  expect(parseJson(text)).toEqual({ reason })
+})
+
 test('values nested deeper than 128 are refused', () => {
   const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
   expect(isFailedJson(parseJson(deep(128)))).toBe(false)

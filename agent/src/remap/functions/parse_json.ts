@@ -49,7 +49,8 @@ export const parseJsonFunction = defineFunction({
         return failure(`max_depth value should be greater than 0 and less than 128, got ${depth}`)
       }
       const value = depth === undefined ? reader.read(text) : parseJsonDepth(text, Number(depth))
-      return isFailedJson(value) ? failure(`unable to parse json: ${value.reason}`) : value
+      if (!isFailedJson(value)) return value
+      return failure(`unable to ${depth === undefined ? 'parse' : 'read'} json: ${value.reason}`)
     }
   },
 })
