@@ -87,12 +87,6 @@ const examplesOf = new Map(
   ]),
 )
 
-/**
- * Functions whose kind for a value of unknown kind is the one on which programs rely: an object or an integer. For another value, the
- * result is of another kind, too.
- */
-const assuming: ReadonlySet<string> = new Set(['compact', 'flatten', 'mod'])
-
 function argument(random: Random, { name }: FunctionDeclaration, parameter: Parameter): string {
   if (parameter.enum !== undefined) return JSON.stringify(random.pick(parameter.enum))
   const examples = examplesOf.get(name) ?? []
@@ -102,7 +96,6 @@ function argument(random: Random, { name }: FunctionDeclaration, parameter: Para
   if (parameter.static === true || random.chance(0.4)) return random.pick(literals[sort])
   const field = `.${random.pick(named)}`
   const guard = guards[sort]
-  if (guard !== undefined && assuming.has(name)) return `${guard}(${field})`
   return guard === undefined || random.chance(0.5) ? field : `${guard}(${field})`
 }
 

@@ -205,8 +205,13 @@ export interface FunctionDeclaration {
    * `f!(…)`.
    */
   readonly failsUnannounced?: boolean
-  /** The value of `ok` in `ok, err = f(…)` if the call fails and its kind is not a single one. */
-  readonly valueOfFailure?: Value
+  /**
+   * Whether values may be of another kind than `returns`, because the language defines the kind that way. Programs with such a call test
+   * kinds at run time.
+   */
+  readonly nominal?: true | ((call: CallKinds) => boolean)
+  /** The value of `ok` in `ok, err = f(…)` if the call fails. If undefined: the empty value of a single kind, else null. */
+  readonly valueOfFailure?: (kind: Kind) => Value | undefined
   /** Possible failures, for the reference. */
   readonly errors?: readonly string[]
   /** Whether equal arguments give equal results without other effects: calls with constants then run at compile time. */

@@ -1,5 +1,6 @@
 // Parameters that several functions declare alike, with their texts.
 
+import type { Value } from '../event/value.ts'
 import type { CallKinds, Parameter } from './function.ts'
 import { type Kind, kinds } from './kind.ts'
 
@@ -18,6 +19,11 @@ export const containerAndPath: readonly Parameter[] = [
 export function containerKind(call: CallKinds): Kind {
   const kind = call.kind('value')
   return kind.is(kinds.array) ? kinds.array : kind.is(kinds.object) ? kinds.object : kinds.object.or(kinds.array)
+}
+
+/** A failed call gives a string where the kind of the container is not known. */
+export function containerOfFailure(kind: Kind): Value | undefined {
+  return kind.is(kinds.array) || kind.is(kinds.object) ? undefined : ''
 }
 
 export const fieldsOrdering: Parameter = {

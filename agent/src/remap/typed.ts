@@ -68,6 +68,8 @@ export type Typed = Common &
         readonly order: readonly number[]
         /** Whether it may fail, with or without `!`. */
         readonly canFail: boolean
+        /** Whether the value may be of another kind. */
+        readonly isNominal: boolean
         readonly closure: { readonly parameters: readonly (Slot | undefined)[]; readonly body: Typed } | undefined
       }
     | { readonly op: 'del'; readonly at: Typed; readonly compact: Typed | undefined }

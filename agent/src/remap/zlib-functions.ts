@@ -23,7 +23,10 @@ export function compressing(run: (data: Buffer, options: ZlibOptions) => Buffer)
   } as const satisfies Partial<FunctionDeclaration>
 }
 
-/** The common part of the declaration of a decompressing function; `name` is the format's name in the reference. */
+/**
+ * The common part of the declaration of a decompressing function; `name` is the format's name in the reference. Without a byte, there is no
+ * zlib stream that could be damaged, but the header of gzip is missing.
+ */
 export function decompressing(
   name: 'gzip' | 'zlib',
   format: CompressedFormat,
@@ -42,6 +45,7 @@ export function decompressing(
       const options = { maxOutputLength: decompressedLimit(maxBytes) }
       return (value: string | Bytes): Result => {
         const data = bytesOf(value)
+        if (name === 'zlib' && data.length === 0) return ''
         try {
           return textOf(run(data, options))
         } catch (error) {

@@ -100,7 +100,7 @@ function checkInfallibleAssignment(
   const errorPlace = checkTarget(check, error, assignmentSpan, state)
   const rootKind = rootKindOf(to, state)
   const declared = value.op === 'call' ? value.declaration.valueOfFailure : undefined
-  const fallback = defaultOf(value.kind) ?? declared ?? null
+  const fallback = declared?.(value.kind) ?? defaultOf(value.kind) ?? null
   writeTarget(check, to, place, value.kind.undefinedAsNull.or(kindOf(fallback)), undefined, state)
   const resolved = resolvedPlace(to, place, state)
   writeTarget(check, error, errorPlace, kinds.string.or(kinds.null), undefined, state)

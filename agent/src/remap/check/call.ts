@@ -76,6 +76,7 @@ export function checkCall(check: CheckContext, node: CallExpression, state: Stat
     args: matched.args,
     order: matched.order,
     canFail: fallible || partial !== undefined,
+    isNominal: typeof declaration.nominal === 'function' ? declaration.nominal(info) : declaration.nominal === true,
     closure,
     kind,
     ...common,

@@ -27,6 +27,7 @@ export const compact = defineFunction({
     flag('nullish', false, 'Whether a value for which `is_nullish` is true counts as empty.'),
   ],
   returns: (call) => (call.kind('value').is(kinds.array) ? kinds.array : kinds.object),
+  nominal: (call) => !call.kind('value').is(kinds.array) && !call.kind('value').is(kinds.object),
   fallible: 'never',
   pure: true,
   examples: [

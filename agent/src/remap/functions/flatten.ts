@@ -28,6 +28,7 @@ export const flatten = defineFunction({
     },
   ],
   returns: (call) => (call.kind('value').is(kinds.array) ? kinds.array : kinds.object),
+  nominal: (call) => !call.kind('value').is(kinds.array) && !call.kind('value').is(kinds.object),
   fallible: 'never',
   growth: 'product',
   pure: true,

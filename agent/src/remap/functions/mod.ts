@@ -21,6 +21,7 @@ export const mod = defineFunction({
     if (!isInteger(modulus)) return kinds.number
     return call.kind('value').is(kinds.float) && toNumber(modulus) !== 0 ? kinds.number : kinds.integer
   },
+  nominal: (call) => !call.kind('value').within(kinds.integer),
   fallible: (call) => {
     const modulus = call.constant('modulus')
     if (!call.kind('value').within(kinds.number)) return true

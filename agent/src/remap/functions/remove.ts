@@ -5,7 +5,7 @@ import { isObject, type Value } from '../../event/value.ts'
 import { pathSegments } from '../elements.ts'
 import { type CallKinds, defineFunction, isFailure, type Result } from '../function.ts'
 import { type Kind, kinds } from '../kind.ts'
-import { containerAndPath, containerKind } from '../parameters.ts'
+import { containerAndPath, containerKind, containerOfFailure } from '../parameters.ts'
 
 /** Other values stay as they are, or become null with an empty path. */
 function resultKind(call: CallKinds): Kind {
@@ -29,7 +29,7 @@ export const remove = defineFunction({
   ],
   returns: resultKind,
   fallible: 'always',
-  valueOfFailure: '',
+  valueOfFailure: containerOfFailure,
   errors: ['A part of the path is neither a string nor an integer.'],
   pure: true,
   examples: [

@@ -3,7 +3,7 @@
 import { type Bytes, integer, type Value } from '../../event/value.ts'
 import { xxh3, xxh3Wide, xxh32, xxh64 } from '../../formats/hash.ts'
 import { bytesOf } from '../byte-text.ts'
-import { defineFunction, failure } from '../function.ts'
+import { type CallKinds, defineFunction, failure } from '../function.ts'
 import { kinds } from '../kind.ts'
 
 const variants: Readonly<Record<string, (bytes: Buffer) => Value>> = {
@@ -11,6 +11,16 @@ const variants: Readonly<Record<string, (bytes: Buffer) => Value>> = {
   XXH64: (bytes) => integer(BigInt.asIntN(64, xxh64(bytes))),
   'XXH3-64': (bytes) => integer(BigInt.asIntN(64, xxh3(bytes))),
   'XXH3-128': (bytes) => xxh3Wide(bytes).toString(),
+}
+
+/** The name of a variant, given in any letter case; undefined for any other text. */
+function known(variant: string): string | undefined {
+  const name = variant.toUpperCase()
+  return Object.hasOwn(variants, name) ? name : undefined
+}
+
+function constantVariant(call: CallKinds): string | undefined {
+  return known(String(call.constant('variant')))
 }
 
 export const xxhash = defineFunction({
@@ -25,17 +35,17 @@ export const xxhash = defineFunction({
       kind: kinds.string,
       required: false,
       default: 'XXH32',
-      description: `One of ${Object.keys(variants).join(', ')}.`,
+      description: `One of ${Object.keys(variants).join(', ')}, in any letter case.`,
     },
   ],
   // The reference declares the result as a string; this is the actual kind.
   returns: (call) => {
-    const variant = call.constant('variant')
-    if (!Object.hasOwn(variants, String(variant))) return kinds.string.or(kinds.integer)
+    const variant = constantVariant(call)
+    if (variant === undefined) return kinds.string.or(kinds.integer)
     return variant === 'XXH3-128' ? kinds.string : kinds.integer
   },
-  fallible: (call) => !Object.hasOwn(variants, String(call.constant('variant'))),
-  valueOfFailure: '',
+  fallible: (call) => constantVariant(call) === undefined,
+  valueOfFailure: () => '',
   errors: ['The variant is unknown.'],
   pure: true,
   examples: [
@@ -44,6 +54,6 @@ export const xxhash = defineFunction({
     { source: 'xxhash("penstock", variant: "XXH3-128")', result: '"263951266390924667078200610246900022239"' },
   ],
   compile: () => (value: string | Bytes, variant: string) =>
-    (Object.hasOwn(variants, variant) ? variants[variant]?.(bytesOf(value)) : undefined) ??
+    variants[known(variant) ?? '']?.(bytesOf(value)) ??
     failure("Variant must be either 'XXH32', 'XXH64', 'XXH3-64', or 'XXH3-128'"),
 })
