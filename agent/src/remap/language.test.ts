@@ -34,3 +34,31 @@ test.each(Object.keys(diagnosticCodes).filter((code) => !withoutExample.includes
     expect(instead.ok ? instead.renderedWarnings : instead.rendered).toBe('')
   },
 )
+
+test.each([
+  // A later error does not hide the fallible parts before it.
+  ['timestamp(.) == upcase(w)', [701, 100]],
+  ['[to_int(.a), w]', [701, 100]],
+  ['!to_int(.a)', [660, 100]],
+  ['x = upcase(.a) == w', [701, 110]],
+  ['{ to_int(.a); x = to_int(.b) }', [103, 100]],
+  // Each fallible part of an expression is reported.
+  ['to_int(.a) + to_int(.b)', [100, 100]],
+  ['{ to_int(.a); upcase(.b) }', [100, 110]],
+  ['if true { to_int(.a) } else { to_int(.b) }', [100, 100]],
+  // All fields of an object are checked.
+  ['{"k": w, "l": to_int(.a), "m": v}', [701, 701, 100]],
+  ['{"k": to_int(.a), "k": 1}', [100]],
+  // An assignment, a predicate, a call and a handled failure report once.
+  ['x = { to_int(.a); to_int(.b) }', [103]],
+  ['if to_int(.a) == to_int(.b) { 1 }', [100]],
+  ['upcase(to_string(.a) + to_string(.b))', [630]],
+  ['abort to_string(.a)', [631]],
+  ['x = map_values!([.a]) -> |v| { to_int(v) }', [103]],
+  ['1 ?? to_int(.a)', [651]],
+  ['.x |= to_int(.a)', [652]],
+  ['to_int(.a) ?? to_int(.b)', [100]],
+])('%s is refused with the codes %j', (source, codes) => {
+  const compiled = compileProgram(source, { keepResult: true })
+  expect(compiled.ok ? [] : compiled.diagnostics.map(({ code }) => code)).toEqual(codes)
+})

@@ -13,6 +13,7 @@ import type { Local, State } from './state.ts'
 
 export function checkAssignment(check: CheckContext, node: Assignment, state: State): Typed {
   const { to, error } = node
+  const before = check.pending.length
   let value: Typed
   let valueSpan = node.value.span
   if (node.merge) {
@@ -20,7 +21,9 @@ export function checkAssignment(check: CheckContext, node: Assignment, state: St
     value = check.expression(node.value, state)
     valueSpan = [to.span[0], node.value.span[1]]
     const merge = { operator: '|' as const, span: valueSpan, left: { span: to.span }, right: node.value }
+    const pending = check.pending.splice(before)
     value = typedOperation(check, merge, left, value)
+    if (value.fallible) check.pending.push(...pending)
   } else {
     try {
       value = check.expression(node.value, state)
@@ -30,13 +33,17 @@ export function checkAssignment(check: CheckContext, node: Assignment, state: St
       throw problem
     }
   }
-  if (error !== undefined) return checkInfallibleAssignment(check, node, to, error, value, valueSpan, state)
+  if (error !== undefined) {
+    check.pending.length = before
+    return checkInfallibleAssignment(check, node, to, error, value, valueSpan, state)
+  }
   const assignmentSpan: Span = [to.span[0], node.value.span[0] - 1]
-  if (value.fallible) {
+  const [cause] = check.pending.splice(before)
+  if (value.fallible || cause !== undefined) {
     const target = check.source.slice(...to.span)
     const expression = check.source.slice(...node.value.span)
     const partial =
-      check.cause?.code === 110
+      cause?.code === 110
         ? [
             {
               primary: true,
@@ -93,7 +100,6 @@ function checkInfallibleAssignment(
       { primary: false, span: to.span, message: 'use a single target' },
     ])
   }
-  check.cause = undefined
   if (to.target === 'none' && error.target === 'none')
     reportUselessAssignment(check, valueSpan, to.span, assignmentSpan)
   const place = checkTarget(check, to, assignmentSpan, state)

@@ -1,6 +1,7 @@
 // Blocks and branches: checks the expressions of a block in order, and merges the kinds of two branches.
 
 import type { Block, If, Span } from '../ast.ts'
+import type { Diagnostic } from '../diagnostics.ts'
 import { type Kind, kinds } from '../kind.ts'
 import type { Typed } from '../typed.ts'
 import { type CheckContext, fallibleNotes } from './context.ts'
@@ -15,11 +16,16 @@ export function checkBlock(check: CheckContext, node: Block, state: State): Type
 
 export function checkIf(check: CheckContext, node: If, state: State): Typed {
   const outer = new Map(state.locals)
-  const body = node.predicate.body.map((expression) => check.expression(expression, state))
+  let cause: Diagnostic | undefined
+  const body = check.consuming(() => {
+    const before = check.pending.length
+    const typed = node.predicate.body.map((expression) => check.expression(expression, state))
+    cause = check.pending[before]
+    return typed
+  })
   const predicate = body.length === 1 ? (body[0] as Typed) : blockOf(body, node.predicate.span)
   const span = node.predicate.span
-  if (predicate.fallible) {
-    const cause = check.cause
+  if (predicate.fallible || cause !== undefined) {
     check.report(
       cause?.code ?? 100,
       'fallible predicate',

@@ -8,7 +8,7 @@ import { type Kind, kinds } from '../kind.ts'
 import type { Typed } from '../typed.ts'
 import { CallInfo, invalidArgument, matchArguments } from './arguments.ts'
 import { checkClosure } from './closure.ts'
-import type { CheckContext } from './context.ts'
+import { type CheckContext, uncompilable } from './context.ts'
 import { copyOf, mergeInto, type State } from './state.ts'
 
 /** A function's rejection of its arguments. */
@@ -24,10 +24,15 @@ export function checkCall(check: CheckContext, node: CallExpression, state: Stat
   const declaration = findFunction(node.name)
   // Arguments of which only the type matters do not run.
   const inner = declaration?.typeOfArguments === true ? copyOf(state) : state
-  const values = node.arguments.map((argument) => check.expression(argument.value, inner))
-  if (inner !== state) mergeInto(state, inner)
-  if (declaration === undefined) return reportUndefinedFunction(check, node)
-  const matched = matchArguments(check, node, declaration, values)
+  // A fallible argument is reported itself, and handled by nothing outside of the call.
+  const matched = check.consuming(() => {
+    const values = node.arguments.map((argument) => check.expression(argument.value, inner))
+    if (inner !== state) mergeInto(state, inner)
+    return declaration === undefined
+      ? reportUndefinedFunction(check, node)
+      : matchArguments(check, node, declaration, values)
+  })
+  if (declaration === undefined) throw uncompilable
   const closure = checkClosure(check, node, declaration, matched, state)
   const info = new CallInfo(declaration, matched.args, closure)
   const call = compileCall(check, node, declaration, info)
@@ -48,7 +53,7 @@ export function checkCall(check: CheckContext, node: CallExpression, state: Stat
         notes: [],
       })
     }
-  } else if (partial !== undefined) check.cause = invalidArgument(partial)
+  } else if (partial !== undefined) check.pending.push(invalidArgument(partial))
   if (declaration.deprecated !== undefined) {
     check.warnings.push({
       severity: 'warning',

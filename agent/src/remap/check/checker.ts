@@ -60,15 +60,14 @@ export function checkProgram(
       check.errors.push({ severity: 'error', code, message, labels, notes: [] })
       continue
     }
-    check.cause = undefined
     const before = copyOf(state)
     try {
       body.push(check.expression(root, state))
-      if (check.cause !== undefined) check.errors.push(check.cause)
     } catch (error) {
       if (error !== uncompilable) throw error
       Object.assign(state, before) // after an uncompilable root expression, restore the earlier kinds
     }
+    check.errors.push(...check.pending.splice(0))
   }
   const expressions = roots.filter((root): root is Expression => root.node !== 'problem')
   if (check.errors.length === 0) check.warnings.push(...unusedWarnings(expressions))
@@ -132,7 +131,7 @@ function typedExpression(check: CheckContext, node: Expression, state: State): T
     case 'abort':
       return checkAbort(check, node, state)
     case 'return': {
-      const value = check.expression(node.value, state)
+      const value = check.consuming(() => check.expression(node.value, state))
       if (value.fallible) check.fallibleOperand(node.value.span, 'return')
       check.returned = check.returned.or(value.kind)
       return { op: 'return', value, kind: kinds.never, fallible: false, constant: undefined, span }
@@ -144,7 +143,8 @@ function checkAbort(check: CheckContext, node: Extract<Expression, { node: 'abor
   check.abortable = true
   let message: Typed | undefined
   if (node.message !== undefined) {
-    message = check.expression(node.message, state)
+    const given = node.message
+    message = check.consuming(() => check.expression(given, state))
     const span = node.message.span
     if (message.fallible) check.fallibleOperand(span, 'abort')
     if (!message.kind.isNever && !message.kind.is(kinds.string)) {
@@ -240,12 +240,24 @@ function checkObject(check: CheckContext, node: Extract<Expression, { node: 'obj
   // Fields are evaluated, and so checked, in the order of their names. A repeated name has its last value; the others
   // are checked but never run.
   const last = new Map(node.fields)
+  let failed = false
+  const field = (value: Expression, state: State): Typed => {
+    try {
+      return check.expression(value, state)
+    } catch (error) {
+      if (error !== uncompilable) throw error
+      failed = true
+      return constant(null, value.span)
+    }
+  }
   const replaced = node.fields
     .filter(([name, value]) => last.get(name) !== value)
-    .map(([, value]) => check.expression(value, copyOf(state)))
+    .map(([, value]) => field(value, copyOf(state)))
   const sorted = [...last]
     .sort(([left], [right]) => compareKeys(left, right))
-    .map(([name, value]) => [name, check.expression(value, state)] as const)
+    .map(([name, value]) => [name, field(value, state)] as const)
+  // All fields are checked, so that all their errors are reported.
+  if (failed) throw uncompilable
   const known: Record<string, Kind> = { __proto__: null as never }
   for (const [name, typed] of sorted) known[name] = typed.kind.undefinedAsNull
   const allConstant = sorted.every(([, typed]) => typed.constant !== undefined)

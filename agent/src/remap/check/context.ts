@@ -42,8 +42,8 @@ export class CheckContext {
   readonly assignments: string[] = []
   /** Targets whose right side did not compile, so that their use is not reported again. */
   readonly skipped = new Set<string>()
-  /** The first unhandled fallible expression of the current root expression. */
-  cause: Diagnostic | undefined
+  /** The fallible expressions of the current root expression that nothing has handled so far. */
+  readonly pending: Diagnostic[] = []
   /** The union of the kinds of all `return`s of the program, or of the current closure. */
   returned: Kind = kinds.never
   fallible = false
@@ -90,10 +90,11 @@ export class CheckContext {
   }
 
   expression(node: Expression, state: State): Typed {
+    const before = this.pending.length
     const typed = bounded(this.#walk(this, node, state))
-    if (typed.fallible && this.cause === undefined) {
+    if (typed.fallible && this.pending.length === before) {
       const span = node.span
-      this.cause = {
+      this.pending.push({
         severity: 'error',
         code: 100,
         message: 'unhandled error',
@@ -102,9 +103,19 @@ export class CheckContext {
           { primary: false, span, message: 'handle the error case to ensure runtime success' },
         ],
         notes: [...fallibleNotes, ...notesOf(100)],
-      }
+      })
     }
     return typed
+  }
+
+  /** Checks a part whose fallible expressions are handled, or reported, by what it belongs to. */
+  consuming<T>(part: () => T): T {
+    const before = this.pending.length
+    try {
+      return part()
+    } finally {
+      this.pending.length = before
+    }
   }
 }
 

@@ -23,17 +23,15 @@ export function checkNot(check: CheckContext, node: Extract<Expression, { node: 
 }
 
 export function checkBinary(check: CheckContext, node: Binary, state: State): Typed {
-  const before = check.cause
-  check.cause = undefined
+  const before = check.pending.length
   const left = check.expression(node.left, state)
-  const leftCause = node.operator === '??' ? undefined : check.cause
-  check.cause = undefined
+  if (node.operator === '??') check.pending.length = before
   // The right operand may not run at all.
   const lazy = node.operator === '??' || node.operator === '||' || node.operator === '&&'
   const rightState = lazy ? copyOf(state) : state
   const right = check.expression(node.right, rightState)
   if (lazy) mergeInto(state, rightState)
-  const cause = leftCause ?? check.cause
+  const pending = check.pending.splice(before)
   if (comparisons.has(node.operator) && node.left.node === 'binary' && comparisons.has(node.left.operator)) {
     check.report(650, 'comparison operators cannot be chained', [
       { primary: true, span: node.operatorSpan, message: '' },
@@ -47,8 +45,8 @@ export function checkBinary(check: CheckContext, node: Binary, state: State): Ty
     ])
   }
   const operation = typedOperation(check, node, left, right)
-  // An operand that never runs, or whose failure is handled, is not the cause.
-  check.cause = before ?? (operation.fallible ? cause : undefined)
+  // An operand that never runs, or whose failure is handled, is not a cause.
+  if (operation.fallible) check.pending.push(...pending)
   return operation
 }
 
