@@ -227,7 +227,6 @@ sinks:
 })
 
 test.each([
-  { command: list, argv: ['sinks'], says: '"sinks" is not a flag of list' },
   { command: remap, argv: ['.a', '=', '1'], says: 'Unexpected argument "1": expected one program' },
   { command: remap, argv: ['--program', 'file', '.a'], says: 'Unexpected argument ".a"' },
 ])('unused arguments are refused: $argv', async ({ command, argv, says }) => {
@@ -254,6 +253,33 @@ test('list has a row for each component in machine formats', async () => {
   expect(table).toHaveLength(components.length + 2)
 })
 
+test.each([
+  {
+    words: ['sinks'],
+    kinds: ['sink'],
+    types: components.filter(({ kind }) => kind === 'sink').map(({ type }) => type),
+  },
+  { words: ['Transform'], kinds: ['transform'], types: ['filter', 'metric_to_log', 'remap', 'tag_cardinality_limit'] },
+  { words: ['loki'], kinds: ['sink'], types: ['log_aggregator'] },
+  { words: ['new-relic', 'sinks'], kinds: ['sink'], types: ['observability_d'] },
+  { words: ['file', 'stdin'], kinds: ['source', 'sink'], types: ['file', 'stdin', 'file'] },
+  { words: ['kubernetes_logs'], kinds: ['source'], types: ['orchestrator_logs'] },
+])('list $words prints these kinds, types and products only', async ({ words, kinds, types }) => {
+  const rows = JSON.parse((await called(list, ...words, '-o', 'json')).output) as { kind: string; type: string }[]
+  expect([...new Set(rows.map(({ kind }) => kind))]).toEqual(kinds)
+  expect(rows.map(({ type }) => type)).toEqual(types.length > 4 ? types.toSorted() : types)
+  const { output } = await called(list, ...words)
+  expect(output.match(/^\w+s(?=:$)/gm)).toEqual(kinds.map((kind) => `${kind[0]?.toUpperCase()}${kind.slice(1)}s`))
+})
+
+test('list reports a name that no component has', async () => {
+  expect(await called(list, 'kafka')).toEqual({
+    code: 64,
+    output:
+      'No component has "kafka" in its type or products. `penstock-agent explain kafka` names a replacement if another agent has one.',
+  })
+})
+
 test('explain prints the page of a component, an alias, a metric and an error code', async () => {
   expect((await called(explain, 'console')).output).toMatch(/^# console\n\nSink\. /)
   expect((await called(explain, 'loki')).output).toMatch(/^# log_aggregator\n/)
@@ -271,7 +297,7 @@ test('explain prints the page of a component, an alias, a metric and an error co
   for (const name of ['nope', 'agent'])
     expect(await called(explain, name)).toEqual({
       code: 64,
-      output: `Nothing is named "${name}". \`penstock-agent list\` prints the components.`,
+      output: `Nothing is named "${name}". \`penstock-agent list\` prints the components; \`penstock explain\` also describes Kubernetes resources.`,
     })
 })
 
@@ -288,6 +314,18 @@ reduce  (transform)
   expect((await called(explain, 'route')).output).toContain('Use a `filter` for each route, and one for `_unmatched`.')
   expect((await called(explain, 'S3')).output).toContain('There is no sink for object stores.')
   expect((await called(explain, 'otlp')).output).toMatch(/^opentelemetry {2}\(sink\)$/m)
+  for (const [name, counterpart] of [
+    ['Amazon S3', 'aws_s3'],
+    ['Google Cloud Logging', 'gcp_stackdriver_logs'],
+    ['EventHubs', 'azure_event_hubs'],
+    ['postgresql', 'postgres'],
+  ] as const)
+    expect((await called(explain, name)).output).toMatch(new RegExp(`^${counterpart} {2}\\(sink\\)$`, 'm'))
+  for (const name of ['Dynatrace', 'Sumo Logic', 'sumo', 'gelf'])
+    expect(await called(explain, name)).toEqual({
+      code: 0,
+      output: `Penstock has no component for ${name}. Use the sink \`http\` with the address of its API, and matching \`framing\` and \`encoding\`.\n`,
+    })
   const absent = [...absentSources, ...absentTransforms, ...absentSinks].map((each) => each.name)
   const own = new Set(referencePages().flatMap((page) => page.names))
   for (const name of [...absent, ...Object.keys(replacedTransforms)])
@@ -312,7 +350,8 @@ test('every product is in list and in the index, and explain finds it', async ()
   for (const { type, product } of known) {
     expect(output.split('\n').find((line) => line.includes(`  ${type} (`))).toContain(product)
     expect(index.split('\n').find((line) => line.includes(`[${type}]`))).toContain(product)
-    for (const word of [product, product.toUpperCase(), ...product.split(' ')]) {
+    const joined = ['', '-', '_'].map((separator) => product.replaceAll(' ', separator))
+    for (const word of [product, product.toUpperCase(), ...product.split(' '), ...joined]) {
       const explained = await called(explain, word)
       expect([explained.code, explained.output]).toEqual([0, expect.stringContaining(type)])
     }

@@ -14,6 +14,7 @@ import { completionFlags } from '../command-line/program.ts'
 import { PenstockError } from '../errors.ts'
 import { components } from '../registry.ts'
 import { type Command, commands } from './commands.ts'
+import { kindWords } from './list.ts'
 import { referencePages } from './pages.ts'
 
 export const flags = {
@@ -55,6 +56,7 @@ async function flagsOf(command: Command): Promise<readonly CompletionFlag[]> {
 function wordsOf(command: string): readonly string[] {
   if (command === 'completion') return shells
   if (command === 'buffer') return ['inspect']
+  if (command === 'list') return kindWords
   if (command === 'explain') return referencePages().flatMap((page) => page.names)
   if (command === 'generate') return components.map((component) => component.type)
   return []

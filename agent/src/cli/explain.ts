@@ -3,7 +3,7 @@
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { helpText } from '../command-line/help.ts'
-import { elsewhereText } from '../config/elsewhere.ts'
+import { elsewhereText, plainName } from '../config/elsewhere.ts'
 import { PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'
 import type { Page } from '../schema/reference.ts'
@@ -15,10 +15,10 @@ export const flags = {
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
 
-/** @param lister the command that prints the components @param others names that the caller explains itself */
+/** @param unknownHelp advice for an unknown name @param others names that the caller explains itself */
 export async function run(
   argv: readonly string[],
-  lister = 'penstock-agent list',
+  unknownHelp = '`penstock-agent list` prints the components; `penstock explain` also describes Kubernetes resources.',
   others: readonly string[] = [],
 ): Promise<number> {
   const { flags: given, words } = parseFlags(argv, flags)
@@ -39,7 +39,8 @@ export async function run(
   }
   const pages = referencePages()
   // A name may have two meanings: `filter` is a transform and a function.
-  const found = pages.filter((page) => page.names.includes(name))
+  const exact = pages.filter((page) => page.names.includes(name))
+  const found = exact.length > 0 ? exact : pages.filter((page) => page.names.some((each) => isSame(each, name)))
   const forProduct = found.length > 0 ? [] : pages.filter((page) => isFor(page, name))
   if (forProduct.length > 1) {
     const lines = forProduct.map((page) => `  ${page.names[0]}  ${page.summary}`)
@@ -54,18 +55,16 @@ export async function run(
       return exitCodes.ok
     }
     const near = closest(name, [...pages.flatMap((page) => page.names), ...others])
-    const hint = near === undefined ? `\`${lister}\` prints the components.` : `Did you mean "${near}"?`
+    const hint = near === undefined ? unknownHelp : `Did you mean "${near}"?`
     throw new PenstockError('PEN_USAGE', `Nothing is named "${name}". ${hint}`)
   }
   process.stdout.write(pageText(found.map((page) => page.text).join('\n---\n\n'), sheetOf(process.stdout)))
   return exitCodes.ok
 }
 
+const isSame = (left: string, right: string): boolean => plainName(left) === plainName(right)
+
 /** Whether a component works with a product; one word of the product's name suffices. */
 function isFor({ products = [] }: Page, name: string): boolean {
-  const wanted = name.toLowerCase()
-  return products.some((product) => {
-    const known = product.toLowerCase()
-    return known === wanted || known.split(' ').includes(wanted)
-  })
+  return products.some((product) => isSame(product, name) || product.split(' ').some((word) => isSame(word, name)))
 }

@@ -164,19 +164,57 @@ const plainWords: ReadonlySet<string> = new Set(
   ),
 )
 
+/** Products without a component here that users look up by another name than a component of another agent has. */
+const otherNames: Readonly<Record<string, string>> = {
+  otlp: 'opentelemetry',
+  otel: 'opentelemetry',
+  event_hubs: 'azure_event_hubs',
+  google_cloud_logging: 'gcp_stackdriver_logs',
+  cloud_logging: 'gcp_stackdriver_logs',
+  google_cloud_storage: 'gcp_cloud_storage',
+  gcs: 'gcp_cloud_storage',
+  google_pubsub: 'gcp_pubsub',
+  postgresql: 'postgres',
+  systemd: 'journald',
+  docker: 'docker_logs',
+}
+
+/** Products that take logs over HTTP, for which no agent has a component with their name, or only some. */
+const productsByHttp: readonly string[] = [
+  ...['better_stack', 'chronosphere', 'coralogix', 'dynatrace', 'gelf', 'graylog', 'logtail', 'openobserve'],
+  ...['quickwit', 'seq', 'signoz', 'sumo_logic', 'victorialogs'],
+]
+
+/** A name as users write it, for comparison: without capitals and separators. */
+export function plainName(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
+}
+
 /**
  * The replacements for the components that a name refers to, or the reason why there are none, for `explain`; undefined if no other agent
- * has such a component. A word of the name suffices: `s3` finds `aws_s3`.
+ * has such a component. A word of the name suffices: `s3` finds `aws_s3`, and so does `Amazon S3`.
  */
 export function elsewhereText(name: string): string | undefined {
-  const wanted = name.toLowerCase().replaceAll('-', '_')
-  const word = wanted === 'otlp' ? 'opentelemetry' : wanted
+  const given = name.toLowerCase().replaceAll(/[-\s]+/g, '_')
+  const isSame = (one: string) => plainName(one) === plainName(given)
+  const other = Object.keys(otherNames).find(isSame)
+  const wanted = other === undefined ? given : (otherNames[other] as string)
+  const exact = replacements(name, wanted, [wanted])
+  if (exact !== undefined) return exact
+  if (productsByHttp.some((product) => isSame(product) || product.split('_')[0] === wanted))
+    return `Penstock has no component for ${name}. ${byHttp('the address of its API, and matching `framing` and `encoding`')}\n`
+  return replacements(name, wanted, wanted.split('_'))
+}
+
+function replacements(name: string, wanted: string, words: readonly string[]): string | undefined {
+  const isNamed = (one: string) => plainName(one) === plainName(wanted)
   const replaced = Object.entries(replacedTransforms)
-    .filter(([each]) => each === word)
+    .filter(([each]) => isNamed(each))
     .map(([each, becomes]) => `${each}  (transform)\n  Use ${becomes}.\n`)
+  const identifying = words.filter((word) => !plainWords.has(word))
   const absent = Object.entries(absentOf).flatMap(([kind, list]) =>
     list
-      .filter((each) => each.name === word || (!plainWords.has(word) && each.name.split('_').includes(word)))
+      .filter((each) => isNamed(each.name) || each.name.split('_').some((part) => identifying.includes(part)))
       .map((each) => `${each.name}  (${kind})\n  ${sentence(each.reason)} ${each.nearest}\n`),
   )
   if (replaced.length + absent.length === 0) return undefined

@@ -4,7 +4,7 @@ export { type Field, outputFormats, rowsText, rowText } from '../cli/rows.ts'
 export { type CompletionCommand, type CompletionFlag, completionScript, shells } from '../command-line/completion.ts'
 export { type Drawing, LiveScreen, type ScreenSize } from '../command-line/live-screen.ts'
 export { RowKeys, tableHelp } from '../command-line/row-keys.ts'
-export { absentSinks, absentSources, absentTransforms, replacedTransforms } from '../config/elsewhere.ts'
+export { absentSinks, absentSources, absentTransforms, plainName, replacedTransforms } from '../config/elsewhere.ts'
 export { prettyLog, type Screen, type Style, styled } from '../formats/pretty.ts'
 export { watchFiles } from '../topology/watch.ts'
 
@@ -14,13 +14,13 @@ export { watchFiles } from '../topology/watch.ts'
  */
 export async function explain(words: string[], others: readonly string[]): Promise<number> {
   const { run } = await import('../cli/explain.ts')
-  return run(words, 'penstock list', others)
+  return run(words, '`penstock list` prints the components.', others)
 }
 
 /** Prints the component types. Imported on use, because it loads all components. */
 export async function list(words: string[]): Promise<number> {
   const { run } = await import('../cli/list.ts')
-  return run(words)
+  return run(words, 'penstock explain')
 }
 
 /** All pages of `explain`. Imported on use, because it loads all components. */

@@ -46,7 +46,7 @@ const list = (words: Iterable<string>): string => [...words].map(code).join(', '
 export function languagePages(): LanguagePage[] {
   return [
     page(
-      ['language', 'remap-language'],
+      ['language', 'remap-language', 'vrl'],
       'The remap language',
       'A program of the remap language changes one event; it is compiled once and must handle all its possible failures.',
       'A program is a list of expressions that run in order. Everything is an expression: assignments, `if`, blocks and calls have values. `.` is the event, `%` its metadata. A program keeps no state between events.',

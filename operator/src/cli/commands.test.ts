@@ -379,6 +379,13 @@ test.each([
   { args: 'explain route', says: 'route  (transform)\n  Use a `filter` for each route' },
   { args: 'explain loki', says: '# log_aggregator' },
   { args: 'list', says: 'log_aggregator (Grafana Loki) ' },
+  { args: 'list sinks', says: 'Sinks:\n  blackhole ' },
+  { args: 'list Sinks loki', says: 'Sinks:\n  log_aggregator (Grafana Loki)  Delivers' },
+  {
+    args: 'explain fluent-bit',
+    says: '`penstock convert -f FILE` converts a configuration of Fluent Bit to a Pipeline.',
+  },
+  { args: 'explain Vector', says: 'operator/guide/vector.md' },
   { args: 'list -o json', says: '"type": "orchestrator_logs"' },
   { args: 'explain Agent.spec.rollout.canary.bake', says: 'Example: `"60s"`.' },
   { args: 'explain multiline', says: 'Fields named multiline:\n  Pipeline.spec.sources.multiline\n' },
@@ -393,6 +400,11 @@ test.each([
   { args: 'statsu', says: 'There is no command `statsu`. Did you mean `status`?\n' },
   { args: 'nonsense', says: 'There is no command `nonsense`. See `penstock --help`.\n' },
   { args: 'lint --flie x', says: "There is no flag '--flie'. Did you mean `--file`? See `penstock lint --help`.\n" },
+  {
+    args: 'list sinks kafka',
+    says: 'No sink has "kafka" in its type or products. `penstock explain kafka` names a replacement if another agent has one. See `penstock list --help`.\n',
+  },
+  { args: 'explain T15', says: 'There is no rule T15; the rules are T1 to T14. See `penstock explain --help`.\n' },
   { args: 'cleanup now', says: '`now` is one word too many. See `penstock cleanup --help`.\n' },
 ])('penstock $args gets one line, with one suggestion', async ({ args, says }) => {
   expect(await penstock(args)).toEqual({ code: 64, out: '', err: says })

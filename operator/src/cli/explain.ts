@@ -2,11 +2,11 @@
 // error code.
 
 import { closest, PenstockError } from '@penstock/agent/errors'
-import { explain } from '@penstock/agent/output'
+import { explain, plainName } from '@penstock/agent/output'
 import type { Flags } from '@penstock/agent/program'
 import { kinds } from '../api/kinds.ts'
 import { fieldsNamed, fieldText, kindNamed, schemaText } from '../api/reference.ts'
-import { ruleNames, ruleText } from '../api/rules.ts'
+import { ruleNames, ruleText, tenantRules } from '../api/rules.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 
 export const options = {
@@ -16,7 +16,7 @@ export const options = {
 export const usage = `Usage: penstock explain NAME
        penstock explain --schema
 
-Prints the page of a kind (Pipeline), of a field (Pipeline.spec.sources.multiline), of a rule (T7), of a condition (Programmed) or its reason (NoMatchingAgent), of a component (search_engine), of a function of programs (parse_json), of a metric or of an error code (E103). Names of products (Loki) and of the components of other agents work, too.
+Prints the page of a kind (Pipeline), of a field (Pipeline.spec.sources.multiline), of a rule (T7), of a condition (Programmed) or its reason (NoMatchingAgent), of a component (search_engine), of a function of programs (parse_json), of a metric or of an error code (E103). Names of products (Loki), of other agents (Vector) and of their components work, too.
 
 ${helpOf(options)}
 `
@@ -37,6 +37,10 @@ export async function run(argv: string[]): Promise<number> {
     process.stdout.write(rule)
     return 0
   }
+  if (/^t\d+$/i.test(name)) {
+    const last = Object.keys(tenantRules).at(-1)
+    throw new PenstockError('PEN_USAGE', `There is no rule ${name.toUpperCase()}; the rules are T1 to ${last}.`)
+  }
   const [word = '', ...path] = name.split('.')
   const kind = kindNamed(word)
   if (kind === undefined) return await explainOther(name)
@@ -50,8 +54,13 @@ export async function run(argv: string[]): Promise<number> {
   return 0
 }
 
-/** A page of the agent's reference, or the fields with this name. */
+/** Another agent, a page of the agent's reference, or the fields with this name. */
 async function explainOther(name: string): Promise<number> {
+  const agent = await agentText(name)
+  if (agent !== undefined) {
+    process.stdout.write(agent)
+    return 0
+  }
   try {
     return await explain([name], [...kinds.map(({ kind }) => kind), ...ruleNames])
   } catch (error) {
@@ -61,4 +70,13 @@ async function explainOther(name: string): Promise<number> {
     process.stdout.write(`Fields named ${name}:\n${lines.join('')}\nName one of them to see its description.\n`)
     return 0
   }
+}
+
+/** What helps users of another agent: how to convert its configuration. */
+async function agentText(name: string): Promise<string | undefined> {
+  const { oldAgents } = await import('../migrate/agents.ts')
+  const agent = oldAgents.find((one) => [one.name, one.title].some((each) => plainName(each) === plainName(name)))
+  if (agent === undefined) return undefined
+  const convert = `\`penstock convert -f FILE\` converts a configuration of ${agent.title} to a Pipeline.`
+  return `${agent.title}  (agent)\n\n${convert} The page "From ${agent.title}" of the guide lists the equivalents (operator/guide/${agent.name}.md).\n`
 }

@@ -1,4 +1,4 @@
-// `penstock list`: lists the component types for Pipelines, and the products that they work with.
+// `penstock list [NAME]…`: lists the component types for Pipelines, and the products that they work with.
 
 import { list, outputFormats } from '@penstock/agent/output'
 import type { Flags } from '@penstock/agent/program'
@@ -15,13 +15,16 @@ export const options = {
   },
 } as const satisfies Flags
 
-export const usage = `Usage: penstock list [FLAGS]
+export const words = ['sources', 'transforms', 'sinks']
 
-Prints the sources, transforms and sinks of Pipelines, with the products that they work with. \`penstock explain TYPE\` describes one.
+export const usage = `Usage: penstock list [NAME]… [FLAGS]
+
+Prints the sources, transforms and sinks of Pipelines, with the products that they work with. NAME is a kind (sinks), or a part of a type or of a product's name (loki): only those are printed. \`penstock explain TYPE\` describes one.
 
 ${helpOf(options)}
 `
 
 export async function run(argv: string[]): Promise<number> {
-  return list(['--output', parseFlags(argv, options).flags.output])
+  const { flags, words: names } = parseFlags(argv, options, 'words')
+  return list(['--output', flags.output, '--', ...names])
 }
