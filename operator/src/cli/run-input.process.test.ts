@@ -66,14 +66,33 @@ test.each([
   expect(err).toContain(says)
 })
 
-test('an input that no source reads ends with the labels of its pod', () => {
+test.each([
+  {
+    selector: { pods: { matchLabels: { app: 'other' } } },
+    selection: 'labels app=other; fields metadata.namespace=shop',
+  },
+  {
+    selector: { containers: { exclude: ['web'] } },
+    selection: 'fields metadata.namespace=shop; files except **/*.gz, **/*.tmp, **/web/**',
+  },
+])('an input that no source reads is refused before the run: $selection', ({ selector, selection }) => {
   const file = written('unread.log', 'a line\n')
-  const source = { type: 'orchestrator_logs', selector: { pods: { matchLabels: { app: 'other' } } } }
-  const { code, err } = run(pipeline('Pipeline', source), [file])
-  expect(code).toBe(0)
-  expect(err).toContain(
-    "The input is the log of pod web. Do the sources' selectors match its labels?\n  web-6d9f7c5b8-x2x7p (app=web",
-  )
+  const { code, err, events } = run(pipeline('Pipeline', { type: 'orchestrator_logs', selector }), [file])
+  expect([code, events]).toEqual([64, []])
+  expect(err).toBe(`No source reads the input, which is the log of pod web:
+  source origin reads pods with ${selection}
+The sample pods are:
+  web-6d9f7c5b8-x2x7p (app=web, team=storefront)
+  payments-5c8d9fd7b4-9kq4z (app=payments, team=money)
+To use another pod: --input POD=FILE. See \`penstock run --help\`.
+`)
+})
+
+test('an input is read if the selector of its source matches its pod', () => {
+  const file = written('read.log', 'a line\n')
+  const selector = { pods: { matchLabels: { app: 'payments' } }, containers: { exclude: ['web'] } }
+  const { code, events } = run(pipeline('Pipeline', { type: 'orchestrator_logs', selector }), [`payments=${file}`])
+  expect([code, events.map(({ message }) => message)]).toEqual([0, ['a line']])
 })
 
 test('a source that starts at the end of its files reads the whole input', () => {

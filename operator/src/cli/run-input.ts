@@ -72,6 +72,8 @@ export class RunInput implements AsyncDisposable {
   readonly events: SampleObject[] = []
   /** The agent's standard input. */
   stdin: string | undefined
+  /** How many files are not the logs of pods. */
+  others = 0
   readonly #pages: Server[] = []
 
   /** @param namespaces of the Pipelines @param folder for a copy of standard input */
@@ -110,7 +112,9 @@ export class RunInput implements AsyncDisposable {
       }
       const stand = one === undefined ? undefined : await input.#standIn(name, source, one)
       input.sources[id] = stand ?? source
-      if (one !== undefined && stand !== undefined) taken.add(one)
+      if (one === undefined || stand === undefined) continue
+      taken.add(one)
+      input.others++
     }
     const unread = files.find((one) => !taken.has(one))
     if (unread !== undefined) throw unreadError(unread, sources)
@@ -184,7 +188,7 @@ function refuseEmpty(given: string, file: string): void {
   throw new PenstockError('PEN_USAGE', message)
 }
 
-function isPodLogs(source: Table): boolean {
+export function isPodLogs(source: Table): boolean {
   return source['type'] === orchestratorLogs.type
 }
 

@@ -114,7 +114,7 @@ export class RunScreen {
     const hint = fittingSentences(this.#hint, err.columns - 1)
     err.write('\r\u001b[K')
     if (line !== '') (to === 'out' ? out : err).write(`${line}\n`)
-    err.write(styled(hint, 'dim', this.#terminal.color))
+    if (hint !== '') err.write(styled(hint, 'dim', this.#terminal.color))
   }
 }
 

@@ -110,3 +110,25 @@ test.each([
   expect(status).toBe(64)
   expect(stderr).toContain('`--watch` needs files')
 })
+
+test.each([
+  { ends: 'has read its input', more: ['--input', input] },
+  { ends: 'continues', more: [] },
+])('--for ends the watch, whether the run $ends', ({ more }) => {
+  writePipeline('.message = "one"')
+  writeFileSync(input, '2026-11-23T09:00:00Z x\n')
+  const args = [
+    '--conditions=source',
+    main,
+    'run',
+    `${resources}.yaml`,
+    ...more,
+    '--watch',
+    '--for',
+    '4s',
+    '-o',
+    'json',
+  ]
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  expect([status, stderr]).toEqual([0, expect.stringMatching(/^In \d/m)])
+})

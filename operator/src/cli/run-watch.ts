@@ -1,4 +1,4 @@
-// `penstock run --watch`: runs again after each change of its files, until Ctrl-C. After problems with the files, it waits for the next
+// `penstock run --watch`: runs again after each change of its files, until Ctrl-C or the end of `--for`. After problems with the files, it waits for the next
 // change.
 
 import { errorText, PenstockError } from '@penstock/agent/errors'
@@ -7,15 +7,20 @@ import { watchFiles } from '@penstock/agent/output'
 /** Editors write a file in several steps. */
 const quietMs = 200
 
-/** @param files files to watch, listed again for each run @param once runs until the run ends, or the signal aborts */
+/**
+ * @param files files to watch, listed again for each run @param once runs until the run ends, or the signal aborts
+ * @param limitMs milliseconds until all of it ends; undefined: at a signal only
+ */
 export async function runAtChanges(
   files: () => readonly string[],
   once: (over: AbortSignal) => Promise<number>,
+  limitMs?: number,
 ): Promise<number> {
   const stopping = new AbortController()
   const stop = () => stopping.abort()
   const endings = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const signal of endings) process.on(signal, stop)
+  const limit = limitMs === undefined ? undefined : setTimeout(stop, limitMs)
   // A watch alone does not keep the process alive.
   const staying = setInterval(() => {}, 2 ** 30)
   try {
@@ -24,7 +29,7 @@ export async function runAtChanges(
       // Before the files are read, so that later changes are noticed.
       const unwatch = watchFiles(files(), { method: 'recommended', pollSecs: 1, quietMs }, () => changed.abort())
       try {
-        const code = await reported(once(changed.signal))
+        const code = await reported(once(AbortSignal.any([changed.signal, stopping.signal])))
         if (!stopping.signal.aborted && !changed.signal.aborted) {
           console.error('Waiting for a change of the files; press Ctrl-C to exit.')
           await aborted(AbortSignal.any([changed.signal, stopping.signal]))
@@ -37,6 +42,7 @@ export async function runAtChanges(
     }
   } finally {
     clearInterval(staying)
+    clearTimeout(limit)
     for (const signal of endings) process.off(signal, stop)
   }
 }

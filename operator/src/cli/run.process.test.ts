@@ -134,6 +134,9 @@ test('a run without a selected sample pod ends with the reason', () => {
   const { code, err } = run('-f', file, '--for', '1s')
   expect(code).toBe(0)
   expect(err).toContain('web-6d9f7c5b8-x2x7p (app=web, team=storefront)')
+  expect(err).toContain(
+    '\nSource app reads none of them: it reads pods with labels app=checkout; fields metadata.namespace=shop.\n',
+  )
   expect(err).toContain(': read 0 events,')
   expect(err).toContain("Nothing was read. Do the sources' selectors match the labels of a sample pod above?")
 })

@@ -28,11 +28,12 @@ import { resourceFiles, standardInput } from '../compile/resources.ts'
 import { clusterNameOption, durationMs, helpOf, parseFlags, resourceOptions, resourcePaths } from './arguments.ts'
 import { npx } from './npx.ts'
 import { printProblems } from './problems.ts'
-import { allDelivered, givenInputs, quietLimitMs, RunInput } from './run-input.ts'
+import { allDelivered, givenInputs, isPodLogs, quietLimitMs, RunInput } from './run-input.ts'
 import { RunScreen } from './run-screen.ts'
+import { type IdleSource, idleSources } from './run-selection.ts'
 import { isScreen, shownSinks, unreachable } from './run-sinks.ts'
 import { runAtChanges } from './run-watch.ts'
-import { SampleApiServer } from './sample-cluster/api-server.ts'
+import { SampleApiServer, type SampleObject } from './sample-cluster/api-server.ts'
 import {
   type SampleWriter,
   sampleContainers,
@@ -57,7 +58,11 @@ export const options = {
   },
   ...clusterNameOption,
   watch: { type: 'boolean', short: 'w', help: 'Run again after each change of the resources or the input.' },
-  for: { type: 'string', value: 'TIME', help: 'Stop after this time, such as 10s.' },
+  for: {
+    type: 'string',
+    value: 'TIME',
+    help: 'Stop after this time, such as 10s; with --watch, after all runs together.',
+  },
   print: { type: 'boolean', help: 'Print all events and deliver none.' },
   output: {
     type: 'string',
@@ -110,7 +115,8 @@ export async function run(argv: string[]): Promise<number> {
     throw new PenstockError('PEN_USAGE', '`--watch` needs files, because standard input can only be read once.')
   }
   const watched = () => [...flags.paths.flatMap((path) => resourceFiles(path, values.recursive)), ...files]
-  return await runAtChanges(watched, (over) => runOnce(flags, given, over))
+  const each = { ...flags, limit: undefined }
+  return await runAtChanges(watched, (over) => runOnce(each, given, over), flags.limit)
 }
 
 /** The inputs of one run. */
@@ -140,7 +146,9 @@ async function runOnce(flags: RunFlags, given: ReturnType<typeof givenInputs>, o
     const own = compiled.pipelines.map((pipeline) => pipeline.namespace || 'default')
     await using input = await RunInput.open(compiled.config.sources, given, [...new Set(own)], folder)
     const namespaces = [...new Set([...own, ...input.pods.map((pod) => pod.namespace)])]
-    await using server = new SampleApiServer([...namespaces.flatMap(sampleObjects), ...input.events])
+    const objects = namespaces.flatMap(sampleObjects)
+    refuseUnread(input, objects)
+    await using server = new SampleApiServer([...objects, ...input.events])
     const address = await server.open()
     const logsDir = join(folder, 'pods')
     const api = `127.0.0.1:${await freePort()}`
@@ -168,7 +176,7 @@ async function runOnce(flags: RunFlags, given: ReturnType<typeof givenInputs>, o
         unread,
       })
     }
-    introduceSamples(logsDir, next(api, paths, over !== undefined))
+    introduceSamples(logsDir, idleSources(input.sources, objects), next(api, paths, over !== undefined))
     mkdirSync(logsDir)
     const writers: SampleWriter[] = []
     // Starts with the agent: lines written before would appear all at once, pod by pod.
@@ -344,6 +352,25 @@ function summary(components: readonly ComponentView[], seconds: number, unread: 
 const unreadSamples =
   "Do the sources' selectors match the labels of a sample pod above?\nTo try your own lines: --input FILE"
 
+/** @throws PenstockError if no source reads the pods whose logs are the input: the run would wait for lines in vain */
+function refuseUnread({ pods, sources, others }: RunInput, objects: readonly SampleObject[]): void {
+  if (pods.length === 0 || others > 0) return
+  const isGiven = (namespace: string, container: string) =>
+    pods.some((pod) => pod.namespace === namespace && pod.container === container)
+  const idle = idleSources(sources, objects, isGiven)
+  const logSources = Object.values(sources).filter(isPodLogs)
+  if (idle.length < logSources.length) return
+  const given = [...new Set(pods.map(({ container }) => container))].join(', ')
+  const lines = [
+    `No source reads the input, which is the log of pod ${given}:`,
+    ...idle.map(({ name, selection }) => `  source ${name} reads pods with ${selection}`),
+    'The sample pods are:',
+    ...samplePodNames.map((name) => `  ${name}`),
+    'To use another pod: --input POD=FILE.',
+  ]
+  throw new PenstockError('PEN_USAGE', lines.join('\n'))
+}
+
 function unreadInput({ pods }: RunInput): string {
   if (pods.length === 0) return 'Does the input have the form that the source reads?'
   const given = [...new Set(pods.map(({ container }) => container))].join(', ')
@@ -373,8 +400,10 @@ function introduce(compiled: CompiledResources): void {
 }
 
 /** Which data the run uses, and what to do next. */
-function introduceSamples(logsDir: string, advice: string): void {
+function introduceSamples(logsDir: string, idle: readonly IdleSource[], advice: string): void {
   console.error(['Sample pods:', ...samplePodNames.map((name) => `  ${name}`)].join('\n'))
+  for (const { name, selection } of idle)
+    console.error(`Source ${name} reads none of them: it reads pods with ${selection}.`)
   console.error(`They write their logs below ${logsDir}.\n\n${advice}\n`)
 }
 
@@ -392,7 +421,7 @@ export function next(api: string, paths: readonly string[], isWatched = false): 
     ...looks.map(([command = '', shows]) => `  ${command.padEnd(width)}  ${shows}`),
     isWatched
       ? `Then change ${paths.join(', ')}: it restarts automatically.`
-      : `Then change ${paths.join(', ')} and start again.`,
+      : `Then change ${paths.join(', ')} and start again, or use --watch.`,
     `\`${npx}penstock lint ${files}\` checks it.`,
   ].join('\n')
 }

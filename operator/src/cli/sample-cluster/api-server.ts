@@ -103,7 +103,8 @@ export class SampleApiServer implements AsyncDisposable {
   }
 }
 
-function matchesFields(object: SampleObject, selector: string): boolean {
+/** Whether a field selector selects an object. */
+export function matchesFields(object: SampleObject, selector: string): boolean {
   return terms(selector).every((term) => {
     const [, path, operator, value] = /^([^=!]+)(!?=)=?(.*)$/.exec(term) ?? []
     const found = (path ?? '')
