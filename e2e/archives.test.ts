@@ -128,8 +128,8 @@ describe.skipIf(missing !== undefined)(`an archive${missing === undefined ? '' :
     expect(manifest).toMatchObject({ name: '@penstock/cli', version, engines: { node: '>=26.10' } })
     expect(Object.keys(manifest.dependencies)).toEqual(['@aws-sdk/client-sqs', 'amqplib'])
     for (const bin of ['penstock', 'kubectl-penstock', 'penstock-agent']) {
-      const said = await command(node, [join(home, 'package', manifest.bin[bin]), '--version'], { cwd: home })
-      expect(said).toBe(`${bin === 'penstock-agent' ? bin : 'penstock'} ${version}\n`)
+      const printed = await command(node, [join(home, 'package', manifest.bin[bin]), '--version'], { cwd: home })
+      expect(printed).toBe(`${bin === 'penstock-agent' ? bin : 'penstock'} ${version}\n`)
     }
     const completion = join(home, 'package', manifest.bin['kubectl_complete-penstock'])
     expect(await command(node, [completion, 'sta'], { cwd: home })).toMatch(/^status\t.*\n:4\n$/)

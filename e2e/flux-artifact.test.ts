@@ -48,9 +48,9 @@ describe.skipIf(missing !== undefined)(`the artifact for Flux${missing === undef
     const storage = { filesystem: { rootdirectory: join(folder, 'storage') } }
     await writeFile(config, stringify({ version: 0.1, storage, http: { addr: host } }))
     const registry = spawn('docker-registry', ['serve', config], { stdio: ['ignore', 'ignore', 'pipe'] })
-    let said = ''
+    let printed = ''
     registry.stderr.on('data', (text) => {
-      said += text
+      printed += text
     })
     const ended = once(registry, 'close')
     resources.defer(async () => {
@@ -58,7 +58,7 @@ describe.skipIf(missing !== undefined)(`the artifact for Flux${missing === undef
       await ended
     })
     await until('the registry to answer', 120_000, async () => {
-      if (registry.exitCode !== null) throw new Error(`It has ended: ${said}`)
+      if (registry.exitCode !== null) throw new Error(`It has ended: ${printed}`)
       return (await fetch(`http://${host}/v2/`)).ok
     })
     archive = join(folder, 'penstock-manifests-1.2.3.oci.tar')

@@ -405,9 +405,9 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     // A restart caused by the bad version would count against the next version.
     await waitFor('the canary to run the previous version', 150_000, async () => {
       const pod = after.find(({ node }) => node === canary)
-      const said = await kubectl('-n', system, 'logs', pod?.name ?? '').catch(() => '')
+      const podLog = await kubectl('-n', system, 'logs', pod?.name ?? '').catch(() => '')
       // It may have started the bad version once more, and then returned without a restart.
-      return said.lastIndexOf('candidate=false') > said.lastIndexOf('candidate=true')
+      return podLog.lastIndexOf('candidate=false') > podLog.lastIndexOf('candidate=true')
     })
     await kubectl('delete', 'clusterpipeline', 'bad')
     // Other nodes continue with the restored version, and a new change is applied.

@@ -134,9 +134,9 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
   test('the agent logs the version of the API server without a warning', async () => {
     const { gitVersion } = JSON.parse(await cluster.kubectl(['get', '--raw', '/version']))
     const lines = (await cluster.kubectl(['-n', system, 'logs', 'daemonset/penstock-agent'])).split('\n')
-    const said = lines.filter((line) => line.includes('server_version'))
-    expect(said).toEqual([expect.stringContaining('Connected to the Kubernetes API server.')])
-    expect(said[0]).toContain(gitVersion)
+    const versions = lines.filter((line) => line.includes('server_version'))
+    expect(versions).toEqual([expect.stringContaining('Connected to the Kubernetes API server.')])
+    expect(versions[0]).toContain(gitVersion)
   })
 
   test('documents in both stores have all fields, and the filter drops the right ones', {

@@ -12,8 +12,8 @@ export function expectClean(result: CommandResult): void {
 /** Also no warnings, such as for a retried request. Ignores the warning about a blocked event loop, which occurs on busy machines. */
 export function expectNoWarning(result: CommandResult): void {
   expectClean(result)
-  const said = (result.stdout + result.stderr)
+  const printed = (result.stdout + result.stderr)
     .split('\n')
     .filter((line) => !line.includes('The event loop was blocked'))
-  expect(said.join('\n')).not.toContain('WARN')
+  expect(printed.join('\n')).not.toContain('WARN')
 }

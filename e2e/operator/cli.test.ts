@@ -354,17 +354,17 @@ Its logs are read.
         env: { ...process.env, ...env, KUBECONFIG: cluster.kubeconfig },
         stdio: ['ignore', 'pipe', 'pipe'],
       })
-      const said = { out: '', err: '' }
+      const printed = { out: '', err: '' }
       child.stdout?.on('data', (part) => {
-        said.out += part
+        printed.out += part
       })
       child.stderr?.on('data', (part) => {
-        said.err += part
+        printed.err += part
       })
       const ended = new Promise<number | null>((done) => child.once('close', done))
       return {
-        said,
-        lines: () => said.out.split('\n').filter((line) => line !== ''),
+        printed,
+        lines: () => printed.out.split('\n').filter((line) => line !== ''),
         end: async () => {
           child.kill('SIGINT')
           return ended
@@ -378,14 +378,14 @@ Its logs are read.
 
     test('tap shows events of one Pipeline from all agents that run it, and no others', async () => {
       await using tap = follow('tap', 'one', '-n', 'live', '--meta', ...as('author'))
-      await eventually(() => expect(tap.lines().length, tap.said.err).toBeGreaterThan(5), 120_000)
+      await eventually(() => expect(tap.lines().length, tap.printed.err).toBeGreaterThan(5), 120_000)
       for (const line of tap.lines()) {
         const { node: where, component_id: id, event } = JSON.parse(line)
         expect(where).toBe('node-0000')
         expect(['live/one/app', 'live/one/mark']).toContain(id)
         expect(event.message).toBe('hello of one')
       }
-      expect(tap.said.err).toContain('Pipeline live/one: 2 agents are asked.\n')
+      expect(tap.printed.err).toContain('Pipeline live/one: 2 agents are asked.\n')
       expect(await tap.end()).toBe(0)
       // Without observers, the agents stop.
       expect(leader.log).toContain('"user":"system:serviceaccount:live:author"')
@@ -396,11 +396,11 @@ Its logs are read.
       await using tap = follow(
         ...['tap', 'one', '-n', 'live', '-c', 'out', '--limit', '2', '--format', 'logfmt', '-q', ...as('author')],
       )
-      await eventually(() => expect(tap.lines().length, tap.said.err).toBeGreaterThan(3), 120_000)
+      await eventually(() => expect(tap.lines().length, tap.printed.err).toBeGreaterThan(3), 120_000)
       for (const line of tap.lines()) expect(line).toMatch(/\bmark=one\b/)
-      expect(tap.said.err).toBe('')
+      expect(tap.printed.err).toBe('')
       await using short = follow('tap', 'one', '-n', 'live', '-c', 'mark', '--for', '3s', '-l', '1', ...as('author'))
-      await eventually(() => expect(short.said.err).toContain('It ends after 3 s.'), 120_000)
+      await eventually(() => expect(short.printed.err).toContain('It ends after 3 s.'), 120_000)
       expect(short.lines().length).toBeLessThanOrEqual(4)
     })
 
@@ -608,7 +608,7 @@ Its logs are read.
       }
       const runs = async (text: string) => {
         await using tap = follow('tap', 'one', '-n', 'live', '-c', 'mark', ...as('author'))
-        await eventually(() => expect(tap.lines().at(-1) ?? tap.said.err).toContain(`"mark":"${text}"`), 120_000)
+        await eventually(() => expect(tap.lines().at(-1) ?? tap.printed.err).toContain(`"mark":"${text}"`), 120_000)
       }
       const { stableRevision: before } = await eventually(async () => {
         const status = await statusOf(node)
@@ -714,7 +714,7 @@ Its logs are read.
         ...['create', 'rolebinding', 'cli', '-n', system, '--role=penstock-cli', '--serviceaccount=live:author'],
       ])
       await using tap = follow('tap', 'one', '-n', 'live', '--kubeconfig', file)
-      await eventually(() => expect(tap.said.out, tap.said.err).toContain('hello of one'), 120_000)
+      await eventually(() => expect(tap.printed.out, tap.printed.err).toContain('hello of one'), 120_000)
       expect(await tap.end()).toBe(0)
     })
   })

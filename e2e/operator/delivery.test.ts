@@ -440,8 +440,8 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       for (const words of commands) {
         // The machine may be many times slower than that of a reader.
         const patient = words.map((word) => (word.startsWith('--timeout=') ? '--timeout=9m' : word))
-        const said = await cluster.kubectl(patient, { timeoutMs: 560_000 })
-        expect(said.trim(), words.join(' ')).toMatch(/^\S+\/\S+ condition met$/m)
+        const printed = await cluster.kubectl(patient, { timeoutMs: 560_000 })
+        expect(printed.trim(), words.join(' ')).toMatch(/^\S+\/\S+ condition met$/m)
       }
     } finally {
       clearInterval(writing)
@@ -524,14 +524,14 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     /** All pods write a new line, and each line arrives exactly once. */
     const arrive = async (path: string) => {
       const before = receiver.at(path).length
-      const said = [...writers.values()].map((say) => {
+      const expected = [...writers.values()].map((say) => {
         const line = `streamed ${lines++}`
         say(line)
         return line
       })
       await eventually(() => {
         const agents = fleet.members.map((member) => member.output.slice(-1500)).join('\n')
-        expect(receiver.at(path).slice(before), agents).toEqual(expect.arrayContaining(said))
+        expect(receiver.at(path).slice(before), agents).toEqual(expect.arrayContaining(expected))
       }, 120_000)
       const all = receiver.at(path).filter((line) => line.startsWith('streamed '))
       expect(new Set(all).size, `${path}: ${all}`).toBe(all.length)
@@ -658,9 +658,9 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       eventually(async () => {
         const { status } = await api.get(`/apis/penstock.dev/v1alpha1/namespaces/streamed/pipelines/${name}`)
         const conditions = status?.['conditions'] as readonly ConditionLike[]
-        const said = conditions.find(({ type }) => type === 'Programmed')
-        expect(said?.reason, JSON.stringify(conditions)).toBe('RolledBack')
-        return said?.message
+        const programmed = conditions.find(({ type }) => type === 'Programmed')
+        expect(programmed?.reason, JSON.stringify(conditions)).toBe('RolledBack')
+        return programmed?.message
       }, 90_000)
 
     test('a candidate that agents cannot run is rolled back on the canary nodes', async () => {

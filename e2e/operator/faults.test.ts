@@ -201,7 +201,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await operator.idle()
     const before = await pipelines()
     // The agents' revision changes with the set of Pipelines; the status of the other Pipelines does not.
-    const said = (list: readonly PipelineLike[]) =>
+    const conditionsOf = (list: readonly PipelineLike[]) =>
       list
         .filter(({ metadata }) => !['goes', 'turns'].includes(metadata.name))
         .map((each) => [each.metadata.name, conditionOf(each, 'Accepted'), conditionOf(each, 'ResolvedRefs')])
@@ -219,7 +219,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await settled()
     await operator.idle()
     expect(operator.log).toContain('The watched version has expired; listing again.')
-    expect(said(await pipelines())).toEqual(said(before))
+    expect(conditionsOf(await pipelines())).toEqual(conditionsOf(before))
     // A Pipeline with the name of the deleted one is new, without state of the old one.
     await apply(pipeline('goes', 3))
     applied.set('goes', 3)

@@ -729,10 +729,10 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       const mayWrite = async (lease: string, where: string) => {
         const asked = ['auth', 'can-i', 'update', `leases.coordination.k8s.io/${lease}`, '-n', where]
         // The exit code also shows this.
-        const said = await cluster
+        const allowed = await cluster
           .kubectl([...asked, '--as', `system:serviceaccount:${system}:penstock-hub`])
           .catch(String)
-        return said.trim() === 'yes'
+        return allowed.trim() === 'yes'
       }
       await soon(async () => expect(await mayWrite('penstock-aggregator-0', system)).toBe(true))
       expect(await mayWrite('penstock-operator', system)).toBe(false)

@@ -25,13 +25,13 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-interface Said {
+interface Outcome {
   readonly code: number
   readonly out: string
   readonly err: string
 }
 
-const node = (...args: readonly string[]): Promise<Said> =>
+const node = (...args: readonly string[]): Promise<Outcome> =>
   new Promise((done) => {
     execFile(process.execPath, args, { cwd: folder }, (error, out, err) =>
       done({ code: error === null ? 0 : Number(error.code), out, err }),

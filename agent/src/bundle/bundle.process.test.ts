@@ -582,11 +582,23 @@ test('errors of namespaced programs contain kind, function and place in log and 
 })
 
 test.each([
-  { option: { tls: { ca_file: { $secret: 'k' } } }, value: '/etc/hostname', said: 'tls.ca_file: must not name a file' },
-  { option: { tls: { ca_file: { $secret: 'k' } } }, value: 'file:///etc/hostname', said: 'tls.ca_file: must not name' },
-  { option: { auth: { strategy: 'bearer', token: { $secret: 'k' } } }, value: '/etc/hostname', said: undefined },
-  { option: { request: { headers: { a: { $secret: 'k' } } } }, value: 'file:///x', said: 'headers.a: must not name' },
-])('in a namespaced pipeline a secret cannot name a file of the agent: $option', async ({ option, value, said }) => {
+  {
+    option: { tls: { ca_file: { $secret: 'k' } } },
+    value: '/etc/hostname',
+    refusal: 'tls.ca_file: must not name a file',
+  },
+  {
+    option: { tls: { ca_file: { $secret: 'k' } } },
+    value: 'file:///etc/hostname',
+    refusal: 'tls.ca_file: must not name',
+  },
+  { option: { auth: { strategy: 'bearer', token: { $secret: 'k' } } }, value: '/etc/hostname', refusal: undefined },
+  {
+    option: { request: { headers: { a: { $secret: 'k' } } } },
+    value: 'file:///x',
+    refusal: 'headers.a: must not name',
+  },
+])('in a namespaced pipeline a secret cannot name a file of the agent: $option', async ({ option, value, refusal }) => {
   await using operator = await Operator.start()
   const bundle = (restricted: boolean) => ({
     pipelines: { 'shop/p': { ...identity('uid-p'), restricted, secrets: [{ key: 'k' }] } },
@@ -608,10 +620,10 @@ test.each([
   await using agent = new Agent(['--operator', operator.url, '--operator-token', join(folder, 'token')])
   await eventually(() => {
     expect(operator.last?.state).toBe('Loaded')
-    if (said === undefined) expect(operator.last?.failures).toEqual([])
+    if (refusal === undefined) expect(operator.last?.failures).toEqual([])
     else expect(operator.last?.failures).toMatchObject([{ pipeline: 'shop/p', component: 'out' }])
   })
-  if (said !== undefined) expect(operator.last?.failures[0]?.message).toContain(said)
+  if (refusal !== undefined) expect(operator.last?.failures[0]?.message).toContain(refusal)
   expect(agent.err).not.toContain(value)
 })
 

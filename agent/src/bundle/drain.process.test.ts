@@ -81,13 +81,13 @@ function start(content: TestBundle, ...args: readonly string[]) {
     ],
     { env: { ...process.env, AGENT_SELF_NODE_NAME: 'node-1' } },
   )
-  let said = ''
+  let output = ''
   child.stderr.on('data', (text) => {
-    said += text
+    output += text
   })
   const closed = once(child, 'close').then(([code]) => code as number | null)
   return {
-    said: () => said,
+    output: () => output,
     closed,
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
@@ -120,14 +120,14 @@ test('delivers the events that a former agent left in its buffer, reads nothing 
   await using drain = start(bundle(url), '--drain')
   await eventually(() => expect(state.refused).toBeGreaterThan(before)) // it waits for the destination
   state.open = true
-  expect(await drain.closed, drain.said()).toBe(0)
+  expect(await drain.closed, drain.output()).toBe(0)
   expect([...new Set(lines)].sort()).toEqual(numbers(0, 200).sort())
-  expect(drain.said()).toContain('All buffers are empty')
+  expect(drain.output()).toContain('All buffers are empty')
 
   // A second run has no work left.
   const count = lines.length
   await using again = start(bundle(url), '--drain')
-  expect(await again.closed, again.said()).toBe(0)
+  expect(await again.closed, again.output()).toBe(0)
   expect(lines).toHaveLength(count)
 })
 
@@ -137,8 +137,8 @@ test('a buffer whose sink was removed from all Pipelines is reported and kept', 
   await leaveEvents(url, () => state.refused)
   state.open = true
   await using drain = start(bundle(url, 'other'), '--drain')
-  expect(await drain.closed, drain.said()).toBe(69)
-  expect(drain.said()).toMatch(/removed Pipelines: shop\/a\/out/)
+  expect(await drain.closed, drain.output()).toBe(69)
+  expect(drain.output()).toMatch(/removed Pipelines: shop\/a\/out/)
   const [kept] = readdirSync(join(folder, 'data/buffer/v2')).filter((name) => name.includes('shop%2Fa'))
   expect(kept).toBeDefined()
 })
@@ -147,12 +147,12 @@ test('without a bundle, draining has no destination', async () => {
   const child = spawn(process.execPath, ['--conditions=source', main, '--drain'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  let said = ''
+  let output = ''
   child.stderr.on('data', (text) => {
-    said += text
+    output += text
   })
   const [code] = await once(child, 'close')
   expect(code).toBe(64)
-  expect(said).toContain('--drain needs --bundle')
+  expect(output).toContain('--drain needs --bundle')
   expect(existsSync(join(folder, 'data/buffer'))).toBe(false)
 })

@@ -230,7 +230,7 @@ export class Heartbeat {
   async #send(signal: AbortSignal): Promise<void> {
     const { logger, metrics, leftovers } = this.#options
     const counts = countsIn(metrics)
-    const said = [...this.#lastErrors]
+    const sentErrors = [...this.#lastErrors]
     try {
       const answer = await this.#client.post('/v1/heartbeat', this.#body(counts), signal)
       if (answer.status < 200 || answer.status >= 300) {
@@ -239,7 +239,7 @@ export class Heartbeat {
       this.#settle(counts)
       this.#reported = counts
       // Errors found while this report was sent belong to the next one.
-      for (const [id, complaint] of said)
+      for (const [id, complaint] of sentErrors)
         if (this.#lastErrors.get(id) === complaint) this.#lastErrors.set(id, { ...complaint, isReported: true })
       const { periodMs, gone, denied } = answerIn(answer.body)
       // An old operator, or one that knows no addresses, sends none: the last known ones stay.

@@ -31,7 +31,7 @@ const config = {
 async function lookedAt() {
   const stack = new AsyncDisposableStack()
   const answers: { readonly path: string; readonly text: string; readonly authorization: string | undefined }[] = []
-  const said = { wanted: true, serving: [] as readonly string[] }
+  const exchange = { wanted: true, serving: [] as readonly string[] }
   let ask: readonly Inquiry[] | undefined
   let wake = () => {}
   const server = createServer(async (request, response) => {
@@ -39,10 +39,10 @@ async function lookedAt() {
     for await (const part of request) text += part
     if (request.url !== '/v1/inquiries') {
       answers.push({ path: request.url ?? '', text, authorization: request.headers.authorization })
-      response.writeHead(said.wanted ? 200 : 410).end('{}')
+      response.writeHead(exchange.wanted ? 200 : 410).end('{}')
       return
     }
-    said.serving = JSON.parse(text).serving
+    exchange.serving = JSON.parse(text).serving
     while (ask === undefined) await new Promise<void>((done) => (wake = done))
     response.writeHead(200).end(JSON.stringify({ inquiries: ask }))
     ask = undefined
@@ -89,7 +89,7 @@ async function lookedAt() {
   stack.defer(() => inquiries.stop())
   return {
     answers,
-    said,
+    exchange,
     ask(...inquiry: Inquiry[]) {
       ask = inquiry
       wake()
@@ -110,7 +110,7 @@ test('a tap sends events of one pipeline, in samples of a fixed size, until its 
   looked.ask(tap('t1', 'shop/one'))
   await vi.waitFor(() => expect(looked.lines().length).toBeGreaterThan(5), 30_000)
   // It names the inquiries that it answers in its next request.
-  await vi.waitFor(() => expect(looked.said.serving).toEqual(['t1']), 30_000)
+  await vi.waitFor(() => expect(looked.exchange.serving).toEqual(['t1']), 30_000)
   for (const { path, text, authorization } of looked.answers) {
     expect([path, authorization]).toEqual(['/v1/inquiries/t1', 'Bearer of-the-pod'])
     expect(text.split('\n').length - 1).toBeLessThanOrEqual(3)
@@ -119,11 +119,11 @@ test('a tap sends events of one pipeline, in samples of a fixed size, until its 
     expect(['shop/one/in', 'shop/one/mark']).toContain(id)
     expect(event.message).toBe('of one')
   }
-  looked.said.wanted = false
+  looked.exchange.wanted = false
   // The agent learns this from the response to its next answer, and confirms it with its next request.
   await vi.waitFor(() => {
     looked.ask()
-    expect(looked.said.serving).toEqual([])
+    expect(looked.exchange.serving).toEqual([])
   }, 30_000)
   const answered = looked.answers.length
   looked.ask(tap('t2', 'shop/one', { component: { name: 'out', kind: 'sink' } }))

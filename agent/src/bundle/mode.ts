@@ -86,8 +86,8 @@ export class BundleMode {
       { env: process.env, allowEmpty: true },
     )
     if (!loaded.ok) {
-      const said = loaded.problems.map(({ path, message }) => `${path}: ${message}`).join('; ')
-      throw new PenstockError('PEN_USAGE', `The flags of --bundle are invalid: ${said}`)
+      const problems = loaded.problems.map(({ path, message }) => `${path}: ${message}`).join('; ')
+      throw new PenstockError('PEN_USAGE', `The flags of --bundle are invalid: ${problems}`)
     }
     const mode = new BundleMode(flags, loaded.config, logger, metrics)
     if (flags.namespaces !== undefined) {

@@ -203,8 +203,8 @@ test.each([
     await using rig = await Rig.start(api, both, 500)
     await destination.received(1)
     rig.put(nothing)
-    await eventually(() => expect(rig.said.join('')).toContain(`the rest ${kept}`))
-    expect(rig.said.join('')).toContain('"component_id":"shop/p/out"')
+    await eventually(() => expect(rig.logged.join('')).toContain(`the rest ${kept}`))
+    expect(rig.logged.join('')).toContain('"component_id":"shop/p/out"')
 
     answers = 200
     const before = destination.requests.length
@@ -310,9 +310,9 @@ test('keeps messages that programs of a namespace write with `log` for its autho
     { component: 'change', level: 'warn', text: 'seen: two' },
   ])
   expect(rig.runner.lines('open/p')).toEqual([])
-  const said = rig.said.join('')
-  expect(said).toContain('seen: one') // a platform pipeline logs to the agent's log
-  expect(said.match(/seen:/g)).toHaveLength(1)
+  const logged = rig.logged.join('')
+  expect(logged).toContain('seen: one') // a platform pipeline logs to the agent's log
+  expect(logged.match(/seen:/g)).toHaveLength(1)
   for (const spied of [stdout, stderr]) expect(JSON.stringify(spied.mock.calls)).not.toContain('seen:')
 })
 
@@ -429,7 +429,7 @@ test.each([
   if (reason === undefined) expect(lost()).toBe(0)
   else {
     expect(sum('log_bytes_lost_total', { reason })).toBe(lost())
-    expect(rig.said.join('')).toContain('closed before it was read to its end')
+    expect(rig.logged.join('')).toContain('closed before it was read to its end')
   }
 })
 
@@ -505,7 +505,7 @@ test('with rights in only some namespaces, pods and labels are watched in each o
   const allowed =
     /^\/(?:version$|api\/v1\/(?:(?:watch\/)?namespaces\/(?:shop|blog)(?:\?|$)|namespaces\/(?:shop|blog)\/pods[?/]))/
   expect(api.requests.filter((path) => !allowed.test(path))).toEqual([])
-  expect(rig.said.join('')).not.toContain('403')
+  expect(rig.logged.join('')).not.toContain('403')
 })
 
 /** A kubelet that lists these pods. */
@@ -596,7 +596,7 @@ test('the kubelet provides pods, new ones as soon as their logs exist, without r
   expect(got.get('out/p')).toEqual([])
   expect(kubelet.destination.requests.every(({ path }) => path === '/pods')).toBe(true)
   expect(api.requests.filter((path) => path.startsWith('/api/v1/pods'))).toEqual([])
-  expect(rig.said.join('')).not.toContain('kubelet')
+  expect(rig.logged.join('')).not.toContain('kubelet')
 })
 
 test.each([403, 500])('if the kubelet answers %s, pods are watched at the API server', async (status) => {
@@ -606,7 +606,7 @@ test.each([403, 500])('if the kubelet answers %s, pods are watched at the API se
   await using kubelet = await fakeKubelet(() => status)
   await using rig = await Rig.start(api, reader('shop'), undefined, { kubelet: kubelet.target })
   await eventually(() => expect(got.get('shop/p')).toEqual(['one']))
-  expect(rig.said.join('')).toContain('The kubelet does not list its pods')
+  expect(rig.logged.join('')).toContain('The kubelet does not list its pods')
   expect(kubelet.destination.requests).toHaveLength(status === 403 ? 1 : 3)
   expect(api.requests.some((path) => path.startsWith('/api/v1/pods'))).toBe(true)
 })

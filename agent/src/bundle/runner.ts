@@ -422,7 +422,7 @@ export class BundleRunner {
     // If a tenant's component uses secrets, its error is reduced to its class, because the message may quote input in
     // any encoding.
     const hides = part.pipeline.restricted === true && keysOf(part).size > 0
-    const said = (error: unknown) => (hides ? factText(error) : errorText(error))
+    const textFor = (error: unknown) => (hides ? factText(error) : errorText(error))
     const listed = new Set((part.pipeline.secrets ?? []).map(({ key }) => key))
     for (const key of keysOf(part)) {
       if (!listed.has(key)) {
@@ -465,13 +465,13 @@ export class BundleRunner {
         return failed(
           component === undefined ? undefined : nameOf(component),
           reasonOf(error, result.reason),
-          error === undefined ? result.reason : said(error),
+          error === undefined ? result.reason : textFor(error),
         )
       }
       this.#running.set(id, { part, digest, components: idsOf(config) })
       return undefined
     } catch (error) {
-      return failed(undefined, reasonOf(error, 'internal'), said(error))
+      return failed(undefined, reasonOf(error, 'internal'), textFor(error))
     }
   }
 

@@ -28,13 +28,13 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 class Rig implements AsyncDisposable {
-  readonly said: string[] = []
+  readonly logged: string[] = []
   readonly runner: BundleRunner
   readonly #topology: Topology
 
   private constructor(lateMs: number | undefined) {
     const metrics = new Metrics()
-    const logger = pino({ level: 'trace' }, { write: (line) => void this.said.push(line) })
+    const logger = pino({ level: 'trace' }, { write: (line) => void this.logged.push(line) })
     const dataDir = join(folder, 'data')
     const loaded = loadConfigObject({ data_dir: dataDir }, { env: {}, allowEmpty: true })
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
@@ -294,8 +294,8 @@ test('the failure to build a component with a secret shows no part of the value'
     await using rig = await Rig.start()
     await eventually(() => expect(rig.runner.state).toMatchObject({ state: 'Loaded' }))
     expect(rig.runner.state.failures.length).toBeGreaterThan(0)
-    for (const said of [JSON.stringify(rig.runner.state), rig.said.join('')]) {
-      expect(said).not.toMatch(/S3cretM|cretMarker|0123456/)
+    for (const logged of [JSON.stringify(rig.runner.state), rig.logged.join('')]) {
+      expect(logged).not.toMatch(/S3cretM|cretMarker|0123456/)
     }
   }
 })
@@ -335,7 +335,7 @@ test('the log of a tenant’s components contains facts, but no events or respon
   project(join(folder, 'bundle'), bundleFiles(bundle).files)
   await using rig = await Rig.start()
   const of = (id: string, level: number) =>
-    rig.said
+    rig.logged
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter((record) => String(record['component_id']).startsWith(`${id}/`) && Number(record['level']) >= level)
   await eventually(() => {
@@ -352,6 +352,6 @@ test('the log of a tenant’s components contains facts, but no events or respon
     expect.objectContaining({ status: 400, error_type: 'request_failed', error_code: 'http_response_400' }),
   )
   expect(of('shop/template', 40)).toContainEqual(expect.objectContaining({ missing: ['none'] }))
-  expect(rig.said.join('')).not.toContain('4111')
-  expect(rig.said.join('').toLowerCase()).not.toContain(card.toLowerCase())
+  expect(rig.logged.join('')).not.toContain('4111')
+  expect(rig.logged.join('').toLowerCase()).not.toContain(card.toLowerCase())
 })

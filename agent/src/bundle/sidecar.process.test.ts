@@ -53,13 +53,13 @@ function start(args: readonly string[], ...bundles: readonly TestBundle[]) {
     ],
     { env: { ...process.env, AGENT_SELF_NODE_NAME: 'node-1', POD_NAME: 'import', POD_NAMESPACE: 'shop' } },
   )
-  let said = ''
+  let output = ''
   child.stderr.on('data', (text) => {
-    said += text
+    output += text
   })
   const closed = once(child, 'close')
   return {
-    said: () => said,
+    output: () => output,
     async stop() {
       child.kill('SIGTERM')
       const [code] = await closed
@@ -103,7 +103,7 @@ test.each([
   await using agent = start(['--log-paths', `${logs}/*.log`], reader('bad', include(folder)), reader('good'))
   appendFileSync(join(logs, 'app.log'), 'line\n')
   await eventually(() => expect(read('good')).toEqual(['line']))
-  expect(agent.said()).toContain('must stay inside')
+  expect(agent.output()).toContain('must stay inside')
   expect(await agent.stop()).toBe(0)
   expect(read('bad')).toEqual([])
 })
@@ -115,7 +115,7 @@ test('a link out of the volume is not followed', async () => {
   await using agent = start(['--log-paths', `${logs}/*.log`], reader('files'))
   appendFileSync(join(logs, 'b.log'), 'line\n')
   await eventually(() => expect(read('files')).toEqual(['line']))
-  await eventually(() => expect(agent.said()).toContain('outside_of_volume'))
+  await eventually(() => expect(agent.output()).toContain('outside_of_volume'))
   expect(await agent.stop()).toBe(0)
   expect(read('files')).toEqual(['line'])
 })

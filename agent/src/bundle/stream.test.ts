@@ -89,9 +89,9 @@ class Rig implements AsyncDisposable {
       for await (const part of request) text += part
       if (rig === undefined) throw new Error('There is no agent yet.')
       rig.asked.push({ ...(JSON.parse(text) as StreamBody), authorization: request.headers.authorization })
-      const said = await rig.#next()
-      if (typeof said === 'number') response.writeHead(said).end()
-      else response.writeHead(200, { 'content-type': 'application/gzip' }).end(said)
+      const answer = await rig.#next()
+      if (typeof answer === 'number') response.writeHead(answer).end()
+      else response.writeHead(200, { 'content-type': 'application/gzip' }).end(answer)
     })
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
     rig = new Rig(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, awayMs)
@@ -148,13 +148,13 @@ class Rig implements AsyncDisposable {
 
   async #next(): Promise<Buffer | number> {
     while (this.#answer === undefined) await new Promise<void>((done) => (this.#wake = done))
-    const said = this.#answer
-    if (typeof said !== 'number') this.#answer = undefined
-    return said
+    const answer = this.#answer
+    if (typeof answer !== 'number') this.#answer = undefined
+    return answer
   }
 
   /** All logged text. */
-  get said(): string {
+  get logText(): string {
     return this.lines.join('')
   }
 
@@ -205,8 +205,8 @@ test('a streamed bundle runs in place of the mounted one, and the agent reports 
 
   rig.say(answer(pipeline('shop/two'), { rev: 'r2', candidate: true, mark: 'm2' }))
   await eventually(() => expect(rig.running).toEqual(['shop/two']))
-  expect(rig.said).not.toContain(secret)
-  expect(rig.said).not.toContain(btoa(secret))
+  expect(rig.logText).not.toContain(secret)
+  expect(rig.logText).not.toContain(btoa(secret))
 })
 
 const good = answer(pipeline('shop/next', { secret: 'k1' }), { rev: 'r2', mark: 'm2' }, { k1: 'a-secret' })
@@ -236,9 +236,9 @@ test.each([
   await eventually(() => expect(rig.running).toEqual(['shop/one']))
   rig.say(file)
   await eventually(() => expect(rig.metrics.sum('config_stream_failures_total')).toBeGreaterThan(0))
-  expect(rig.said).toMatch(message)
-  expect(rig.said).not.toContain('a-secret')
-  expect(rig.said).not.toContain(btoa('a-secret'))
+  expect(rig.logText).toMatch(message)
+  expect(rig.logText).not.toContain('a-secret')
+  expect(rig.logText).not.toContain(btoa('a-secret'))
   expect(rig.running).toEqual(['shop/one'])
   expect(rig.runner.state).toMatchObject({ revision: 'r1', state: 'Loaded' })
   // The next valid one is accepted.

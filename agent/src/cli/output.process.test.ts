@@ -66,15 +66,15 @@ test.each([
   ['graph', '-c', wrong],
   ['test', wrong],
 ])('problems of `%s` have colours on request', (...args) => {
-  const said = (...flags: string[]) => {
+  const outcomeOf = (...flags: string[]) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, ['--conditions=source', main, ...args, ...flags], {
       encoding: 'utf8',
       maxBuffer: 64 << 20,
     })
     return { status, isColoured: `${stdout}${stderr}`.includes('\u001b[31m') }
   }
-  expect(said()).toEqual({ status: 78, isColoured: false })
-  expect(said('--color', 'never')).toEqual({ status: 78, isColoured: false })
-  expect(said('--color', 'always')).toEqual({ status: 78, isColoured: true })
-  expect(said('--color', 'blue')).toEqual({ status: 64, isColoured: false })
+  expect(outcomeOf()).toEqual({ status: 78, isColoured: false })
+  expect(outcomeOf('--color', 'never')).toEqual({ status: 78, isColoured: false })
+  expect(outcomeOf('--color', 'always')).toEqual({ status: 78, isColoured: true })
+  expect(outcomeOf('--color', 'blue')).toEqual({ status: 64, isColoured: false })
 })

@@ -72,11 +72,11 @@ export async function run(argv: readonly string[]): Promise<number> {
   for (;;) {
     try {
       for await (const line of getLines(url, `/v1/tap?${query}`, signal)) {
-        const said = parsed(url, line) as TapLine & { readonly message?: string }
+        const received = parsed(url, line) as TapLine & { readonly message?: string }
         connected = true
         isLost = false
-        if (said.kind === 'event') process.stdout.write(`${format(said, line)}\n`)
-        else if (!flags.quiet) process.stderr.write(`${said.message}\n`)
+        if (received.kind === 'event') process.stdout.write(`${format(received, line)}\n`)
+        else if (!flags.quiet) process.stderr.write(`${received.message}\n`)
       }
     } catch (error) {
       if (signal.aborted) return exitCodes.ok

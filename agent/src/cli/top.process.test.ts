@@ -145,18 +145,18 @@ test.each([
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const words = ['--conditions=source', main, 'top', '--url', url, '--interval', '100', ...args]
   const child = spawn(process.execPath, words)
-  let said = ''
+  let printed = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text
+    printed += text
   })
   const ended = new Promise((done) => child.on('close', done))
   await isOver
   if (args.length === 0) {
     // Several attempts, of which each would be reported.
-    await expect.poll(() => said).toContain('The connection was lost')
+    await expect.poll(() => printed).toContain('The connection was lost')
     await new Promise((done) => setTimeout(done, 1000))
     child.kill('SIGINT')
   }
   expect(await ended).toBe(code)
-  expect(said.match(says)).toHaveLength(times)
+  expect(printed.match(says)).toHaveLength(times)
 })

@@ -80,10 +80,14 @@ function summaryOf(source: string, { code, message, labels }: Diagnostic): Summa
   const start = labels[0]?.span[0]
   const position = start === undefined ? {} : { position: positionOf(source, start) }
   // For a syntax error, the labels say what was found and what was expected.
-  const said = syntaxErrors.includes(code)
+  const details = syntaxErrors.includes(code)
     ? labels.map((label) => label.message).filter((text) => text !== message)
     : []
-  return { code: codeText(code), message: said.length === 0 ? message : `${message}: ${said.join(', ')}`, ...position }
+  return {
+    code: codeText(code),
+    message: details.length === 0 ? message : `${message}: ${details.join(', ')}`,
+    ...position,
+  }
 }
 
 /** The first diagnostic as callers report it, together with the others. */

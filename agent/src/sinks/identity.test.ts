@@ -165,8 +165,8 @@ const ofTenant = { ...proxy, egress: { deny: [] } }
 
 /** Runs a component with an event; returns all problems that it reported. */
 async function run(kind: 'sink' | 'source', type: string, options: object, own: typeof ofTenant): Promise<string> {
-  const said: string[] = []
-  const note = (error: unknown) => void said.push(errorText(error))
+  const failures: string[] = []
+  const note = (error: unknown) => void failures.push(errorText(error))
   if (kind === 'sink') {
     try {
       await using sink = await startSink(type, options, {}, own)
@@ -179,7 +179,7 @@ async function run(kind: 'sink' | 'source', type: string, options: object, own: 
     } catch (error) {
       note(error)
     }
-    return said.join('\n')
+    return failures.join('\n')
   }
   try {
     await using source = await startSource(type, options, { proxy: own })
@@ -189,7 +189,7 @@ async function run(kind: 'sink' | 'source', type: string, options: object, own: 
   } catch (error) {
     note(error)
   }
-  return said.join('\n')
+  return failures.join('\n')
 }
 
 const cases = (['sink', 'source'] as const).flatMap((kind) =>
@@ -208,13 +208,13 @@ test.each(cases)(
   'a $kind $type of a tenant does not get the identity of the agent, options $index',
   async ({ kind, type, place, asksFor }) => {
     await using destination = await fakeDestination(200)
-    const said = await run(kind, type, place(destination.url), ofTenant)
+    const failures = await run(kind, type, place(destination.url), ofTenant)
     expect([...read].filter((name) => ofIdentity.test(name))).toEqual([])
     expect(identityService.requests).toEqual([])
     const sent = JSON.stringify(destination.requests.map(({ path, headers, raw }) => [path, headers, raw.toString()]))
     expect(sent).not.toContain(planted)
     if (asksFor === undefined) return
-    expect(said).toMatch(asksFor)
+    expect(failures).toMatch(asksFor)
     expect(sent).not.toContain('"authorization"')
   },
 )

@@ -304,8 +304,8 @@ describe('authentication', () => {
     broker.challenge()
     await expect.poll(() => broker.authResponses.length).toBe(1)
     expect(await status).toBe('delivered')
-    const said = broker.connects.map((fields) => [fields.text(5), fields.text(3)])
-    expect(said).toEqual([['token', 'jwt']])
+    const sentTokens = broker.connects.map((fields) => [fields.text(5), fields.text(3)])
+    expect(sentTokens).toEqual([['token', 'jwt']])
     expect(broker.authResponses.map((fields) => [fields.text(1), fields.text(2)])).toEqual([['token', 'jwt']])
   })
 

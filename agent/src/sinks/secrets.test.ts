@@ -165,7 +165,7 @@ function around(shown: string, form: string): string {
 }
 
 /** Runs a sink to its end and returns all its output. */
-async function said(type: string, options: Record<string, unknown>): Promise<string> {
+async function logOf(type: string, options: Record<string, unknown>): Promise<string> {
   const declaration = sinks.find((sink) => sink.type === type) as SinkDeclaration
   const parsed = parseOptions(optionsOf(declaration).members, options)
   if (!parsed.ok) throw new Error(parsed.problems.map(({ path, message }) => `${path}: ${message}`).join())
@@ -239,7 +239,7 @@ describe.each(rows)('$type $index', ({ type, place }) => {
 
   test('shows no secret if nobody listens', async () => {
     const port = await freePort()
-    const shown = await said(type, givenOptions(type, place, `${isBroker ? 'pulsar' : 'http'}://127.0.0.1:${port}`))
+    const shown = await logOf(type, givenOptions(type, place, `${isBroker ? 'pulsar' : 'http'}://127.0.0.1:${port}`))
     expect(shown).toMatch(/cannot be reached|ECONNREFUSED|failed/i)
     expectHidden('A refused connection', shown)
   })
@@ -262,11 +262,11 @@ describe.each(rows)('$type $index', ({ type, place }) => {
       const options = givenOptions(type, place, refusing.url)
       const { oauth2 } = options['auth'] as { oauth2?: { issuer_url: string } }
       if (oauth2 !== undefined) oauth2.issuer_url = issuer.url
-      expectHidden(`An answer ${status}`, await said(type, options))
+      expectHidden(`An answer ${status}`, await logOf(type, options))
       return
     }
     await using destination = await fakeDestination((request) => ({ status, body: repeated(request) }))
-    const shown = await said(type, givenOptions(type, place, destination.url))
+    const shown = await logOf(type, givenOptions(type, place, destination.url))
     expect(destination.requests.length).toBeGreaterThan(0)
     expectHidden(`An answer ${status}`, shown)
   })
@@ -277,7 +277,7 @@ describe.each(rows)('$type $index', ({ type, place }) => {
       (request) => ({ status: 302, headers: { location: `http://x/?${marker}` }, body: repeated(request) }),
       (request) => ({ status: 200, body: repeated(request) }),
     )
-    expectHidden('A redirect', await said(type, givenOptions(type, place, destination.url)))
+    expectHidden('A redirect', await logOf(type, givenOptions(type, place, destination.url)))
   })
 
   test('shows no secret in problems of the options', () => {

@@ -30,7 +30,7 @@ export class BundleRig implements AsyncDisposable {
   /** The counters of the hub. */
   readonly events = new RecordedEvents()
   /** Warnings and errors. */
-  readonly said: string[] = []
+  readonly logged: string[] = []
   readonly #folder: string
   readonly topology: Topology
   #hub: PodLogHub | undefined
@@ -46,7 +46,7 @@ export class BundleRig implements AsyncDisposable {
     const { metrics, events } = this
     const dataDir = join(folder, 'data')
     for (const name of ['bundle', 'secrets', 'data']) mkdirSync(join(folder, name), { recursive: true })
-    const logger = pino({ level: 'warn' }, { write: (line) => void this.said.push(line) })
+    const logger = pino({ level: 'warn' }, { write: (line) => void this.logged.push(line) })
     writeFileSync(join(folder, 'kubeconfig'), api.kubeConfig())
     const loaded = loadConfigObject({ data_dir: dataDir }, { env: {}, allowEmpty: true })
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))

@@ -111,9 +111,9 @@ async function built<T>(kind: ComponentKind, id: string, build: () => T | Promis
     const code = error instanceof PenstockError ? error.code : 'PEN_INTERNAL'
     const message = error instanceof Error ? error.message : String(error)
     const name = `${kind[0]?.toUpperCase()}${kind.slice(1)}`
-    const said = `${name} "${id}" cannot be built`
-    const fact = `${said}: ${factText(error)}`
-    throw new PenstockError(code, `${said}: ${message}`, { cause: error, fact, component: id })
+    const summary = `${name} "${id}" cannot be built`
+    const fact = `${summary}: ${factText(error)}`
+    throw new PenstockError(code, `${summary}: ${message}`, { cause: error, fact, component: id })
   }
 }
 

@@ -312,7 +312,7 @@ test.each([
   ['assert!(false, string!(.message))', 'an assertion is false: "assert" at (0:33)'],
   ['.n = upcase!(.size)', 'an argument has the wrong kind'],
   ['.n = map_values([.message]) -> |v| { to_int!(v) }', 'the call or operation failed for its values: "to_int"'],
-])('errors of a restricted pipeline contain the place and kind, but no event data: %s', async (source, said) => {
+])('errors of a restricted pipeline contain the place and kind, but no event data: %s', async (source, expected) => {
   const declaration = findComponent('transform', 'remap')
   if (declaration?.kind !== 'transform') throw new TypeError('no remap')
   const options = parseOptions(declaration.options, { source, drop_on_error: true })
@@ -329,7 +329,7 @@ test.each([
   })
   await transform.transform(batchOf([log({ message: 'CARD-4111 hunter2', size: 7 })]), { send: () => undefined })
   const shown = reports.map(({ fields }) => factsOnly(fields ?? {}))
-  expect(shown).toMatchObject([{ error: expect.stringContaining(said) }])
+  expect(shown).toMatchObject([{ error: expect.stringContaining(expected) }])
   expect(JSON.stringify(shown)).not.toMatch(/CARD|hunter2/)
 })
 

@@ -213,7 +213,7 @@ export const ruleNames: readonly string[] = [tenantRules, conditionTexts, reason
 
 /** The text for a rule, a condition or a reason, ignoring case; undefined for other words. */
 export function ruleText(word: string): string | undefined {
-  const said = (table: Readonly<Record<string, ExplainedRule | string | undefined>>, what: string) => {
+  const explanationIn = (table: Readonly<Record<string, ExplainedRule | string | undefined>>, what: string) => {
     const name = Object.keys(table).find((each) => each.toLowerCase() === word.toLowerCase())
     const found = name === undefined ? undefined : table[name]
     if (found === undefined) return undefined
@@ -221,10 +221,10 @@ export function ruleText(word: string): string | undefined {
     return `${name}  (${what})\n\n${found.meaning}\n\nFix: ${found.fix}\n`
   }
   return (
-    said(tenantRules, 'rule for namespaced resources') ??
-    said(conditionTexts, 'condition') ??
-    said(reasonTexts, 'reason of a condition') ??
-    said(quietReasons, 'reason of a condition, which needs no fix')
+    explanationIn(tenantRules, 'rule for namespaced resources') ??
+    explanationIn(conditionTexts, 'condition') ??
+    explanationIn(reasonTexts, 'reason of a condition') ??
+    explanationIn(quietReasons, 'reason of a condition, which needs no fix')
   )
 }
 

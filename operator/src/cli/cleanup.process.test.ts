@@ -68,8 +68,8 @@ test.each([
   { what: 'nothing is there', existing: {}, changes: [] },
 ])('$what', async ({ existing, changes }) => {
   const result = await cleanup(existing)
-  expect(result.changes, result.said).toEqual(changes)
-  expect(result.code, result.said).toBe(0)
+  expect(result.changes, result.output).toEqual(changes)
+  expect(result.code, result.output).toBe(0)
 })
 
 test('bindings of agents in other namespaces are removed with their Agent, and only then', async () => {
@@ -94,6 +94,6 @@ test('bindings of agents in other namespaces are removed with their Agent, and o
     },
     ['-n', system, '--namespaces', 'shop'],
   )
-  expect(result.changes, result.said).toEqual([scaled, `DELETE ${bindings}/of-gone`])
-  expect(result.code, result.said).toBe(0)
+  expect(result.changes, result.output).toEqual([scaled, `DELETE ${bindings}/of-gone`])
+  expect(result.code, result.output).toBe(0)
 })

@@ -16,9 +16,9 @@ function operatorAt(minor: number): Promise<CommandRun> {
         ? { status: 200, body: { major: '1', minor: `${minor}+`, gitVersion: `v1.${minor}.3` } }
         : { status: 503, body: {} },
     {
-      heard(said, end) {
+      heard(output, end) {
         // A second signal would stop it at once.
-        if (isStopped || !said.includes('server_version')) return
+        if (isStopped || !output.includes('server_version')) return
         isStopped = true
         end()
       },
@@ -26,23 +26,23 @@ function operatorAt(minor: number): Promise<CommandRun> {
   )
 }
 
-const line = (said: string) => JSON.parse(said.split('\n').find((text) => text.includes('server_version')) ?? '{}')
+const line = (output: string) => JSON.parse(output.split('\n').find((text) => text.includes('server_version')) ?? '{}')
 
 test('a cluster without essential features is refused, with the reason and a way out', async () => {
-  const { code, said } = await operatorAt(minEssentialMinor - 1)
+  const { code, output } = await operatorAt(minEssentialMinor - 1)
   expect(code).toBe(69)
-  expect(said).toContain('The cluster runs Kubernetes v1.24.3; the operator needs 1.29 or newer')
-  expect(said).toContain(
+  expect(output).toContain('The cluster runs Kubernetes v1.24.3; the operator needs 1.29 or newer')
+  expect(output).toContain(
     'without validation rules (CEL) in CRDs, the API server accepts resources that these rules forbid',
   )
-  expect(said).toContain('Upgrade the cluster, or run the agent without the operator')
-  expect(said).not.toContain('    at ')
+  expect(output).toContain('Upgrade the cluster, or run the agent without the operator')
+  expect(output).not.toContain('    at ')
 })
 
 test('an older cluster than supported causes a warning with the missing features', async () => {
-  const { code, said } = await operatorAt(28)
+  const { code, output } = await operatorAt(28)
   expect(code).toBe(0)
-  expect(line(said)).toMatchObject({
+  expect(line(output)).toMatchObject({
     level: 'warn',
     server_version: 'v1.28.3',
     min_version: 'v1.29',
@@ -54,9 +54,9 @@ test('an older cluster than supported causes a warning with the missing features
 })
 
 test('the version of a supported cluster is logged', async () => {
-  const { code, said } = await operatorAt(minClusterMinor)
+  const { code, output } = await operatorAt(minClusterMinor)
   expect(code).toBe(0)
-  expect(line(said)).toMatchObject({ level: 'info', server_version: 'v1.29.3' })
+  expect(line(output)).toMatchObject({ level: 'info', server_version: 'v1.29.3' })
 })
 
 test('the guide states the versions and reasons of the program', () => {

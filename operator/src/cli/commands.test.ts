@@ -57,20 +57,20 @@ afterEach(() => {
 async function penstock(args: string, kubeconfig = 'kubeconfig') {
   vi.stubEnv('KUBECONFIG', join(folder, kubeconfig))
   process.stdout.isTTY = false
-  const said = { out: '', err: '' }
+  const printed = { out: '', err: '' }
   vi.spyOn(console, 'log').mockImplementation((text) => {
-    said.out += `${text}\n`
+    printed.out += `${text}\n`
   })
   vi.spyOn(console, 'error').mockImplementation((text) => {
-    said.err += `${text}\n`
+    printed.err += `${text}\n`
   })
   vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    said.out += text
+    printed.out += text
     return true
   })
   const code = await main(args.split(' ').filter((word) => word !== ''))
   vi.restoreAllMocks()
-  return { code, ...said }
+  return { code, ...printed }
 }
 
 /** The commands that the program itself lists. */
@@ -527,7 +527,7 @@ test.each([
   { args: 'init --name Bad_Name', says: '`--name` must be at most 63 lower-case letters, digits and `-`' },
   { args: 'init -n a.b', says: '`--namespace` must be at most 63 lower-case letters' },
   { args: 'list kafka', says: 'penstock list' },
-  // Said before anything is ended.
+  // The command reports this before it ends anything.
   { args: 'cleanup --timeout soon', says: 'A duration has the form `10s`' },
   { args: 'convert', says: 'penstock convert -f CONFIG' },
 ])('penstock $args says $says', async ({ args, says }) => {

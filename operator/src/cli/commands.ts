@@ -134,9 +134,17 @@ function refusalHelp(status: number | undefined, object: string | undefined): re
 }
 
 /** The refusal of a request in the words of the API server: it names the user, the verb and the resource. */
-function refusalText({ status, said, message }: { status?: number; said?: string; message: string }): string {
+function refusalText({
+  status,
+  apiMessage,
+  message,
+}: {
+  status?: number
+  apiMessage?: string
+  message: string
+}): string {
   if (status === 401) return 'The API server does not accept your credentials.'
-  return status === 403 && said !== undefined ? `The API server refuses this: ${said}` : message
+  return status === 403 && apiMessage !== undefined ? `The API server refuses this: ${apiMessage}` : message
 }
 
 /** The report of an error that ended a command, and the exit code. A fault of Penstock itself is reported with its place. */
@@ -147,7 +155,13 @@ function endOf(command: string, error: unknown): { report: string; code: number 
   }
   const { name, code, syscall } = (error ?? {}) as { name?: string; code?: unknown; syscall?: string }
   if (name === 'KubeError') {
-    const failed = error as { status?: number; object?: string; unreachable?: string; said?: string; message: string }
+    const failed = error as {
+      status?: number
+      object?: string
+      unreachable?: string
+      apiMessage?: string
+      message: string
+    }
     const { status, object, unreachable } = failed
     if (unreachable !== undefined) return { report: `${unreachable}.\n${unreachableHelp}`, code: exitCodes.unavailable }
     return {

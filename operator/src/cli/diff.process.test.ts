@@ -51,7 +51,7 @@ test.each([
     says: 'Pipeline web refers to a ClusterSink, and you may not read ClusterSinks',
   },
 ])('with the rights of one namespace: $what', async ({ live, file, code: expected, says }) => {
-  const { code, said } = await diff(live, file)
-  expect(said).toContain(says)
-  expect(code, said).toBe(expected)
+  const { code, output } = await diff(live, file)
+  expect(output).toContain(says)
+  expect(code, output).toBe(expected)
 })

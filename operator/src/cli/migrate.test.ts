@@ -14,15 +14,15 @@ afterEach(() => {
 })
 
 async function penstock(...args: string[]) {
-  let said = ''
+  let output = ''
   for (const method of ['log', 'error'] as const) {
     vi.spyOn(console, method).mockImplementation((text) => {
-      said += `${text}\n`
+      output += `${text}\n`
     })
   }
   const code = await main(args)
   vi.restoreAllMocks()
-  return { code, said }
+  return { code, output }
 }
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest().subarray(0, 8).toString('base64')
@@ -154,8 +154,8 @@ describe('objects of a cluster', () => {
   ])('$what', async ({ flags = [], facts, code, writes, says }) => {
     const result = await migrate(flags, facts)
     expect(result.writes).toEqual(writes)
-    expect(result.said).toContain(says)
-    expect(result.code, result.said).toBe(code)
+    expect(result.output).toContain(says)
+    expect(result.code, result.output).toBe(code)
   })
 })
 
@@ -171,10 +171,10 @@ describe('files', () => {
     await writeFile(current, beta)
     expect(await penstock('migrate', '-f', folder.path, '--dry-run')).toEqual({
       code: 1,
-      said: `${old}: 1 resource would change\n`,
+      output: `${old}: 1 resource would change\n`,
     })
     expect(await readFile(old, 'utf8')).toBe(alpha)
-    expect(await penstock('migrate', '-f', folder.path)).toEqual({ code: 0, said: `${old}: 1 resource changed\n` })
+    expect(await penstock('migrate', '-f', folder.path)).toEqual({ code: 0, output: `${old}: 1 resource changed\n` })
     expect(await readFile(old, 'utf8')).toBe(beta)
     expect(await readFile(current, 'utf8')).toBe(beta)
     expect(await penstock('migrate', '-f', folder.path, '--dry-run')).toMatchObject({ code: 0 })
@@ -184,9 +184,9 @@ describe('files', () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-migrate-'))
     await writeFile(join(folder.path, 'a.yaml'), alpha)
     await writeFile(join(folder.path, 'b.yaml'), 'kind: Sink\nspec: a: b\n')
-    const { code, said } = await penstock('migrate', '-f', folder.path)
+    const { code, output } = await penstock('migrate', '-f', folder.path)
     expect(code).toBe(78)
-    expect(said).toContain('b.yaml:2')
+    expect(output).toContain('b.yaml:2')
     expect(await readFile(join(folder.path, 'a.yaml'), 'utf8')).toBe(alpha)
   })
 })

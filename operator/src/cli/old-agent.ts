@@ -94,7 +94,7 @@ class Running {
   }
 
   get messages(): string {
-    return this.#messages.trim() === '' ? '' : `\nIt said:\n${this.#messages.trimEnd()}`
+    return this.#messages.trim() === '' ? '' : `\nIt printed:\n${this.#messages.trimEnd()}`
   }
 
   end(reason: Reason): void {

@@ -112,7 +112,7 @@ export class OperatorConnection implements Disposable {
   }
 
   /** The lines from the operator, parsed and as text, until the operator or the signal ends them. */
-  async *lines(path: string, signal: AbortSignal): AsyncGenerator<readonly [said: OperatorLine, text: string]> {
+  async *lines(path: string, signal: AbortSignal): AsyncGenerator<readonly [received: OperatorLine, text: string]> {
     const answer = await this.#get(path, signal)
     warnOfSkew(answer.headers[versionHeader])
     if (answer.statusCode !== 200) throw await this.#refused(answer)
@@ -203,12 +203,12 @@ export class OperatorConnection implements Disposable {
   async #refused(answer: IncomingMessage): Promise<PenstockError> {
     const text = await bodyText(answer, 1 << 20).catch((error: unknown) => errorText(error))
     const status = answer.statusCode ?? 0
-    const said = objectIn(text)
-    if (typeof said['error'] === 'string') return new PenstockError('PEN_UNAVAILABLE', said['error'])
+    const received = objectIn(text)
+    if (typeof received['error'] === 'string') return new PenstockError('PEN_UNAVAILABLE', received['error'])
     const namespace = this.#operatorNamespace
-    const message = String(said['message'] ?? text.slice(0, 500)).trim()
+    const message = String(received['message'] ?? text.slice(0, 500)).trim()
     const forward = `Or bypass the API server: kubectl port-forward -n ${namespace} service/${operatorName} 9443, and --operator-url https://127.0.0.1:9443 --operator-ca FILE.`
-    if (this.#url !== undefined || said['kind'] !== 'Status')
+    if (this.#url !== undefined || received['kind'] !== 'Status')
       return new PenstockError('PEN_UNAVAILABLE', `The operator responded with status ${status}: ${message}`)
     if (status === 403) {
       return new PenstockError(

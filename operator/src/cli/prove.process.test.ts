@@ -243,7 +243,7 @@ test.each([
   [
     'fails',
     ['-f', vector, '--sink', 'out', '--binary', program('fails', 'console.error("No licence."); process.exit(3)')],
-    /fails --quiet --config \S+ exited with code 3\.\nIt said:\nNo licence\./,
+    /fails --quiet --config \S+ exited with code 3\.\nIt printed:\nNo licence\./,
   ],
   [
     'runs forever',

@@ -8,11 +8,11 @@ import { next } from './run.ts'
 test('the quickstart passes the check that it recommends', async () => {
   const quickstart = join(import.meta.dirname, '../../../examples/quickstart')
   const command = /`npx penstock lint (.*)`/.exec(next('127.0.0.1:1', [quickstart]))?.[1]
-  const said = vi.spyOn(console, 'log').mockImplementation(() => {})
+  const printed = vi.spyOn(console, 'log').mockImplementation(() => {})
   try {
     expect(await lint(command?.split(' ') ?? [])).toBe(0)
-    expect(said).toHaveBeenCalledWith(`1 Pipeline in ${quickstart}: no problems.`)
+    expect(printed).toHaveBeenCalledWith(`1 Pipeline in ${quickstart}: no problems.`)
   } finally {
-    said.mockRestore()
+    printed.mockRestore()
   }
 })

@@ -24,19 +24,22 @@ test.each([
     says: 'Is Penstock installed in this cluster?',
   },
 ])('status with an API server that responds with $answer.status prints $says', async ({ answer, says }) => {
-  const { code, said } = await runAtDouble(
+  const { code, output } = await runAtDouble(
     () => ['status', '-n', 'shop'],
     () => answer,
   )
   expect(code).toBe(69)
-  expect(said).toContain(says)
-  expect(said.split('\n').length).toBeLessThanOrEqual(3)
+  expect(output).toContain(says)
+  expect(output.split('\n').length).toBeLessThanOrEqual(3)
 })
 
 test('a namespace without Pipelines may be the wrong one', async () => {
-  const { code, said } = await runAtDouble(
+  const { code, output } = await runAtDouble(
     () => ['status', '-n', 'shp'],
     () => ({ status: 200, body: { metadata: { resourceVersion: '1' }, items: [] } }),
   )
-  expect([code, said]).toEqual([0, 'There is no Pipeline in namespace shp. `penstock status -A` shows those of all.\n'])
+  expect([code, output]).toEqual([
+    0,
+    'There is no Pipeline in namespace shp. `penstock status -A` shows those of all.\n',
+  ])
 })

@@ -18,7 +18,7 @@ export class Rights {
   readonly #settings: OperatorSettings
   readonly #logger: Logger
   /** The last report about a namespace; equal reports are not repeated. */
-  readonly #said = new Map<string, string>()
+  readonly #reported = new Map<string, string>()
   /** Tenants' namespaces in which the operator lacks rights. */
   leftOut: readonly string[] = []
 
@@ -111,9 +111,9 @@ export class Rights {
   }
 
   #say(namespace: string, missing: readonly MissingRight[], isEssential: boolean): void {
-    const said = JSON.stringify(missing)
-    if ((this.#said.get(namespace) ?? '[]') === said) return
-    this.#said.set(namespace, said)
+    const reported = JSON.stringify(missing)
+    if ((this.#reported.get(namespace) ?? '[]') === reported) return
+    this.#reported.set(namespace, reported)
     if (missing.length === 0) {
       this.#logger.info({ namespace }, "The operator's rights in a namespace are now complete.")
       return

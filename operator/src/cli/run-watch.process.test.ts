@@ -31,28 +31,28 @@ test('a run follows the changes of its files', async () => {
   writeFileSync(input, '2026-11-23T09:00:00Z x\n')
   const args = ['run', `${resources}.yaml`, '--input', input, '--watch']
   const command = spawn(process.execPath, ['--conditions=source', main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let said = ''
+  let printed = ''
   const { promise: ended, resolve: end } = Promise.withResolvers<number | null>()
   command.on('close', end)
   let heard = () => {}
   for (const stream of [command.stdout, command.stderr]) {
     stream.setEncoding('utf8').on('data', (text) => {
-      said += text
+      printed += text
       heard()
     })
   }
   /** The output until a text appears and the run waits for the next change. */
   const until = async (text: string): Promise<string> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    void ended.then((code) => reject(new Error(`ended with ${code}:\n${said}`)))
+    void ended.then((code) => reject(new Error(`ended with ${code}:\n${printed}`)))
     heard = () => {
-      const at = said.indexOf(text)
-      if (at >= 0 && said.includes('Waiting for a change', at)) resolve()
+      const at = printed.indexOf(text)
+      if (at >= 0 && printed.includes('Waiting for a change', at)) resolve()
     }
     heard()
     await promise
-    const before = said
-    said = ''
+    const before = printed
+    printed = ''
     return before
   }
   try {
@@ -80,9 +80,9 @@ test('a change ends a run that continues', async () => {
   const command = spawn(process.execPath, ['--conditions=source', main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   const { promise: ended, resolve: end } = Promise.withResolvers<number | null>()
   command.on('close', end)
-  let said = ''
+  let printed = ''
   command.stderr.setEncoding('utf8').on('data', (text) => {
-    said += text
+    printed += text
   })
   try {
     let isChanged = false
@@ -92,8 +92,8 @@ test('a change ends a run that continues', async () => {
       if (text.includes('two')) command.kill('SIGTERM')
     }
     expect([isChanged, await ended]).toEqual([true, 0])
-    expect(said).toContain(`Then change ${resources}.yaml: it restarts automatically.`)
-    expect(said).not.toContain('and start again')
+    expect(printed).toContain(`Then change ${resources}.yaml: it restarts automatically.`)
+    expect(printed).not.toContain('and start again')
   } finally {
     command.kill('SIGKILL')
   }

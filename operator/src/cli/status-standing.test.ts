@@ -123,13 +123,13 @@ async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly P
   }
   const ending = new AbortController()
   stack.defer(() => ending.abort())
-  let said: StatusContribution | undefined
+  let contributed: StatusContribution | undefined
   const context = testContext({
     ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} } },
     caches: { cache, synced: async () => {} },
     status: {
       report: (_: unknown, { metadata }: KubeObject, __: unknown, contribution: StatusContribution) => {
-        if (metadata.name === 'p') said = contribution
+        if (metadata.name === 'p') contributed = contribution
       },
       reported: () => undefined,
     },
@@ -154,7 +154,7 @@ async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly P
       { type: 'ResolvedRefs', status: 'True', reason: 'Resolved', message: '' },
     ],
   }
-  const reports = { compile: accepted, ...(said === undefined ? {} : { rollout: said }) }
+  const reports = { compile: accepted, ...(contributed === undefined ? {} : { rollout: contributed }) }
   const status = statusOf(pipelineKind, object as StatusObject, reports, new Date(0))
   return { ...object, status } as unknown as Pipeline
 }

@@ -65,9 +65,9 @@ export async function run(argv: string[]): Promise<number> {
   if (!values.cluster) query.set('namespace', client.namespace)
   const signal = stopped()
   try {
-    for await (const [said, text] of client.lines(`/v1/tap?${query}`, signal)) {
-      if (said.kind === 'event') process.stdout.write(`${show(said as TapLine, text)}\n`)
-      else if (said.kind === 'notification' && !values.quiet) console.error(said.message)
+    for await (const [received, text] of client.lines(`/v1/tap?${query}`, signal)) {
+      if (received.kind === 'event') process.stdout.write(`${show(received as TapLine, text)}\n`)
+      else if (received.kind === 'notification' && !values.quiet) console.error(received.message)
     }
   } catch (error) {
     if (!signal.aborted) throw error

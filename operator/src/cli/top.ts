@@ -64,15 +64,15 @@ export async function run(argv: string[]): Promise<number> {
   const signal = screen === undefined ? stopped() : AbortSignal.any([stopped(), screen.quit])
   const until = performance.now() + patienceMs
   try {
-    for await (const [said] of client.lines(`/v1/top?${query}`, signal)) {
-      if (!isFigures(said)) {
-        if (said.kind === 'notification') console.error(said.message)
+    for await (const [received] of client.lines(`/v1/top?${query}`, signal)) {
+      if (!isFigures(received)) {
+        if (received.kind === 'notification') console.error(received.message)
         continue
       }
       // The first snapshot has no earlier one to compare with.
-      if (!said.complete && performance.now() < until) continue
-      if (screen !== undefined) screen.look(said)
-      else process.stdout.write(`${output === 'json' ? JSON.stringify(said) : table(said.pipelines)}\n`)
+      if (!received.complete && performance.now() < until) continue
+      if (screen !== undefined) screen.look(received)
+      else process.stdout.write(`${output === 'json' ? JSON.stringify(received) : table(received.pipelines)}\n`)
       if (values.once) return 0
     }
   } catch (error) {
@@ -81,8 +81,8 @@ export async function run(argv: string[]): Promise<number> {
   return 0
 }
 
-function isFigures(said: OperatorLine): said is TopLine {
-  return said.kind === 'figures'
+function isFigures(received: OperatorLine): received is TopLine {
+  return received.kind === 'figures'
 }
 
 /** The status text of a row's Pipeline. */

@@ -172,9 +172,9 @@ function readingLines(reading: Reading): readonly string[] {
       const what = lines === undefined ? counted(size, 'byte') : counted(lines, 'line')
       return `    ${container}: ${file.split('/').at(-1)}: ${what} not read, because the file was compressed before reading began`
     }
-    const said = [`${read} of ${counted(size, 'byte')} read`, `${delivered} delivered`]
-    if (lagSeconds > 0) said.push(`${lagSeconds} s behind`)
-    if (dropped > 0) said.push(`${counted(dropped, 'line')} dropped by limits`)
-    return `    ${container}: ${file.split('/').at(-1)}: ${said.join(', ')}`
+    const progress = [`${read} of ${counted(size, 'byte')} read`, `${delivered} delivered`]
+    if (lagSeconds > 0) progress.push(`${lagSeconds} s behind`)
+    if (dropped > 0) progress.push(`${counted(dropped, 'line')} dropped by limits`)
+    return `    ${container}: ${file.split('/').at(-1)}: ${progress.join(', ')}`
   })
 }

@@ -99,14 +99,14 @@ for (const programmed of ['True', 'False'] as const) {
       const rights = forbidden.length === 0 ? 'all rights' : `no right to ${forbidden.join(', ')}`
       const files = positions.length === 0 ? 'no file' : 'a file'
       test(`Programmed ${programmed}, ${files} open on the node of the pod, ${rights}`, async () => {
-        const { code, said } = await why({ programmed, forbidden, positions })
+        const { code, output } = await why({ programmed, forbidden, positions })
         // An unfinished rollout does not hide logs that the agent of the node already reads.
         const read = programmed === 'True' || positions.length > 0
-        expect(code, said).toBe(read ? 0 : 1)
-        expect(said.includes('Its logs are read.'), said).toBe(read)
-        expect(said.includes('80 of 90 bytes read'), said).toBe(positions.length > 0)
-        expect(said.includes('not yet running on all nodes: RollingOut'), said).toBe(programmed === 'False' && read)
-        expect(said.includes('Omitted, because you may not read them:'), said).toBe(forbidden.length > 0)
+        expect(code, output).toBe(read ? 0 : 1)
+        expect(output.includes('Its logs are read.'), output).toBe(read)
+        expect(output.includes('80 of 90 bytes read'), output).toBe(positions.length > 0)
+        expect(output.includes('not yet running on all nodes: RollingOut'), output).toBe(programmed === 'False' && read)
+        expect(output.includes('Omitted, because you may not read them:'), output).toBe(forbidden.length > 0)
       })
     }
   }
@@ -122,11 +122,11 @@ test.each([
   },
   { what: 'the agent of the node is silent', agents: { asked: 0, answered: 0, silent: 1 }, complete: true, read: true },
 ])('all agents run it, and $what', async ({ agents, complete, read }) => {
-  const { code, said } = await why({ programmed: 'True', forbidden: [], positions: [], agents, complete })
-  expect(code, said).toBe(read ? 0 : 1)
-  expect(said.includes('Its logs are read.'), said).toBe(read)
-  expect(said.includes('no agent that runs it reports from the node of the pod'), said).toBe(!read)
-  expect(said).toContain('read positions are unknown')
+  const { code, output } = await why({ programmed: 'True', forbidden: [], positions: [], agents, complete })
+  expect(code, output).toBe(read ? 0 : 1)
+  expect(output.includes('Its logs are read.'), output).toBe(read)
+  expect(output.includes('no agent that runs it reports from the node of the pod'), output).toBe(!read)
+  expect(output).toContain('read positions are unknown')
 })
 
 test.each([
@@ -134,16 +134,16 @@ test.each([
   { lines: 0, says: 'web: 0.log.20260101-000000.gz: 0 lines not read, because the file was compressed' },
 ])('a file compressed before its first read is reported with its $lines lines', async ({ lines, says }) => {
   const left = { ...open[0], file: '/l/0.log.20260101-000000.gz', read: 0, compressed: { lines } }
-  const { said } = await why({ programmed: 'True', forbidden: [], positions: [left, ...open] })
-  expect(said.replaceAll(/\s+/g, ' ')).toContain(says)
-  expect(said).toContain('web: 0.log: 80 of 90 bytes read')
+  const { output } = await why({ programmed: 'True', forbidden: [], positions: [left, ...open] })
+  expect(output.replaceAll(/\s+/g, ' ')).toContain(says)
+  expect(output).toContain('web: 0.log: 80 of 90 bytes read')
 })
 
 test('an operator shows positions with the rights of the caller, not of another user', async () => {
-  const { code, said } = await why({ programmed: 'True', forbidden: [], positions: open, flags: ['--as', 'alice'] })
-  expect(code, said).toBe(0)
-  expect(said).toContain('cannot act as another user')
-  expect(said).not.toContain('bytes read')
+  const { code, output } = await why({ programmed: 'True', forbidden: [], positions: open, flags: ['--as', 'alice'] })
+  expect(code, output).toBe(0)
+  expect(output).toContain('cannot act as another user')
+  expect(output).not.toContain('bytes read')
 })
 
 const eventOf = (uid: string, host: string | undefined, lastTimestamp: string) => ({
@@ -185,12 +185,12 @@ test.each([
     says: 'no event of',
   },
 ])('a pod that was deleted, with files $what', async ({ positions, events, forbidden, code: expected, says }) => {
-  const { code, said, asked } = await why({ programmed: 'True', forbidden, positions, events })
-  expect(code, said).toBe(expected)
-  expect(said).toContain(says)
+  const { code, output, asked } = await why({ programmed: 'True', forbidden, positions, events })
+  expect(code, output).toBe(expected)
+  expect(output).toContain(says)
   const isKnown = events.length > 0 && forbidden.length === 0
   // The last pod with the name, on the node of its kubelet.
   expect(asked.toSorted()).toEqual(isKnown ? ['ClusterPipeline u1 node-1', 'Pipeline u1 node-1'] : [])
-  expect(said.includes('Pod shop/web-1 (deleted) on node node-1'), said).toBe(isKnown)
-  expect(said.includes('80 of 90 bytes read, 70 delivered'), said).toBe(isKnown && positions.length > 0)
+  expect(output.includes('Pod shop/web-1 (deleted) on node node-1'), output).toBe(isKnown)
+  expect(output.includes('80 of 90 bytes read, 70 delivered'), output).toBe(isKnown && positions.length > 0)
 })

@@ -116,14 +116,14 @@ async function standing(
   let last: TopLine | undefined
   try {
     using client = await OperatorConnection.open(flags, 'get pipelines and clusterpipelines')
-    for await (const [said] of client.lines(`/v1/top?${query}`, signal)) {
+    for await (const [received] of client.lines(`/v1/top?${query}`, signal)) {
       if (!hasBegun) {
         hasBegun = true
         clearTimeout(timer)
         timer = setTimeout(() => limit.abort(), agentMs)
       }
-      if (said.kind !== 'figures') continue
-      last = said as TopLine
+      if (received.kind !== 'figures') continue
+      last = received as TopLine
       // The agent counts the lines of files that it does not read.
       if (last.complete && !isCounting(last)) break
     }

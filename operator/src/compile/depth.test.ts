@@ -33,10 +33,10 @@ const pipeline = (config: unknown) =>
 
 test.each([500, 5_000, 50_000])('%i levels are refused everywhere, with one clear sentence', async (levels) => {
   await using pool = new CompilePool()
-  const said = `nested deeper than ${maxDepth} levels`
+  const refusal = `nested deeper than ${maxDepth} levels`
   for (const wrap of shapes) {
     const object = pipeline(nested(levels, wrap))
-    expect(shapeProblems(pipelineKind, object)).toMatchObject([{ message: expect.stringContaining(said) }])
+    expect(shapeProblems(pipelineKind, object)).toMatchObject([{ message: expect.stringContaining(refusal) }])
     expect(referredObjects(object.spec, 'shop')).toEqual([])
     const judged: unknown[] = []
     const judge = async (_: unknown, seen: unknown) => {
@@ -56,7 +56,7 @@ test.each([500, 5_000, 50_000])('%i levels are refused everywhere, with one clea
       configMaps: {},
     } as unknown as Parameters<CompilePool['compile']>[0]
     const { accepted } = await pool.compile(job)
-    expect(accepted).toMatchObject({ status: 'False', message: expect.stringContaining(said) })
+    expect(accepted).toMatchObject({ status: 'False', message: expect.stringContaining(refusal) })
   }
 })
 

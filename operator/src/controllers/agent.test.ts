@@ -187,13 +187,13 @@ test('reverts a change if the agents that received it only wait', async () => {
   const pod = { ...{ apiVersion: 'v1', kind: 'Pod' }, metadata: { ...metadata, resourceVersion: '1' } }
   operator.cache(podType, { labelSelector: labels.agent }).replace([pod as KubeObject], '', () => true)
   const key = 'system/node'
-  const said: HeartbeatBody = {
+  const heartbeat: HeartbeatBody = {
     ...{ schema: 1, node: 'n', pod: 'pod', namespace: 'system', version: '1', startedAt: 'then', candidate: false },
     ...{ secretsEpoch: '', failures: [], failed: [], pipelines: {}, revision: operator.rev },
     ...{ state: 'Waiting', reason: 'A value is not there.' },
   }
   const say = () => {
-    fleet.hear(key, { pod: 'pod', podUid: 'pod-uid', node: 'n' }, said, clock.now())
+    fleet.hear(key, { pod: 'pod', podUid: 'pod-uid', node: 'n' }, heartbeat, clock.now())
     fleet.changed(key)
   }
   artifacts.set(changed)

@@ -13,7 +13,7 @@ export function isInternal(error: unknown): boolean {
 /** @param text the text of the error, if it contains no secret value */
 export function internalError(type: ConditionType, error: unknown, text = errorText(error)): Finding {
   const name = error instanceof Error ? error.name : 'Error'
-  const said = text === '' ? name : `${name}: ${text}`
-  const message = `The operator failed on this object (${said}) and retries; the running version continues. This is a bug in the operator: see its log for details.`
+  const cause = text === '' ? name : `${name}: ${text}`
+  const message = `The operator failed on this object (${cause}) and retries; the running version continues. This is a bug in the operator: see its log for details.`
   return { type, status: 'Unknown', reason: 'InternalError', message }
 }

@@ -50,9 +50,9 @@ export class PolicyGrace {
 /** A result that states when the running version will stop, or that it has stopped. */
 export function withEnd(verdict: Verdict, end: number, now: number): Verdict {
   const time = new Date(end).toISOString().replace(/\.\d+Z$/, 'Z')
-  const said =
+  const notice =
     now < end
       ? `The running version was accepted under earlier rules of the TenantPolicy and stops at ${time}.`
       : `The last running version was accepted under earlier rules of the TenantPolicy; it was stopped at ${time}.`
-  return { ...verdict, message: `${verdict.message.replace(/\.?$/, '.')} ${said}` }
+  return { ...verdict, message: `${verdict.message.replace(/\.?$/, '.')} ${notice}` }
 }

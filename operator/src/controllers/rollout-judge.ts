@@ -48,13 +48,13 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
     const why = 'events fail or are lost more than twice as often as under the previous version'
     return { culprits, why, isNamed, reasons: new Map() }
   }
-  const said = first.reason === undefined || first.reason === '' ? '' : `: ${brief(first.reason)}`
+  const detail = first.reason === undefined || first.reason === '' ? '' : `: ${brief(first.reason)}`
   const what = first.crashed
     ? `the agent on ${first.node} ended`
     : first.stuck
-      ? `the agent on ${first.node} takes too long to load it${said}`
+      ? `the agent on ${first.node} takes too long to load it${detail}`
       : onlyWaits(first)
-        ? `the agent on ${first.node} has waited for more than ${counted(maxWaitMs / 60_000, 'minute')} and cannot load it${said}`
+        ? `the agent on ${first.node} has waited for more than ${counted(maxWaitMs / 60_000, 'minute')} and cannot load it${detail}`
         : `the agent on ${first.node} could not activate it`
   const count = countedOf(failing.length, chosen.length, 'agent', 'failed', 'failed')
   const reasons = new Map<string, string>()

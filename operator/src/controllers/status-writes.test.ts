@@ -150,9 +150,9 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
   stack.defer(() => leader.stop())
   compile(leader)
   deliver(leader)
-  const said = new Map<string, string | undefined>()
+  const latest = new Map<string, string | undefined>()
   const hear = (pod: string, revision: string | undefined) => {
-    said.set(pod, revision)
+    latest.set(pod, revision)
     const body = { startedAt: pod, revision, state: 'Loaded', pipelines: {}, failures: [], failed: [], reading: [] }
     const sender = { pod, podUid: pod, node: `node-of-${pod}` }
     leader.fleet.hear(system, sender, body as unknown as HeartbeatBody, monotonicNow())
@@ -188,16 +188,16 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     /** A pod is deleted, and so are its reports. */
     remove(pod: string) {
       cache(podType).remove(cache(podType).get('system', pod) as KubeObject)
-      said.delete(pod)
-      leader.fleet.keep(system, new Set(said.keys()))
+      latest.delete(pod)
+      leader.fleet.keep(system, new Set(latest.keys()))
     },
     /** An agent falls silent. */
-    silence: (pod: string) => void said.delete(pod),
+    silence: (pod: string) => void latest.delete(pod),
     /** Lets time pass while agents report; returns the number of writes. */
     async pass(seconds: number): Promise<number> {
       const before = writes
       for (let passed = 0; passed < seconds; passed += 15) {
-        for (const [pod, revision] of said) hear(pod, revision)
+        for (const [pod, revision] of latest) hear(pod, revision)
         await vi.advanceTimersByTimeAsync(Math.min(15, seconds - passed) * 1000)
       }
       return writes - before

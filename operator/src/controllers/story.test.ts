@@ -2,15 +2,15 @@ import { expect, test } from 'vitest'
 import type { Condition, ConditionType } from '../api/conditions.ts'
 import { storyOf } from './story.ts'
 
-type Said = readonly [status: Condition['status'], reason: string, message?: string, generation?: number]
+type Known = readonly [status: Condition['status'], reason: string, message?: string, generation?: number]
 
-const condition = (type: ConditionType, said: Said | undefined): Condition[] => {
-  if (said === undefined) return []
-  const [status, reason, message = '', observedGeneration = 1] = said
+const condition = (type: ConditionType, known: Known | undefined): Condition[] => {
+  if (known === undefined) return []
+  const [status, reason, message = '', observedGeneration = 1] = known
   return [{ type, status, reason, message, observedGeneration, lastTransitionTime: '' }]
 }
 
-const cases: readonly (readonly [ConditionType, Said | undefined, Said, string | undefined])[] = [
+const cases: readonly (readonly [ConditionType, Known | undefined, Known, string | undefined])[] = [
   ['Accepted', undefined, ['True', 'Valid'], 'Normal Accepted: Generation 1 is accepted.'],
   ['Accepted', ['True', 'Valid'], ['True', 'Valid'], undefined],
   ['Accepted', ['True', 'Valid'], ['True', 'Valid', '', 2], 'Normal Accepted: Generation 2 is accepted.'],

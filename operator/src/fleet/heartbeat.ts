@@ -43,7 +43,7 @@ export function readHeartbeat(body: HeartbeatBody, isSelected: (id: string) => b
     pipelines: Object.fromEntries(
       Object.entries(tableOf(body.pipelines))
         .filter(([id]) => isSelected(id))
-        .map(([id, said]) => [id, pipelineOf(said)]),
+        .map(([id, table]) => [id, pipelineOf(table)]),
     ),
     reading: body.reading === undefined ? undefined : new Set(listOf(body.reading).map(text).filter(isSelected)),
   }
@@ -62,30 +62,30 @@ function failureOf(value: unknown): LoadFailure {
 type PipelineFigures = Readonly<Record<(typeof pipelineFigures)[number], number>>
 
 function pipelineOf(value: unknown): HeartbeatBody['pipelines'][string] {
-  const said = tableOf(value)
-  const components = Object.entries(tableOf(said['components'])).slice(0, maxComponents)
-  const figures = Object.fromEntries(pipelineFigures.map((name) => [name, countOf(said[name])])) as PipelineFigures
+  const table = tableOf(value)
+  const components = Object.entries(tableOf(table['components'])).slice(0, maxComponents)
+  const figures = Object.fromEntries(pipelineFigures.map((name) => [name, countOf(table[name])])) as PipelineFigures
   return {
     ...figures,
     bufferUse: Math.min(1, figures.bufferUse),
-    uid: text(said['uid']),
-    hash: text(said['hash']),
+    uid: text(table['uid']),
+    hash: text(table['hash']),
     components: Object.fromEntries(components.map(([name, component]) => [text(name), componentOf(component)])),
   }
 }
 
 function componentOf(value: unknown): HeartbeatBody['pipelines'][string]['components'][string] {
-  const said = tableOf(value)
+  const table = tableOf(value)
   const kind: 'source' | 'transform' | 'sink' =
-    said['kind'] === 'source' || said['kind'] === 'transform' ? said['kind'] : 'sink'
+    table['kind'] === 'source' || table['kind'] === 'transform' ? table['kind'] : 'sink'
   const counts = {
     kind,
-    errors: countOf(said['errors']),
-    dropped: countOf(said['dropped']),
-    sent: countOf(said['sent']),
+    errors: countOf(table['errors']),
+    dropped: countOf(table['dropped']),
+    sent: countOf(table['sent']),
   }
-  if (said['lastError'] === undefined) return counts
-  const { reason, message, at } = tableOf(said['lastError'])
+  if (table['lastError'] === undefined) return counts
+  const { reason, message, at } = tableOf(table['lastError'])
   const time = Date.parse(text(at))
   return {
     ...counts,

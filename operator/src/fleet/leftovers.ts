@@ -40,8 +40,8 @@ export class LeftoverAnswers {
   }
 
   /** Keys of the data that is no longer needed. */
-  async gone(agent: string, said: unknown): Promise<string[]> {
-    const leftovers = Array.isArray(said) ? said.slice(0, maxAsked).filter(isLeftover) : []
+  async gone(agent: string, reported: unknown): Promise<string[]> {
+    const leftovers = Array.isArray(reported) ? reported.slice(0, maxAsked).filter(isLeftover) : []
     const gone: string[] = []
     for (const leftover of leftovers) if (await this.#isGone(agent, leftover)) gone.push(leftoverKey(leftover))
     return gone
@@ -112,9 +112,9 @@ export class LeftoverAnswers {
 
 const isName = (text: string) => /^[a-z0-9_][a-z0-9_.-]*$/.test(text)
 
-function isLeftover(said: unknown): said is Leftover {
-  if (typeof said !== 'object' || said === null) return false
-  const { kind, id, pipeline } = said as Readonly<Record<string, unknown>>
+function isLeftover(reported: unknown): reported is Leftover {
+  if (typeof reported !== 'object' || reported === null) return false
+  const { kind, id, pipeline } = reported as Readonly<Record<string, unknown>>
   const parts = (text: unknown, count: number) =>
     typeof text === 'string' && text.length < 1024 && text.split('/').length === count && text.split('/').every(isName)
   return kind === 'buffer' ? parts(id, 3) : kind === 'cursors' && parts(id, 1) && parts(pipeline, 2)

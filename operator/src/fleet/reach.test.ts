@@ -10,7 +10,7 @@ const refused = (reason = 'Unauthorized'): Partial<ComponentReport> => ({
 const sent: Partial<ComponentReport> = { sent: 5 }
 
 /** A pod's report about sink `out`. */
-function said(out: Partial<ComponentReport> | undefined, hash = 'sha256:1'): HeartbeatBody['pipelines'] {
+function reported(out: Partial<ComponentReport> | undefined, hash = 'sha256:1'): HeartbeatBody['pipelines'] {
   const components = out && { out: { kind: 'sink', errors: 0, dropped: 0, sent: 0, ...out } }
   return { 'shop/p': { hash, components: components ?? {} } } as unknown as HeartbeatBody['pipelines']
 }
@@ -22,26 +22,26 @@ describe('a destination', () => {
     return refusals?.get('shop/p/out')?.reason
   }
   test.each([
-    ['refuses', [said(refused())], 'Unauthorized'],
-    ['refuses while nothing is tried', [said(refused()), said(undefined), {}], 'Unauthorized'],
-    ['refuses for another reason', [said(refused()), said(refused('ConnectFailed'))], 'ConnectFailed'],
-    ['takes events again', [said(refused()), said(sent)], undefined],
-    ['took events at another attempt', [said({ ...refused('ConnectFailed'), dropped: 0, ...sent })], undefined],
-    ['takes some events and rejects others', [said({ ...refused('Rejecting'), ...sent })], 'Rejecting'],
-    ['rejects single events', [said(refused('EventsRejected'))], undefined],
-    ['is another one in a new version', [said(refused()), said(undefined, 'sha256:2')], undefined],
+    ['refuses', [reported(refused())], 'Unauthorized'],
+    ['refuses while nothing is tried', [reported(refused()), reported(undefined), {}], 'Unauthorized'],
+    ['refuses for another reason', [reported(refused()), reported(refused('ConnectFailed'))], 'ConnectFailed'],
+    ['takes events again', [reported(refused()), reported(sent)], undefined],
+    ['took events at another attempt', [reported({ ...refused('ConnectFailed'), dropped: 0, ...sent })], undefined],
+    ['takes some events and rejects others', [reported({ ...refused('Rejecting'), ...sent })], 'Rejecting'],
+    ['rejects single events', [reported(refused('EventsRejected'))], undefined],
+    ['is another one in a new version', [reported(refused()), reported(undefined, 'sha256:2')], undefined],
   ])('%s', (_, reports, reason) => {
     expect(after(...reports)).toBe(reason)
   })
 
   test('is forgotten with its Pipeline', () => {
-    const before = refusalsAfter(undefined, said(refused()), () => true)
+    const before = refusalsAfter(undefined, reported(refused()), () => true)
     expect(refusalsAfter(before, {}, () => false).size).toBe(0)
   })
 })
 
 function pod(node: string, out: Partial<ComponentReport>): Pick<Report, 'node' | 'refusals' | 'pipelines'> {
-  return { node, pipelines: said(out), refusals: refusalsAfter(undefined, said(out), () => true) }
+  return { node, pipelines: reported(out), refusals: refusalsAfter(undefined, reported(out), () => true) }
 }
 
 const finding = (pods: readonly ReturnType<typeof pod>[], destinations: readonly string[] = ['store.example:443']) =>

@@ -33,9 +33,10 @@ export function refusalsAfter(
 ): Refusals {
   const after = new Map<string, DestinationRefusal>()
   for (const [key, refusal] of before ?? none) {
-    const said = pipelines[refusal.pipeline]
+    const reported = pipelines[refusal.pipeline]
     // Another content may have another destination.
-    if (isSelected(refusal.pipeline) && (said === undefined || said.hash === refusal.hash)) after.set(key, refusal)
+    if (isSelected(refusal.pipeline) && (reported === undefined || reported.hash === refusal.hash))
+      after.set(key, refusal)
   }
   for (const [pipeline, { components, hash }] of Object.entries(pipelines)) {
     for (const [component, { kind, sent, dropped, lastError }] of Object.entries(components)) {

@@ -248,12 +248,12 @@ export class FleetState {
     const delivered = this.#delivered.get(agent)
     const selected = delivered?.selected ?? new Map<string, Fragment>()
     const isSelected = (id: string) => selected.has(id)
-    const said = readHeartbeat(body, isSelected)
+    const received = readHeartbeat(body, isSelected)
     const report: Report = {
       ...sender,
-      ...said,
+      ...received,
       // Which of them are pipelines of its Agent is not known yet.
-      reading: delivered === undefined ? undefined : said.reading,
+      reading: delivered === undefined ? undefined : received.reading,
       silentSince: new Map(),
       refusals: new Map(),
       heardSince: now,

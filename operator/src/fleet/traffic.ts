@@ -65,16 +65,16 @@ export function addTraffic(sum: Traffic, part: Readonly<Traffic>): void {
 export function trafficOf(live: readonly Report[]): Map<string, Traffic> {
   const sums = new Map<string, Traffic>()
   for (const { node, pipelines, silentSince, at } of live) {
-    for (const [id, said] of Object.entries(pipelines)) {
+    for (const [id, figures] of Object.entries(pipelines)) {
       let sinkErrors = 0
-      for (const { kind, errors } of Object.values(said.components)) if (kind === 'sink') sinkErrors += errors
+      for (const { kind, errors } of Object.values(figures.components)) if (kind === 'sink') sinkErrors += errors
       const silentMs = at - (silentSince.get(id) ?? at)
       let sum = sums.get(id)
       if (sum === undefined) {
         sum = noTraffic()
         sums.set(id, sum)
       }
-      addTraffic(sum, { ...said, filtered: said.filtered ?? 0, sinkErrors, silentMs, lagNode: node })
+      addTraffic(sum, { ...figures, filtered: figures.filtered ?? 0, sinkErrors, silentMs, lagNode: node })
     }
   }
   return sums

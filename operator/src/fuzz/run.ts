@@ -117,15 +117,15 @@ export class Harness implements Disposable {
     tally.cases++
     if (cpuMs > tally.slowest.ms) tally.slowest = { seed, ms: cpuMs }
     if (mb > tally.largest.mb) tally.largest = { seed, mb }
-    const { artifact, ...said } = result
+    const { artifact, ...verdict } = result
     const opened = this.#opened.reported()
     if (opened.length > 0) return `the compile opened ${opened.join(', ')}`
     if (cpuMs > cpuLimitMs) return `the compile took ${cpuMs.toFixed(0)} ms of CPU time; its limit is ${cpuLimitMs} ms`
     if (mb > memoryLimitMb) return `the compile took ${mb.toFixed(0)} MiB more; its limit is ${memoryLimitMb} MiB`
-    if (JSON.stringify(said).includes(secretText))
-      return `the verdict contains text of a file or the environment: ${JSON.stringify(said.accepted)}`
+    if (JSON.stringify(verdict).includes(secretText))
+      return `the verdict contains text of a file or the environment: ${JSON.stringify(verdict.accepted)}`
     if (artifact === undefined) {
-      const refused = said.problems.some(({ severity }) => severity === 'error')
+      const refused = verdict.problems.some(({ severity }) => severity === 'error')
       return refused ? undefined : 'there is neither an artifact nor a problem'
     }
     tally.accepted++

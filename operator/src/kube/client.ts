@@ -99,7 +99,7 @@ export class KubeError extends Error {
    */
   readonly unreachable: string | undefined
   /** The words of the API server alone, without the request. Undefined if no answer came. */
-  readonly said: string | undefined
+  readonly apiMessage: string | undefined
 
   constructor(
     message: string,
@@ -110,7 +110,7 @@ export class KubeError extends Error {
       object?: string | undefined
       retryAfterMs?: number | undefined
       unreachable?: string | undefined
-      said?: string | undefined
+      apiMessage?: string | undefined
     },
     options?: ErrorOptions,
   ) {
@@ -122,7 +122,7 @@ export class KubeError extends Error {
     this.object = facts.object
     this.retryAfterMs = facts.retryAfterMs
     this.unreachable = facts.unreachable
-    this.said = facts.said
+    this.apiMessage = facts.apiMessage
   }
 }
 
@@ -175,7 +175,7 @@ export function statusError(code: number, text: string, what: string, retryAfter
     reason: status.reason ?? '',
     causes: (status.details?.causes ?? []).map((cause) => cause.reason ?? ''),
     object: status.details?.name,
-    said: status.message,
+    apiMessage: status.message,
     retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined,
   })
 }

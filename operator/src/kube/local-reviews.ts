@@ -113,9 +113,9 @@ export class LocalReviews implements Reviews {
   /** The content of an unexpired token that the cluster signed for us. */
   async #claimsOf(token: string, audience: string | undefined): Promise<Claims | undefined> {
     const { createLocalJWKSet, decodeJwt, errors, jwtVerify } = await import('jose')
-    const said = decoded(token, decodeJwt)
-    if (said === undefined) return undefined
-    const inSecret = said.iss === secretIssuer
+    const unverified = decoded(token, decodeJwt)
+    if (unverified === undefined) return undefined
+    const inSecret = unverified.iss === secretIssuer
     if (inSecret && audience !== undefined) return undefined
     const verify = async ({ issuer, keys }: Issuer) => {
       const own = this.#options.ownToken()

@@ -185,14 +185,14 @@ async function outcomeOf(option: Option, value: unknown, namespace: string | und
   )
   // A list may be refused as a whole.
   const isOwn = (at: string) => at === place || (at.includes('.config.') && place.startsWith(`${at}[`))
-  const said = (severity: string, own: boolean) =>
+  const messagesOf = (severity: string, own: boolean) =>
     problems.filter((one) => one.severity === severity && isOwn(one.path) === own).map(({ message }) => message)
   const isTypeRefused = problems.some(({ severity, path: at }) => severity === 'error' && at === typePlace)
   const judged = {
     isTypeRefused,
-    refusals: said('error', true),
-    warnings: said('warning', true),
-    others: said('error', false),
+    refusals: messagesOf('error', true),
+    warnings: messagesOf('warning', true),
+    others: messagesOf('error', false),
   }
   if (artifact === undefined) return { ...judged, arrives: false }
 

@@ -19,7 +19,7 @@ export interface ApiAnswer {
 export interface CommandRun {
   readonly code: number | null
   /** Standard output and standard error, in order of arrival. */
-  readonly said: string
+  readonly output: string
 }
 
 export const forbidden: ApiAnswer = {
@@ -41,7 +41,7 @@ export const notFound = (message: string): ApiAnswer => ({
 export async function runAtDouble(
   argsAt: (place: { readonly url: string; readonly folder: string }) => Promise<readonly string[]> | readonly string[],
   answer: (url: URL, request: IncomingMessage) => ApiAnswer,
-  { namespace, heard }: { namespace?: string; heard?: (said: string, end: () => void) => void } = {},
+  { namespace, heard }: { namespace?: string; heard?: (output: string, end: () => void) => void } = {},
 ): Promise<CommandRun> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-command-'))
   const server = createServer((request, response) => {
@@ -62,16 +62,16 @@ export async function runAtDouble(
   await writeFile(kubeconfig, JSON.stringify(config))
   const args = await argsAt({ url, folder: folder.path })
   const command = spawn(process.execPath, ['--conditions=source', main, ...args, '--kubeconfig', kubeconfig])
-  let said = ''
+  let output = ''
   const hear = (text: Buffer) => {
-    said += text
-    heard?.(said, () => command.kill('SIGTERM'))
+    output += text
+    heard?.(output, () => command.kill('SIGTERM'))
   }
   command.stdout.on('data', hear)
   command.stderr.on('data', hear)
   try {
     const code = await new Promise<number | null>((done) => command.on('close', done))
-    return { code, said }
+    return { code, output }
   } finally {
     command.kill('SIGKILL')
     server.close()

@@ -265,7 +265,7 @@ export class RolloutBench {
     else node.downUntil = this.#clock.now + this.backoffMs
   }
 
-  #hear(name: string, node: BenchNode, said: Pick<HeartbeatBody, 'state' | 'failed'>): void {
+  #hear(name: string, node: BenchNode, report: Pick<HeartbeatBody, 'state' | 'failed'>): void {
     const body: HeartbeatBody = {
       ...{ schema: 1, node: name, pod: name, namespace: 'system', version: '1', candidate: false },
       ...{
@@ -276,8 +276,8 @@ export class RolloutBench {
         reason: undefined,
         reading: node.reads,
       },
-      ...said,
-      failures: said.failed.map((pipeline) => ({
+      ...report,
+      failures: report.failed.map((pipeline) => ({
         pipeline,
         component: 'out',
         reason: 'BuildFailed',

@@ -224,7 +224,7 @@ test.skipIf(noPromtool)('promtool accepts the rules, and each fires only for its
     writeFileSync(join(folder, 'alerts.json'), monitoringFiles().get('alerts.json') ?? '')
     const promtool = (...args: string[]) => {
       const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: folder, encoding: 'utf8' })
-      return { status, said: `${stdout}${stderr}` }
+      return { status, output: `${stdout}${stderr}` }
     }
     expect(promtool('check', 'rules', 'alerts.json')).toMatchObject({ status: 0 })
     expect(Object.keys(series).sort()).toEqual(alerts.map(({ name }) => name).sort())

@@ -232,8 +232,10 @@ test('batch limits in the row of a component match the table of limits', () => {
   const wrong = rowsOf('Limits').flatMap((limits) => {
     const component = limits['Sink'] ?? ''
     const rule = rowsOf(component).find((row) => namesOf(row).includes('batch'))?.['Rule'] ?? ''
-    const said = [...rule.matchAll(/(\w+) ([\d.e+]+)/g)].filter(([, name]) => `batch.${name}` in limits)
-    return said.filter(([, name, value]) => limits[`batch.${name}`] !== value).map(([what]) => `${component}: ${what}`)
+    const statedLimits = [...rule.matchAll(/(\w+) ([\d.e+]+)/g)].filter(([, name]) => `batch.${name}` in limits)
+    return statedLimits
+      .filter(([, name, value]) => limits[`batch.${name}`] !== value)
+      .map(([what]) => `${component}: ${what}`)
   })
   expect(wrong).toEqual([])
 })

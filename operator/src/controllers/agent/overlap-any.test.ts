@@ -142,10 +142,10 @@ test.each(seeds)('sequence %i', async (seed) => {
   await bench.pass(400)
   for (let turn = 0; turn < 25; turn++) await sequence.event()
   await sequence.quiet()
-  const said = () => `${log.join(', ')}; ${JSON.stringify(bench.delivered.record)} ${bench.delivered.why}`
-  for (const content of sequence.good) expect(bench.count(content), `${content}: ${said()}`).toBe(bench.alive)
-  for (const content of bench.rolledBack) expect(bench.harms.get(content), said()).toBeDefined()
+  const history = () => `${log.join(', ')}; ${JSON.stringify(bench.delivered.record)} ${bench.delivered.why}`
+  for (const content of sequence.good) expect(bench.count(content), `${content}: ${history()}`).toBe(bench.alive)
+  for (const content of bench.rolledBack) expect(bench.harms.get(content), history()).toBeDefined()
   const { writes } = bench
   await bench.pass(3600, 60)
-  expect(bench.writes, said()).toBe(writes)
+  expect(bench.writes, history()).toBe(writes)
 })

@@ -39,8 +39,8 @@ test('the wait of an agent begins with its first consecutive report in this step
 test('a restarted agent still counts as a reader of logs until the step ends', () => {
   const watch = new StepWatch()
   const reads = (...ids: string[]) => {
-    const said = { ...report('Loaded'), reading: new Set(ids) }
-    return [...(watch.node(pod(0), said, false, 0).reads ?? [])]
+    const received = { ...report('Loaded'), reading: new Set(ids) }
+    return [...(watch.node(pod(0), received, false, 0).reads ?? [])]
   }
   watch.follow('r 0', [pod(0)])
   expect([reads('shop/a'), reads(), reads('shop/b')]).toEqual([['shop/a'], ['shop/a'], ['shop/a', 'shop/b']])
@@ -79,8 +79,8 @@ test.each<[string, Omit<State, 'name'>, startedAt: string, seconds: number, ends
     const status = { containerStatuses: [{ name: 'agent', ...state }] }
     const found = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' }, status }
     expect(endsOf(found)).toBe(ends)
-    const said = { startedAt: `2026-01-01T${startedAt}.500Z` } as Report
-    expect(isAway(found, said, Date.parse('2026-01-01T00:00:00Z') + seconds * 1000)).toBe(away)
+    const received = { startedAt: `2026-01-01T${startedAt}.500Z` } as Report
+    expect(isAway(found, received, Date.parse('2026-01-01T00:00:00Z') + seconds * 1000)).toBe(away)
   },
 )
 

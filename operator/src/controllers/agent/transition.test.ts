@@ -126,7 +126,7 @@ test.each([
     },
   },
   {
-    sentence: 'a content that an agent could not put in force is recorded with what the agent said',
+    sentence: 'content that an agent cannot load is recorded with the message of the agent',
     before: state({ candidate: { ...tried, percent: 100 }, record: { ...none, step: 0 } }),
     given: seen({
       nodes: [

@@ -587,8 +587,8 @@ class Conversion {
     const isSame = rewritten !== undefined && other.differs === undefined
     const isRenamed = isSame && Object.keys(rewritten).length > 0
     const path = segments.join('.')
-    const said = isRenamed ? 'the option has another form here' : reason
-    this.#gap(old.root, [old.kind, old.id, ...segments], `${old.id}: ${path}`, said, other.instead, isSame)
+    const explanation = isRenamed ? 'the option has another form here' : reason
+    this.#gap(old.root, [old.kind, old.id, ...segments], `${old.id}: ${path}`, explanation, other.instead, isSame)
     removeAt(config, segments)
     Object.assign(config, merged(rewritten ?? {}, config))
     return true

@@ -27,13 +27,13 @@ export function actingAsText({ username, groups }: ActingAs): string {
  */
 export function actingAsIn(text: string): ActingAs | undefined {
   if (text.length > maxActingAsBytes) return undefined
-  let said: Partial<ActingAs> | null
+  let decoded: Partial<ActingAs> | null
   try {
-    said = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Partial<ActingAs> | null
+    decoded = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Partial<ActingAs> | null
   } catch {
     return undefined // not of a command
   }
-  const { username, groups } = said ?? {}
+  const { username, groups } = decoded ?? {}
   if (!isName(username) || !Array.isArray(groups) || groups.length > maxGroups || !groups.every(isName))
     return undefined
   const acting = { username, groups }

@@ -108,9 +108,9 @@ async function started({ rolesOnly = false, impersonates = [], reviews }: Rights
     ask: async (path: string, more: Record<string, string> = {}, by: 'leader' | 'replica' = 'leader') => {
       const headers = { authorization: 'Bearer t', ...more }
       const answer = await fetch(`http://127.0.0.1:${by === 'leader' ? port : replica}${path}`, { headers })
-      const said = answer.status === 200 ? '' : ((await answer.json()) as { error: string }).error
+      const errorMessage = answer.status === 200 ? '' : ((await answer.json()) as { error: string }).error
       if (answer.status === 200) await answer.body?.cancel()
-      return { status: answer.status, said, as: answer.headers.get('x-penstock-acting-as') }
+      return { status: answer.status, errorMessage, as: answer.headers.get('x-penstock-acting-as') }
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
@@ -138,8 +138,8 @@ test.each(
 )('$path with $parameter $value is refused before rights are checked', async ({ path, parameter, value }) => {
   await using server = await started()
   const query = new URLSearchParams({ namespace: 'shop', name: 'checkout', [parameter]: value })
-  const { status, said } = await server.ask(`${path}?${query}`)
-  expect([status, said.startsWith(`\`${parameter}\` is a DNS `)]).toEqual([400, true])
+  const { status, errorMessage } = await server.ask(`${path}?${query}`)
+  expect([status, errorMessage.startsWith(`\`${parameter}\` is a DNS `)]).toEqual([400, true])
   expect(server.asked).toEqual([])
 })
 
@@ -274,8 +274,8 @@ test.each<{ as: Record<string, string>; rights: Rights; status: number; says?: s
 ])('a caller acts as $as: $status', async ({ as, rights, status, says = '', asker }) => {
   await using server = await started(rights)
   const answer = await server.ask(top, as)
-  expect(answer.status, answer.said).toBe(status)
-  expect(answer.said).toContain(says)
+  expect(answer.status, answer.errorMessage).toBe(status)
+  expect(answer.errorMessage).toContain(says)
   // The right to the Pipeline is that of the impersonated user.
   if (asker !== undefined) expect(server.askers.at(-1)).toEqual(asker)
 })
@@ -314,8 +314,8 @@ test.each([
   actingAsText({ username: 'alice', groups: ['dev\r\nsystem:masters'] }),
 ])('does not take impersonation from %j, and asks nobody about rights', async (value) => {
   await using server = await started({ impersonates: ['users alice', 'users bob', 'users \ufffd', 'groups dev'] })
-  const { status, said } = await server.ask(top, { 'x-penstock-acting-as': value })
-  expect([status, said]).toEqual([400, 'This command sends the impersonated user in another format.'])
+  const { status, errorMessage } = await server.ask(top, { 'x-penstock-acting-as': value })
+  expect([status, errorMessage]).toEqual([400, 'This command sends the impersonated user in another format.'])
   expect(server.asked).toEqual([])
 })
 
@@ -347,7 +347,7 @@ test('a caller who impersonates many users only uses its own allowance', async (
   expect(server.asked.length).toBeLessThanOrEqual(250)
   expect(await server.ask(top, acting('user-0', 'dev'))).toMatchObject({
     status: 429,
-    said: expect.stringContaining('Too many requests at once'),
+    errorMessage: expect.stringContaining('Too many requests at once'),
   })
   expect((await server.ask(top, { authorization: 'Bearer eve' })).status).toBe(200)
   vi.advanceTimersByTime(1000)
@@ -398,13 +398,14 @@ test('one token can impersonate several users at a time, and a revoked right end
 
 test('a caller without the right to impersonate learns nothing about existing objects', async () => {
   await using server = await started()
-  const says = async (path: string) => (await server.ask(path, acting('alice'))).said
-  const said = new Set<string>()
+  const says = async (path: string) => (await server.ask(path, acting('alice'))).errorMessage
+  const errorMessage = new Set<string>()
   for (const verb of ['tap', 'top'])
     for (const name of ['checkout', 'none'])
-      for (const namespace of ['shop', 'bank']) said.add(await says(`/v1/${verb}?namespace=${namespace}&name=${name}`))
-  said.add(await says('/v1/tap?kind=ClusterPipeline&name=audit'))
-  expect([...said]).toEqual(['mallory may not impersonate users "alice".'])
+      for (const namespace of ['shop', 'bank'])
+        errorMessage.add(await says(`/v1/${verb}?namespace=${namespace}&name=${name}`))
+  errorMessage.add(await says('/v1/tap?kind=ClusterPipeline&name=audit'))
+  expect([...errorMessage]).toEqual(['mallory may not impersonate users "alice".'])
   expect(server.askers.every(({ username }) => username === 'mallory')).toBe(true)
 })
 
@@ -459,7 +460,7 @@ test('with Roles only, a caller can only impersonate ServiceAccounts of the watc
     expect([user, (await server.ask(top, acting(user))).status]).toEqual([user, 403])
   expect(paths).toEqual([])
   for (const one of ['system:masters', 'system:serviceaccounts', 'system:serviceaccounts:bank', 'system:authenticated'])
-    expect((await server.ask(top, acting(account, one))).said).toContain(`impersonate groups "${one}"`)
+    expect((await server.ask(top, acting(account, one))).errorMessage).toContain(`impersonate groups "${one}"`)
   const bank = '/v1/top?namespace=bank&name=checkout'
   expect((await server.ask(bank, acting(account))).status).toBe(403)
   expect((await server.ask(top, acting(account))).status).toBe(200)

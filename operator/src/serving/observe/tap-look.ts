@@ -58,12 +58,12 @@ export class TapLook implements Look {
       this.#shown = 0
     }
     for (const line of body.toString('utf8').split('\n')) {
-      const said = line === '' || line.length > maxLineBytes ? undefined : parsed(line)
-      if (said?.['kind'] === 'skipped') {
-        this.#skipped += Number(said['events']) || 0
+      const received = line === '' || line.length > maxLineBytes ? undefined : parsed(line)
+      if (received?.['kind'] === 'skipped') {
+        this.#skipped += Number(received['events']) || 0
         continue
       }
-      if (said?.['kind'] !== 'event' || !line.startsWith(eventStart)) continue
+      if (received?.['kind'] !== 'event' || !line.startsWith(eventStart)) continue
       if (this.#shown >= this.#question.limit) continue // a sample of a sample
       this.#shown++
       if (!this.#reader.line(`${eventStart}"node":${JSON.stringify(node)},${line.slice(eventStart.length)}`))

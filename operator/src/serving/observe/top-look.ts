@@ -169,8 +169,8 @@ function figuresIn(body: Buffer): Readonly<Record<string, unknown>> {
   }
 }
 
-function cleaned(said: unknown): Figures {
-  const table = tableOf(said)
+function cleaned(reported: unknown): Figures {
+  const table = tableOf(reported)
   const count = (name: string) => countOf(table[name])
   return {
     eventsIn: count('eventsIn'),
@@ -186,8 +186,8 @@ function cleaned(said: unknown): Figures {
   }
 }
 
-function position(said: unknown): LogPosition {
-  const table = tableOf(said)
+function position(reported: unknown): LogPosition {
+  const table = tableOf(reported)
   const text = (name: string) => String(table[name] ?? '').slice(0, 1024)
   const count = (name: string) => countOf(table[name])
   return {
