@@ -37,14 +37,14 @@ export const values = {
 export async function startInstallable(
   resources: AsyncDisposableStack,
   options: ClusterOptions,
-  ...beside: readonly Promise<unknown>[]
+  ...parallel: readonly Promise<unknown>[]
 ): Promise<{ readonly cluster: Cluster; readonly archives: readonly string[] }> {
   // Wait for all even if one fails, so that everything that has started ends with the test.
   const [images, cluster, ...others] = await Promise.allSettled([
     buildImage('operator').then(async (operator) => [operator, await buildImage('agent')]),
     startCluster(options).then((running) => resources.use(running)),
     prepareHelm(),
-    ...beside,
+    ...parallel,
   ])
   if (images.status === 'rejected') throw images.reason
   if (cluster.status === 'rejected') throw cluster.reason

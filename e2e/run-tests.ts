@@ -37,7 +37,7 @@ const onNodes = [
 /** They take a quarter of an hour, which is too long for a run of all tests; `npm run walk` and `npm run skew` run them. */
 const byItself = ['e2e/operator/walk.test.ts', 'e2e/operator/skew.test.ts'] as const
 /** Number of other tests in parallel, which spend nearly half of their time waiting. */
-const besideNodes = Math.min(4, 1 + availableParallelism())
+const workersWithNodes = Math.min(4, 1 + availableParallelism())
 
 /** Time limit for the build of Loki. After it, another store with the same protocol replaces Loki. */
 const lokiBuildMs = Number(process.env['PENSTOCK_TEST_LOKI_BUILD_SECS'] ?? 1500) * 1000
@@ -90,7 +90,7 @@ async function main(wanted: readonly string[]): Promise<number> {
       if (run('fuzz')) add(total, 'fuzz', await runFuzz())
       if (run('processes')) add(total, 'processes', await runVitest(folder, 'processes', ['--project', 'processes']))
       const without = ['e2e/components/**', ...onNodes, ...byItself].flatMap((path) => ['--exclude', path])
-      const some = ['--fileParallelism', '--maxWorkers', String(besideNodes), ...without]
+      const some = ['--fileParallelism', '--maxWorkers', String(workersWithNodes), ...without]
       if (run('e2e')) await vitest('e2e-others', some)
     }
     await Promise.all([shared(), alone()])

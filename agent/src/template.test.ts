@@ -46,10 +46,10 @@ test('a missing field gives no text, and its name', () => {
 test('fields that are too long together result in no text, and a single field in its own text', () => {
   const long = log({ a: 'x'.repeat(maxJoinedLength / 2), b: 'x'.repeat(2 * maxJoinedLength) })
   const twice = compileTemplate('{{ a }}{{ a }}')
-  const thrice = compileTemplate('{{ a }}{{ a }}{{ a }}')
+  const threeTimes = compileTemplate('{{ a }}{{ a }}{{ a }}')
   expect(twice.render(long)).toHaveLength(maxJoinedLength)
-  expect(thrice.render(long)).toBeUndefined()
-  expect(thrice.missing(long)).toEqual([])
+  expect(threeTimes.render(long)).toBeUndefined()
+  expect(threeTimes.missing(long)).toEqual([])
   expect(compileTemplate('{{ b }}').render(long)).toHaveLength(2 * maxJoinedLength)
 })
 

@@ -56,27 +56,27 @@ async function run(names: readonly string[], seconds: number): Promise<Run> {
 
 export async function hostile(seconds: number): Promise<object> {
   const alone = await run([], Math.min(seconds, 20))
-  const beside = await run(Object.keys(tenants), seconds)
+  const together = await run(Object.keys(tenants), seconds)
   const problems = [
-    ...(beside.restarts > 0 ? ['The agent ended.'] : []),
-    ...(beside.lagP99Ms >= maxP99LagMs ? [`p99 lag of the victims: ${beside.lagP99Ms} ms.`] : []),
+    ...(together.restarts > 0 ? ['The agent ended.'] : []),
+    ...(together.lagP99Ms >= maxP99LagMs ? [`p99 lag of the victims: ${together.lagP99Ms} ms.`] : []),
   ]
   return {
     scenario: 'hostile',
     seconds,
     victims,
     hostile_tenants: Object.keys(tenants).length,
-    lines: beside.lines,
+    lines: together.lines,
     alone_lag_avg_ms: round(alone.lagAvgMs, 1),
     alone_lag_p99_ms: alone.lagP99Ms,
     alone_cores: round(alone.cores),
-    lag_avg_ms: round(beside.lagAvgMs, 1),
-    lag_p99_ms: beside.lagP99Ms,
-    lag_max_ms: beside.lagMaxMs,
-    cores: round(beside.cores),
-    restarts: beside.restarts,
-    lost: alone.lost + beside.lost,
-    doubled: alone.doubled + beside.doubled,
+    lag_avg_ms: round(together.lagAvgMs, 1),
+    lag_p99_ms: together.lagP99Ms,
+    lag_max_ms: together.lagMaxMs,
+    cores: round(together.cores),
+    restarts: together.restarts,
+    lost: alone.lost + together.lost,
+    doubled: alone.doubled + together.doubled,
     ...(problems.length === 0 ? {} : { problem: problems.join(' ') }),
   }
 }

@@ -188,11 +188,11 @@ export async function kinds(names: readonly string[] = Object.keys(oddKinds)): P
       Math.min(times[lane] as number, cpuUsPerEvent / (one[lane] as Run).cpuUsPerEvent),
     ) as [number, number]
     const isEqual = bytes.digest === objects.digest && bytes.events === objects.events
-    const isDear =
+    const isCostly =
       objectsAtLeast > maxTimes || (bytesAtLeast > maxTimes && bytes.cpuMsPerMb > maxTimesObjects * objects.cpuMsPerMb)
     const problem = !isEqual
       ? `The lanes deliver different events: ${bytes.events} and ${objects.events}.`
-      : isDear
+      : isCostly
         ? `It costs too much: more than ${maxTimes} times what lines of one shape cost on its lane.`
         : undefined
     const figure = {

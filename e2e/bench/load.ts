@@ -94,7 +94,7 @@ export async function measureLoad(
     output = program.output
     receiver.beginClock()
     agent = startProgram(program, cpus)
-    using _beside = neighbours?.write(where)
+    using _load = neighbours?.write(where)
     const pid = agent.pid as number
     const startCpu = await cpuToFirstLine(receiver, agent)
     const rss = sampleRss(pid, sampleMs)

@@ -141,31 +141,31 @@ async function run(seconds: number, rate: number, names: readonly (keyof typeof 
   return { ...measured, hostileLines: lines?.written ?? 0 }
 }
 
-async function soakBesideHostile(seconds: number, rate: number): Promise<object> {
+async function soakWithHostile(seconds: number, rate: number): Promise<object> {
   const alone = await run(Math.min(60, seconds), rate, [])
-  const beside = await run(seconds, rate, hostileNames)
-  const [first, last] = [mean(firstThird(beside.rss)), mean(lastThird(beside.rss))]
-  const writtenPerSecond = beside.lines / beside.seconds
+  const together = await run(seconds, rate, hostileNames)
+  const [first, last] = [mean(firstThird(together.rss)), mean(lastThird(together.rss))]
+  const writtenPerSecond = together.lines / together.seconds
   const problems = [
     ...(last > first * maxGrowth.times + maxGrowth.mb
       ? [`Memory grows from ${round(first)} to ${round(last)} MB.`]
       : []),
-    ...(beside.linesPerSecond < writtenPerSecond * minRate
-      ? [`Only ${Math.round(beside.linesPerSecond)} of ${Math.round(writtenPerSecond)} lines per second arrive.`]
+    ...(together.linesPerSecond < writtenPerSecond * minRate
+      ? [`Only ${Math.round(together.linesPerSecond)} of ${Math.round(writtenPerSecond)} lines per second arrive.`]
       : []),
   ]
   return {
-    ...loadFigures(beside),
+    ...loadFigures(together),
     written_per_s: Math.round(writtenPerSecond),
-    hostile_lines: beside.hostileLines,
+    hostile_lines: together.hostileLines,
     rss_first_third_mb: round(first, 1),
     rss_last_third_mb: round(last, 1),
     alone_cores: loadFigures(alone)['cores'],
     alone_latency_avg_ms: round(alone.delivery.latencyAvgMs, 1),
     alone_latency_p99_ms: alone.delivery.latencyP99Ms,
     alone_rss_mean_mb: round(mean(alone.rss), 1),
-    lost: alone.lost + beside.lost,
-    doubled: alone.doubled + beside.doubled,
+    lost: alone.lost + together.lost,
+    doubled: alone.doubled + together.doubled,
     ...(seconds < minJudgedSeconds || problems.length === 0 ? {} : { problem: problems.join(' ') }),
   }
 }
@@ -189,7 +189,7 @@ if (import.meta.main) {
     },
     async run({ flags: { minutes = 10, rate = defaultLoad.rate } }) {
       programOf('agent') // pack it before the measurement
-      const figures = await soakBesideHostile(minutes * 60, rate)
+      const figures = await soakWithHostile(minutes * 60, rate)
       console.log(JSON.stringify({ scenario: 'soak-hostile', minutes, ...figures }))
       const problem = faults(figures)
       if (problem !== undefined) console.error(problem)

@@ -354,7 +354,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     const collected = (replica: Replica) => replica.metric('component_received_events_total', 'orchestrator_events')
     const holder = async () => (await leases())[0]?.spec?.holderIdentity?.replace(/_.*/, '')
     const scraped = (replica: Replica) => replica.metric('component_received_events_total', 'webserver_metrics')
-    const talked = (replica: Replica) => replica.metric('component_received_events_total', 'demo_logs')
+    const receivedEvents = (replica: Replica) => replica.metric('component_received_events_total', 'demo_logs')
     const leads = (replica: Replica) => replica.metric('singleton_leader')
 
     await using owned = new AsyncDisposableStack()
@@ -374,7 +374,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
       return leading[0] as Replica
     }
     const first = await eventually(async () => {
-      for (const replica of replicas) expect(await talked(replica)).toBeGreaterThan(0)
+      for (const replica of replicas) expect(await receivedEvents(replica)).toBeGreaterThan(0)
       expect(await scraped(await leader())).toBeGreaterThan(0)
       return leader()
     })
@@ -391,8 +391,8 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     wires.get(first)?.cut()
     await eventually(async () => expect(await leads(first)).toBe(0))
     const last = await scraped(first)
-    const then = await talked(first)
-    await eventually(async () => expect(await talked(first)).toBeGreaterThan(then + 5))
+    const then = await receivedEvents(first)
+    await eventually(async () => expect(await receivedEvents(first)).toBeGreaterThan(then + 5))
     expect(await scraped(first)).toBe(last)
     expect(await first.metric('singleton_lease_failures_total')).toBeGreaterThan(0)
     await first.end('SIGKILL')
@@ -400,14 +400,16 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     await happens('two')
 
     // Another agent takes over, and continues its other work.
-    const before = new Map(await Promise.all([...replicas].map(async (one) => [one, await talked(one)] as const)))
+    const before = new Map(
+      await Promise.all([...replicas].map(async (one) => [one, await receivedEvents(one)] as const)),
+    )
     const second = await eventually(leader)
     await eventually(async () => expect(await scraped(second)).toBeGreaterThan(0))
     expect(second.log).toContain('"previous":"silent"')
     // Events from the time without a leader, and those that the first agent may not have passed on.
     await eventually(async () => expect(await collected(second)).toBe(2))
     expect(await holder()).toBe(second.pod)
-    expect(await talked(second)).toBeGreaterThan(before.get(second) as number)
+    expect(await receivedEvents(second)).toBeGreaterThan(before.get(second) as number)
     expect(await second.metric('config_reloads_total')).toBe(1)
 
     // On a graceful stop, it releases the Lease, so that another agent need not wait for its expiry.

@@ -182,7 +182,7 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
       return log.includes(`"version":"${operator.version}"`) && log.includes('All controllers run.')
     })
   /** Versions of all objects that a new operator should leave unchanged, and the agent pods, which should not restart. */
-  const standing = async () => {
+  const snapshot = async () => {
     const list = JSON.parse(await kubectl('get', 'daemonsets,plagent,secrets,pl', '-A', '-o', 'json'))
     const found: Record<string, string | number> = {}
     for (const { kind, metadata } of list.items as ObjectLike[]) {
@@ -314,7 +314,7 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
 
     test('the API server serves the CRDs of the other release, and the operator keeps running', async () => {
       const { from, to } = route()
-      const before = await standing()
+      const before = await snapshot()
       await times.measure(`kinds of ${to.version}`, () => upgradeKinds(to))
       const field = () => kubectl('explain', `pipelines.spec.${nextField}`)
       if (way === 'up') {
@@ -340,12 +340,12 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
       }
       await commandsWork(from)
       await flows()
-      expect(await standing()).toEqual(before)
+      expect(await snapshot()).toEqual(before)
     })
 
     test('the operator of the other release applies existing, changed and new Pipelines to agents that keep running', async () => {
       const { from, to } = route()
-      const before = await standing()
+      const before = await snapshot()
       await times.measure(`operator of ${to.version}`, async () => {
         await release('upgrade', to.charts.penstock, [], values(to, from))
         await leads(to)
@@ -353,7 +353,7 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
       await runsEverywhere(from)
       await commandsWork(from)
       await flows()
-      expect(await standing()).toEqual(before)
+      expect(await snapshot()).toEqual(before)
 
       await times.measure(`a changed and a new Pipeline, operator of ${to.version}`, async () => {
         await cluster.apply(pipeline('steady', ['web'], way), pipeline(`new-${way}`, ['web']))
@@ -361,12 +361,12 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
         await waitFor('lines of the new Pipeline', 180_000, async () => nodesOf(`new-${way}`, '').length === 3)
         await allReady()
       })
-      expect((await standing()).pods).toEqual(before.pods)
+      expect((await snapshot()).pods).toEqual(before.pods)
     })
 
     test('agents of the other release take over the full buffers', async () => {
       const { to } = route()
-      const before = await standing()
+      const before = await snapshot()
       await times.measure(`agents of ${to.version}`, async () => {
         await release('upgrade', to.charts.penstock, [], values(to, to))
         await runsEverywhere(to)
@@ -375,7 +375,7 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
       expect(sizes.map(isFull), String(sizes)).toEqual([true, true, true])
       await commandsWork(to)
       await flows()
-      const after = await standing()
+      const after = await snapshot()
       expect(after.pods.filter((uid) => before.pods.includes(uid))).toEqual([])
       const [agent, set] = ['Agent node', 'DaemonSet penstock-node']
       expect(after.found).toEqual({

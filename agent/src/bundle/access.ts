@@ -11,7 +11,7 @@ import type { OperatorClient } from './operator-client.ts'
 
 const keepMs = 60_000
 /** How long the last answer stays valid while neither server answers, because metrics matter most during a fault. */
-const unaskedMs = 3_600_000
+const maxReuseMs = 3_600_000
 const maxKept = 1000
 const timeoutMs = 10_000
 
@@ -57,7 +57,7 @@ export class ReaderAccess {
       until: now + keepMs,
       askedAt: now,
       allowed: this.#ask(token, path).catch((error: unknown) => {
-        const canReuse = known !== undefined && now - known.askedAt < unaskedMs
+        const canReuse = known !== undefined && now - known.askedAt < maxReuseMs
         this.#logger.warn(
           { error },
           canReuse

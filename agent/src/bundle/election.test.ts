@@ -58,7 +58,7 @@ class TestAgent {
   readonly metrics = new Metrics()
   readonly terms: AbortSignal[] = []
   wire: Wire = quick
-  #stands = false
+  #isSuspended = false
   #due: (() => void)[] = []
   readonly #stopping = new AbortController()
   readonly #source: Promise<void>
@@ -71,7 +71,7 @@ class TestAgent {
         const run = () => {
           if (!cancelled) action()
         }
-        const cancel = time.after(ms, () => (this.#stands ? this.#due.push(run) : run()))
+        const cancel = time.after(ms, () => (this.#isSuspended ? this.#due.push(run) : run()))
         return () => {
           cancelled = true
           cancel()
@@ -80,7 +80,7 @@ class TestAgent {
     }
     const wait = (ms: number | undefined) =>
       new Promise<void>((resolve) => {
-        if (ms !== undefined) time.after(ms, () => (this.#stands ? this.#due.push(resolve) : resolve()))
+        if (ms !== undefined) time.after(ms, () => (this.#isSuspended ? this.#due.push(resolve) : resolve()))
       })
     const api: LeaseApi = {
       async json(asked, _signal, body, method) {
@@ -125,14 +125,14 @@ class TestAgent {
 
   /** Whether it would pass on an event. */
   get leads(): boolean {
-    return !this.#stands && this.election.leads
+    return !this.#isSuspended && this.election.leads
   }
 
   stand(): void {
-    this.#stands = true
+    this.#isSuspended = true
   }
   resume(): void {
-    this.#stands = false
+    this.#isSuspended = false
     for (const action of this.#due.splice(0)) action()
   }
 

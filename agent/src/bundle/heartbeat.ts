@@ -197,7 +197,7 @@ export class Heartbeat {
   }
 
   /** A destination has started to refuse events: reports this at once instead of with the next heartbeat. */
-  #hasten(): void {
+  #reportSoon(): void {
     if (this.#failed > 0) return
     if (this.#timer === undefined) this.#isNew = true
     else if (this.#dueAt - performance.now() > firstFiguresMs) this.#schedule(firstFiguresMs)
@@ -412,7 +412,7 @@ export class Heartbeat {
       },
       isReported: false,
     })
-    if (known === undefined && record['component_kind'] === 'sink') this.#hasten()
+    if (known === undefined && record['component_kind'] === 'sink') this.#reportSoon()
   }
 }
 

@@ -471,7 +471,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
    * Location of the time of events that have none in their message: in the line, or nowhere. Undefined if another field of the source
    * has that name.
    */
-  timesBeside(field: string): LineTimes | 'none' | undefined {
+  timesForField(field: string): LineTimes | 'none' | undefined {
     if (this.#events !== undefined) return undefined
     const { members, hasOrigin } = this.form
     const member = members.get(field)

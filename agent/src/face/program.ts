@@ -11,7 +11,7 @@ export { helpText } from '../command-line/help.ts'
 export { commandNamed, completionFlags, endWithReader, faultText, firstWords } from '../command-line/program.ts'
 export { counted, countedOf } from '../counted.ts'
 export { printable, printableWithColours, printOnlyPrintable } from '../printable.ts'
-export { fileBeside } from '../remap/worker-file.ts'
+export { workerFile } from '../remap/worker-file.ts'
 export {
   type ColorChoice,
   colorChoices,

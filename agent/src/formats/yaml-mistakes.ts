@@ -88,12 +88,12 @@ export function mistakesOf(text: string, document: Document, lines: LineCounter)
   for (const error of document.errors) {
     if (mistakes.length > 0 && (error.code === 'BAD_INDENT' || isAfter(document, error))) continue
     const [offset] = error.pos
-    const stumbled = lines.linePos(offset).line
-    if (isNear(stumbled)) continue
+    const errorLine = lines.linePos(offset).line
+    if (isNear(errorLine)) continue
     const mistake = searches++ < maxSearches ? meaningOf(error, { text, document, offset }) : { offset, ...misfit }
     const { line } = lines.linePos(mistake.offset)
     if (!isNear(line)) mistakes.push(mistake)
-    taken.add(line).add(stumbled)
+    taken.add(line).add(errorLine)
   }
   return mistakes
 }

@@ -6,7 +6,7 @@ import { MessageChannel, Worker } from 'node:worker_threads'
 import { BoundedMap } from '../bounded-map.ts'
 import type { CallSite } from './function.ts'
 import { SyncPort } from './sync-port.ts'
-import { fileBeside } from './worker-file.ts'
+import { workerFile } from './worker-file.ts'
 
 export type NetworkRequest =
   | {
@@ -85,7 +85,7 @@ class Helper {
   readonly #requests: SyncPort<NetworkRequest, NetworkAnswer>
 
   constructor() {
-    const worker = new Worker(fileBeside('network-worker', import.meta.url), {
+    const worker = new Worker(workerFile('network-worker', import.meta.url), {
       stdout: false,
       stderr: false,
     })

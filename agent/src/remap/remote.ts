@@ -14,7 +14,7 @@ import type { TagMode } from './metric-target.ts'
 import type { CompileOptions, Runs } from './program.ts'
 import { answerAt } from './sync-port.ts'
 import { fromTagged, type Tagged, toTagged } from './tagged.ts'
-import { fileBeside } from './worker-file.ts'
+import { workerFile } from './worker-file.ts'
 
 /** The program that the worker compiles. */
 export interface RemoteSetup {
@@ -116,7 +116,7 @@ export class RemoteProgram {
 
   #start(): Worker {
     const { port1, port2 } = new MessageChannel()
-    const worker = new Worker(fileBeside('remote-worker', import.meta.url), {
+    const worker = new Worker(workerFile('remote-worker', import.meta.url), {
       workerData: { ...this.#setup, port: port2 },
       transferList: [port2],
     })

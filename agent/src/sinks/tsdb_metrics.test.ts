@@ -151,9 +151,9 @@ test('the first absolute counter is only the base for the next', async () => {
 test('discards only values that the protocol cannot express', async () => {
   await using destination = await fakeDestination(204)
   await using sink = await startSink('tsdb_metrics', { endpoint: destination.url, ...first })
-  const unsayable = [metric('none', samples()), metric('nan', counter(Number.NaN))]
+  const unsupported = [metric('none', samples()), metric('nan', counter(Number.NaN))]
 
-  expect(await sink.deliver([...unsayable, metric('c', counter(1))])).toBe('rejected')
+  expect(await sink.deliver([...unsupported, metric('c', counter(1))])).toBe('rejected')
 
   expect(destination.requests.map((request) => request.text())).toEqual([`c,metric_type=counter value=1 ${time}`])
   expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(2)

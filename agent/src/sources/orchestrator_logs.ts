@@ -69,15 +69,15 @@ export const orchestratorLogs = defineSource({
       },
       lagSeconds: () => secondsSince(tailer.oldestUnread(writtenAt)),
       positions(podUid) {
-        const standing = tailer.standing(({ state }) => state.uid === podUid, writtenAt)
-        const containers = new Map(standing.map(({ file }) => [file.directory, file.state.container]))
+        const positions = tailer.readPositions(({ state }) => state.uid === podUid, writtenAt)
+        const containers = new Map(positions.map(({ file }) => [file.directory, file.state.container]))
         // It is not known how much of these an earlier run has read.
         const left = (tailer.isFirst ? [...containers] : []).flatMap(([directory, container]) =>
           leftIn(compressed, directory, container),
         )
         return [
           ...left,
-          ...standing.map(({ file, size, unreadSince }) => ({
+          ...positions.map(({ file, size, unreadSince }) => ({
             container: file.state.container,
             file: file.path,
             size,

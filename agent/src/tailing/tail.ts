@@ -190,7 +190,7 @@ export class Tailer<State> {
   }
 
   /** The selected open files, with their sizes and the time of the oldest unread line in each. */
-  standing(wanted: (file: TailedFile<State>) => boolean, timeOf: LineTime): ReadPosition<State>[] {
+  readPositions(wanted: (file: TailedFile<State>) => boolean, timeOf: LineTime): ReadPosition<State>[] {
     return [...this.#registry.files()]
       .filter((file) => !file.gzip && wanted(file))
       .map((file) => ({ file, size: sizeOf(file), unreadSince: this.#unreadSince(file, timeOf) }))

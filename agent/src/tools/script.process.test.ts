@@ -57,10 +57,10 @@ test('the list contains all scripts of package.json and all other scripts with a
     scripts: Record<string, string>
   }
   const named = Object.values(commands).flatMap((line) => /^node --conditions=source (\S+)$/.exec(line)?.[1] ?? [])
-  const tabled = globSync('{agent,operator}/src/**/*.ts', { cwd: root })
+  const inTables = globSync('{agent,operator}/src/**/*.ts', { cwd: root })
     .concat(globSync('e2e/**/*.ts', { cwd: root, exclude: ['**/node_modules'] }))
     .filter((path) => /^\s*await runScript\(/m.test(readFileSync(join(root, path), 'utf8')))
-  expect(scripts.map(({ script }) => script).toSorted()).toEqual([...new Set([...named, ...tabled])].toSorted())
+  expect(scripts.map(({ script }) => script).toSorted()).toEqual([...new Set([...named, ...inTables])].toSorted())
 })
 
 test.each(scripts)('$script prints its usage', ({ script, usage }) => {

@@ -43,14 +43,14 @@ class Feed {
   #end = Promise.withResolvers<void>()
   stopped = false
   /** Ignores stop requests. */
-  deaf = false
+  ignoresStop = false
   settle?: () => Promise<void>
 
   constructor(context: SourceContext) {
     this.context = context
     context.stopping.addEventListener('abort', () => {
       this.stopped = true
-      if (!this.deaf) this.#end.resolve()
+      if (!this.ignoresStop) this.#end.resolve()
     })
   }
   run(): Promise<void> {
@@ -563,7 +563,7 @@ test('a stop aborts the sources, and names components that did not end within th
 
 test('a source that does not stop does not reduce the time of the sinks', async () => {
   const { topology } = await start('{sources: {in: {type: feed}}, sinks: {out: {type: collect, inputs: [in]}}}')
-  feed('in').deaf = true
+  feed('in').ignoresStop = true
   expect(await topology.stop(40)).toEqual(['in'])
   expect(collector('out').closed).toBe(true)
   feed('in').send('late')

@@ -18,9 +18,9 @@ import {
   colorChoices,
   counted,
   type Flags,
-  fileBeside,
   pause,
   takesColors,
+  workerFile,
 } from '@penstock/agent/program'
 import type { Table } from '../compile/compiled.ts'
 import { type CompiledResources, compileFiles, configText, type FilesOptions } from '../compile/config.ts'
@@ -267,7 +267,7 @@ const outputs = [process.stdout, process.stderr]
 const unheard = () => {}
 
 async function runAgent(config: string, api: string, screen: RunScreen, options: RunOptions): Promise<number> {
-  const main = fileURLToPath(fileBeside('agent', import.meta.url))
+  const main = fileURLToPath(workerFile('agent', import.meta.url))
   const color = takesColors(process.stderr, options.color) ? 'always' : 'never'
   const stdin = options.stdin === undefined ? undefined : openSync(options.stdin, 'r')
   const agent = spawn(

@@ -21,7 +21,7 @@ import type { Fragment } from '../render/fragment.ts'
 import { testContext } from '../testing/context.ts'
 import { labels } from '../workloads/names.ts'
 import { statusText } from './status.ts'
-import { standingOf } from './why-standing.ts'
+import { readingStateOf } from './why-standing.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
@@ -226,7 +226,7 @@ describe.each(Object.keys(deliveries) as Deliverable[])('a Pipeline that %s', (w
       expect(text.includes('BufferUnwritable: node-')).toBe((failed ?? 0) > 0)
       if (what === 'was rolled back') expect(text).toContain('node-a: no such host')
       // `why` assumes no version if no agent can run one.
-      const found = standingOf(pipeline, true, 'unknown')
+      const found = readingStateOf(pipeline, true, 'unknown')
       if (earlier !== undefined || programmed.status === 'True') expect(found.reads).toBe(true)
       if (!hasEarlier && programmed.status === 'False') expect(found.reads).toBe(false)
     })

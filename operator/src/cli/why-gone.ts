@@ -45,10 +45,10 @@ export async function lastSeen(client: KubeClient, namespace: string, name: stri
 /** The Pipelines that still read the files of a deleted pod. */
 export async function explainGone(
   { namespace, name, node }: LastSeen,
-  stands: (kind: string) => Promise<PodPosition>,
+  positionIn: (kind: string) => Promise<PodPosition>,
 ): Promise<WhyReport> {
   const kinds = ['Pipeline', 'ClusterPipeline']
-  const found = await Promise.all(kinds.map(stands))
+  const found = await Promise.all(kinds.map(positionIn))
   const pipelines: PipelineAnswer[] = []
   const unknown: string[] = []
   for (const [index, kind] of kinds.entries()) {

@@ -132,8 +132,8 @@ export function whyText(report: WhyReport, { color, columns }: Sheet): string {
     const cluster = report.hasClusterPipelines ? ' and no ClusterPipeline' : ''
     lines.push(`  There is no Pipeline in namespace ${namespace}${cluster}.`)
   }
-  const inSight = unread.length === 0 ? '' : ' by any resource that you may read'
-  const verdict = isRead(report) ? 'Its logs are read.' : `Its logs are not read${inSight}.`
+  const scope = unread.length === 0 ? '' : ' by any resource that you may read'
+  const verdict = isRead(report) ? 'Its logs are read.' : `Its logs are not read${scope}.`
   lines.push(styled(verdict, isRead(report) ? 'green' : 'red', color))
   return text()
 }

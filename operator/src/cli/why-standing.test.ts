@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest'
 import type { Condition } from '../api/conditions.ts'
-import { type Files, standingOf } from './why-standing.ts'
+import { type Files, readingStateOf } from './why-standing.ts'
 
 const at = '2026-01-01T00:00:00Z'
 const condition = (type: string, status: Condition['status'], reason: string, observedGeneration = 2): Condition => ({
@@ -49,7 +49,7 @@ describe.each(Object.entries(states))('a Pipeline that is %s', (_, { conditions,
         test(`${what}, ${pod}`, () => {
           const agents = [earlier === 0 ? {} : { earlier }]
           const status = { conditions, agents, programmedGeneration: running === true ? 2 : before }
-          const found = standingOf({ metadata: { generation: 2 }, status }, isPlaced, files, failure)
+          const found = readingStateOf({ metadata: { generation: 2 }, status }, isPlaced, files, failure)
           const hasEarlier = earlier > 0 || (before !== undefined && stopped !== true)
           // A pod without a node has no logs. Otherwise it is read if all agents run the current version or an earlier one, or if the agent
           // of the node has shown it; but not on a node without an agent, regardless of other nodes.
@@ -152,5 +152,5 @@ test.each<{
   },
 ])('$what', ({ conditions, before, earlier, files, says }) => {
   const status = { conditions, programmedGeneration: before, agents: earlier === undefined ? [] : [{ earlier }] }
-  expect(standingOf({ metadata: { generation: 2 }, status }, true, files)).toEqual(says)
+  expect(readingStateOf({ metadata: { generation: 2 }, status }, true, files)).toEqual(says)
 })

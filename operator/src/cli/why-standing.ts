@@ -49,7 +49,7 @@ function isRolledBack(programmed: Condition | undefined): boolean {
 }
 
 /** @param isPlaced whether the pod has a node @param failure of the agent of the node, for the current version */
-export function standingOf(pipeline: Judged, isPlaced: boolean, files: Files, failure?: string): ReadingState {
+export function readingStateOf(pipeline: Judged, isPlaced: boolean, files: Files, failure?: string): ReadingState {
   const { generation = 0 } = pipeline.metadata
   const { programmedGeneration, conditions, agents = [] } = pipeline.status ?? {}
   const accepted = conditionOf(conditions, 'Accepted')

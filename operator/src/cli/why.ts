@@ -39,7 +39,7 @@ import {
   type WhyReport,
   whyText,
 } from './why-report.ts'
-import { type Files, standingOf } from './why-standing.ts'
+import { type Files, readingStateOf } from './why-standing.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -89,9 +89,9 @@ export async function run(argv: string[]): Promise<number> {
   }
   const report =
     pod === undefined
-      ? await explainGone(last as LastSeen, (kind) => standing(values, kind, last as LastSeen))
+      ? await explainGone(last as LastSeen, (kind) => positionOf(values, kind, last as LastSeen))
       : await explain(client, pod, (kind) =>
-          standing(values, kind, { namespace, uid: pod.metadata.uid ?? '', node: pod.spec.nodeName ?? '' }),
+          positionOf(values, kind, { namespace, uid: pod.metadata.uid ?? '', node: pod.spec.nodeName ?? '' }),
         )
   if (output === 'text') console.log(whyText(report, sheetOf(process.stdout)))
   else {
@@ -102,7 +102,7 @@ export async function run(argv: string[]): Promise<number> {
 }
 
 /** The reports of the node's agents about the Pipelines of one kind, by name. */
-async function standing(
+async function positionOf(
   flags: OperatorFlags,
   kind: string,
   { namespace, uid, node }: Pick<LastSeen, 'namespace' | 'uid' | 'node'>,
@@ -148,7 +148,7 @@ function isCounting({ pipelines }: TopLine): boolean {
 async function explain(
   client: KubeClient,
   pod: Pod,
-  stands: (kind: string) => Promise<PodPosition>,
+  positionIn: (kind: string) => Promise<PodPosition>,
 ): Promise<WhyReport> {
   const { namespace = 'default', labels = {} } = pod.metadata
   const node = pod.spec.nodeName
@@ -190,22 +190,22 @@ async function explain(
   const asked = selected.filter(({ reads, obstacles }) => reads && obstacles.length === 0 && node !== undefined)
   const kinds = [...new Set(asked.map(({ pipeline }) => pipeline.kind))]
   // In parallel, so that a slow operator or agent delays the command only once.
-  const found = new Map(await Promise.all(kinds.map(async (kind) => [kind, await stands(kind)] as const)))
+  const found = new Map(await Promise.all(kinds.map(async (kind) => [kind, await positionIn(kind)] as const)))
   const pipelines = selected.map(({ pipeline, entries, reads, obstacles }): PipelineAnswer => {
     const answer = { kind: pipeline.kind, name: keyOf(pipeline), sources: entries }
     if (!reads) return { ...answer, reads, obstacles }
     const position = obstacles.length > 0 ? undefined : found.get(pipeline.kind)
     const files = position === undefined ? 'unknown' : filesIn(position, pipeline.metadata.name)
-    const standing =
-      obstacles.length > 0 ? undefined : standingOf(pipeline, node !== undefined, files, failureOn(pipeline, node))
-    const all = standing?.obstacle === undefined ? obstacles : [...obstacles, standing.obstacle]
+    const state =
+      obstacles.length > 0 ? undefined : readingStateOf(pipeline, node !== undefined, files, failureOn(pipeline, node))
+    const all = state?.obstacle === undefined ? obstacles : [...obstacles, state.obstacle]
     const { lagSeconds, dropped } = pipeline.status?.flow ?? {}
     return {
       ...answer,
       reads: all.length === 0,
       obstacles: all,
-      rollout: standing?.rollout,
-      isEarlier: standing?.isEarlier,
+      rollout: state?.rollout,
+      isEarlier: state?.isEarlier,
       events: conditionOf(pipeline.status?.conditions, 'Flowing'),
       lagSeconds,
       dropped,

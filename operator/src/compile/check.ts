@@ -266,9 +266,9 @@ function originOf(path: string, origins: ReadonlyMap<string, Origin>): Origin | 
     .split(/[.[\]]+/)
     .filter((key) => key !== '')
     .map((key) => (/^\d+$/.test(key) ? Number(key) : key))
-  // These options are beside `config`, not inside it.
-  const isBeside = below[0] === 'type' || below[0] === 'inputs'
-  return { resource: origin.resource, path: [...(isBeside ? origin.path.slice(0, -1) : origin.path), ...below] }
+  // These options are next to `config`, not inside it.
+  const isOutsideConfig = below[0] === 'type' || below[0] === 'inputs'
+  return { resource: origin.resource, path: [...(isOutsideConfig ? origin.path.slice(0, -1) : origin.path), ...below] }
 }
 
 export interface TestOutcome {

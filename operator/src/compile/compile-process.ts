@@ -5,7 +5,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { fileBeside, threadEnvironment } from '@penstock/agent/program'
+import { threadEnvironment, workerFile } from '@penstock/agent/program'
 import type { CompileJob, CompileResult } from './job.ts'
 import type { CompileLimits } from './pool.ts'
 import type { WorkerMessage } from './worker.ts'
@@ -58,7 +58,7 @@ export class CompileProcess {
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(limits: CompileLimits, file: URL = fileBeside('worker', import.meta.url)) {
+  constructor(limits: CompileLimits, file: URL = workerFile('worker', import.meta.url)) {
     this.#limits = limits
     this.#file = file
   }

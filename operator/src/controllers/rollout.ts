@@ -22,8 +22,8 @@ import {
   type ServingState,
   type Share,
   Standstill,
+  servingStateOf,
   shareText,
-  standingOf,
   turnoutOf,
 } from '../fleet/turnout.ts'
 import type { Cache } from '../kube/cache.ts'
@@ -201,7 +201,7 @@ export class RolloutStatus implements AsyncDisposable {
     const [namespace, name] = key.split('/') as [string, string]
     let desired = 0
     let lost = 0
-    const standings: ServingState[] = []
+    const states: ServingState[] = []
     const serving = new Set<Report>()
     const servingBy = new Map<string, number>()
     const ending = new Set<string>()
@@ -219,19 +219,19 @@ export class RolloutStatus implements AsyncDisposable {
       if (this.#fleet.report(key, uid) !== undefined) continue
       const isSilent = isLost(pod, undefined, this.#fleet, now)
       if (isSilent) lost++
-      standings.push(standingOf(undefined, isSilent, inForce, now))
+      states.push(servingStateOf(undefined, isSilent, inForce, now))
     }
     const reports = [...this.#fleet.reports(key)]
     for (const report of reports) {
       if (ending.has(report.podUid)) continue
-      const standing = standingOf(report, this.#fleet.isStale(report, now), inForce, now)
-      standings.push(standing)
-      if (standing !== 'serving') continue
+      const state = servingStateOf(report, this.#fleet.isStale(report, now), inForce, now)
+      states.push(state)
+      if (state !== 'serving') continue
       serving.add(report)
       const { revision = '' } = report
       servingBy.set(revision, (servingBy.get(revision) ?? 0) + 1)
     }
-    const turnout = turnoutOf(standings)
+    const turnout = turnoutOf(states)
     const live = reports.filter((report) => !this.#fleet.isStale(report, now))
     const byRevision = Map.groupBy(live, (report) => report.revision ?? '')
     const failing = new Map<string, Report[]>()

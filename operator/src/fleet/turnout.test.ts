@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import type { Condition } from '../api/conditions.ts'
-import { extentOf, mayHold, type Share, Standstill, settledMs, shareText, standingOf, startingMs } from './turnout.ts'
+import {
+  extentOf,
+  mayHold,
+  type Share,
+  Standstill,
+  servingStateOf,
+  settledMs,
+  shareText,
+  startingMs,
+} from './turnout.ts'
 
 const now = 1_000_000
 
@@ -13,8 +22,8 @@ test.each([
   ['begins with what was on its disk', { revision: 'r1', hasServed: false, heardSince: now - 1000 }, false, 'starting'],
   ['is late with a new revision', { revision: 'r1', hasServed: true, heardSince: now - 1000 }, false, 'serving'],
   ['loads nothing', { revision: undefined, hasServed: false, heardSince: now - startingMs }, false, 'serving'],
-] as const)('an agent that %s', (_, report, isLost, standing) => {
-  expect(standingOf(report, isLost, ['r2', 'r3'], now)).toBe(standing)
+] as const)('an agent that %s', (_, report, isLost, state) => {
+  expect(servingStateOf(report, isLost, ['r2', 'r3'], now)).toBe(state)
 })
 
 const share = (current: number, serving: number, starting = 0, lost = 0, earlier = 0): Share => ({

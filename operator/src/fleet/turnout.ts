@@ -15,7 +15,7 @@ export type ServingState = 'serving' | 'starting' | 'lost'
 export const startingMs = 120_000
 
 /** @param inForce revisions that the Agent runs */
-export function standingOf(
+export function servingStateOf(
   report: Pick<Report, 'revision' | 'hasServed' | 'heardSince'> | undefined,
   isLost: boolean,
   inForce: readonly string[],
@@ -34,9 +34,9 @@ export interface Turnout {
   readonly lost: number
 }
 
-export function turnoutOf(standings: Iterable<ServingState>): Turnout {
+export function turnoutOf(states: Iterable<ServingState>): Turnout {
   const counts = { serving: 0, starting: 0, lost: 0 }
-  for (const standing of standings) counts[standing]++
+  for (const state of states) counts[state]++
   return counts
 }
 
@@ -101,8 +101,8 @@ export function mayHold(
   if (extent === 'somewhere' || extent === 'before' || extent === 'nowhere') return false
   const known = conditionOf(before?.conditions, 'Programmed')
   if (known?.status !== 'True' || known.observedGeneration !== generation) return false
-  const stood = new Map(before?.agents?.map(({ name, revision }) => [name, revision]))
-  return stood.size === agents.length && agents.every(({ name, revision }) => stood.get(name) === revision)
+  const revisions = new Map(before?.agents?.map(({ name, revision }) => [name, revision]))
+  return revisions.size === agents.length && agents.every(({ name, revision }) => revisions.get(name) === revision)
 }
 
 /** The pods of an Agent are settled if their numbers have not changed for this long. */

@@ -4,7 +4,7 @@
 
 import { Worker } from 'node:worker_threads'
 import { leaseTimes } from '@penstock/agent/kube'
-import { fileBeside, threadEnvironment } from '@penstock/agent/program'
+import { threadEnvironment, workerFile } from '@penstock/agent/program'
 import type { Logger } from '@penstock/agent/telemetry'
 import type { KubeConnection } from './connection.ts'
 import type { ElectionMessage, ElectionSettings } from './leader-worker.ts'
@@ -48,7 +48,7 @@ export class LeaderElection implements AsyncDisposable {
       retryMs,
       confirmed: this.#confirmed,
     }
-    this.#worker = new Worker(fileBeside('leader-worker', import.meta.url), { workerData, env: threadEnvironment() })
+    this.#worker = new Worker(workerFile('leader-worker', import.meta.url), { workerData, env: threadEnvironment() })
     this.#worker.on('message', (message: ElectionMessage) => this.#hear(message))
     this.#worker.on('error', (error) => {
       this.#options.logger.error({ error }, 'The thread of the leader election failed.')

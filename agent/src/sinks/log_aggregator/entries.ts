@@ -163,7 +163,7 @@ export class EntryWriter {
   writeLines(batch: ByteBatch, from: number, to: number, open: OpenRequest): void {
     const { maxWritten } = this.#options
     const likeness = this.#linesLikeness
-    const times = likeness === undefined ? undefined : batch.timesBeside(this.#timestampKey)
+    const times = likeness === undefined ? undefined : batch.timesForField(this.#timestampKey)
     const groups = likeness === undefined ? undefined : batch.groups(likeness.fields, likeness.second)
     if (groups === undefined || times === undefined) {
       this.write(batch.events, from, to, open)

@@ -28,7 +28,7 @@ const maxMessageBytes = 64 << 20
 /** Limit for the bytes of messages that wait to be passed on. A single message may exceed it. */
 const maxWaitingBytes = 64 << 20
 /** How long to wait for the broker to confirm a close. */
-const farewellMs = 5000
+const closeTimeoutMs = 5000
 
 /** Connects; throws a PenstockError that names the broker. */
 async function connect({ address, tls, egress }: ConsumerOptions, signal: AbortSignal): Promise<ChannelModel> {
@@ -85,7 +85,7 @@ async function connect({ address, tls, egress }: ConsumerOptions, signal: AbortS
 
 async function closeQuietly(closing: ChannelModel): Promise<void> {
   closing.on('error', () => {}) // the connection is closing
-  await farewell(() => closing.close())
+  await awaitClose(() => closing.close())
   streamOf(closing)?.destroy()
 }
 
@@ -112,9 +112,9 @@ function streamOf(model: ChannelModel): Socket | undefined {
 /**
  * Waits for the broker to confirm a close. The confirmation may never come, because the connection may already be lost.
  */
-async function farewell(work: () => Promise<unknown>): Promise<void> {
+async function awaitClose(work: () => Promise<unknown>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, farewellMs)
+  const timer = setTimeout(resolve, closeTimeoutMs)
   await Promise.race([Promise.try(work).catch(() => {}), late])
   clearTimeout(timer)
 }
@@ -267,12 +267,12 @@ export class AmqpConsumer {
   /** Stops the delivery of further messages. Messages already received can still be answered. */
   async cancel(): Promise<void> {
     if (this.#ended !== undefined) return
-    await farewell(() => this.#channel.cancel(this.#tag))
+    await awaitClose(() => this.#channel.cancel(this.#tag))
   }
 
   /** Sends the pending answers and closes the connection. */
   async close(): Promise<void> {
-    await farewell(() => this.#channel.close())
+    await awaitClose(() => this.#channel.close())
     await closeQuietly(this.#model)
   }
 }

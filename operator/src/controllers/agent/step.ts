@@ -141,15 +141,15 @@ function begunAt({ begun, stepped, history, aside, turn }: Begun): number | unde
 }
 
 /** How long after changes were rolled back or set aside the end of an agent may be due to them. */
-const unrestMs = 60_000
+const suspectMs = 60_000
 
 /**
  * Until when the end of an agent may be due to changes that were rolled back or set aside. Later ends have other causes: an agent that ends
  * again and again by itself must not delay the changes of others.
  */
-export function unrestUntil({ history, aside = {} }: Pick<RolloutRecord, 'history' | 'aside'>): number {
+export function suspectUntil({ history, aside = {} }: Pick<RolloutRecord, 'history' | 'aside'>): number {
   const groups = Object.values(aside).map(({ group }) => setAsideAt(group))
-  return Math.max(rolledBackAt(history), ...groups) + unrestMs
+  return Math.max(rolledBackAt(history), ...groups) + suspectMs
 }
 
 /** With fewer events, a rate is not significant. */

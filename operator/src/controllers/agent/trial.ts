@@ -11,7 +11,7 @@ import { type AgentNode, policyOf, type RolloutPolicy, readersFor } from '../rol
 import type { AgentMemory } from './memory.ts'
 import { type AgentPod, hasEndedBefore, isAway, isLost } from './pods.ts'
 import { lacksIn, type Start } from './rebase.ts'
-import { type StepWatch, unrestUntil, worseIn } from './step.ts'
+import { type StepWatch, suspectUntil, worseIn } from './step.ts'
 import { advance, type RolloutState, type Seen, type Transition } from './transition.ts'
 import { moveUp, putView, trialsOf, viewOf } from './trials.ts'
 
@@ -195,7 +195,7 @@ function nodesOf({ key, agent, pods, fleet, now }: Gathered, watch: StepWatch, r
     }))
   }
   fleet.keep(key, new Set(pods.map((pod) => pod.metadata.uid ?? '')))
-  const until = unrestUntil(record)
+  const until = suspectUntil(record)
   return pods.map((pod) => {
     const report = fleet.report(key, pod.metadata.uid ?? '')
     const node = watch.node(pod, report, isLost(pod, report, fleet, now), now)
