@@ -39,7 +39,7 @@ import {
   type WhyReport,
   whyText,
 } from './why-report.ts'
-import { type Files, readingStateOf } from './why-standing.ts'
+import { type Files, readingStateOf } from './why-state.ts'
 
 type Labels = Readonly<Record<string, string>>
 

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest'
 import type { Condition } from '../api/conditions.ts'
-import { type Files, readingStateOf } from './why-standing.ts'
+import { type Files, readingStateOf } from './why-state.ts'
 
 const at = '2026-01-01T00:00:00Z'
 const condition = (type: string, status: Condition['status'], reason: string, observedGeneration = 2): Condition => ({

@@ -21,7 +21,7 @@ import type { Fragment } from '../render/fragment.ts'
 import { testContext } from '../testing/context.ts'
 import { labels } from '../workloads/names.ts'
 import { statusText } from './status.ts'
-import { readingStateOf } from './why-standing.ts'
+import { readingStateOf } from './why-state.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
