@@ -130,9 +130,20 @@ export function agentProgram(folder: string, config: object): Program {
   return { command, args: [...args, '-q', '--config', path], env }
 }
 
+/** Reads the metrics of an agent. The result sums the samples of a metric that contain a text. */
+export async function metricsOf(url: string): Promise<(name: string, label?: string) => number> {
+  const lines = (await (await fetch(url)).text()).split('\n')
+  return (name, label = '') =>
+    lines
+      .filter((line) => (line.startsWith(`${name}{`) || line.startsWith(`${name} `)) && line.includes(label))
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
+}
+
 export interface BenchProgram extends Program {
   /** File for its output. By default, only warnings and errors are shown. */
   readonly output?: string
+  /** Address of its metrics, if they are needed at the end. */
+  readonly metrics?: string
 }
 
 /** Starts it on the CPU reserved for the agent, if there is more than one CPU. */

@@ -28,6 +28,9 @@ test.each([
   const figures = JSON.parse(stdout) as Record<string, unknown>
   expect(figures).toMatchObject({ scenario: 'steady', lines, lost: 0, doubled: 0 })
   for (const field of fields) expect(figures[field], field).toBeTypeOf('number')
+  // The program of the other format parses no line.
+  if (args.includes('raw')) expect(figures).not.toHaveProperty('byte_lane_share')
+  else expect(figures['byte_lane_share']).toBeGreaterThanOrEqual(0.95)
 })
 
 test('peak delivers each line once', async () => {

@@ -7,7 +7,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { processCpu } from '../process-figures.ts'
-import { peakRss, root, rssMb } from './agent-process.ts'
+import { metricsOf, peakRss, root, rssMb } from './agent-process.ts'
 import { calibrate } from './calibrate.ts'
 import { firstThird, lastThird, mean, round } from './figures.ts'
 import { criLine, jsonLine, linesFile } from './lines.ts'
@@ -227,12 +227,4 @@ export async function soakFaults(seconds: number): Promise<object> {
 async function within(began: number, limitMs: number, what: string): Promise<void> {
   if (performance.now() - began > limitMs) throw new Error(`Gave up waiting for ${what}.`)
   await wait(20)
-}
-
-async function metricsOf(url: string): Promise<(name: string, label?: string) => number> {
-  const lines = (await (await fetch(url)).text()).split('\n')
-  return (name, label = '') =>
-    lines
-      .filter((line) => (line.startsWith(`${name}{`) || line.startsWith(`${name} `)) && line.includes(label))
-      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
 }

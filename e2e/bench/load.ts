@@ -11,6 +11,7 @@ import {
   type BenchProgram,
   cpuToFirstLine,
   kubeConfigText,
+  metricsOf,
   peakRss,
   type Receiver,
   sampleRss,
@@ -54,6 +55,8 @@ export interface Measured {
   readonly lost: number
   readonly doubled: number
   readonly delivery: Delivery
+  /** The share of the events of programs that stayed bytes; undefined if the agent has no such metric. */
+  readonly byteLaneShare: number | undefined
 }
 
 /** The agent is considered done when nothing arrives for this long. */
@@ -106,6 +109,7 @@ export async function measureLoad(
     const cpuMeanwhile = part.cpuAfter === undefined ? cpu : part.cpuAfter - part.cpuBefore
     rss.stop()
     const peak = peakRss(pid) ?? 0
+    const byteLaneShare = program.metrics === undefined ? undefined : await shareOfBytes(program.metrics)
     await stopProcess(agent) // lines that it sends while it stops also count
     const delivery = await receiver.delivery()
     const { arrivals } = delivery
@@ -129,6 +133,7 @@ export async function measureLoad(
       lost: expected - delivery.received + delivery.damaged,
       doubled: delivery.doubled,
       delivery,
+      byteLaneShare,
     }
   } catch (error) {
     if (output === undefined) throw error
@@ -139,6 +144,13 @@ export async function measureLoad(
     process.off('exit', removeFolder)
     removeFolder()
   }
+}
+
+/** Events that programs processed as bytes, among all events that they received. */
+async function shareOfBytes(metrics: string): Promise<number> {
+  const counted = await metricsOf(metrics)
+  const received = counted('component_received_events_total', 'component_kind="transform"')
+  return counted('byte_lane_events_total', 'reason="bytes"') / received
 }
 
 interface Steady extends Omit<WriterReport, 'state'> {

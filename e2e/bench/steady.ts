@@ -21,6 +21,8 @@ export const defaultLoad: Load = {
   seed: 1,
 }
 
+const apiAddress = '127.0.0.1:18691'
+
 /** Puts the members of the line into the event, in place of the text. */
 export const mergeProgram = '. = merge(., object!(parse_json!(.message)))\ndel(.message)'
 
@@ -29,9 +31,10 @@ export const mergeProgram = '. = merge(., object!(parse_json!(.message)))\ndel(.
  */
 export const penstock =
   (format: Format, batchSecs = 1): AgentUnderLoad =>
-  (where) =>
-    agentProgram(where.folder, {
+  (where) => ({
+    ...agentProgram(where.folder, {
       data_dir: where.dataDir,
+      api: { enabled: true, address: apiAddress },
       sources: { pods: podLogs(where) },
       transforms: format === 'json' ? { edit: { type: 'remap', inputs: ['pods'], source: mergeProgram } } : {},
       sinks: {
@@ -40,7 +43,9 @@ export const penstock =
           batch: { max_bytes: 1_000_000, timeout_secs: batchSecs },
         }),
       },
-    })
+    }),
+    ...(format === 'json' ? { metrics: `http://${apiAddress}/metrics` } : {}),
+  })
 
 /** The figures of all scenarios of this kind. */
 export function loadFigures(measured: Measured): Record<string, number> {
@@ -59,6 +64,7 @@ export function loadFigures(measured: Measured): Record<string, number> {
     lines_per_s: Math.round(measured.linesPerSecond),
     lost: measured.lost,
     doubled: measured.doubled,
+    ...(measured.byteLaneShare === undefined ? {} : { byte_lane_share: round(measured.byteLaneShare, 4) }),
   }
 }
 
