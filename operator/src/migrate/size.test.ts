@@ -6,7 +6,7 @@ import { Draft } from './draft.ts'
 import { convertVector } from './vector/convert.ts'
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
-const entries = (count: number, entry: (index: number) => [string, object]) =>
+const entries = <Entry>(count: number, entry: (index: number) => [string, Entry]): Record<string, Entry> =>
   Object.fromEntries(numbers(count).map(entry))
 const sink = (...inputs: string[]) => ({ type: 'console', inputs, encoding: { codec: 'json' } })
 const remap = (...inputs: string[]) => ({ type: 'remap', inputs, source: '.a = 1' })
@@ -49,10 +49,12 @@ test.each([
   const specs = documents.map((document) => document.toJSON().spec)
   const transforms = specs.flatMap((spec) => spec.transforms as { name: string; inputs: string[] }[])
   const edges = specs.flatMap((spec) => spec.sinks as { name: string; inputs: string[] }[])
-  const old = Object.entries(config.sinks).flatMap(([name, { inputs }]) => {
-    const all = inputs.includes('t*') ? Object.keys(config.transforms) : inputs
-    return all.map((input) => `${input} -> ${name}`)
-  })
+  const old = Object.entries(config.sinks as Record<string, ReturnType<typeof sink>>).flatMap(
+    ([name, { inputs }]) => {
+      const all = inputs.includes('t*') ? Object.keys(config.transforms) : inputs
+      return all.map((input) => `${input} -> ${name}`)
+    },
+  )
   expect(edges.flatMap(({ name, inputs }) => inputs.map((input) => `${input} -> ${name}`)).toSorted()).toEqual(
     old.toSorted(),
   )

@@ -1,5 +1,6 @@
 // Converts the Ruby of `record_transformer` to remap expressions: operators, the ternary operator, and string methods. Each node has the
-// kind of its value, because remap requires error handling exactly for operations that can fail.
+// kind of its value, because remap requires error handling exactly for operations that can fail. If Ruby raises an error, such as for a
+// method of nil, Fluentd discards the event; so does the program, unless the code rescues the error.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { pattern } from '../fluent-bit/text.ts'
@@ -36,7 +37,7 @@ export function rubyValue(
   const reader = new Reader(tokens, known, name)
   try {
     const node = reader.whole()
-    return node.regex === undefined && node.isPlace !== true
+    return node.regex === undefined && node.isPlace !== true && node.className === undefined
       ? { text: node.text, before: reader.before, asText: asText(node) }
       : undefined
   } catch (error) {
@@ -76,6 +77,9 @@ class Reader {
   readonly #known: (word: string) => string | undefined
   readonly #name: string
   #at = 0
+  #kepts = 0
+  /** The statement for an error in Ruby: it discards the event, or sets the variable of a `rescue`. */
+  #onError = 'abort'
 
   constructor(tokens: readonly string[], known: (word: string) => string | undefined, name: string) {
     this.#tokens = tokens
@@ -84,9 +88,55 @@ class Reader {
   }
 
   whole(): Node {
-    const node = this.#choice()
+    const node = this.#rescued()
     if (this.#at < this.#tokens.length) throw new UnknownRuby()
     return node
+  }
+
+  /** `a rescue b`: b if an error occurs in a. */
+  #rescued(): Node {
+    if (!this.#hasRescue()) return this.#choice()
+    const outer = this.#onError
+    const hasFailed = this.#kept('false', 'boolean').text
+    this.#onError = `${hasFailed} = true`
+    const node = this.#choice()
+    this.#onError = outer
+    this.#expect('rescue')
+    const other = this.#scoped(() => this.#choice())
+    return this.#kept(`if ${hasFailed} { ${other.text} } else { ${node.text} }`, 'any')
+  }
+
+  /** Whether `rescue` follows before the end of the brackets. */
+  #hasRescue(): boolean {
+    let depth = 0
+    for (const token of this.#tokens.slice(this.#at)) {
+      if (token === 'rescue' && depth === 0) return true
+      if (token === '(' || token === '[') depth++
+      else if ((token === ')' || token === ']') && depth-- === 0) return false
+    }
+    return false
+  }
+
+  /** A part that Ruby evaluates only in some cases, together with the statements that it needs. */
+  #scoped(read: () => Node): Node {
+    const from = this.before.length
+    const node = read()
+    const statements = this.before.splice(from)
+    if (statements.length === 0) return node
+    return { ...node, text: `{\n${[...statements, node.text].join('\n')}\n}` }
+  }
+
+  /** The Ruby code raises an error if the condition is true. */
+  #failIf(condition: string): void {
+    this.before.push(`if ${condition} { ${this.#onError} }`)
+  }
+
+  /** The receiver of a method that only texts have. */
+  #textOf(node: Node): Node {
+    if (node.kind === 'text') return node
+    if (node.kind !== 'any') throw new UnknownRuby()
+    const other = this.#onError === 'abort' ? 'abort' : `${this.#onError}\n""`
+    return this.#kept(`if is_string(${node.text}) { string!(${node.text}) } else { ${other} }`, 'text')
   }
 
   #accept(...wanted: readonly string[]): string | undefined {
@@ -103,9 +153,9 @@ class Reader {
   #choice(): Node {
     const test = this.#or()
     if (this.#accept('?') === undefined) return test
-    const yes = this.#choice()
+    const yes = this.#scoped(() => this.#choice())
     this.#expect(':')
-    const no = this.#choice()
+    const no = this.#scoped(() => this.#choice())
     const kind = yes.kind === no.kind ? yes.kind : 'any'
     return this.#kept(`if ${isTrue(test)} { ${yes.text} } else { ${no.text} }`, kind)
   }
@@ -113,7 +163,7 @@ class Reader {
   #or(): Node {
     let left = this.#and()
     while (this.#accept('||')) {
-      const right = this.#and()
+      const right = this.#scoped(() => this.#and())
       if (left.isPlace || right.isPlace) throw new UnknownRuby()
       const isTest = left.kind === 'boolean' && right.kind === 'boolean'
       left = { text: `(${left.text} || ${right.text})`, kind: isTest ? 'boolean' : 'any' }
@@ -123,7 +173,13 @@ class Reader {
 
   #and(): Node {
     let left = this.#comparison()
-    while (this.#accept('&&')) left = { text: `(${isTrue(left)} && ${isTrue(this.#comparison())})`, kind: 'boolean' }
+    while (this.#accept('&&')) {
+      const right = this.#scoped(() => {
+        const node = this.#comparison()
+        return { ...node, text: isTrue(node), kind: 'boolean' }
+      })
+      left = { text: `(${isTrue(left)} && ${right.text})`, kind: 'boolean' }
+    }
     return left
   }
 
@@ -139,7 +195,10 @@ class Reader {
     }
     const isSafe = sign === '==' || sign === '!=' || (isNumber(left) && isNumber(right))
     const whole = `(${left.text} ${sign} ${right.text})`
-    return { text: isSafe ? whole : `(${whole} ?? false)`, kind: 'boolean' }
+    if (isSafe) return { text: whole, kind: 'boolean' }
+    const compared = this.#kept(`${whole} ?? null`, 'any').text
+    this.#failIf(`${compared} == null`)
+    return { text: `(${compared} == true)`, kind: 'boolean' }
   }
 
   #sum(): Node {
@@ -157,9 +216,18 @@ class Reader {
       }
       const text = `${left.text} ${sign} ${right.text}`
       const kind = kindOfResult(left, right, sign)
-      left = kind === 'any' ? { text: `((${text}) ?? null)`, kind } : { text: `(${text})`, kind }
+      left = kind === 'any' ? this.#checked(left, text, right) : { text: `(${text})`, kind }
     }
     return left
+  }
+
+  /** The result of an operation that fails for nil, and for values of different kinds. */
+  #checked(left: Node, operation: string, right: Node): Node {
+    const unknown = [left, right].filter(({ kind }) => kind === 'any').map(({ text }) => `${text} == null`)
+    if (unknown.length > 0) this.#failIf(unknown.join(' || '))
+    const result = this.#kept(`(${operation}) ?? null`, 'any')
+    this.#failIf(`${result.text} == null`)
+    return result
   }
 
   /** An integer divided by another one is the integer below. */
@@ -173,6 +241,7 @@ class Reader {
     const quotient = this.#kept(`(${left.text} / ${right.text}) ?? null`, 'any')
     const areIntegers = `is_integer(${left.text}) && is_integer(${right.text}) && is_float(${quotient.text})`
     this.before.push(`if ${areIntegers} { ${quotient.text} = to_int(floor(float!(${quotient.text}))) }`)
+    this.#failIf(`${quotient.text} == null`)
     return quotient
   }
 
@@ -187,7 +256,7 @@ class Reader {
   #primary(): Node {
     const token = this.#tokens[this.#at++] ?? ''
     if (token === '(') {
-      const node = this.#choice()
+      const node = this.#rescued()
       this.#expect(')')
       return node
     }
@@ -203,9 +272,15 @@ class Reader {
     if (token === 'record') return { text: '.', kind: 'any', path: [] }
     if (token === 'time') return this.#time()
     if (token === 'Time') {
-      for (const part of ['.', 'at', '(', 'time', ')']) this.#expect(part)
+      this.#expect('.')
+      if (this.#accept('now') !== undefined) {
+        const made = this.#time()
+        return { ...made, text: made.text.replaceAll('timestamp(.timestamp) ?? now()', 'now()') }
+      }
+      for (const part of ['at', '(', 'time', ')']) this.#expect(part)
       return this.#time()
     }
+    if (Object.hasOwn(classTests, token)) return { text: '', kind: 'any', className: token }
     const expression = this.#known(token)
     if (expression === undefined) throw new UnknownRuby()
     return { text: expression, kind: token === 'tag_parts' ? 'list' : 'any' }
@@ -226,13 +301,15 @@ class Reader {
     const first = this.#choice()
     if (node.match !== undefined) {
       this.#expect(']')
+      this.#failIf(`!${node.text}`)
       return groupIn(node.match.of, node.match.regex, first)
     }
     if (first.regex !== undefined) {
       const group = this.#accept(',') === undefined ? undefined : this.#choice()
       this.#expect(']')
-      return groupIn(node, first.regex, group)
+      return groupIn(this.#textOf(node), first.regex, group)
     }
+    if (node.kind === 'any' && (node.path === undefined || node.path.length > 0)) this.#failIf(`${node.text} == null`)
     const sign = this.#accept('..', '...', ',')
     const last = sign === undefined || this.#tokens[this.#at] === ']' ? undefined : wholeNumber(this.#choice())
     this.#expect(']')
@@ -256,14 +333,14 @@ class Reader {
 
   /** `a&.b`: no call on nil. */
   #unlessNull(node: Node): Node {
-    const called = this.#called(node, this.#tokens[this.#at++] ?? '')
+    const called = this.#scoped(() => this.#called(node, this.#tokens[this.#at++] ?? ''))
     return called.path === undefined
       ? this.#kept(`if ${node.text} != null { ${called.text} } else { null }`, 'any')
       : called
   }
 
   #kept(expression: string, kind: Node['kind']): Node {
-    const variable = `${this.#name}_${this.before.length}`
+    const variable = `${this.#name}_${this.#kepts++}`
     this.before.push(`${variable} = ${expression}`)
     return { text: variable, kind }
   }
@@ -299,11 +376,37 @@ class Reader {
   #called(node: Node, method: string): Node {
     const words = this.#words()
     if (method === 'dig') return words.reduce(at, node)
+    if (method === 'fetch' && words.length === 1 && words[0] !== undefined && node.path !== undefined)
+      this.#failIf(`!exists(${at(node, words[0]).text})`)
+    if (ofTexts.has(method)) return this.#made(this.#textOf(node), method, words)
+    const isNull = node.kind === 'any' && (node.path === undefined || node.path.length > 0)
+    if (isNull && !ofNil.has(method)) this.#failIf(`${node.text} == null`)
+    return this.#made(node, method, words)
+  }
+
+  #made(node: Node, method: string, words: readonly Node[]): Node {
     const make = Object.hasOwn(methods, method) ? methods[method] : undefined
     const made = make?.(node, words, (expression, kind) => this.#kept(expression, kind))
     if (made === undefined) throw new UnknownRuby()
     return made
   }
+}
+
+/** Methods that only texts have. */
+const ofTexts: ReadonlySet<string> = new Set(
+  'downcase upcase strip chomp lstrip rstrip start_with? end_with? match? match gsub sub split bytesize'.split(' '),
+)
+/** Methods that nil has, too. */
+const ofNil: ReadonlySet<string> = new Set(['to_s', 'to_i', 'to_f', 'to_json', 'nil?', 'is_a?', 'kind_of?', 'dig'])
+
+/** Tests of the class of a value. */
+const classTests: Readonly<Record<string, string>> = {
+  String: 'is_string',
+  Array: 'is_array',
+  Hash: 'is_object',
+  Integer: 'is_integer',
+  Float: 'is_float',
+  NilClass: 'is_null',
 }
 
 /** Signs behind a backslash between double quotes. Before any other sign, a backslash means nothing. */
@@ -447,6 +550,13 @@ const methods: Readonly<Record<string, (node: Node, words: readonly Node[], keep
   chomp: (node) => text(`replace(${asText(node)}, r'\\r?\\n$', "")`),
   lstrip: (node) => text(`replace(${asText(node)}, r'^\\s+', "")`),
   rstrip: (node) => text(`replace(${asText(node)}, r'\\s+$', "")`),
+  'is_a?': (node, [name]) =>
+    name?.className === undefined ? undefined : test(`${classTests[name.className]}(${node.text})`),
+  'kind_of?': (node, words, keep) => methods['is_a?']?.(node, words, keep),
+  join: (node, [between]) =>
+    between !== undefined && between.kind !== 'text'
+      ? undefined
+      : { text: `(join(array(${node.text}) ?? [], ${between?.text ?? '""'}) ?? null)`, kind: 'any' },
   'nil?': (node) => test(`(${node.text} == null)`),
   'empty?': (node) => test(`(${node.text} == "" || ${node.text} == {} || ${node.text} == [])`),
   'include?': includes,

@@ -9,6 +9,8 @@ export interface Node {
   readonly path?: readonly string[]
   /** The source, for a regular expression between slashes. */
   readonly regex?: string
+  /** The name of a class. */
+  readonly className?: string
   /** Whether its value in Ruby is the place of a match, which is known as a condition alone. */
   readonly isPlace?: true
   /** For a call of `match`: the text and the regular expression. An index selects a group. */

@@ -4,7 +4,7 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import { variableRead } from '../environment.ts'
-import { floatIn, integerIn, rubyValue } from './expression.ts'
+import { rubyValue } from './expression.ts'
 import { timeAs } from './ruby-time.ts'
 
 /** Expressions other than the record that placeholders can name. */
@@ -157,42 +157,8 @@ function rubyExpression(code: string, facts: RecordFacts): string | undefined {
   }
   // As in a container, whose zone is UTC.
   if (code === 'time') return timeAs('%Y-%m-%d %H:%M:%S %z')
-  const chain =
-    /^record((?:\[\s*(?:"[^"]*"|'[^']*')\s*\]|\.dig\(\s*(?:(?:"[^"]*"|'[^']*')\s*,?\s*)+\))+)((?:\.\w+(?:\(\))?)*)$/.exec(
-      code,
-    )
-  if (chain?.[1] === undefined) return undefined
-  const path = [...chain[1].matchAll(/"([^"]*)"|'([^']*)'/g)].map((found) => found[1] ?? found[2] ?? '')
-  return called(fieldLiteral(path), chain[2] ?? '')
-}
-
-type Kind = 'any' | 'text' | 'number'
-
-/** For each string method, the expression for a text, and the kind of the result. */
-const methodsOfValues: Readonly<Record<string, readonly [Kind, (text: string, value: string) => string]>> = {
-  to_s: ['text', (text) => text],
-  to_i: ['number', (text) => integerIn(text)],
-  to_f: ['number', (text) => floatIn(text)],
-  to_json: ['text', (_, value) => `encode_json(${value})`],
-  downcase: ['text', (text) => `downcase(${text})`],
-  upcase: ['text', (text) => `upcase(${text})`],
-  strip: ['text', (text) => `strip_whitespace(${text})`],
-  chomp: ['text', (text) => `replace(${text}, r'\\r?\\n$', "")`],
-}
-
-/** Method calls on a field. Remap rejects error handling for operations that cannot fail, so the kind of each value matters. */
-function called(field: string, methods: string): string | undefined {
-  let expression = field
-  let kind: Kind = 'any'
-  for (const method of methods.split('.').filter((word) => word !== '')) {
-    const name = method.replace('()', '')
-    const found = Object.hasOwn(methodsOfValues, name) ? methodsOfValues[name] : undefined
-    if (found === undefined || (kind === 'number' && found[0] === 'number')) return undefined
-    const text = { any: `(to_string(${expression}) ?? "")`, text: expression, number: `to_string(${expression})` }[kind]
-    expression = found[1](text, expression)
-    kind = found[0]
-  }
-  return expression
+  const name = /^record\[\s*(?:"([^"\\#]*)"|'([^'\\]*)')\s*\]$/.exec(code)
+  return name === null ? undefined : fieldLiteral([name[1] ?? name[2] ?? ''])
 }
 
 /** Splits at a separator outside of quotes and brackets. */
