@@ -53,7 +53,7 @@ export class JsonReader {
     return this.#at === this.#text.length ? value : this.#failed('trailing characters', this.#at + 1)
   }
 
-  /** `read` is the number of characters up to and including the wrong one. Columns count bytes, and a byte order mark is none. */
+  /** `read` is the number of characters up to and including the wrong one. Columns count bytes, but not a byte order mark. */
   #failed(what: string, read: number): FailedJson {
     if (this.#failure === undefined) {
       const before = this.#text.slice(this.#text.charCodeAt(0) === 0xfeff ? 1 : 0, read)

@@ -58,6 +58,14 @@ test.each([
   ['1 ?? to_int(.a)', [651]],
   ['.x |= to_int(.a)', [652]],
   ['to_int(.a) ?? to_int(.b)', [100]],
+  // A path that ends without its last part is a syntax error, not the end of the program.
+  ['.a.', [203]],
+  ['x = .a.', [203]],
+  ['{}.', [203]],
+  ['.a[', [203]],
+  ['.a[0', [203]],
+  ['[1', [204]],
+  ['f(.a', [204]],
 ])('%s is refused with the codes %j', (source, codes) => {
   const compiled = compileProgram(source, { keepResult: true })
   expect(compiled.ok ? [] : compiled.diagnostics.map(({ code }) => code)).toEqual(codes)

@@ -100,17 +100,30 @@ class Parser {
         ],
       })
     }
-    const span: Span = [token.start, token.end]
     const found = token.type === 'newline' ? 'new line' : `"${this.#source.slice(token.start, token.end)}"`
+    return this.#wrong([token.start, token.end], `unexpected ${found}`, needed)
+  }
+
+  #wrong(span: Span, found: string, needed: string): never {
     throw new SyntaxFailure({
       code: 203,
       message: 'syntax error',
       span,
       labels: [
-        { primary: true, span, message: `unexpected ${found}` },
+        { primary: true, span, message: found },
         { primary: false, span, message: needed },
       ],
     })
+  }
+
+  /** A path that goes on wrongly, or ends after its last character although a part is missing. */
+  #unexpectedInPath(expected: string): never {
+    const { type, text, start } = this.#token
+    const { end } = this.#tokens[this.#at - 1] as Token
+    const goesOn =
+      start === end && (text === '[' || text === '{' || text === '(' || type === 'integer' || type === 'float')
+    if (goesOn) return this.#unexpected(expected)
+    return this.#wrong([end - 1, end], 'unexpected end of the path', `expected ${expected}`)
   }
 
   #is(text: string): boolean {
@@ -331,14 +344,16 @@ class Parser {
       if (this.#is('[')) {
         this.#at++
         const index = this.#token
+        if (index.type === 'end') this.#unexpectedInPath('an integer')
         if (index.type !== 'integer') this.#unexpected('an integer')
         this.#at++
+        if (this.#token.type === 'end') this.#unexpectedInPath('"]"')
         const close = this.#take(']')
         segments.push({ value: Number(index.text.replaceAll('_', '')), span: [token.start, close.end] })
       } else if (this.#is('.') && (segments.length > 0 || typeof query.root !== 'string')) {
         this.#at++
         const field = this.#field()
-        if (field === undefined) return this.#unexpected('the name of a field')
+        if (field === undefined) return this.#unexpectedInPath('the name of a field')
         segments.push(field)
       } else break
     }
