@@ -70,3 +70,20 @@ test.each([
   const compiled = compileProgram(source, { keepResult: true })
   expect(compiled.ok ? [] : compiled.diagnostics.map(({ code }) => code)).toEqual(codes)
 })
+
+test.each([
+  ['if (x = 1; true) { null }\nx', '1'],
+  ['if (x = 1; false) { null }\nx', '1'],
+  ['if (x = 1; true) { x = "s" }\nx', '"s"'],
+  ['if (x = 1; false) { null } else if (false) { null } else { null }\nx', '1'],
+  ['if false { null } else if (x = 5; x < 0) { x } else if (y = 6; y > x) { y } else { 10 }', '6'],
+  ['x = if false { null } else { if (y = 7; false) { null }\ny }\nx', '7'],
+  ['if false { null } else if (x = 1; true) { null }\nx', 'E701'],
+  ['if false { x = 1 } else if (x > 0) { null }', 'E701'],
+  ['if (x = 1; true) { if (y = 2; true) { null }\ny = y + 1 }\ny', 'E701'],
+])('a variable of a predicate stays in its scope: %s', (source, result) => {
+  const compiled = compileProgram(source, { keepResult: true })
+  if (!compiled.ok) return expect(compiled.diagnostics.map(({ code }) => `E${code}`)).toEqual([result])
+  const given = compiled.program.run({}, noMetadata, true)
+  expect(isFailure(given) ? given.message : valueText(given)).toBe(result)
+})

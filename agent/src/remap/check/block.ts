@@ -14,8 +14,8 @@ export function checkBlock(check: CheckContext, node: Block, state: State): Type
   return blockOf(body, node.span)
 }
 
+/** Variables of the predicate stay after the branches; those of a later predicate belong to the branch before it. */
 export function checkIf(check: CheckContext, node: If, state: State): Typed {
-  const outer = new Map(state.locals)
   let cause: Diagnostic | undefined
   const body = check.consuming(() => {
     const before = check.pending.length
@@ -46,13 +46,14 @@ export function checkIf(check: CheckContext, node: If, state: State): Typed {
   const consequent = checkBlock(check, node.consequent, state)
   let alternative: Typed | undefined
   if (node.alternative !== undefined) {
+    const outer = new Map(otherwise.locals)
     alternative =
       node.alternative.node === 'if'
         ? check.expression(node.alternative, otherwise)
         : checkBlock(check, node.alternative, otherwise)
+    leaveBlock(otherwise, outer)
   }
   mergeInto(state, otherwise)
-  leaveBlock(state, outer)
   return {
     op: 'if',
     predicate,
