@@ -115,6 +115,8 @@ export async function run(argv: readonly string[]): Promise<number> {
   let failed = false
   try {
     const input = given.input === undefined ? stdin : createReadStream(given.input)
+    if (input === stdin && stdin.isTTY)
+      process.stderr.write('Type events, one JSON object per line. Ctrl-D ends them, and --input FILE reads a file.\n')
     for await (const line of linesOf(input)) {
       if (line.trim() === '') continue
       if (given.typed) {

@@ -173,3 +173,11 @@ test.skipIf(noTerminals)('no history is kept if the user disables it', async () 
   await terminal.end()
   await expect(stat(join(data, 'penstock'))).rejects.toThrow('ENOENT')
 })
+
+test.skipIf(noTerminals)('a program without an input asks for events on a terminal', async () => {
+  await using terminal = new Terminal(join(folder, 'unused'), "'.a = 2'")
+  await terminal.shows('Type events, one JSON object per line. Ctrl-D ends them')
+  terminal.type('{"a":1}\n')
+  await terminal.shows('2\r\n')
+  await terminal.end()
+})

@@ -193,6 +193,30 @@ test.each([
   expect(result.ok ? '' : result.rendered).toContain(hint)
 })
 
+test.each([
+  [
+    'redact("a", filters: ["credit_card"])',
+    'unknown filter "credit_card": expected a regex, "us_social_security_number" or { "type": "pattern", "patterns": [...] }',
+  ],
+  ['redact("a", filters: [{ "type": "pattern", "patterns": [1] }])', 'unknown pattern 1: expected a string or a regex'],
+  [
+    'redact("a", filters: [r\'a\'], redactor: "half")',
+    'unknown redactor "half": expected "full", { "type": "text", "replacement": "..." }, "sha2" or "sha3"',
+  ],
+  [
+    'redact("a", filters: [r\'a\'], redactor: { "type": "sha3", "variant": "SHA-1" })',
+    'unknown variant "SHA-1": expected SHA3-224, SHA3-256, SHA3-384, SHA3-512',
+  ],
+  [
+    'redact("a", filters: [r\'a\'], redactor: { "type": "sha2", "encoding": "hex" })',
+    'unknown encoding "hex": expected base64 or base16',
+  ],
+])('%s names the expected values and the page of the function', (source, expected) => {
+  const result = compileProgram(source)
+  expect(result.ok ? '' : result.rendered).toContain(`error[E403]: ${expected}\n`)
+  expect(result.ok ? '' : result.rendered).toContain('`penstock explain redact` describes it')
+})
+
 test('deep nesting and long programs compile', () => {
   const deep = `${'['.repeat(200)}1${']'.repeat(200)}`
   expect(compileProgram(deep).ok).toBe(true)

@@ -58,15 +58,20 @@ function redacted(
   return result.length <= maxBytes ? result + text.slice(at) : undefined
 }
 
+const filters = '"us_social_security_number" or { "type": "pattern", "patterns": [...] }'
+const redactors = '"full", { "type": "text", "replacement": "..." }, "sha2" or "sha3"'
+
 function patternsOf(filter: Value): (Regex | string)[] | string {
   if (filter instanceof Regex) return [filter]
   const type = isObject(filter) ? getField(filter, 'type') : filter
   if (type === 'us_social_security_number') return [socialSecurityNumber]
-  if (type !== 'pattern' || !isObject(filter)) return `unknown filter ${valueText(filter)}`
+  if (type !== 'pattern' || !isObject(filter))
+    return `unknown filter ${valueText(filter)}: expected a regex, ${filters}`
   const patterns = getField(filter, 'patterns')
   if (!Array.isArray(patterns)) return 'a filter of type "pattern" needs an array "patterns"'
   for (const pattern of patterns) {
-    if (typeof pattern !== 'string' && !(pattern instanceof Regex)) return `unknown pattern ${valueText(pattern)}`
+    if (typeof pattern !== 'string' && !(pattern instanceof Regex))
+      return `unknown pattern ${valueText(pattern)}: expected a string or a regex`
   }
   return patterns as (Regex | string)[]
 }
@@ -93,12 +98,15 @@ function replacerOf(redactor: Value | undefined): ((match: string) => string) | 
       ? () => replacement
       : 'a redactor of type "text" needs a string "replacement"'
   }
-  if (type !== 'sha2' && type !== 'sha3') return `unknown redactor ${valueText(redactor ?? null)}`
+  if (type !== 'sha2' && type !== 'sha3')
+    return `unknown redactor ${valueText(redactor ?? null)}: expected ${redactors}`
   const variant = option('variant') ?? (type === 'sha2' ? 'SHA-512/256' : 'SHA3-512')
   const algorithm = hashes[type]?.[String(variant)]
-  if (algorithm === undefined) return `unknown variant ${valueText(variant)}`
+  if (algorithm === undefined)
+    return `unknown variant ${valueText(variant)}: expected ${Object.keys(hashes[type] ?? {}).join(', ')}`
   const encoding = option('encoding') ?? 'base64'
-  if (encoding !== 'base64' && encoding !== 'base16') return `unknown encoding ${valueText(encoding)}`
+  if (encoding !== 'base64' && encoding !== 'base16')
+    return `unknown encoding ${valueText(encoding)}: expected base64 or base16`
   return (match) =>
     createHash(algorithm)
       .update(match)

@@ -138,7 +138,7 @@ function compileCall(check: CheckContext, node: CallExpression, declaration: Fun
       ...Array.from({ length: contexts }, (_, index) => ({
         primary: false,
         span: node.span,
-        message: index === 0 ? `in the call of "${node.name}"` : 'see the reference of the function',
+        message: index === 0 ? `in the call of "${node.name}"` : `\`penstock explain ${node.name}\` describes it`,
       })),
     ])
   for (const [index, parameter] of declaration.parameters.entries()) {
