@@ -137,8 +137,25 @@ function checkObject(schema: Table, value: Table, path: readonly (string | numbe
 function helpFor(name: string, members: Readonly<Record<string, Table>>): string | undefined {
   const near = closest(name, Object.keys(members))
   if (near !== undefined) return `Did you mean \`${near}\`?`
+  const places = placesBelow(name, members)
+  if (places.length > 0 && places.length <= maxPlaces)
+    return `\`${name}\` belongs below ${places.map((place) => `\`${place}\``).join(' or ')}.`
   const isComponent = Object.hasOwn(members, 'config') && Object.hasOwn(members, 'type')
   return isComponent ? 'Options of the component belong below `config`, indented one level further.' : undefined
+}
+
+/** A field that exists in more places than this says nothing about the place that the user means. */
+const maxPlaces = 2
+const maxPlaceDepth = 3
+
+/** The tables below these members that have a field of this name: its place one or more levels further in. */
+function placesBelow(name: string, members: Readonly<Record<string, Table>>, depth = 1): readonly string[] {
+  return Object.entries(members).flatMap(([member, schema]) => {
+    const table = (schema['items'] as Table | undefined) ?? schema
+    const below = (table['properties'] ?? {}) as Readonly<Record<string, Table>>
+    if (Object.hasOwn(below, name)) return [member]
+    return depth === maxPlaceDepth ? [] : placesBelow(name, below, depth + 1).map((place) => `${member}.${place}`)
+  })
 }
 
 function names(words: readonly string[]): string {

@@ -309,6 +309,56 @@ spec:
   },
 )
 
+test.each([
+  { where: 'selector: { matchLabels: { app: web } }', says: '`matchLabels` belongs below `pods` or `namespaces`.' },
+  { where: 'selector: { excluded: [web] }', says: undefined },
+  { where: 'preset: java', says: '`preset` belongs below `multiline`.' },
+  { where: 'optIn: true', says: '`optIn` belongs below `selector`.' },
+  { where: 'endpoint: "http://h"', says: 'Options of the component belong below `config`, indented one level further.' },
+])('an unknown field that exists further in gets its place: $where', async ({ where, says }) => {
+  const file = join(folder, 'place.yaml')
+  writeFileSync(
+    file,
+    `apiVersion: penstock.dev/v1alpha1
+kind: Pipeline
+metadata: { name: a, namespace: shop }
+spec:
+  sources: [{ name: pods, type: orchestrator_logs, ${where} }]
+  sinks: [{ name: out, type: http, config: { uri: "http://h:1", encoding: { codec: json } } }]
+`,
+  )
+  const { code, err } = await penstock(`lint ${file}`)
+  expect(code).toBe(78)
+  expect(err).toContain(':5:')
+  expect(/help: (.*)/.exec(err)?.[1]).toBe(says)
+  rmSync(file)
+})
+
+test('a List, as kubectl prints several objects, is read like separate documents', async () => {
+  const file = join(folder, 'list.yaml')
+  const item = (name: string, program: string) => `  - apiVersion: penstock.dev/v1alpha1
+    kind: Pipeline
+    metadata: { name: ${name}, namespace: shop }
+    spec:
+      sources: [{ name: pods, type: orchestrator_logs }]
+      transforms:
+        - name: change
+          type: remap
+          config:
+            source: |
+              ${program}
+      sinks: [{ name: out, type: http, config: { uri: "http://h:1", encoding: { codec: json } } }]
+`
+  writeFileSync(file, `apiVersion: v1\nkind: List\nitems:\n${item('a', '.a = 1')}${item('b', '.b = 2')}`)
+  expect(await penstock(`lint ${file}`)).toMatchObject({ code: 0, out: expect.stringContaining('2 Pipelines in ') })
+  writeFileSync(file, `apiVersion: v1\nkind: List\nitems:\n${item('a', '.a = 1')}${item('b', '.b = to_int(.c)')}`)
+  const { code, err } = await penstock(`lint ${file}`)
+  expect(code).toBe(78)
+  // The line and column of the expression, in the second item.
+  expect(err).toContain(`${file}:26:20  (spec.transforms[0].config.source)`)
+  rmSync(file)
+})
+
 test('resources of the platform are checked without a Pipeline', async () => {
   const file = join(folder, 'policy.yaml')
   const policy = (cpu: string) =>
@@ -323,7 +373,17 @@ test('resources of the platform are checked without a Pipeline', async () => {
 })
 
 test.each([
-  { text: '', says: 'mistaken.yaml, nor another resource of Penstock' },
+  { text: '', says: 'mistaken.yaml, nor another resource of Penstock\n' },
+  {
+    text: 'apiVersion: v1\nkind: Pod\n---\napiVersion: apps/v1\nkind: Deployment\n---\napiVersion: v1\nkind: Pod\n',
+    says: 'mistaken.yaml, nor another resource of Penstock; found 2 Pods, 1 Deployment\n',
+  },
+  { text: '- kind: Pipeline\n', says: 'must be a mapping with apiVersion, kind, metadata and spec; found a list\n' },
+  { text: 'hello\n', says: 'must be a mapping with apiVersion, kind, metadata and spec; found a string\n' },
+  {
+    text: 'apiVersion: v1\nkind: List\nitems:\n  - apiVersion: penstock.dev/v1alpha1\n    kind: Pipelin\n',
+    says: 'mistaken.yaml:5:5  (kind)\n  help: Did you mean `Pipeline`?',
+  },
   {
     text: 'apiVersion: v1\nkind: Secret\nmetadata: { name: a }\n---\napiVersion: v1\nkind: Secret\nmetadata: { name: b }\n',
     says: 'mistaken.yaml, only 2 Secrets',

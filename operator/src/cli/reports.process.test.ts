@@ -145,8 +145,8 @@ test('lint reads several files, arguments, and with -R also subfolders', () => {
 
   const none = penstock(['lint', '-f', 'tree'])
   expect(none.code).toBe(78)
-  expect(none.err).toContain('"tree" holds no .yaml or .yml file')
-  expect(none.err).toContain('`-R` also reads sub-folders, which hold 1 .yaml or .yml file.')
+  expect(none.err).toContain('"tree" contains no .yaml or .yml file')
+  expect(none.err).toContain('`-R` also reads sub-folders, which contain 1 .yaml or .yml file.')
 
   const fine = (paths: string) => ({ code: 0, err: '', out: `2 Pipelines in ${paths}: no problems.\n` })
   expect(penstock(['lint', '-R', 'tree', 'two.yaml'])).toEqual(fine('tree, two.yaml'))
@@ -243,4 +243,16 @@ test('resources can come from standard input, and a report without problems is v
   const { code, out } = penstock(['lint', '-f', '-', '-o', 'sarif'], pipeline('good', '.mark = true'))
   expect(code).toBe(0)
   expect(JSON.parse(out).runs[0].results).toEqual([])
+})
+
+const noTerminals = spawnSync('script', ['--version']).status !== 0
+
+test.skipIf(noTerminals)('on a terminal, - asks for resources, and reads what is typed', () => {
+  const command = `${process.execPath} --conditions=source ${main} lint -`
+  const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], {
+    encoding: 'utf8',
+    input: 'kind: Pipelin\n\u0004',
+  })
+  expect(stdout).toContain('Type or paste resources. Ctrl-D ends them.')
+  expect(stdout).toContain('Did you mean `Pipeline`?')
 })

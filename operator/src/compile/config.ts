@@ -41,10 +41,11 @@ const isOfPlatform = (kind: string) => kind === 'Agent' || kind === 'TenantPolic
 
 /** Reads and compiles the resources in files and folders, and checks the result like an agent. */
 export function compileFiles(paths: readonly string[], options: FilesOptions): CompiledResources {
-  const { resources, problems } = loadResources(paths, undefined, options.recursive)
+  const { resources, problems, foreignKinds } = loadResources(paths, undefined, options.recursive)
   const isWhole = !problems.some(({ severity }) => severity === 'error')
   const compiled = compileResources(resources, options, isWhole, {
     shown: pathsText(paths),
+    foreignKinds,
     help: () => {
       if (resources.length === 0 && paths.includes(standardInput))
         return 'Does the command before the `|` print resources?'
@@ -62,7 +63,11 @@ export function compileResources(
   resources: readonly Resource[],
   options: FilesOptions,
   isWhole = true,
-  from: { readonly shown: string; readonly help?: () => string | undefined } = { shown: 'the resources' },
+  from: {
+    readonly shown: string
+    readonly foreignKinds?: readonly string[]
+    readonly help?: () => string | undefined
+  } = { shown: 'the resources' },
 ): CompiledResources {
   const all = new Resources(resources)
   const problems: Problem[] = []
@@ -116,7 +121,7 @@ export function compileResources(
     problems.push({
       severity: 'error',
       path: '',
-      message: `There is no Pipeline in ${from.shown}, ${othersOf(resources)}`,
+      message: `There is no Pipeline in ${from.shown}, ${othersOf(resources, from.foreignKinds)}`,
       help,
     })
   }
@@ -124,11 +129,16 @@ export function compileResources(
 }
 
 /** The number of resources of each kind, such as `only 2 Sinks, 1 Secret`. */
-function othersOf(resources: readonly Resource[]): string {
-  const kinds = Object.groupBy(resources, ({ kind }) => kind)
-  const counts = Object.entries(kinds).map(([kind, some = []]) => counted(some.length, kind))
-  return counts.length === 0 ? 'nor another resource of Penstock' : `only ${counts.join(', ')}`
+function othersOf(resources: readonly Resource[], foreignKinds: readonly string[] = []): string {
+  const counts = (kinds: readonly string[]) =>
+    Object.entries(Object.groupBy(kinds, (kind) => kind)).map(([kind, some = []]) => counted(some.length, kind))
+  const own = counts(resources.map(({ kind }) => kind))
+  const foreign = foreignKinds.length === 0 ? '' : `; found ${counts(foreignKinds).slice(0, maxFound).join(', ')}`
+  return own.length === 0 ? `nor another resource of Penstock${foreign}` : `only ${own.join(', ')}`
 }
+
+/** How many kinds of other programs a message names. */
+const maxFound = 5
 
 /** Values of secrets that are among the resources; random stand-ins for the others. */
 function valuesOf(

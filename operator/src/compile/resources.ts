@@ -3,6 +3,7 @@
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
+import { isatty } from 'node:tty'
 import { positionAt, readYamlDocuments, type TextPosition } from '@penstock/agent/config'
 import { closest, fileReason, type Problem } from '@penstock/agent/errors'
 import { counted } from '@penstock/agent/program'
@@ -41,6 +42,8 @@ export interface ResourcePlace {
 export interface LoadedResources {
   readonly resources: readonly Resource[]
   readonly problems: readonly Problem[]
+  /** The kinds of the objects that are not read, such as a Deployment in a rendered chart. */
+  readonly foreignKinds: readonly string[]
 }
 
 /** Resources by kind, namespace and name. */
@@ -80,9 +83,13 @@ export function loadResources(
 ): LoadedResources {
   const resources: Resource[] = []
   const problems: Problem[] = []
+  const foreignKinds: string[] = []
+  const read = (file: string) => readFile(file, defaultNamespace, resources, problems, foreignKinds)
   for (const path of paths) {
     if (path === standardInput) {
-      readFile(path, defaultNamespace, resources, problems)
+      // Without the stream of standard input, which would make its reads non-blocking.
+      if (isatty(0)) console.error('Type or paste resources. Ctrl-D ends them.')
+      read(path)
       continue
     }
     let files: readonly string[]
@@ -96,19 +103,21 @@ export function loadResources(
     }
     if (files.length === 0) {
       const help = isRecursive ? undefined : helpBelow([path])
-      problems.push({ severity: 'error', path, message: `"${path}" holds no .yaml or .yml file`, help })
+      problems.push({ severity: 'error', path, message: `"${path}" contains no .yaml or .yml file`, help })
     }
-    for (const file of files) readFile(file, defaultNamespace, resources, problems)
+    for (const file of files) read(file)
   }
   findDuplicates(resources, problems)
-  return { resources, problems }
+  return { resources, problems, foreignKinds }
 }
 
 /** Counts the files that `-R` would read of folders; undefined if there are none. */
 export function helpBelow(paths: readonly string[]): string | undefined {
   const folders = paths.filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
   const files = folders.reduce((sum, folder) => sum + filesOf(folder, true).length - filesOf(folder, false).length, 0)
-  return files === 0 ? undefined : `\`-R\` also reads sub-folders, which hold ${counted(files, '.yaml or .yml file')}.`
+  return files === 0
+    ? undefined
+    : `\`-R\` also reads sub-folders, which contain ${counted(files, '.yaml or .yml file')}.`
 }
 
 /** A file, or a folder with its YAML files: everything that can change the resources of a path. */
@@ -130,7 +139,13 @@ function filesOf(folder: string, isRecursive: boolean): readonly string[] {
     .map((name) => join(folder, name))
 }
 
-function readFile(file: string, defaultNamespace: string, resources: Resource[], problems: Problem[]): void {
+function readFile(
+  file: string,
+  defaultNamespace: string,
+  resources: Resource[],
+  problems: Problem[],
+  foreignKinds: string[],
+): void {
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file === standardInput ? 0 : file))
@@ -164,8 +179,13 @@ function readFile(file: string, defaultNamespace: string, resources: Resource[],
       }
     }
     if (found.length > 0 || document.contents === null) continue
-    const resource = documentOf(document, value, file, lines, text, defaultNamespace, problems)
-    if (resource !== undefined) resources.push(resource)
+    for (const { content, at } of objectsOf(value)) {
+      const kind = foreignKindOf(content)
+      const place: Place = { document, file, lines, text, at }
+      const resource = kind === undefined ? resourceAt(place, content, defaultNamespace, problems) : undefined
+      if (kind !== undefined) foreignKinds.push(kind)
+      if (resource !== undefined) resources.push(resource)
+    }
   }
   if (mistakes > maxMistakes) {
     const message = `${mistakes - maxMistakes} further mistakes of YAML in this file are not shown`
@@ -195,24 +215,48 @@ function otherConfigHelp(content: Readonly<Record<string, unknown>>, file: strin
 const convertHelp = (file: string) =>
   `If this is the configuration of another agent, \`penstock convert -f ${file}\` makes a Pipeline of it.`
 
-function documentOf(
-  document: Document,
+/** The kind of an object that another program reads. Rendered charts contain objects of all kinds; only those that may be ours are read. */
+function foreignKindOf(value: unknown): string | undefined {
+  const { kind, apiVersion: version } = (value ?? {}) as Readonly<Record<string, unknown>>
+  if (typeof kind !== 'string' || typeof version !== 'string' || version.startsWith('penstock.dev/')) return undefined
+  const known = [...ourKinds, ...referredKinds]
+  return known.includes(kind) || closest(kind, known) !== undefined ? undefined : kind
+}
+
+/** The object of a document, or those of a List, as `kubectl get -o yaml` prints several. */
+function objectsOf(value: unknown): readonly { readonly content: unknown; readonly at: readonly PathKey[] }[] {
+  const { kind, items } = (value ?? {}) as Readonly<Record<string, unknown>>
+  if (typeof kind !== 'string' || !kind.endsWith('List') || !Array.isArray(items)) return [{ content: value, at: [] }]
+  return items.map((content, index) => ({ content, at: ['items', index] }))
+}
+
+/** Where an object is in a file: a whole document, or below `at`. */
+interface Place {
+  readonly document: Document
+  readonly file: string
+  readonly lines: LineCounter
+  readonly text: string
+  readonly at: readonly PathKey[]
+}
+
+function resourceAt(
+  { document, file, lines, text, at }: Place,
   value: unknown,
-  file: string,
-  lines: LineCounter,
-  text: string,
   defaultNamespace: string,
   problems: Problem[],
 ): Resource | undefined {
   const locate: Resource['locate'] = (path, within) =>
-    (within === undefined ? undefined : placeWithin(document, path, within, file, lines, text)) ??
-    placeOf(document, path, file, lines)
+    (within === undefined ? undefined : placeWithin(document, [...at, ...path], within, file, lines, text)) ??
+    placeOf(document, [...at, ...path], file, lines)
   const report = (path: readonly PathKey[], message: string, help?: string): undefined => {
     problems.push({ severity: 'error', path: labelOf(path), message, help, ...locate(path) })
     return undefined
   }
-  if (!isMap(document.contents))
-    return report([], 'A resource must be a mapping with apiVersion, kind, metadata and spec.')
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return report(
+      [],
+      `A resource must be a mapping with apiVersion, kind, metadata and spec; found ${Array.isArray(value) ? 'a list' : `a ${typeof value}`}`,
+    )
   const content = value as Record<string, unknown>
   const kind = content['kind']
   const isOurs = typeof kind === 'string' && ourKinds.includes(kind)
@@ -220,9 +264,6 @@ function documentOf(
   if (!isOurs && !isReferred) {
     const known = [...ourKinds, ...referredKinds]
     const meant = typeof kind === 'string' ? closest(kind, known) : undefined
-    // Rendered charts contain objects of all kinds; only those that may be our kinds are read.
-    const isForeign = typeof content['apiVersion'] === 'string' && !content['apiVersion'].startsWith('penstock.dev/')
-    if (isForeign && typeof kind === 'string' && meant === undefined) return undefined
     return report(
       ['kind'],
       `\`kind\` must be one of ${known.join(', ')}; found ${JSON.stringify(kind) ?? 'none'}`,
