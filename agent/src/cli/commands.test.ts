@@ -272,6 +272,31 @@ test.each([
   expect(output.match(/^\w+s(?=:$)/gm)).toEqual(kinds.map((kind) => `${kind[0]?.toUpperCase()}${kind.slice(1)}s`))
 })
 
+test.each([
+  {
+    columns: 100,
+    lines: ['Sinks:', '  log_aggregator (Grafana Loki)  Delivers log events to a log aggregation system.', ''],
+  },
+  {
+    columns: 40,
+    lines: [
+      'Sinks:',
+      '  log_aggregator (Grafana Loki)',
+      '      Delivers log events to a log',
+      '      aggregation system.',
+      '',
+    ],
+  },
+])('list on a terminal of $columns columns wraps its lines', async ({ columns, lines }) => {
+  const { isTTY, columns: before } = process.stdout
+  Object.assign(process.stdout, { isTTY: true, columns })
+  try {
+    expect((await called(list, 'loki')).output.split('\n')).toEqual(lines)
+  } finally {
+    Object.assign(process.stdout, { isTTY, columns: before })
+  }
+})
+
 test('list reports a name that no component has', async () => {
   expect(await called(list, 'kafka')).toEqual({
     code: 64,

@@ -6,6 +6,7 @@ import { helpText } from '../command-line/help.ts'
 import { plainName } from '../config/elsewhere.ts'
 import { PenstockError } from '../errors.ts'
 import { components } from '../registry.ts'
+import { columnsOf, wrapped } from '../terminal.ts'
 import { type Field, outputFormats, rowFormats, rowsText } from './rows.ts'
 
 export const flags = {
@@ -68,12 +69,21 @@ export async function run(argv: readonly string[], explainer = 'penstock-agent e
     products.length === 0 ? type : `${type} (${products.join(', ')})`
   const width = Math.max(0, ...selected.map((component) => shown(component).length))
   const filled = listed.filter(([, own]) => own.length > 0)
+  const columns = columnsOf(process.stdout)
   const parts = filled.map(([kind, own]) => {
-    const lines = own.map((component) => `  ${shown(component).padEnd(width)}  ${component.summary}`)
+    const lines = own.map((component) => row(shown(component), component.summary, width, columns))
     return [`${kind[0]?.toUpperCase()}${kind.slice(1)}:`, ...lines].join('\n')
   })
   process.stdout.write(`${parts.join('\n\n')}\n`)
   return exitCodes.ok
+}
+
+/** A row of two columns; on a terminal that is too narrow for both, the summary stands below the name. */
+function row(name: string, summary: string, width: number, columns: number | undefined): string {
+  const indent = width + 4
+  if (columns === undefined || indent <= columns / 2)
+    return wrapped(`  ${name.padEnd(width)}  ${summary}`, columns, indent)
+  return `  ${name}\n${wrapped(`      ${summary}`, columns, 6)}`
 }
 
 /** The components of the named kinds, and among these the ones whose type, alias or product contains one of the other words. */

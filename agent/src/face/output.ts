@@ -1,5 +1,6 @@
 // Output of commands, except events: tables, screens, pages, completion scripts.
 
+export { pageText } from '../cli/page-text.ts'
 export { type Field, outputFormats, rowsText, rowText } from '../cli/rows.ts'
 export { type CompletionCommand, type CompletionFlag, completionScript, shells } from '../command-line/completion.ts'
 export { type Drawing, LiveScreen, type ScreenSize } from '../command-line/live-screen.ts'

@@ -2,8 +2,8 @@
 // error code.
 
 import { closest, PenstockError } from '@penstock/agent/errors'
-import { explain, plainName } from '@penstock/agent/output'
-import type { Flags } from '@penstock/agent/program'
+import { explain, pageText, plainName } from '@penstock/agent/output'
+import { type Flags, sheetOf } from '@penstock/agent/program'
 import { kinds } from '../api/kinds.ts'
 import { fieldsNamed, fieldText, kindNamed, schemaText } from '../api/reference.ts'
 import { ruleNames, ruleText, tenantRules } from '../api/rules.ts'
@@ -34,7 +34,7 @@ export async function run(argv: string[]): Promise<number> {
   }
   const rule = ruleText(name)
   if (rule !== undefined) {
-    process.stdout.write(rule)
+    print(rule)
     return 0
   }
   if (/^t\d+$/i.test(name)) {
@@ -50,15 +50,20 @@ export async function run(argv: string[]): Promise<number> {
     const hint = near === undefined ? `Known fields: ${found.known.join(', ') || 'none'}.` : `Did you mean \`${near}\`?`
     throw new PenstockError('PEN_USAGE', `There is no field \`${path.join('.')}\` of ${kind.kind}. ${hint}`)
   }
-  process.stdout.write(found.text)
+  print(found.text)
   return 0
+}
+
+/** Prints a text for people: wrapped and coloured on a terminal. */
+function print(text: string): void {
+  process.stdout.write(pageText(text, sheetOf(process.stdout)))
 }
 
 /** Another agent, a page of the agent's reference, or the fields with this name. */
 async function explainOther(name: string): Promise<number> {
   const agent = await agentText(name)
   if (agent !== undefined) {
-    process.stdout.write(agent)
+    print(agent)
     return 0
   }
   try {

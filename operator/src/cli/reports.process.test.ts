@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
 import { version } from '@penstock/agent/program'
 import { Ajv } from 'ajv'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -255,4 +256,16 @@ test.skipIf(noTerminals)('on a terminal, - asks for resources, and reads what is
   })
   expect(stdout).toContain('Type or paste resources. Ctrl-D ends them.')
   expect(stdout).toContain('Did you mean `Pipeline`?')
+})
+
+test.skipIf(noTerminals)('on a terminal, the page of a field has colours, and its lines end at the edge', () => {
+  const command = `stty cols 50; ${process.execPath} --conditions=source ${main} explain Pipeline.spec.sources`
+  const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], {
+    encoding: 'utf8',
+    env: { ...process.env, TERM: 'xterm-256color', NO_COLOR: undefined },
+  })
+  expect(stdout).toContain('\u001b[36m"pods"\u001b[0m')
+  const lines = stripVTControlCharacters(stdout).split('\r\n')
+  expect(lines.filter((line) => line.length > 50)).toEqual([])
+  expect(lines).toContain('      Options of the component, with the names of')
 })
