@@ -52,6 +52,7 @@ test.each([
   ['a negated noun', "export const a = '`x` is no path'\n", 1, 'is no path'],
   ['a name', 'export const findingTold = 1\n', 1, 'Told'],
   ['a limit', 'export const mostBytes = 1\n', 1, 'most Bytes'],
+  ['a name without content', 'export const said = 1\n', 1, 'said'],
   ['a private limit', 'export class A {\n  #least = 1\n}\n', 2, 'least'],
   ['a private name', 'export class A {\n  #told = 1\n}\n', 2, 'told'],
 ])('%s', (_, source, line, found) => {

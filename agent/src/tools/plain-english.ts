@@ -61,6 +61,7 @@ const firstWords: readonly Rule[] = [
   { pattern: /^least\b/gi, instead: 'min' },
   { pattern: /^surroundings\b/gi, instead: 'context' },
   { pattern: /^onlookers?\b/gi, instead: 'observer' },
+  { pattern: /^said\b/gi, instead: 'the content: output, message, report' },
 ]
 
 const camelCase = /(?<=[a-z0-9])(?=[A-Z])/g
