@@ -223,7 +223,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sinks/message_broker/sink.ts #producers',
     'sinks/message_broker/sink.ts #topics',
     'tailing/shared-reads.ts #chunks',
-    'tailing/shared-reads.ts chunks', // the same, of one file
+    'tailing/shared-reads.ts chunks', // the chunks of one file
     'telemetry/metrics.ts seen',
     'telemetry/metrics.ts series',
     'transforms/seen-tag-values.ts #values',

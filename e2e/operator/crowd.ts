@@ -50,7 +50,7 @@ export class Crowd implements AsyncDisposable {
   readonly #api: Api
   readonly #options: CrowdOptions
   readonly #connections = new Agent({ keepAlive: true, maxSockets: 50 })
-  /** Of requests that the operator holds. */
+  /** Connections for requests that the operator holds. */
   readonly #held = new Agent({ keepAlive: true })
   /** Bundles received, names of others received, and their bytes. */
   readonly streamed = { bundles: 0, names: 0, bytes: 0 }

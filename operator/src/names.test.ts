@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 
 const root = resolve(import.meta.dirname, '../..')
 
-/** The files that ship. Those of `migrate` use the words of the program whose configuration they read, each folder its own. */
+/** The files that ship. Each folder of `migrate` uses the words of the program whose configurations it reads. */
 function shipped(workspace: string): string[] {
   const folder = `${workspace}/src`
   return globSync('**/*.ts', { cwd: resolve(root, folder) })

@@ -38,7 +38,7 @@ export interface RunnerOptions {
   readonly denied: readonly string[]
   /** Creates the hub that log sources share, when the first of them is built. */
   openHub(): Promise<object>
-  /** Requests the bundle, if the mounted one says so. */
+  /** Requests the bundle if the mounted one demands it. */
   readonly stream?: BundleStream | undefined
   /** In a sidecar: the pipelines to run, and the location of their files. */
   readonly sidecar?: Sidecar | undefined

@@ -52,7 +52,7 @@ type Stop = { readonly signal: string; readonly at: 'signal' } | { readonly fail
 
 class Agent {
   readonly #flags: RunFlags
-  /** Paths of the configuration beside the flags. */
+  /** Paths of the configuration files: the arguments that are not flags. */
   readonly #paths: readonly string[]
   readonly #logger: Logger
   readonly #metrics = new Metrics()

@@ -1,7 +1,7 @@
 // The code generator: compiles each program to one plain JavaScript function. Values are in local variables. Failures are values,
 // tested where they can occur; they leave by `return` or `break`, never by an exception. Constants are hoisted. compile/ contains the
 // parts: an expression for each operation, and the text, effects and budget of the program.
-// The program changes the root of the event in place only if `own` says that it is the only holder. A program that can fail after a
+// The program changes the root of the event in place only if `own` states that it is the only holder. A program that can fail after a
 // write starts without owning the root: its first write copies the root, and a failure leaves the event unchanged.
 
 import type { Value, ValueObject } from '../event/value.ts'

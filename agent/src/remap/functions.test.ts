@@ -22,7 +22,7 @@ function run(example: string): string {
 
 const examples = functions.flatMap(({ name, examples }) => examples.map((example) => ({ name, ...example })))
 
-// The large data set of user agents takes a while to load, especially beside other work.
+// The large data set of user agents takes a while to load, especially while other tests run.
 test.each(examples)('$name: $source', ({ source, result }) => {
   expect(run(source)).toBe(result)
 })

@@ -103,7 +103,7 @@ export function languagePages(): LanguagePage[] {
       ['1. `!`', ...levels.toReversed().map((each, index) => `${index + 2}. ${list(each)}`)].join('\n'),
       'So `&&` and `||` are evaluated from left to right, and `f() ?? 1 + 1` means `f() ?? (1 + 1)`.',
       [
-        '- `+`: adds numbers, joins strings. A null beside a string adds nothing. Integers wrap at 64 bits.',
+        '- `+`: adds numbers, joins strings. Adding null to a string changes nothing. Integers wrap at 64 bits.',
         '- `-`, `*`: numbers. `"ab" * 3` repeats a string.',
         '- `/`: the result is always a float; division by zero fails.',
         '- `<`, `<=`, `>`, `>=`: two numbers, two strings or two timestamps. They cannot be chained.',

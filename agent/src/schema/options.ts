@@ -99,7 +99,7 @@ export const path = (
   })
 }
 
-/** A path to an event field, such as `.a.b`. An empty path means no field, if the option's description says so. */
+/** A path to an event field, such as `.a.b`. Some options allow an empty path for no field; their descriptions state it. */
 export const fieldPath = (description: string, extras?: Extras<string>) =>
   option<string>({ type: 'string', format: 'field-path' }, description, extras, { text: true })
 

@@ -10,7 +10,7 @@ export const logsvcA = defineSink({
   products: ['Mezmo'],
   summary: 'Delivers log events to log service A.',
   description:
-    'The message becomes the `line`. The sink sends `timestamp`, `app`, `env` and `file` beside it, and all other fields as `meta`.',
+    'The message becomes the `line`. The sink sends `timestamp`, `app`, `env` and `file` as separate members, and all other fields as `meta`.',
   aliases: ['mezmo'],
   accepts: ['log'],
   options: {

@@ -407,7 +407,7 @@ export class FileReader<State> {
     return waiting
   }
 
-  /** All files are at their end: passes on their last lines. */
+  /** Passes on the last lines of all files, which are read to their ends. */
   async #finishAll(): Promise<void> {
     for (const file of [...this.#registry.files()]) this.finish(file)
     for (const delay of this.#delays) await this.#waits.unlessStopping(delay)

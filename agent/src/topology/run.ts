@@ -1,5 +1,5 @@
 // The running topology: components, the connections between them, and the shutdown. Sinks start before sources; sources
-// stop before sinks. A failure affects only its own component, unless a source says that the agent cannot continue.
+// stop before sinks. A failure affects only its own component, unless a source reports that the agent cannot continue.
 
 import type { SinkBuffer } from '../buffers/buffer.ts'
 import { reconfigured } from '../component.ts'

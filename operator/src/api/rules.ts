@@ -185,7 +185,7 @@ const quietReasons: Partial<Readonly<Record<Reason, string>>> = {
   PreviousGeneration: 'The last valid version runs; `Accepted` or `ResolvedRefs` gives the error of the newest one.',
   Suspended: 'No agent runs the Pipeline, because `spec.suspend` is true.',
   Stopped: 'The last valid version may no longer run; `Accepted` or `ResolvedRefs` gives the cause.',
-  NoData: 'No agent has read any events; after five minutes the message says whether a selected pod has a log.',
+  NoData: 'No agent has read any events; after five minutes the message states whether a selected pod has a log.',
   Unmanaged: 'The Agent has `managementState: Unmanaged`, so the operator changes none of its objects.',
   Progressing: 'The operator is processing the resource, or waiting for its agents.',
 }

@@ -153,7 +153,7 @@ describe('a screen of `top`', () => {
     expect(lines[0]).toMatch(/^PIPELINE↑ .* BUFFERED {2}LAG$/)
     expect(lines[1]).toMatch(/^shop\/a-very-\S*… .* 41877 {2}3 s$/)
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80)
-    // Those that answer are not those that run the current version, which AGENTS of `kubectl get` counts.
+    // The agents that answer may differ from those that run the current version, which the column AGENTS of `kubectl get` counts.
     expect(on.text({ ...wide, columns: 120 }).split('\n')[0]).toMatch(/ ANSWERED .* SIZE/)
     expect(lines[0]).not.toContain('SIZE')
     expect(on.text({ ...wide, columns: 70 })).not.toContain('ANSWERED')

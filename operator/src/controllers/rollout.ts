@@ -71,7 +71,7 @@ export function rolloutPart(fleet: FleetState): OperatorPart {
 function isReported({ metadata, status }: Agent | Pipeline): boolean {
   const known = conditionOf(status?.conditions, 'Programmed')
   if (known === undefined || known.observedGeneration !== metadata.generation) return false
-  // This is what a status says before any agent has reported.
+  // This is the status before any agent has reported.
   return known.status !== 'Unknown' || known.reason !== 'Pending'
 }
 

@@ -122,7 +122,7 @@ export interface FoundAgent {
 
 /**
  * The agent that the files configure; undefined if no agent recognizes them.
- * @param name says which agent it is
+ * @param name the name of the agent, from `--from`
  */
 export function agentFor(files: readonly NamedText[], name?: string): FoundAgent | undefined {
   const candidates = oldAgents.filter((agent) => name === undefined || agent.name === name)

@@ -58,16 +58,16 @@ type Pod = KubeObject & {
 const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond: 10, burst: 60 } }
 const maxBytes = 4 * 1024 * 1024
 /**
- * Requests of one pod, where each started 64 KiB count as one. Agents send a few per second while their bundle changes constantly. Tenants
- * control the pods of sidecars, and parsing takes the thread on which all controllers run.
+ * Requests of one pod; each started 64 KiB count as one. Agents send a few per second while their bundle changes constantly. Tenants
+ * control the pods of sidecars, and parsing blocks the thread on which all controllers run.
  */
 const perPod = { perSecond: 20, burst: 200 }
 const countedBytes = 64 * 1024
-/** How long the leader may take. */
+/** How long the leader may take to respond to a relayed request. */
 const relayMs = 10_000
 /**
- * How long a review of an agent's token counts while the pod that it is bound to is known and stays: the pod's end revokes the token, and
- * the caches show it. A thousand agents would otherwise use a third of the operator's requests for reviews.
+ * How long the review of an agent's token stays valid while its pod exists. Deleting the pod revokes the token, and the caches show the
+ * deletion. Otherwise, a thousand agents would use a third of the operator's requests for reviews.
  */
 const keepRunningMs = 600_000
 /**
@@ -215,7 +215,7 @@ class HeartbeatServer implements AsyncDisposable {
     const body = await bodyOf(request)
     if (body === undefined) return answer(response, 413, `A heartbeat has at most ${maxBytes} bytes.`)
     const { podUid } = sender.asked
-    // Those who look decide how much an agent sends to them.
+    // Answers to `tap` and `top` have no limit here: the user determines their size.
     if (!isInquiry && !this.#allowances.take(podUid, undefined, 1 + Math.floor(body.length / countedBytes))) {
       this.#count.inc({ result: 'busy' })
       response.setHeader('retry-after', '5')

@@ -37,7 +37,7 @@ export const maxHeldMs = 60_000
 const maxHeld = 5000
 /** Number of responses built and sent concurrently: to agents of nodes, and to all others. */
 const maxSending = 8
-/** Of those to others, the number for one namespace: tenants control these pods, which may read slowly on purpose. */
+/** Maximum number of responses to the pods of one namespace, except agents of nodes. Tenants control these pods, which may read slowly on purpose. */
 const maxSendingPerNamespace = 2
 /** A client that does not read a response within this time is disconnected. */
 const sendMs = 15_000

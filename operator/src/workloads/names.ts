@@ -89,7 +89,7 @@ export const bindingName = ({ metadata: { namespace, name } }: Named) =>
 export const dataFolder = ({ metadata: { namespace, name }, spec }: Pick<Agent, 'metadata' | 'spec'>) =>
   `${(spec.node?.dataDir?.hostPath ?? paths.data).replace(/\/+$/, '')}/${namespace}-${name}`
 
-/** An older Node Agent with the same folder as this one: `a-b/c` and `a/b-c` have the same. */
+/** An older Node Agent with the same folder as this one. The names `a-b/c` and `a/b-c` lead to the same folder. */
 export function sharesDataFolder(agent: Agent, agents: Iterable<Agent>): Agent | undefined {
   if (agent.spec.mode !== 'Node') return undefined
   const age = ({ metadata }: Named) => `${metadata.creationTimestamp ?? ''} ${metadata.namespace}/${metadata.name}`

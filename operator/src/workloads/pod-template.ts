@@ -78,7 +78,8 @@ const without = (table: Table, name: string): Table =>
   Object.fromEntries(Object.entries(table).filter(([key]) => key !== name))
 
 /**
- * The pod template with the Agent's patch applied. Containers that it adds have the rights of the agent, or fewer if they say so.
+ * The pod template with the Agent's patch applied. Containers that the patch adds have the rights of the agent, or the fewer rights that
+ * it sets.
  */
 export function patched<T extends object>(template: T, agent: Pick<Agent, 'spec'>): T {
   const result = strategicMerge(template, patchOf(agent)) as T & { readonly spec?: Table }
@@ -216,7 +217,7 @@ const isLoaderVariable = (name: string) =>
 const agentVariable: Check = (value, path, report) => {
   members({ $patch: directive, name: text, value: text, valueFrom: table })(value, path, report)
   const name = tableOf(value)['name']
-  if (typeof name !== 'string') report(path, '`name` is missing', 'It says which variable is meant.')
+  if (typeof name !== 'string') report(path, '`name` is missing', 'The name identifies the variable.')
   else if (ownVariables.includes(name) || isLoaderVariable(name))
     report(path, `Variable \`${name}\` cannot be set`, 'It determines which code the agent runs, or which agent it is.')
 }
@@ -283,7 +284,7 @@ const foreignContainer = members({
 
 const container: Check = (value, path, report) => {
   const { name } = tableOf(value)
-  if (typeof name !== 'string') report(path, '`name` is missing', 'It says which container is meant.')
+  if (typeof name !== 'string') report(path, '`name` is missing', 'The name identifies the container.')
   else if (isOwnContainer(name)) agentContainer(value, path, report)
   else foreignContainer(value, path, report)
 }

@@ -105,7 +105,7 @@ export const memoryEnd: i32 = chunks + maxChunks * chunkStride
 
 // Bits of `flags`.
 export const isError: i32 = 1
-/** Not a whole line in the runtime's usual format. */
+/** The line is not a complete line in the usual format of the runtime. */
 export const isUnusual: i32 = 2
 /** The message is not an accepted object. */
 export const isOdd: i32 = 4

@@ -34,7 +34,7 @@ export const parseXmlFunction = defineFunction({
       kind: kinds.string,
       required: false,
       default: 'text',
-      description: 'Name of the field for text beside attributes and elements.',
+      description: 'Name of the field for text next to attributes and elements.',
     },
     flag('always_use_text_key', false, 'Whether to use that name for text even if it stands alone.'),
     flag('parse_bool', true, 'Whether to convert `true` and `false` to booleans.'),

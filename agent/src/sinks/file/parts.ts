@@ -33,7 +33,7 @@ export class FileParts {
   readonly #lines: LineStream | undefined
   readonly #reportUnreadableTimes: (count: number) => void
   readonly #bodies = new BodyPool(64 << 10, keptBodies)
-  /** Of the current batch. */
+  /** The parts of the current batch by path. */
   #parts = new Map<string, FilePart>()
   #unencoded = new Unencoded()
   /** The most recently used part. */

@@ -55,7 +55,7 @@ export function eventRecord(fields: ValueObject, time: Value | undefined, keys: 
   return record
 }
 
-/** A metric record; or a text that says why the metric cannot be sent. */
+/** A metric record, or a text with the reason why the metric cannot be sent. */
 export function metricRecord(metric: MetricEvent): ValueObject | string {
   const { value, kind } = metric
   if (value.type !== 'gauge' && value.type !== 'counter') return 'unsupported metric type'

@@ -258,7 +258,7 @@ export class AmqpConsumer {
     this.#channel.ack(message)
   }
 
-  /** Throws if the channel is gone. The broker drops the message, or moves it where the queue says. */
+  /** Throws if the channel is gone. The broker drops the message, or moves it to the destination that the queue defines. */
   reject(message: AmqpDelivery): void {
     this.#unanswered--
     this.#channel.reject(message, false)

@@ -50,7 +50,7 @@ test.each([
     const context = { ...fields, stopping: AbortSignal.abort(), ...(withHub ? { hub } : {}), ...more }
     await expect(environmentOf(options(), context, true)).rejects.toMatchObject({
       code: 'PEN_INTERNAL',
-      message: 'The bundle does not say which pods the source shop/p/app may read.',
+      message: 'The bundle does not list the pods that the source shop/p/app may read.',
     })
   } finally {
     await hub.close()

@@ -62,7 +62,7 @@ export async function environmentOf(
   }
   // Without this check, a pipeline of a bundle without a subscription would read the pods of all namespaces.
   if (!(hub instanceof PodLogHub) || subscription === undefined) {
-    throw new PenstockError('PEN_INTERNAL', `The bundle does not say which pods the source ${context.id} may read.`)
+    throw new PenstockError('PEN_INTERNAL', `The bundle does not list the pods that the source ${context.id} may read.`)
   }
   hub.metadata.keepFor(options.delay_deletion_ms)
   return new Subscribed(hub, subscription, context)

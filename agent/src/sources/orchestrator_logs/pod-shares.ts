@@ -107,7 +107,7 @@ function nameOf({ name, namespace, uid, node, excludedContainers }: Pod): Pod {
   }
 }
 
-/** Overhead in characters of an API object, beside its texts. */
+/** Overhead of an API object in characters, in addition to its texts. */
 const objectLength = 2000
 
 /** Characters of texts, plus about as much for the objects that hold them. */

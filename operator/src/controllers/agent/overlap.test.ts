@@ -437,7 +437,7 @@ test('the first report does not decide which agents read logs for a Pipeline tha
   expect(tries(bench, 'b2')).toContain(early?.[0])
 })
 
-/** Of few agents, whose pods and operator come and go during a trial. */
+/** A bench with few agents, whose pods are replaced and whose operator restarts during a trial. */
 async function few(nodes: number): Promise<RolloutBench> {
   const bench = new RolloutBench(clock, nodes)
   bench.want('a1')

@@ -151,7 +151,7 @@ function withReaders(
 ): RolloutState {
   const { candidate, record } = state
   if (candidate === undefined || candidate.percent >= 100 || (record.step ?? 0) > 0) return state
-  // Of a Pipeline that all agents have just received, some have reported that they read its logs, and others are about to.
+  // While a new Pipeline reaches all agents, it is not yet known which of them read its logs.
   const isKnown = (id: string) => !(now - Date.parse(record.added?.[id] ?? '') < hearingMs)
   const also = readersFor(candidate, new Set(changed.filter(isKnown)), nodes, policy)
   return also.length === (candidate.also?.length ?? 0) ? state : { ...state, candidate: { ...candidate, also } }

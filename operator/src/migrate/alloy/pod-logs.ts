@@ -1,5 +1,5 @@
 // Converts PodLogs, the resources that `loki.source.podlogs` watches in the cluster. A PodLogs resource selects pods, and has rules for their
-// labels. Those among the files of a configuration become sources with a selector.
+// labels. A resource in the files of a configuration becomes a source with a selector.
 
 import { type LabelSelector, selects } from '../../api/selector.ts'
 import type { NamedText, Selector } from '../draft.ts'

@@ -53,7 +53,7 @@ function counted(tree: Tree, read: (name: string) => string | undefined, report:
   if (count === 2) return { start: anyLine, condition: anyLine, mode: 'halt_with' }
   if (count === 1) return undefined
   const reason = `a source can join pairs of lines, or lines that match patterns, but not every ${count} lines`
-  report.gap(tree, 'multiline count', reason, `${custom} Its patterns say which lines begin or end an event.`)
+  report.gap(tree, 'multiline count', reason, `${custom} Its patterns match the lines that begin or end an event.`)
   return undefined
 }
 

@@ -6,7 +6,7 @@ import { literalOf, type Node, wholeNumber } from './ruby-node.ts'
 
 export const timeAs = (format: string) => `(format_timestamp(${eventTime}, ${textLiteral(format)}) ?? null)`
 
-/** Fractions of seconds: `%L` has three digits, `%N` nine unless it says how many. */
+/** Fractions of seconds: `%L` has three digits, `%N` nine unless it contains the number. */
 const rubyTimeFormat = (format: string) =>
   format.replace(/(\.?)%(?:L|([369]?)N)/g, (whole, dot: string, digits: string | undefined) => {
     const count = whole.endsWith('L') ? '3' : digits || '9'
