@@ -1,4 +1,5 @@
-// Messages of dnstap (dnstap.info): events of a name server, with their DNS messages.
+// Messages of dnstap (dnstap.info): events of a name server, with their DNS messages. They are parsed here, because their few fields only
+// need `protobuf.ts`.
 
 import { Timestamp } from '../event/timestamp.ts'
 import { integer, type Value, type ValueObject } from '../event/value.ts'

@@ -1,6 +1,6 @@
 // Leader election: only one of the running processes writes. A worker thread renews the Lease, so a busy main thread does not lose it.
 // Before each write the main thread checks the time of the last renewal, so that a suspended process does not write on an old claim
-// after it resumes.
+// after it resumes. Hand-written, because @kubernetes/client-node has no leader election.
 
 import { Worker } from 'node:worker_threads'
 import { leaseTimes } from '@penstock/agent/kube'
