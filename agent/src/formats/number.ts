@@ -10,6 +10,11 @@ export function parseDecimal(text: string): number | undefined {
   return word[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
 }
 
+/** Why a text is not a decimal float. */
+export function decimalProblem(text: string): string {
+  return text === '' ? 'cannot parse float from empty string' : 'invalid float literal'
+}
+
 /** A 64-bit integer in decimal digits, with an optional sign; undefined for other text. */
 export function parseInteger(text: string): number | bigint | undefined {
   if (!/^[+-]?[0-9]+$/.test(text)) return undefined

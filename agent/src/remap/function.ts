@@ -216,6 +216,8 @@ export interface FunctionDeclaration {
   readonly errors?: readonly string[]
   /** Whether equal arguments give equal results without other effects: calls with constants then run at compile time. */
   readonly pure: boolean
+  /** Whether a call with constants is a constant for the operators around it. Of other calls, only their kinds are known. */
+  readonly isConstant?: true
   /** Resources other than the event and the arguments that it accesses. Every such function must declare them. */
   readonly reaches?: 'environment' | 'host' | 'network' | 'agent'
   /**

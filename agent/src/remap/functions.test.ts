@@ -76,6 +76,39 @@ test.each([
   ['r, err = xxhash(.s)\nr', '""'],
   ['xxhash("penstock", variant: "xxh64")', '-6781507496950606221'],
   ['decode_zlib!("")', '""'],
+  // Texts of numbers that cannot be read.
+  ['r, err = parse_int("")\nerr', '"function call error for \\"parse_int\\" at (9:22): value is empty"'],
+  [
+    'parse_int!("", base: 10)',
+    'fails: function call error for "parse_int" at (0:24): could not parse integer: cannot parse integer from empty string',
+  ],
+  [
+    'parse_int!("1x")',
+    'fails: function call error for "parse_int" at (0:16): could not parse integer: invalid digit found in string',
+  ],
+  [
+    'parse_int!("9223372036854775808")',
+    'fails: function call error for "parse_int" at (0:33): could not parse integer: number too large to fit in target type',
+  ],
+  [
+    'parse_int!("-9223372036854775809")',
+    'fails: function call error for "parse_int" at (0:34): could not parse integer: number too small to fit in target type',
+  ],
+  ['parse_int!("-9223372036854775808")', '-9223372036854775808'],
+  [
+    'parse_float!("")',
+    'fails: function call error for "parse_float" at (0:16): could not parse float: cannot parse float from empty string',
+  ],
+  [
+    'parse_float!("x")',
+    'fails: function call error for "parse_float" at (0:17): could not parse float: invalid float literal',
+  ],
+  ['parse_float!("nan")', 'fails: function call error for "parse_float" at (0:19): NaN number not supported'],
+  // A constant text makes a constant float, so the compiler sees where the result is not a number.
+  ['(parse_float!("inf") - parse_float!("inf")) ?? 0', '0'],
+  ['(parse_float!("inf") * 0) ?? 0', '0'],
+  ['mod(parse_float!("inf"), 1.0) ?? 0', '0'],
+  ['10 / parse_float!("4")', '2.5'],
   // `remove` returns other values as they are, and the compiler knows.
   ['is_null(remove!(.f, ["a"]))', 'true'],
   ['x = remove!(.f, [])\nstring(x) ?? "none"', '"none"'],

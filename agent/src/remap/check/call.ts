@@ -1,8 +1,16 @@
 // Calls: looks up the function, compiles its arguments, and checks which resources it may access.
 
+import type { Value } from '../../event/value.ts'
 import { closest } from '../../schema/problems.ts'
 import type { CallExpression } from '../ast.ts'
-import { type CallSite, type FunctionCall, type FunctionDeclaration, failure, reachText } from '../function.ts'
+import {
+  type CallSite,
+  type FunctionCall,
+  type FunctionDeclaration,
+  failure,
+  isFailure,
+  reachText,
+} from '../function.ts'
 import { findFunction, functions } from '../functions.ts'
 import { type Kind, kinds } from '../kind.ts'
 import type { Typed } from '../typed.ts'
@@ -69,7 +77,7 @@ export function checkCall(check: CheckContext, node: CallExpression, state: Stat
   if (node.name === 'get') check.queries.push('.')
   const common = {
     fallible: node.bang === undefined && (fallible || partial !== undefined),
-    constant: undefined,
+    constant: declaration.isConstant === true ? constantOf(call, matched.args) : undefined,
     span: node.span,
   }
   if (declaration.form !== undefined) return typedForm(declaration.form, matched.args, common, state)
@@ -86,6 +94,13 @@ export function checkCall(check: CheckContext, node: CallExpression, state: Stat
     kind,
     ...common,
   }
+}
+
+function constantOf(call: FunctionCall, args: readonly (Typed | undefined)[]): Value | undefined {
+  const values = args.map((argument) => argument?.constant)
+  if (values.includes(undefined)) return undefined
+  const result = call(...(values as Value[]))
+  return isFailure(result) ? undefined : result
 }
 
 function typedForm(

@@ -25,7 +25,9 @@ export const mod = defineFunction({
   fallible: (call) => {
     const modulus = call.constant('modulus')
     if (!call.kind('value').within(kinds.number)) return true
-    return !(isInteger(modulus) || isFloat(modulus)) || toNumber(modulus) === 0
+    if (!(isInteger(modulus) || isFloat(modulus)) || toNumber(modulus) === 0) return true
+    const value = call.constant('value')
+    return isFloat(value) && !Number.isFinite(toNumber(value))
   },
   errors: ['The divisor is zero.', 'The result would not be a number.'],
   pure: true,

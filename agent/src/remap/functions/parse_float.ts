@@ -1,10 +1,9 @@
 // Function `parse_float`.
 
 import { float } from '../../event/value.ts'
-import { parseDecimal } from '../../formats/number.ts'
+import { decimalProblem, parseDecimal } from '../../formats/number.ts'
 import { defineFunction, failure } from '../function.ts'
 import { kinds } from '../kind.ts'
-import { valueText } from '../text.ts'
 
 export const parseFloatFunction = defineFunction({
   name: 'parse_float',
@@ -15,6 +14,7 @@ export const parseFloatFunction = defineFunction({
   fallible: 'always',
   errors: ['The text is not a number.'],
   pure: true,
+  isConstant: true,
   examples: [
     { source: 'parse_float!("-1.5e3")', result: '-1500' },
     { source: 'parse_float!("7")', result: '7' },
@@ -22,6 +22,9 @@ export const parseFloatFunction = defineFunction({
   ],
   compile: () => (text: string) => {
     const value = parseDecimal(text)
-    return value === undefined ? failure(`could not parse float: ${valueText(text)} is not a number`) : float(value)
+    if (value !== undefined) return float(value)
+    return failure(
+      /^[+-]?nan$/i.test(text) ? 'NaN number not supported' : `could not parse float: ${decimalProblem(text)}`,
+    )
   },
 })

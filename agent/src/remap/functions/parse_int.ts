@@ -49,23 +49,25 @@ export const parseIntFunction = defineFunction({
         }
         if (base === 10 && text.length > 1 && text[0] === '0') base = 8
       }
+      if (given === undefined && text === '') return failure('value is empty')
       const value = integerOf(digits, base)
-      return value === undefined || value > 9223372036854775807n || value < -9223372036854775808n
-        ? failure(`could not parse integer: ${valueText(text)} is not an integer of base ${base} with 64 bits`)
-        : integer(value)
+      return typeof value === 'string' ? failure(`could not parse integer: ${value}`) : integer(value)
     },
 })
 
-function integerOf(text: string, base: number): bigint | undefined {
-  const match = /^([+-]?)([0-9A-Za-z]+)$/.exec(text)
-  if (match === null) return undefined
+/** The integer, or what is wrong first: a character that is not a digit, or too many digits. */
+function integerOf(text: string, base: number): bigint | string {
+  if (text === '') return 'cannot parse integer from empty string'
+  const sign = /^[+-]/.exec(text)?.[0] ?? ''
+  const negative = sign === '-'
+  if (text === sign) return 'invalid digit found in string'
   let value = 0n
-  for (const character of match[2] as string) {
-    const digit = Number.parseInt(character, 36)
-    if (digit >= base) return undefined
+  for (const character of text.slice(sign.length)) {
+    const digit = /[0-9A-Za-z]/.test(character) ? Number.parseInt(character, 36) : base
+    if (digit >= base) return 'invalid digit found in string'
     value = value * BigInt(base) + BigInt(digit)
-    // Longer texts cannot fit.
-    if (value > 0xffff_ffff_ffff_ffffn) return undefined
+    if (value > (negative ? 2n ** 63n : 2n ** 63n - 1n))
+      return `number too ${negative ? 'small' : 'large'} to fit in target type`
   }
-  return match[1] === '-' ? -value : value
+  return negative ? -value : value
 }

@@ -2,7 +2,7 @@
 
 import { Timestamp } from '../../event/timestamp.ts'
 import { Float, float, type Value } from '../../event/value.ts'
-import { parseDecimal } from '../../formats/number.ts'
+import { decimalProblem, parseDecimal } from '../../formats/number.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { textOfKind, valueText } from '../text.ts'
@@ -37,7 +37,7 @@ function convert(value: Value): Result {
     case 'string': {
       const parsed = parseDecimal(value)
       return parsed === undefined
-        ? failure(`Invalid floating point number ${valueText(value)}: invalid float literal`)
+        ? failure(`Invalid floating point number ${valueText(value)}: ${decimalProblem(value)}`)
         : float(parsed)
     }
     case 'number':
