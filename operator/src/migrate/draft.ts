@@ -283,7 +283,7 @@ const maxEntries = 64
 
 const isTooLarge = (parts: Components) => Object.values(parts).some(({ size }) => size > maxEntries)
 
-/** Splits components into as few Pipelines of a valid size as possible, by their sources or by their sinks. */
+/** Splits components into as few Pipelines of a valid size as possible, by their sources or by their sinks, or by both. */
 function bySize(parts: Components): readonly Components[] {
   if (!isTooLarge(parts)) return [parts]
   const bySource = grouped([...parts.sources.keys()], (names) => downstreamOf(names, parts))
@@ -291,8 +291,9 @@ function bySize(parts: Components): readonly Components[] {
   const [first, second] = bySink.length < bySource.length ? [bySink, bySource] : [bySource, bySink]
   if (!first.some(isTooLarge)) return first
   if (!second.some(isTooLarge)) return second
-  const smaller = first.length > 1 ? first : second
-  return smaller.length > 1 ? smaller.flatMap(bySize) : smaller
+  const both = bySource.flatMap((part) => grouped([...part.sinks.keys()], (names) => upstreamOf(names, part)))
+  // Nothing makes a single path shorter.
+  return both.some(isTooLarge) ? [parts] : both
 }
 
 /** Groups names, in order, so that the components of a group are few enough. A group of one name may have too many. */

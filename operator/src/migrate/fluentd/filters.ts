@@ -524,6 +524,18 @@ export const refusedFilters: readonly Refusal[] = [
   ),
   none('prometheus', 'no transform derives metrics from events', 'Count at the destination.'),
   none('geoip', 'Penstock has no tables of IP addresses', 'Look up addresses at the destination.'),
+  ...['ec2_metadata', 'gcloud_metadata', 'docker_metadata', 'ecs_metadata'].map((name) =>
+    none(name, 'Penstock does not look up metadata of the machine', 'Set fields in a remap transform.'),
+  ),
+  ...['redis', 'lookup'].map((name) =>
+    none(name, 'a transform does not look up values elsewhere', 'Set fields in a remap transform.'),
+  ),
+  ...['dedup', 'uniq', 'suppress'].map((name) =>
+    none(name, 'a transform processes one event at a time', 'Let the destination detect duplicates.'),
+  ),
+  ...['jq', 'lua', 'viaq_data_model', 'enhance_k8s_metadata', 'k8s_sumologic'].map((name) =>
+    none(name, 'Penstock does not run programs of this plugin', 'Rewrite the step as a remap transform.'),
+  ),
   none('systemd_entry', 'there is no source that reads the journal', 'Keep Fluentd for it.'),
   {
     name: 'rename_key',

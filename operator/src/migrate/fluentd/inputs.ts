@@ -320,5 +320,20 @@ export const refusedInputs: readonly Refusal[] = [
     'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).',
   ),
   none('s3', 'there is no source that reads objects', 'Send the content through a queue, or convert the objects.'),
+  ...'rdkafka_group rabbitmq amqp mqtt sqs gcloud_pubsub kinesis cloudwatch_logs sql mongo_tail elasticsearch opensearch'
+    .split(' ')
+    .map((name) =>
+      none(name, 'there is no source for this system', 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).'),
+    ),
+  ...['opentelemetry', 'statsd', 'snmp', 'netflow', 'snmptrap'].map((name) =>
+    none(name, 'there is no source that listens for this protocol', listening),
+  ),
+  ...['exec_filter', 'http_pull', 'dstat', 'heartbeat', 'object_space', 'docker_events'].map((name) =>
+    none(name, 'there is no source that generates events at an interval', host),
+  ),
+  ...['kubernetes_metrics', 'cadvisor', 'kubernetes_summary_metrics'].map((name) =>
+    none(name, 'there is no source for metrics of nodes and programs', 'Let your Prometheus server scrape them.'),
+  ),
+  none('kubernetes_events', '`convert` does not convert this input', 'Use the source `orchestrator_events`.'),
   none('kubernetes_objects', 'Penstock does not collect Kubernetes objects', 'Use `orchestrator_events` for Events.'),
 ]

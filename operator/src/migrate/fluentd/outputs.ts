@@ -33,7 +33,7 @@ const loki = translated({
   },
   also: (section, context) => {
     const read = (key: string) => lastValue(section, key)
-    const url = /^(https?):\/\/([^:/]+|\$\{\w+\})(?::(\d+))?/.exec(
+    const url = /^(https?):\/\/([^:/]+|\$\{\w+\})(?::(\d+))?(\/.*)?$/.exec(
       read('url') ?? 'https://logs-prod-us-central1.grafana.net',
     )
     const labels: [string, string][] = []
@@ -95,6 +95,7 @@ const loki = translated({
       options: {
         host: url?.[2] ?? 'loki',
         port: url?.[3] ?? (url?.[1] === 'https' ? '443' : '80'),
+        uri: `${(url?.[4] ?? '').replace(/\/+$/, '')}/loki/api/v1/push`,
         tls: url?.[1] === 'https' ? 'on' : 'off',
         'tls.verify': isOn(read('insecure_tls'), false) ? 'off' : 'on',
         line_format: format === 'json' ? 'json' : 'plugin',
@@ -217,7 +218,19 @@ const splunk = (name: string): OutputPlugin =>
     itself: {
       idle_timeout: 'the sink reuses connections',
       use_ack: 'a request counts as delivered when the server responds',
-      data_type: 'events',
+      data_type: {
+        how: 'events',
+        unless: /^(?!event$)/,
+        reason: 'the sink sends events, not metrics',
+        nearest: 'Send these records to a destination for metrics.',
+      },
+      'format.@type': {
+        how: 'events are objects',
+        unless: /^(?!json$|hash$)/,
+        reason: 'the sink sends the whole record as an object',
+        nearest: 'Build the text in a remap transform before the sink, and set `event_key`.',
+      },
+      'format.time_key': 'the time is the time of the event',
     },
     also: (section, context, tag) => {
       const read = (key: string) => lastValue(section, key)
@@ -384,6 +397,7 @@ export const outputs: readonly OutputPlugin[] = [
   search('elasticsearch_data_stream'),
   search('opensearch'),
   search('opensearch_data_stream'),
+  search('aws-elasticsearch-service'),
   loki,
   http,
   { ...http, name: 'out_http' },
@@ -466,5 +480,16 @@ export const refusedOutputs: readonly Refusal[] = [
     'logdna',
     'papertrail',
     'graylog',
+    ...'firehose kinesis_streams_aggregated stackdriver gcloud_pubsub sqs sns amazon_sns dynamodb timestream'.split(
+      ' ',
+    ),
+    ...'amqp rabbitmq mqtt nats pulsar rocketmq redis_store mysql_bulk sentry zabbix statsd dogstatsd graphite'.split(
+      ' ',
+    ),
+    ...'opentsdb hdfs syslog_rfc5424 heroku-syslog loggly logzio logtail dynatrace honeycomb scalyr'.split(' '),
+    ...'lmlogs vmware_loginsight vmware_log_intelligence oci-logging-analytics opentelemetry clickhouse'.split(' '),
+    ...'parseable http_ext http_buffered qingstor flowcounter_simple datacounter numeric_monitor grepcounter'.split(
+      ' ',
+    ),
   ].map((name) => none(name, 'there is no sink for this destination', byHttp)),
 ]

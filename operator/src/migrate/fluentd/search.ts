@@ -31,6 +31,38 @@ const searchOptions: Readonly<Record<string, string>> = {
   compression_level: '`compression`',
   bulk_message_request_threshold: '`batch.max_bytes`',
   request_timeout: '`request.timeout_secs`',
+  custom_headers: '`request.headers`',
+  'endpoint.url': 'the address',
+  'endpoint.region': '`auth` with `strategy: aws`',
+  'endpoint.assume_role_arn': '`auth.assume_role`',
+  'endpoint.aws_service_name': '`opensearch_service_type`',
+}
+
+const template = {
+  how: 'the destination manages its templates',
+  unless: /./,
+  reason: 'the sink does not create index templates, policies or aliases',
+  nearest: 'Create them once with the API of the destination.',
+} as const
+
+/** Options that are a gap for some values. */
+const exceptions: OutputPlugin['itself'] = {
+  flatten_hashes: {
+    how: 'objects stay nested',
+    unless: /true|yes|^$/i,
+    reason: 'the sink sends nested objects',
+    nearest: 'Add a remap transform before the sink: `. = flatten(., "_")`.',
+  },
+  flatten_hashes_separator: 'see `flatten_hashes`',
+  ...Object.fromEntries(
+    [
+      ...'template_name template_file template_overwrite template_pattern customize_template templates'.split(' '),
+      ...'index_date_pattern deflector_alias application_name rollover_index index_prefix ilm_policy'.split(' '),
+      ...'enable_ilm ilm_policy_id ilm_policies ilm_policy_overwrite use_legacy_template'.split(' '),
+      ...'data_stream_template_name data_stream_template_use_index_patterns_wildcard data_stream_ilm_name'.split(' '),
+      ...'data_stream_ilm_policy data_stream_ilm_policy_overwrite'.split(' '),
+    ].map((name) => [name, template] as const),
+  ),
 }
 
 const searchItself: OutputPlugin['itself'] = Object.fromEntries(
@@ -84,18 +116,8 @@ const searchItself: OutputPlugin['itself'] = Object.fromEntries(
       'time_key_exclude_timestamp',
       'time_key_format',
       'time_parse_error_tag',
-      'custom_headers',
-      'flatten_hashes',
     ],
-    ...[
-      'flatten_hashes_separator',
-      'emit_error_for_missing_id',
-      'emit_error_label_event',
-      'type_name',
-      'customize_template',
-      'selector_class_name',
-      'target_type_key',
-    ],
+    ...['emit_error_for_missing_id', 'emit_error_label_event', 'type_name', 'selector_class_name', 'target_type_key'],
   ].map((name) => [name, 'the sink detects the version, reuses connections, and logs rejected documents'] as const),
 )
 
@@ -106,7 +128,7 @@ export const search = (name: string): OutputPlugin =>
     becomes: '`search_engine`',
     names: { ...login, ...security, id_key: 'id_key', pipeline: 'pipeline' },
     options: searchOptions,
-    itself: searchItself,
+    itself: { ...searchItself, ...exceptions },
     also: (section, context, tag) => {
       const read = (key: string) => lastValue(section, key)
       const isDated = isOn(read('logstash_format'), false)
@@ -125,17 +147,17 @@ export const search = (name: string): OutputPlugin =>
           'Set `bulk.index` to a template with fields, such as `{{ kubernetes.namespace_name }}`.',
         )
       }
-      const hosts = listOf(read('hosts'))
+      // The plugin for services of a cloud names one address in an element.
+      const service = read('endpoint.url')
+      const hosts = service === undefined ? listOf(read('hosts')) : [service.replace(/\/+$/, '')]
       const [first = `${read('host') ?? 'localhost'}`] = hosts
       const address = /^(?:(https?):\/\/)?(?:[^@/]*@)?([^:/]+|\$\{\w+\})(?::(\d+|\$\{\w+\}))?/.exec(first)
       const scheme = (read('scheme') ?? address?.[1] ?? 'http').toLowerCase()
       const isSecure = scheme === 'https' || scheme.includes('${')
       const endpoints = hosts.map((host) => {
         const text = /^https?:\/\//.test(host) ? host : `${isSecure ? 'https' : 'http'}://${host}`
-        return (/:\d+(\/|$)/.test(text.slice(8)) ? text : `${text}:${read('port') ?? '9200'}`).replace(
-          /\$\{(\w+)\}/g,
-          'SECRET[env.$1]',
-        )
+        const port = service === undefined ? (read('port') ?? '9200') : isSecure ? '443' : '80'
+        return (/:\d+(\/|$)/.test(text.slice(8)) ? text : `${text}:${port}`).replace(/\$\{(\w+)\}/g, 'SECRET[env.$1]')
       })
       const hasTime = isDated || isOn(read('include_timestamp'), false)
       const tagSteps: Step[] = isOn(read('include_tag_key'), false)
@@ -152,6 +174,15 @@ export const search = (name: string): OutputPlugin =>
       }
       const timeout = /^(\d+)s?$/.exec(read('request_timeout') ?? '')?.[1]
       const removed = listOf(read('remove_keys')).flatMap((key) => recordPath(key) ?? [])
+      const headers = objectIn(read('custom_headers'))
+      if (headers === undefined) {
+        const nearest = 'Set `request.headers` of the sink.'
+        context.gap(section, `${name}: custom_headers`, 'the value is not an object', nearest)
+      }
+      const request = {
+        ...(timeout === undefined ? {} : { timeout_secs: Number(timeout) }),
+        ...(headers === undefined || Object.keys(headers).length === 0 ? {} : { headers }),
+      }
       const action = (read('write_operation') ?? (name.includes('data_stream') ? 'create' : 'index')).toLowerCase()
       return {
         options: {
@@ -161,6 +192,14 @@ export const search = (name: string): OutputPlugin =>
           'tls.verify': isOn(read('ssl_verify'), true) ? 'on' : 'off',
           path: path?.includes('${') === true ? `/${path.replace(/^\//, '')}` : path?.replace(/\/$/, ''),
           write_operation: action,
+          ...(service === undefined
+            ? {}
+            : {
+                aws_auth: 'on',
+                aws_region: read('endpoint.region'),
+                aws_role_arn: read('endpoint.assume_role_arn'),
+                aws_service_name: read('endpoint.aws_service_name'),
+              }),
           time_key: hasTime || name.includes('data_stream') ? '@timestamp' : (read('time_key') ?? '@timestamp'),
         },
         steps: tagSteps,
@@ -168,9 +207,20 @@ export const search = (name: string): OutputPlugin =>
           bulk: { action: action === 'create' ? 'create' : 'index', index: index ?? 'fluentd' },
           ...(endpoints.length > 1 || hosts.length > 0 ? { endpoints } : {}),
           ...(removed.length === 0 ? {} : { encoding: { except_fields: ['timestamp', ...removed] } }),
-          ...(timeout === undefined ? {} : { request: { timeout_secs: Number(timeout) } }),
+          ...(Object.keys(request).length === 0 ? {} : { request }),
           ...(/^(best|default)/.test(read('compression_level') ?? '') ? { compression: 'gzip' } : {}),
         },
       }
     },
   })
+
+/** The texts in a JSON object; empty without one, and undefined if the text is something else. */
+function objectIn(text: string | undefined): Readonly<Record<string, string>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? '{}')
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, String(each)]))
+  } catch {
+    return undefined
+  }
+}
