@@ -111,7 +111,7 @@ export class CompileProcess {
         ),
         ...['--disable-warning=ExperimentalWarning', '--disable-warning=SecurityWarning'],
         // A small young generation, because compiles are short and the process stays.
-        ...[`--max-old-space-size=${heapMb}`, '--max-semi-space-size=2', '--heap-growing-percent=40'],
+        ...[`--max-old-space-size=${heapMb}`, '--max-semi-space-size=2', '--heap-growing-percent=25'],
       ],
       // Node's output on running out of memory does not help users.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
