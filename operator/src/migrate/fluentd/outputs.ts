@@ -1,5 +1,6 @@
 // Converts Fluentd outputs to sinks.
 
+import { secret } from '../fluent-bit/connection.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import type { Refusal } from '../page.ts'
@@ -102,6 +103,8 @@ const loki = translated({
         drop_single_key: isOn(read('drop_single_key'), false) ? 'raw' : undefined,
         auto_kubernetes_labels: areExtracted ? 'on' : undefined,
       },
+      // The whole address may be a variable.
+      ...(/^\$\{\w+\}/.test(read('url') ?? '') ? { config: { endpoint: secret(read('url') ?? '') } } : {}),
       several: [...labels, ...removed.map((key): [string, string] => ['remove_keys', key])],
     }
   },
