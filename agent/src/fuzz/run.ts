@@ -2,7 +2,7 @@
 
 import { Random } from '../testing/random.ts'
 import { randomCall } from './calls.ts'
-import { type Case, type Problem, runCase } from './case.ts'
+import { type Case, isTimeout, type Problem, runCase, within } from './case.ts'
 import { anyNames, fewNames, randomObject } from './events.ts'
 import { minimised } from './minimise.ts'
 import { damagedProgram } from './mutate.ts'
@@ -43,6 +43,17 @@ function caseOf(seed: number): Case {
   }
 }
 
+/** The case of a seed. Programs are checked while they are generated, so this may take too long as well. */
+function generated(seed: number, timeoutMs: number): { test: Case; problem: Problem } | { test: Case } {
+  try {
+    return { test: within(timeoutMs, () => caseOf(seed)) }
+  } catch (error) {
+    if (!isTimeout(error)) throw error
+    const test = { source: '', events: [], metadata: {}, owned: false, keepResult: false }
+    return { test, problem: { what: 'hang', text: 'The program could not be generated in time.' } }
+  }
+}
+
 export function fuzz(options: FuzzOptions): Fuzzed {
   const end = Date.now() + options.seconds * 1000
   let cases = 0
@@ -50,7 +61,9 @@ export function fuzz(options: FuzzOptions): Fuzzed {
   let failed = 0
   for (let seed = options.seed; cases < options.cases && Date.now() < end; seed++) {
     cases++
-    const test = caseOf(seed)
+    const made = generated(seed, options.timeoutMs)
+    if ('problem' in made) return { cases, compiled, failed, found: { seed, ...made } }
+    const { test } = made
     const verdict = runCase(test, options.timeoutMs)
     if (verdict.compiled) compiled++
     failed += verdict.failed
