@@ -84,3 +84,18 @@ test('the engine still matches a class with the flags of a group before it', () 
   // If this fails, the groups around classes in regex.ts and ruby-regex.ts are no longer needed.
   expect(/(?i:a)[b]/v.test('AB')).toBe(true)
 })
+
+test.each([
+  ['^(?:|a)+', 'aaa', ''],
+  ['^(?:|a)*', 'aaa', ''],
+  ['^(?:|a)+b', 'aab', 'aab'],
+  ['^(?:|a){2,}b', 'aab', 'aab'],
+  ['^(\\s??){1,}', '  x', ''],
+  ['^(?:a*?)+', 'aaa', ''],
+  ['^(?:a|)+', 'aaa', 'aaa'],
+  ['^(?:a?)+', 'aaa', 'aaa'],
+  ['^(?:a*)*', 'aaa', 'aaa'],
+])('an iteration of %s that matches nothing ends the repetition', (pattern, text, matched) => {
+  const { compiled } = compileRegex(pattern) as Regex
+  expect(compiled.exec(text)?.[0]).toBe(matched)
+})

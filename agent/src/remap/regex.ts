@@ -126,7 +126,12 @@ interface Quantifier {
   readonly lazy: boolean
 }
 
+/** A group that tries first to match nothing: with an empty first alternative, or with one lazy part that is optional. */
+const beginsEmpty = /^\((?:\?:|\?<[^>]*>|(?!\?))(?:\||\(\?:(?:[^()]|\(\?:[^()]*\))*\)[?*]\?\)$)/
+
 function repeated(atom: string, { min, max, lazy }: Quantifier): string {
+  // An iteration that matches nothing ends a repetition. JavaScript would try its other ways before.
+  if (max === Number.POSITIVE_INFINITY && beginsEmpty.test(atom)) return `(?:${atom})${min > 1 ? `{${min},}` : '+'}?`
   const optional = max - min
   // JavaScript undoes an iteration that matches nothing and tries others; the dialect keeps it.
   if (Number.isFinite(optional) && optional > 0 && optional * atom.length <= maxWrittenOut && matchesNothing(atom)) {
