@@ -112,6 +112,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'given-file.ts #pieces',
     'intake/scrape.ts metrics',
     'remap/check/context.ts errors',
+    'remap/check/context.ts pending',
     'remap/check/state.ts locals',
     'remap/compile/output.ts constants',
     'remap/compile/output.ts lines',

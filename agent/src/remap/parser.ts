@@ -116,13 +116,13 @@ class Parser {
     })
   }
 
-  /** A path that goes on wrongly, or ends after its last character although a part is missing. */
+  /** A wrong character in a path, or the end of a path that lacks its last part. */
   #unexpectedInPath(expected: string): never {
     const { type, text, start } = this.#token
     const { end } = this.#tokens[this.#at - 1] as Token
-    const goesOn =
+    const isInPath =
       start === end && (text === '[' || text === '{' || text === '(' || type === 'integer' || type === 'float')
-    if (goesOn) return this.#unexpected(expected)
+    if (isInPath) return this.#unexpected(expected)
     return this.#wrong([end - 1, end], 'unexpected end of the path', `expected ${expected}`)
   }
 
