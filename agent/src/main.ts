@@ -47,18 +47,19 @@ const ownStreams: ReadonlySet<string> = new Set(['run', 'remap', 'vrl'])
 async function main(argv: readonly string[]): Promise<number> {
   const { asks, words: given } = firstWords(argv)
   const [first] = given
-  if (asks === 'version') {
+  if (asks === 'version' || (first === 'version' && given.length === 1)) {
     process.stdout.write(`penstock-agent ${version}\n`)
     return exitCodes.ok
   }
-  if (asks === 'help' || first === 'help') {
+  if (asks === 'help' || (first === 'help' && given.length === 1)) {
     process.stdout.write(helpText(usage()))
     return exitCodes.ok
   }
+  if (first === 'help') return await main([...given.slice(1), '--help'])
   // A path alone is a configuration to run.
   const isCommand = first !== undefined && !first.startsWith('-') && !isPathLike(first)
   const name = isCommand ? first : 'run'
-  const command = commandNamed('penstock-agent', commands, name, '"')
+  const command = commandNamed('penstock-agent', commands, name)
   if (name !== 'run') {
     waitsForReader = true
     endWithReader()

@@ -148,7 +148,7 @@ ${'Validated'.padStart(path.length + 13)}
   test('an unknown flag is a usage error', async () => {
     expect(await called(validate, '--no-enviroment')).toEqual({
       code: 64,
-      output: 'There is no flag --no-enviroment. Did you mean --no-environment?',
+      output: 'There is no flag `--no-enviroment`. Did you mean `--no-environment`?',
     })
   })
 })

@@ -203,7 +203,7 @@ export const errorHelp: Readonly<Record<ErrorCode, ErrorHelp>> = {
     fix: "Follow the suggestion in the message, or see the command's `--help`.",
     example: {
       command: 'penstock-agent --confg agent.yaml',
-      says: 'There is no flag --confg. Did you mean --config?',
+      says: 'There is no flag `--confg`. Did you mean `--config`?',
     },
   },
   PEN_INTERNAL: {

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { KubeApi } from '../testing/kube-api.ts'
+import { version } from '../version.ts'
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 let folder = ''
@@ -73,10 +74,19 @@ test.each([
     code: 78,
     says: '/nonexistent/penstock.yaml',
   },
-  { name: 'an unknown command', args: ['vaildate'], code: 64, says: 'Did you mean "validate"?' },
-  { name: 'an unknown flag', args: ['--confg', 'x'], code: 64, says: 'Did you mean --config?' },
+  { name: 'an unknown command', args: ['vaildate'], code: 64, says: 'Did you mean `validate`?' },
+  { name: 'an unknown flag', args: ['--confg', 'x'], code: 64, says: 'Did you mean `--config`?' },
   { name: 'an agent that is not there', args: ['top', '-u', '127.0.0.1:1'], code: 69, says: 'api.enabled' },
   { name: 'help', args: ['--help'], code: 0, says: 'Commands:' },
+  { name: 'help alone', args: ['help'], code: 0, says: 'Commands:' },
+  { name: 'help of a command', args: ['help', 'tap'], code: 0, says: 'Usage: penstock-agent tap' },
+  {
+    name: 'help of an unknown command',
+    args: ['help', 'explan'],
+    code: 64,
+    says: 'There is no command `explan`. Did you mean `explain`?',
+  },
+  { name: 'the version as a command', args: ['version'], code: 0, says: `penstock-agent ${version}` },
 ])('$name ends with code $code', async ({ args, code, says }) => {
   await using agent = new Running(args)
   expect(await agent.end()).toBe(code)
@@ -250,7 +260,7 @@ test.each([[['--no-such-flag', 'x']], [['--bundle', '/bundle', '--secrets', '/se
   async (args) => {
     await using agent = new Running(args)
     expect(await agent.end()).toBe(64)
-    expect(agent.err).toContain('There is no flag --no-such-flag.')
+    expect(agent.err).toContain('There is no flag `--no-such-flag`.')
     expect(agent.err).not.toContain('Penstock has started.')
   },
 )

@@ -38,7 +38,7 @@ test.each([
 })
 
 test.each([
-  { argv: ['--confg', 'x'], says: 'Did you mean --config?' },
+  { argv: ['--confg', 'x'], says: 'Did you mean `--config`?' },
   { argv: ['--config'], says: '--config needs a value' },
   { argv: ['-l', 'many'], says: '--limit is "many"; it must be a number from 1.' },
   { argv: ['-l', '0'], says: 'from 1' },

@@ -65,7 +65,7 @@ const agentDialect: Dialect = {
   // Earlier agents accepted such values.
   refusesFlagsAsValues: false,
   unknownFlag: (shown, near) =>
-    `There is no flag ${shown}. ${near === undefined ? 'See --help.' : `Did you mean ${near}?`}`,
+    `There is no flag \`${shown}\`. ${near === undefined ? 'See `--help`.' : `Did you mean \`${near}\`?`}`,
   notOneOf: (shown, found, allowed) => `${shown} is "${found}"; it must be one of ${allowed.join(', ')}.`,
 }
 

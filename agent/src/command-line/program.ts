@@ -28,23 +28,23 @@ export function firstWords(argv: readonly string[]): FirstWords {
 
 /**
  * Looks up a command; throws PEN_USAGE with a suggestion if it does not exist.
- * @param quote the quotation mark in the program's messages
  * @param onPath returns advice for a user who wrote a path instead of a command
  */
 export function commandNamed<C>(
   program: string,
   commands: Readonly<Record<string, C>>,
   name: string,
-  quote: '"' | '`',
   onPath?: (path: string) => string,
 ): C {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command !== undefined) return command
   if (onPath !== undefined && isPathLike(name))
-    throw new PenstockError('PEN_USAGE', `There is no command ${quote}${name}${quote}. ${onPath(name)}`)
+    throw new PenstockError('PEN_USAGE', `There is no command \`${name}\`. ${onPath(name)}`)
+  if (name.startsWith('-'))
+    throw new PenstockError('PEN_USAGE', `Expected a command; found the flag \`${name}\`. See \`${program} --help\`.`)
   const near = closest(name, Object.keys(commands))
-  const hint = near === undefined ? `See ${quote}${program} --help${quote}.` : `Did you mean ${quote}${near}${quote}?`
-  throw new PenstockError('PEN_USAGE', `There is no command ${quote}${name}${quote}. ${hint}`)
+  const hint = near === undefined ? `See \`${program} --help\`.` : `Did you mean \`${near}\`?`
+  throw new PenstockError('PEN_USAGE', `There is no command \`${name}\`. ${hint}`)
 }
 
 /** Whether a word looks like a path instead of a command, because it contains a slash or a file extension. */

@@ -90,7 +90,7 @@ test.each([
   { script: 'operator/src/fuzz/fuzz-tenants.ts', args: ['--cases', '0'], says: '--cases is "0"' },
   { script: 'e2e/bench/bench.ts', args: ['tail', 'nope'], says: 'There is no scenario "nope": steady, peak,' },
   { script: 'e2e/cluster/cluster.ts', args: ['down', '--nodes', '2'], says: '--nodes belongs to `up`.' },
-  { script: 'e2e/faults/kills.ts', args: ['--nope'], says: 'There is no flag --nope. See --help.' },
+  { script: 'e2e/faults/kills.ts', args: ['--nope'], says: 'There is no flag `--nope`. See `--help`.' },
   {
     script: 'e2e/operator/scale.ts',
     args: ['--kill', 'nobody'],

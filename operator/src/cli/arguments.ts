@@ -6,7 +6,8 @@ import { type Dialect, type Flags, flagHelp, type ParsedArgs, parseFlags as read
 
 const dialect: Dialect = {
   refusesFlagsAsValues: true,
-  unknownFlag: (shown, near) => `There is no flag '${shown}'.${near === undefined ? '' : ` Did you mean \`${near}\`?`}`,
+  unknownFlag: (shown, near) =>
+    `There is no flag \`${shown}\`.${near === undefined ? '' : ` Did you mean \`${near}\`?`}`,
   notOneOf: (shown, found, allowed) => `\`${shown}\` takes one of ${allowed.join(', ')}; found \`${found}\`.`,
 }
 
@@ -34,7 +35,7 @@ export const resourceOptions = {
     value: 'PATH',
     help: 'File, folder with .yaml files, or - for standard input, such as the output of `helm template`. May be repeated; -f may be omitted.',
   },
-  recursive: { type: 'boolean', short: 'R', help: 'Whether to read sub-folders too.' },
+  recursive: { type: 'boolean', short: 'R', help: 'Read sub-folders too.' },
 } as const satisfies Flags
 
 /** The flag of a command that shows how resources look in a cluster. */

@@ -6,54 +6,97 @@ import type { ListedCommand } from './completion.ts'
 import { unreachableHelp } from './unreachable.ts'
 
 export const commands: Readonly<Record<string, ListedCommand>> = {
-  completion: {
-    about: 'Print a completion script for bash, zsh or fish.',
-    load: async () => (await import('./completion.ts')).completionOf(commands),
+  init: { group: 'files', about: 'Write a first Pipeline with comments.', load: () => import('./init.ts') },
+  lint: { group: 'files', about: 'Check resources without a cluster.', load: () => import('./lint.ts') },
+  test: { group: 'files', about: 'Run the tests in Pipelines.', load: () => import('./test.ts') },
+  run: {
+    group: 'files',
+    about: 'Run resources on this machine, with sample pods or files.',
+    load: () => import('./run.ts'),
   },
-  cleanup: { about: 'Prepare the removal of an installation.', load: () => import('./cleanup.ts') },
-  convert: { about: 'Convert the configuration of another agent to a Pipeline.', load: () => import('./convert.ts') },
-  diff: { about: 'Show what applying resources would change for the agents.', load: () => import('./diff.ts') },
+  render: { group: 'files', about: 'Print the agent configuration of resources.', load: () => import('./render.ts') },
+  convert: {
+    group: 'files',
+    about: 'Convert the configuration of another agent to a Pipeline.',
+    load: () => import('./convert.ts'),
+  },
+  list: { group: 'files', about: 'List the types of sources, transforms and sinks.', load: () => import('./list.ts') },
   explain: {
+    group: 'files',
     about: 'Describe a kind, field, component, function, metric or error.',
     load: () => import('./explain.ts'),
   },
-  init: { about: 'Write a first Pipeline with comments.', load: () => import('./init.ts') },
-  lint: { about: 'Check resources without a cluster.', load: () => import('./lint.ts') },
-  list: { about: 'List the types of sources, transforms and sinks.', load: () => import('./list.ts') },
-  migrate: {
-    about: 'Rewrite stored objects or files in the newest version.',
-    load: () => import('./migrate.ts'),
+  status: {
+    group: 'cluster',
+    about: 'Show the state of Pipelines, their components and agents.',
+    load: () => import('./status.ts'),
   },
-  operator: { about: 'Run the operator (in its image).', load: () => import('./operator.ts') },
-  render: { about: 'Print the agent configuration of resources.', load: () => import('./render.ts') },
+  why: {
+    group: 'cluster',
+    about: 'Show which Pipelines read the logs of a pod, and why.',
+    load: () => import('./why.ts'),
+  },
+  tap: { group: 'cluster', about: 'Show live events of a Pipeline.', load: () => import('./tap.ts') },
+  top: { group: 'cluster', about: 'Show live figures of Pipelines.', load: () => import('./top.ts') },
+  diff: {
+    group: 'cluster',
+    about: 'Show what applying resources would change for the agents.',
+    load: () => import('./diff.ts'),
+  },
   rollout: {
+    group: 'cluster',
     about: 'Show, pause, resume, undo or retry a rollout.',
     load: () => import('./rollout.ts'),
   },
-  run: { about: 'Run resources on this machine, with sample pods or files.', load: () => import('./run.ts') },
-  selftest: {
-    about: 'Test an installation with a Pipeline that delivers nowhere.',
-    load: () => import('./selftest.ts'),
-  },
-  status: { about: 'Show the state of Pipelines, their components and agents.', load: () => import('./status.ts') },
   'support-bundle': {
+    group: 'cluster',
     about: 'Collect diagnostic data in an archive, without secrets.',
     load: () => import('./support-bundle.ts'),
   },
-  tap: { about: 'Show live events of a Pipeline.', load: () => import('./tap.ts') },
-  test: { about: 'Run the tests in Pipelines.', load: () => import('./test.ts') },
-  top: { about: 'Show live figures of Pipelines.', load: () => import('./top.ts') },
-  version: { about: 'Print the version.', load: () => import('./version.ts') },
+  selftest: {
+    group: 'installation',
+    about: 'Test an installation with a Pipeline that delivers nowhere.',
+    load: () => import('./selftest.ts'),
+  },
+  migrate: {
+    group: 'installation',
+    about: 'Rewrite stored objects or files in the newest version.',
+    load: () => import('./migrate.ts'),
+  },
+  cleanup: {
+    group: 'installation',
+    about: 'Prepare the removal of an installation.',
+    load: () => import('./cleanup.ts'),
+  },
+  completion: {
+    group: 'program',
+    about: 'Print a completion script for bash, zsh or fish.',
+    load: async () => (await import('./completion.ts')).completionOf(commands),
+  },
+  version: { group: 'program', about: 'Print the version.', load: () => import('./version.ts') },
+  operator: { group: 'program', about: 'Run the operator (in its image).', load: () => import('./operator.ts') },
   webhook: {
+    group: 'program',
     about: "Serve the admission webhooks (used in the operator's image).",
     load: () => import('./webhook.ts'),
   },
-  why: { about: 'Show which Pipelines read the logs of a pod, and why.', load: () => import('./why.ts') },
 }
 
-const usage = `Usage: penstock COMMAND [FLAGS]\n\n${Object.entries(commands)
-  .map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`)
-  .join('\n')}
+const groups: Readonly<Record<ListedCommand['group'], string>> = {
+  files: 'Write, check and try resources, without a cluster',
+  cluster: 'Watch and control what runs in a cluster',
+  installation: 'Check, upgrade and remove an installation',
+  program: 'The program itself',
+}
+
+const lists = Object.entries(groups).map(([group, heading]) => {
+  const own = Object.entries(commands).filter(([, command]) => command.group === group)
+  return [`${heading}:`, ...own.map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`)].join('\n')
+})
+
+const usage = `Usage: penstock COMMAND [FLAGS]
+
+${lists.join('\n\n')}
 
 Run penstock COMMAND --help for details, and penstock --version for the version.
 
@@ -64,8 +107,16 @@ Every command also takes:
 /** These commands write logs in JSON, or let an agent write. */
 export const ownStreams: ReadonlySet<string> = new Set(['operator', 'webhook', 'run'])
 
-/** Flags that kubectl also accepts before the name of a plugin's command. */
-const mayLead: ReadonlySet<string> = new Set(['--kubeconfig', '--context', '--as', '--as-group', '--namespace', '-n'])
+/** Flags that may also come before the name of a command: those of every command, and those that kubectl accepts before a plugin's. */
+const mayLead: ReadonlySet<string> = new Set([
+  '--color',
+  '--kubeconfig',
+  '--context',
+  '--as',
+  '--as-group',
+  '--namespace',
+  '-n',
+])
 
 /** The arguments with the command first: `-n shop status` becomes `status -n shop`. */
 function commandFirst(words: readonly string[]): readonly string[] {
@@ -95,7 +146,7 @@ export async function main(given: readonly string[]): Promise<number> {
   if (name === 'help') return await main([...argv, '--help'])
   let command: ListedCommand
   try {
-    command = commandNamed('penstock', commands, name, '`', whatToDoWith)
+    command = commandNamed('penstock', commands, name, whatToDoWith)
   } catch (error) {
     console.error(errorText(error))
     return exitCodeOf(error)

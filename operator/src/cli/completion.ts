@@ -16,6 +16,8 @@ export interface CommandModule {
 }
 
 export interface ListedCommand {
+  /** The section of the help that lists it. */
+  readonly group: 'files' | 'cluster' | 'installation' | 'program'
   readonly about: string
   readonly load: () => Promise<CommandModule>
 }

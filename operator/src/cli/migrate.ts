@@ -27,7 +27,7 @@ export const usage = `Usage: penstock migrate [FLAGS]
 
 Rewrites objects of the cluster that may be stored in an earlier version of their kind, and then removes that version from status.storedVersions of the CRD. It needs the rights of a cluster administrator. Run it before an upgrade whose notes ask for it.
 
-With -f it changes files instead: it replaces the \`apiVersion\` of Penstock's resources by the newest one and leaves everything else as it is.
+With -f it changes files instead: it replaces the \`apiVersion\` of Penstock's resources by the newest one, which the previous release may not serve, and leaves everything else as it is.
 
 ${helpOf(options)}
 `
