@@ -26,12 +26,6 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
     'formats/json-bytes.ts compileJsonWriter',
   ],
   'an equation over all positions of a pattern, whose terms have no use of their own': ['formats/regex-cost.ts cost'],
-  'the other side of a protocol, for tests: a case for each of its commands': [
-    'testing/amqp-broker.ts startBroker',
-    'testing/fake-broker.ts fakeBroker',
-    'testing/fake-broker.ts handle',
-    'testing/fake-broker.ts take',
-  ],
   'a list of tests': ['testing/sink-faults.ts testSink'],
 }
 

@@ -43,25 +43,114 @@ interface Consumer {
 }
 
 /** @param faults `ignoresPrefetch`: delivers messages without waiting for acknowledgements */
-export async function startBroker(
-  queue = 'penstock',
-  faults: { readonly ignoresPrefetch?: boolean } = {},
-): Promise<Broker> {
-  const waiting: BrokerMessage[] = []
-  const consumers = new Set<Consumer>()
-  const sockets = new Set<Socket>()
-  const state = { connections: 0, prefetch: 0 }
-  const accepted: string[] = []
-  const rejected: string[] = []
+export async function startBroker(queue = 'penstock', faults: Faults = {}): Promise<Broker> {
+  const broker = new QueueBroker(queue, faults)
+  await broker.listen()
+  return broker
+}
 
-  const deliver = () => {
-    for (const consumer of consumers) {
-      const limit = state.prefetch === 0 || faults.ignoresPrefetch === true ? Number.POSITIVE_INFINITY : state.prefetch
-      while (waiting.length > 0 && consumer.unanswered.size < limit) {
-        const message = waiting.shift() as BrokerMessage
+interface Faults {
+  readonly ignoresPrefetch?: boolean
+}
+
+/** A broker with one queue. */
+class QueueBroker implements Broker {
+  readonly accepted: string[] = []
+  readonly rejected: string[] = []
+  connections = 0
+  prefetch = 0
+  readonly #queue: string
+  readonly #faults: Faults
+  readonly #waiting: BrokerMessage[] = []
+  readonly #consumers = new Set<Consumer>()
+  readonly #sockets = new Set<Socket>()
+  readonly #server = createServer((socket) => this.#serve(socket))
+
+  constructor(queue: string, faults: Faults) {
+    this.#queue = queue
+    this.#faults = faults
+  }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve))
+  }
+
+  get url(): string {
+    return `amqp://guest:guest@127.0.0.1:${(this.#server.address() as AddressInfo).port}/%2f`
+  }
+
+  get left(): number {
+    return [...this.#consumers].reduce((sum, { unanswered }) => sum + unanswered.size, this.#waiting.length)
+  }
+
+  get consumers(): number {
+    return this.#consumers.size
+  }
+
+  publish(...messages: readonly BrokerMessage[]): void {
+    this.#waiting.push(...messages)
+    this.#deliver()
+  }
+
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  send(bytes: Buffer): void {
+    for (const { socket } of this.#consumers) socket.write(bytes)
+  }
+
+  cancel(): void {
+    for (const { socket, tag } of this.#consumers) socket.write(method(1, 60, 30, shortText(tag), u8(1)))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cut()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  #serve(socket: Socket): void {
+    this.connections++
+    this.#sockets.add(socket)
+    socket.on('error', () => {}) // the close event follows
+    socket.on('close', () => this.#forget(socket))
+    let rest = Buffer.alloc(0)
+    let greeted = false
+    socket.on('data', (chunk: Buffer) => {
+      rest = Buffer.concat([rest, chunk])
+      if (!greeted) {
+        if (rest.length < 8) return
+        greeted = true
+        rest = rest.subarray(8)
+        socket.write(method(0, 10, 10, u8(0), u8(9), u32(0), longText('PLAIN'), longText('en_US')))
+      }
+      while (rest.length >= 7 && rest.length >= 8 + rest.readUInt32BE(3)) {
+        const size = rest.readUInt32BE(3)
+        if (rest[0] === 1) this.#answer(socket, rest.readUInt16BE(1), rest.subarray(7, 7 + size))
+        rest = rest.subarray(8 + size)
+      }
+    })
+  }
+
+  /** Puts the unanswered messages of a closed connection back into the queue. */
+  #forget(socket: Socket): void {
+    this.#sockets.delete(socket)
+    for (const consumer of this.#consumers) {
+      if (consumer.socket !== socket) continue
+      this.#consumers.delete(consumer)
+      this.#waiting.unshift(...consumer.unanswered.values())
+    }
+  }
+
+  #deliver(): void {
+    const hasLimit = this.prefetch > 0 && this.#faults.ignoresPrefetch !== true
+    const limit = hasLimit ? this.prefetch : Number.POSITIVE_INFINITY
+    for (const consumer of this.#consumers) {
+      while (this.#waiting.length > 0 && consumer.unanswered.size < limit) {
+        const message = this.#waiting.shift() as BrokerMessage
         const delivery = consumer.next++
         consumer.unanswered.set(delivery, message)
-        const { body, timestamp, exchange = '', routingKey = queue } = message
+        const { body, timestamp, exchange = '', routingKey = this.#queue } = message
         consumer.socket.write(
           method(1, 60, 60, shortText(consumer.tag), u64(delivery), u8(0), shortText(exchange), shortText(routingKey)),
         )
@@ -74,9 +163,9 @@ export async function startBroker(
     }
   }
 
-  const take = (socket: Socket, channel: number, payload: Buffer) => {
+  #answer(socket: Socket, channel: number, payload: Buffer): void {
     const call = payload.readUInt16BE(0) * 1000 + payload.readUInt16BE(2)
-    const consumer = [...consumers].find((one) => one.socket === socket)
+    const consumer = [...this.#consumers].find((one) => one.socket === socket)
     switch (call) {
       case 10_011: // start-ok
         socket.write(method(0, 10, 30, u16(2047), u32(131_072), u16(60)))
@@ -94,105 +183,44 @@ export async function startBroker(
         socket.write(method(channel, 20, 41))
         return
       case 50_010: // queue.declare
-        socket.write(method(channel, 50, 11, shortText(queue), u32(waiting.length), u32(0)))
+        socket.write(method(channel, 50, 11, shortText(this.#queue), u32(this.#waiting.length), u32(0)))
         return
       case 60_010: // qos
-        state.prefetch = payload.readUInt16BE(8)
+        this.prefetch = payload.readUInt16BE(8)
         socket.write(method(channel, 60, 11))
         return
-      case 60_020: {
-        const name = payload.toString('utf8', 7, 7 + (payload[6] as number))
-        if (name !== queue) {
-          socket.write(method(channel, 20, 40, u16(404), shortText('NOT_FOUND'), u16(60), u16(20)))
-          return
-        }
-        const at = 7 + name.length
-        const tag = payload.toString('utf8', at + 1, at + 1 + (payload[at] as number))
-        socket.write(method(channel, 60, 21, shortText(tag)))
-        consumers.add({ socket, tag, unanswered: new Map(), next: 1 })
-        deliver()
+      case 60_020: // consume
+        this.#consume(socket, channel, payload)
         return
-      }
       case 60_030: // cancel
         socket.write(method(channel, 60, 31, shortText(consumer?.tag ?? '')))
         return
       case 60_080: // ack
-      case 60_090: {
-        const delivery = Number(payload.readBigUInt64BE(4))
-        const message = consumer?.unanswered.get(delivery)
-        if (message === undefined)
-          throw new Error(`The delivery ${delivery} was acknowledged twice, or by another consumer.`)
-        consumer?.unanswered.delete(delivery)
-        if (call === 60_080) accepted.push(message.body.toString())
-        else rejected.push(message.body.toString())
-        deliver()
-      }
+      case 60_090: // reject
+        this.#settle(consumer, Number(payload.readBigUInt64BE(4)), call === 60_080 ? this.accepted : this.rejected)
     }
   }
 
-  const server = createServer((socket) => {
-    state.connections++
-    sockets.add(socket)
-    socket.on('error', () => {}) // the close event follows
-    socket.on('close', () => {
-      sockets.delete(socket)
-      for (const consumer of consumers) {
-        if (consumer.socket !== socket) continue
-        consumers.delete(consumer)
-        waiting.unshift(...consumer.unanswered.values())
-      }
-    })
-    let rest = Buffer.alloc(0)
-    let greeted = false
-    socket.on('data', (chunk: Buffer) => {
-      rest = Buffer.concat([rest, chunk])
-      if (!greeted) {
-        if (rest.length < 8) return
-        greeted = true
-        rest = rest.subarray(8)
-        socket.write(method(0, 10, 10, u8(0), u8(9), u32(0), longText('PLAIN'), longText('en_US')))
-      }
-      while (rest.length >= 7 && rest.length >= 8 + rest.readUInt32BE(3)) {
-        const size = rest.readUInt32BE(3)
-        if (rest[0] === 1) take(socket, rest.readUInt16BE(1), rest.subarray(7, 7 + size))
-        rest = rest.subarray(8 + size)
-      }
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `amqp://guest:guest@127.0.0.1:${(server.address() as AddressInfo).port}/%2f`,
-    accepted,
-    rejected,
-    get left() {
-      return [...consumers].reduce((sum, { unanswered }) => sum + unanswered.size, waiting.length)
-    },
-    get consumers() {
-      return consumers.size
-    },
-    get connections() {
-      return state.connections
-    },
-    get prefetch() {
-      return state.prefetch
-    },
-    publish(...messages) {
-      waiting.push(...messages)
-      deliver()
-    },
-    cut() {
-      for (const socket of sockets) socket.destroy()
-    },
-    send(bytes) {
-      for (const { socket } of consumers) socket.write(bytes)
-    },
-    cancel() {
-      for (const { socket, tag } of consumers) socket.write(method(1, 60, 30, shortText(tag), u8(1)))
-    },
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy()
-      await new Promise((resolve) => server.close(resolve))
-    },
+  #consume(socket: Socket, channel: number, payload: Buffer): void {
+    const name = payload.toString('utf8', 7, 7 + (payload[6] as number))
+    if (name !== this.#queue) {
+      socket.write(method(channel, 20, 40, u16(404), shortText('NOT_FOUND'), u16(60), u16(20)))
+      return
+    }
+    const at = 7 + name.length
+    const tag = payload.toString('utf8', at + 1, at + 1 + (payload[at] as number))
+    socket.write(method(channel, 60, 21, shortText(tag)))
+    this.#consumers.add({ socket, tag, unanswered: new Map(), next: 1 })
+    this.#deliver()
+  }
+
+  #settle(consumer: Consumer | undefined, delivery: number, settled: string[]): void {
+    const message = consumer?.unanswered.get(delivery)
+    if (message === undefined)
+      throw new Error(`The delivery ${delivery} was acknowledged twice, or by another consumer.`)
+    consumer?.unanswered.delete(delivery)
+    settled.push(message.body.toString())
+    this.#deliver()
   }
 }
 

@@ -2,7 +2,7 @@
 // brokers: it rejects, hangs, resets, closes producers and confirms late.
 
 import type { AddressInfo } from 'node:net'
-import { createServer, type Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { findCrc } from '../formats/crc.ts'
 import { ProtobufReader } from '../formats/protobuf.ts'
@@ -95,214 +95,272 @@ const compressions = ['none', 'lz4', 'zlib', 'zstd', 'snappy'] as const satisfie
 const castagnoli = findCrc('CRC_32_ISCSI')
 
 export async function fakeBroker(script: BrokerScript = {}): Promise<FakeBroker> {
-  const stored: StoredSend[] = []
-  const sends: StoredSend[] = []
-  const connects: Fields[] = []
-  const producers: { topic: string; fields: Fields }[] = []
-  const authResponses: Fields[] = []
-  const closed: string[] = []
-  const problems: unknown[] = []
-  const sockets = new Set<Socket>()
-  const attempts = { connect: 0, partitions: 0, lookup: 0, producer: 0, send: 0 }
-  let pings = 0
-  let pongs = 0
+  const broker = new Broker(script)
+  await broker.listen()
+  return broker
+}
 
-  const handle = (socket: Socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
+class Broker implements FakeBroker {
+  readonly script: BrokerScript
+  readonly stored: StoredSend[] = []
+  readonly sends: StoredSend[] = []
+  readonly connects: Fields[] = []
+  readonly producers: { topic: string; fields: Fields }[] = []
+  readonly authResponses: Fields[] = []
+  readonly closed: string[] = []
+  readonly problems: unknown[] = []
+  readonly sockets = new Set<Socket>()
+  readonly attempts = { connect: 0, partitions: 0, lookup: 0, producer: 0, send: 0 }
+  pings = 0
+  pongs = 0
+  silent = false
+  readonly #server: Server
+
+  constructor(script: BrokerScript) {
+    this.script = script
+    const handle = (socket: Socket): void => void new Connection(this, socket)
+    this.#server = script.tls === undefined ? createServer(handle) : createTlsServer(script.tls, handle)
+  }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(this.script.port ?? 0, '127.0.0.1', resolve))
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  get url(): string {
+    return `${this.script.tls === undefined ? 'pulsar' : 'pulsar+ssl'}://127.0.0.1:${this.port}`
+  }
+
+  get messages(): StoredMessage[] {
+    return this.stored.flatMap((send) => send.messages)
+  }
+
+  get connections(): number {
+    return this.sockets.size
+  }
+
+  read(isReading: boolean): void {
+    for (const socket of this.sockets) isReading ? socket.resume() : socket.pause()
+  }
+
+  closeProducer(id: number): void {
+    this.#toAll(
+      commandFrame(command.closeProducer, (fields) => {
+        fields.integer(1, id)
+        fields.integer(2, 99)
+      }),
+    )
+  }
+
+  confirm(producerId: number, sequence: bigint): void {
+    this.#toAll(
+      commandFrame(command.sendReceipt, (fields) => {
+        fields.integer(1, producerId)
+        fields.integer(2, sequence)
+      }),
+    )
+  }
+
+  challenge(): void {
+    this.#toAll(commandFrame(command.authChallenge, (fields) => fields.text(1, 'fake')))
+  }
+
+  ping(): void {
+    this.#toAll(commandFrame(command.ping))
+  }
+
+  #toAll(frame: Buffer): void {
+    for (const socket of this.sockets) socket.write(frame)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve))
+    for (const socket of this.sockets) socket.destroy()
+    await closed
+    if (this.problems.length > 0) throw this.problems[0]
+  }
+}
+
+/** The connection of one client. It answers the commands one after another. */
+class Connection {
+  readonly #broker: Broker
+  readonly #socket: Socket
+  /** Topics by the numbers of their producers. */
+  readonly #topics = new Map<number, string>()
+  #unread = Buffer.alloc(0)
+  #answered = Promise.resolve()
+
+  constructor(broker: Broker, socket: Socket) {
+    this.#broker = broker
+    this.#socket = socket
+    broker.sockets.add(socket)
+    socket.on('close', () => broker.sockets.delete(socket))
     socket.on('error', () => {}) // some tests disconnect clients
-    const topics = new Map<number, { topic: string; name: string }>()
-    let unread = Buffer.alloc(0)
-    const reply = (type: number, write: Parameters<typeof commandFrame>[1]) => {
-      if (!socket.destroyed && !broker.silent) socket.write(commandFrame(type, write))
+    socket.on('data', (chunk: Buffer) => this.#split(chunk))
+  }
+
+  #split(chunk: Buffer): void {
+    this.#unread = Buffer.concat([this.#unread, chunk])
+    while (this.#unread.length >= 4 && this.#unread.length >= 4 + this.#unread.readUInt32BE(0)) {
+      const end = 4 + this.#unread.readUInt32BE(0)
+      const frame = this.#unread.subarray(4, end)
+      this.#unread = this.#unread.subarray(end)
+      this.#answered = this.#answered
+        .then(() => (this.#socket.destroyed ? undefined : this.#answer(frame)))
+        .catch((error: unknown) => {
+          this.#broker.problems.push(error)
+          this.#socket.destroy()
+        })
     }
-    const refuse = (id: bigint | undefined, { error, text = '' }: Refusal) =>
-      reply(command.error, (fields) => {
-        fields.integer(1, id ?? 0n)
-        fields.integer(2, error)
-        fields.text(3, text)
-      })
-    const take = async (frame: Buffer): Promise<void> => {
-      const size = frame.readUInt32BE(0)
-      const outer = new Fields(frame.subarray(4, 4 + size))
-      const type = outer.number(1)
-      const fields = new Fields(outer.bytes(type) ?? Buffer.alloc(0))
-      switch (type) {
-        case command.connect: {
-          connects.push(fields)
-          const answer = script.connect?.(fields, ++attempts.connect)
-          if (answer === 'hang') return
-          if (answer === 'garbage') return void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')
-          if (answer === 'reset') return void socket.resetAndDestroy()
-          if (answer !== undefined) {
-            refuse(undefined, answer)
-            socket.end()
-            return
-          }
-          return reply(command.connected, (writer) => {
-            writer.text(1, 'fake')
-            writer.integer(2, 19)
-            if (script.maxMessageBytes !== undefined) writer.integer(3, script.maxMessageBytes)
-          })
-        }
-        case command.partitionedMetadata: {
-          const answer = script.partitions?.(fields.text(1) ?? '', ++attempts.partitions) ?? 0
-          return reply(command.partitionedMetadataResponse, (writer) => {
-            if (typeof answer === 'number') writer.integer(1, answer)
-            writer.integer(2, fields.integer(2) ?? 0n)
-            writer.integer(3, typeof answer === 'number' ? 0 : 1)
-            if (typeof answer === 'number') return
-            writer.integer(4, answer.error)
-            writer.text(5, answer.text ?? '')
-          })
-        }
-        case command.lookup: {
-          const answer = script.lookup?.(fields.text(1) ?? '', ++attempts.lookup, fields.integer(3) === 1n)
-          const refused = answer !== undefined && 'error' in answer ? answer : undefined
-          const found = answer !== undefined && 'url' in answer ? answer : { url: broker.url }
-          return reply(command.lookupResponse, (writer) => {
-            if (refused === undefined) writer.text(script.tls === undefined ? 1 : 2, found.url)
-            writer.integer(3, refused !== undefined ? 2 : found.redirect === true ? 0 : 1)
-            writer.integer(4, fields.integer(2) ?? 0n)
-            writer.integer(5, found.redirect === true ? 1 : 0)
-            if (refused !== undefined) {
-              writer.integer(6, refused.error)
-              writer.text(7, refused.text ?? '')
-            }
-            if (found.proxied === true) writer.integer(8, 1)
-          })
-        }
-        case command.producer: {
-          const topic = fields.text(1) ?? ''
-          producers.push({ topic, fields })
-          const answer = script.producer?.(topic, fields, ++attempts.producer)
-          if (answer === 'hang') return
-          if (answer !== undefined) return refuse(fields.integer(3), answer)
-          const name = fields.text(4) ?? `fake-${producers.length}`
-          topics.set(fields.number(2), { topic, name })
-          return reply(command.producerSuccess, (writer) => {
-            writer.integer(1, fields.integer(3) ?? 0n)
-            writer.text(2, name)
-            writer.integer(3, script.lastSequence ?? -1n)
-            if (fields.bytes(7) !== undefined) writer.text(4, 'v7')
-          })
-        }
-        case command.send: {
-          const producerId = fields.number(1)
-          const producer = topics.get(producerId)
-          if (producer === undefined) return
-          const send = storedSend(frame.subarray(4 + size), producer.topic)
-          sends.push(send)
-          const answer = (await script.send?.(send, ++attempts.send)) ?? 'confirm'
-          if (answer !== 'confirm' && (typeof answer === 'string' || answer.alone !== true)) topics.delete(producerId)
-          if (typeof answer !== 'string') {
-            return reply(command.sendError, (writer) => {
-              writer.integer(1, producerId)
-              writer.integer(2, send.sequence)
-              writer.integer(3, answer.error)
-              writer.text(4, answer.text ?? '')
-            })
-          }
-          if (answer === 'confirm' || answer === 'store' || answer === 'store and reset') stored.push(send)
-          if (answer === 'reset' || answer === 'store and reset') return void socket.resetAndDestroy()
-          if (answer === 'close producer') {
-            return reply(command.closeProducer, (writer) => {
-              writer.integer(1, producerId)
-              writer.integer(2, 99)
-            })
-          }
-          if (answer !== 'confirm') return
-          return reply(command.sendReceipt, (writer) => {
-            writer.integer(1, producerId)
-            writer.integer(2, send.sequence)
-          })
-        }
-        case command.closeProducer:
-          closed.push(topics.get(fields.number(1))?.topic ?? '')
-          topics.delete(fields.number(1))
-          return reply(command.success, (writer) => writer.integer(1, fields.integer(2) ?? 0n))
-        case command.authResponse:
-          authResponses.push(new Fields(fields.bytes(2) ?? Buffer.alloc(0)))
-          return
-        case command.ping:
-          pings++
-          return reply(command.pong, undefined)
-        case command.pong:
-          pongs++
-      }
-    }
-    let taking = Promise.resolve()
-    socket.on('data', (chunk: Buffer) => {
-      unread = Buffer.concat([unread, chunk])
-      while (unread.length >= 4 && unread.length >= 4 + unread.readUInt32BE(0)) {
-        const end = 4 + unread.readUInt32BE(0)
-        const frame = unread.subarray(4, end)
-        unread = unread.subarray(end)
-        taking = taking
-          .then(() => (socket.destroyed ? undefined : take(frame)))
-          .catch((error: unknown) => {
-            problems.push(error)
-            socket.destroy()
-          })
-      }
+  }
+
+  #reply(type: number, write: Parameters<typeof commandFrame>[1]): void {
+    if (!this.#socket.destroyed && !this.#broker.silent) this.#socket.write(commandFrame(type, write))
+  }
+
+  #refuse(id: bigint | undefined, { error, text = '' }: Refusal): void {
+    this.#reply(command.error, (fields) => {
+      fields.integer(1, id ?? 0n)
+      fields.integer(2, error)
+      fields.text(3, text)
     })
   }
 
-  const server = script.tls === undefined ? createServer(handle) : createTlsServer(script.tls, handle)
-  await new Promise<void>((resolve) => server.listen(script.port ?? 0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const toAll = (frame: Buffer) => {
-    for (const socket of sockets) socket.write(frame)
+  async #answer(frame: Buffer): Promise<void> {
+    const size = frame.readUInt32BE(0)
+    const outer = new Fields(frame.subarray(4, 4 + size))
+    const type = outer.number(1)
+    const fields = new Fields(outer.bytes(type) ?? Buffer.alloc(0))
+    switch (type) {
+      case command.connect:
+        return this.#connect(fields)
+      case command.partitionedMetadata:
+        return this.#partitions(fields)
+      case command.lookup:
+        return this.#lookup(fields)
+      case command.producer:
+        return this.#producer(fields)
+      case command.send:
+        return this.#send(fields, frame.subarray(4 + size))
+      case command.closeProducer:
+        this.#broker.closed.push(this.#topics.get(fields.number(1)) ?? '')
+        this.#topics.delete(fields.number(1))
+        return this.#reply(command.success, (writer) => writer.integer(1, fields.integer(2) ?? 0n))
+      case command.authResponse:
+        this.#broker.authResponses.push(new Fields(fields.bytes(2) ?? Buffer.alloc(0)))
+        return
+      case command.ping:
+        this.#broker.pings++
+        return this.#reply(command.pong, undefined)
+      case command.pong:
+        this.#broker.pongs++
+    }
   }
-  const broker = {
-    url: `${script.tls === undefined ? 'pulsar' : 'pulsar+ssl'}://127.0.0.1:${port}`,
-    port,
-    stored,
-    sends,
-    get messages() {
-      return stored.flatMap((send) => send.messages)
-    },
-    connects,
-    producers,
-    authResponses,
-    closed,
-    get pings() {
-      return pings
-    },
-    get pongs() {
-      return pongs
-    },
-    silent: false,
-    get connections() {
-      return sockets.size
-    },
-    read(isReading: boolean) {
-      for (const socket of sockets) isReading ? socket.resume() : socket.pause()
-    },
-    closeProducer: (id: number) =>
-      toAll(
-        commandFrame(command.closeProducer, (fields) => {
-          fields.integer(1, id)
-          fields.integer(2, 99)
-        }),
-      ),
-    confirm: (producerId: number, sequence: bigint) =>
-      toAll(
-        commandFrame(command.sendReceipt, (fields) => {
-          fields.integer(1, producerId)
-          fields.integer(2, sequence)
-        }),
-      ),
-    challenge: () => toAll(commandFrame(command.authChallenge, (fields) => fields.text(1, 'fake'))),
-    ping: () => toAll(commandFrame(command.ping)),
-    async [Symbol.asyncDispose]() {
-      const closed = new Promise((resolve) => server.close(resolve))
-      for (const socket of sockets) socket.destroy()
-      await closed
-      if (problems.length > 0) throw problems[0]
-    },
+
+  #connect(fields: Fields): void {
+    const { connects, script, attempts } = this.#broker
+    connects.push(fields)
+    const answer = script.connect?.(fields, ++attempts.connect)
+    if (answer === 'hang') return
+    if (answer === 'garbage') return void this.#socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')
+    if (answer === 'reset') return void this.#socket.resetAndDestroy()
+    if (answer !== undefined) {
+      this.#refuse(undefined, answer)
+      this.#socket.end()
+      return
+    }
+    this.#reply(command.connected, (writer) => {
+      writer.text(1, 'fake')
+      writer.integer(2, 19)
+      if (script.maxMessageBytes !== undefined) writer.integer(3, script.maxMessageBytes)
+    })
   }
-  return broker
+
+  #partitions(fields: Fields): void {
+    const { script, attempts } = this.#broker
+    const answer = script.partitions?.(fields.text(1) ?? '', ++attempts.partitions) ?? 0
+    this.#reply(command.partitionedMetadataResponse, (writer) => {
+      if (typeof answer === 'number') writer.integer(1, answer)
+      writer.integer(2, fields.integer(2) ?? 0n)
+      writer.integer(3, typeof answer === 'number' ? 0 : 1)
+      if (typeof answer === 'number') return
+      writer.integer(4, answer.error)
+      writer.text(5, answer.text ?? '')
+    })
+  }
+
+  #lookup(fields: Fields): void {
+    const { script, attempts, url } = this.#broker
+    const answer = script.lookup?.(fields.text(1) ?? '', ++attempts.lookup, fields.integer(3) === 1n)
+    const refused = answer !== undefined && 'error' in answer ? answer : undefined
+    const found = answer !== undefined && 'url' in answer ? answer : { url }
+    this.#reply(command.lookupResponse, (writer) => {
+      if (refused === undefined) writer.text(script.tls === undefined ? 1 : 2, found.url)
+      writer.integer(3, refused !== undefined ? 2 : found.redirect === true ? 0 : 1)
+      writer.integer(4, fields.integer(2) ?? 0n)
+      writer.integer(5, found.redirect === true ? 1 : 0)
+      if (refused !== undefined) {
+        writer.integer(6, refused.error)
+        writer.text(7, refused.text ?? '')
+      }
+      if (found.proxied === true) writer.integer(8, 1)
+    })
+  }
+
+  #producer(fields: Fields): void {
+    const { producers, script, attempts } = this.#broker
+    const topic = fields.text(1) ?? ''
+    producers.push({ topic, fields })
+    const answer = script.producer?.(topic, fields, ++attempts.producer)
+    if (answer === 'hang') return
+    if (answer !== undefined) {
+      this.#refuse(fields.integer(3), answer)
+      return
+    }
+    const name = fields.text(4) ?? `fake-${producers.length}`
+    this.#topics.set(fields.number(2), topic)
+    this.#reply(command.producerSuccess, (writer) => {
+      writer.integer(1, fields.integer(3) ?? 0n)
+      writer.text(2, name)
+      writer.integer(3, script.lastSequence ?? -1n)
+      if (fields.bytes(7) !== undefined) writer.text(4, 'v7')
+    })
+  }
+
+  async #send(fields: Fields, bytes: Buffer): Promise<void> {
+    const { sends, stored, script, attempts } = this.#broker
+    const producerId = fields.number(1)
+    const topic = this.#topics.get(producerId)
+    if (topic === undefined) return
+    const send = storedSend(bytes, topic)
+    sends.push(send)
+    const answer = (await script.send?.(send, ++attempts.send)) ?? 'confirm'
+    if (answer !== 'confirm' && (typeof answer === 'string' || answer.alone !== true)) this.#topics.delete(producerId)
+    if (typeof answer !== 'string') {
+      return this.#reply(command.sendError, (writer) => {
+        writer.integer(1, producerId)
+        writer.integer(2, send.sequence)
+        writer.integer(3, answer.error)
+        writer.text(4, answer.text ?? '')
+      })
+    }
+    if (answer === 'confirm' || answer === 'store' || answer === 'store and reset') stored.push(send)
+    if (answer === 'reset' || answer === 'store and reset') return void this.#socket.resetAndDestroy()
+    if (answer === 'close producer') {
+      return this.#reply(command.closeProducer, (writer) => {
+        writer.integer(1, producerId)
+        writer.integer(2, 99)
+      })
+    }
+    if (answer !== 'confirm') return
+    this.#reply(command.sendReceipt, (writer) => {
+      writer.integer(1, producerId)
+      writer.integer(2, send.sequence)
+    })
+  }
 }
 
 /** Parses a send. Its checksum must match. */
