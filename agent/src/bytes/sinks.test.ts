@@ -5,13 +5,12 @@ import type { LogBatch } from '../event/batch.ts'
 import { BytePod } from '../testing/byte-pod.ts'
 import { fakeDestination } from '../testing/destination.ts'
 import { startSink } from '../testing/harness.ts'
-import { bothLanes, countedBy, type Deliver, sinkChains, timeChains } from '../testing/lane-sinks.ts'
+import { bothLanes, sinkChains, timeChains } from '../testing/lane-sinks.ts'
 import { through, transformsOf } from '../testing/lanes.ts'
 import { Random } from '../testing/random.ts'
+import { type LaneSink, logAggregator, searchEngine, sentBy } from '../testing/sent-by-sinks.ts'
 
-const bulk = { api_version: 'v8', healthcheck: false, request: { concurrency: 1 } }
-const push = { healthcheck: false, encoding: { codec: 'json' }, request: { concurrency: 1 } }
-const sinks: readonly { readonly type: string; readonly options: object }[] = [
+const sinks: readonly LaneSink[] = [
   ...[
     {},
     { bulk: { index: 'i-{{ a }}' } },
@@ -22,8 +21,11 @@ const sinks: readonly { readonly type: string; readonly options: object }[] = [
     { bulk: { index: 'x', action: '{{ action }}' } },
     { bulk: { index: '{{ s }}' }, encoding: { only_fields: ['a', 'n', 'orchestrator'] } },
     { bulk: { index: '{{ a }}' }, encoding: { timestamp_format: 'unix_ms' } },
+    // These accept no lines, but may get some from a disk buffer after a reload.
+    { id_key: 's' },
+    { mode: 'data_stream', data_stream: { namespace: '{{ a }}' } },
     { bulk: { index: `${'long'.repeat(5000)}-{{ a }}` } },
-  ].map((options) => ({ type: 'search_engine', options: { ...bulk, ...options } })),
+  ].map(searchEngine),
   ...[
     { labels: { env: 'prod' }, out_of_order_action: 'accept' },
     { labels: { env: '{{ a }}' } },
@@ -53,25 +55,8 @@ const sinks: readonly { readonly type: string; readonly options: object }[] = [
       remove_timestamp: false,
       encoding: { codec: 'json', except_fields: ['n'], timestamp_format: 'unix' },
     },
-  ].map((options) => ({ type: 'log_aggregator', options: { ...push, ...options } })),
+  ].map(logAggregator),
 ]
-
-/** The requests and counters of a sink. */
-async function sentBy({ type, options }: (typeof sinks)[number], deliver: Deliver) {
-  await using destination = await fakeDestination({ status: 200, body: '{"errors":false,"items":[]}' })
-  const endpoint = type === 'search_engine' ? { endpoints: [destination.url] } : { endpoint: destination.url }
-  await using started = await startSink(type, { ...options, ...endpoint })
-  const { sink, events } = started
-  await deliver(async (batch) => {
-    await sink.write(batch)
-  })
-  await sink.close()
-  const bodies = destination.requests.map((request) => ({
-    tenant: request.headers['x-scope-orgid'],
-    body: type === 'search_engine' || options === undefined ? request.text() : request.body().toString('latin1'),
-  }))
-  return { bodies, ...countedBy(events) }
-}
 
 afterEach(() => {
   vi.useRealTimers()
@@ -96,7 +81,7 @@ test.each(sinks.map((sink) => ({ ...sink, name: `${sink.type} ${JSON.stringify(s
 
 test('labels of repeated lines use the current time of their own batch', async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
-  const options = { ...push, labels: { at: '%H:%M:%S', a: '{{ a }}' }, out_of_order_action: 'accept' }
+  const { options } = logAggregator({ labels: { at: '%H:%M:%S', a: '{{ a }}' }, out_of_order_action: 'accept' })
   const transforms = await transformsOf(['. = parse_json!(.message)'], true)
   const pod = new BytePod('pod')
   const line = Buffer.from('2026-11-23T10:11:12.5Z stdout F {"a":"x"}')

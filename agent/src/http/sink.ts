@@ -238,7 +238,13 @@ class HttpSink implements QueryingSink {
         timeoutMs: batch.timeout_secs * 1000,
         maxBodyBytes: spec.maxBodyBytes,
       },
-      { partition: spec.partition, begin: spec.begin, encode: spec.encode, encodeLines: spec.encodeLines },
+      {
+        partition: spec.partition,
+        begin: spec.begin,
+        encode: spec.encode,
+        // A disk buffer may return lines from before a reload, when the sink accepted them.
+        encodeLines: this.takesBytes ? spec.encodeLines : undefined,
+      },
       systemClock,
       (open) => {
         const { pool } = this.#batcher
