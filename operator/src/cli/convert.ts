@@ -92,7 +92,13 @@ export async function run(argv: string[]): Promise<number> {
     )
   }
   process.stdout.write(pipelines.map((each) => each.toString({ lineWidth: 0, blockQuote: 'literal' })).join('---\n'))
-  return proof === undefined ? 0 : prove(pipelines[0]?.toJS(), proof, { agent, files, included })
+  return proof === undefined
+    ? 0
+    : prove(
+        pipelines.map((each) => each.toJS()),
+        proof,
+        { agent, files, included },
+      )
 }
 
 /** The rules for namespaces reject file sources and sinks, which also replace sources without an equivalent. */

@@ -274,3 +274,23 @@ test.each([
   expect(err).toMatch(message)
   expect(code).toBe(64)
 })
+
+test('a configuration that becomes two Pipelines is compared as a whole', async () => {
+  const both = file(
+    'both.yaml',
+    `sources:
+  app: { type: file, include: [/var/log/app.log] }
+  queue: { type: aws_sqs, queue_url: "http://q/1", region: eu-west-1 }
+transforms:
+  parse: { type: remap, inputs: [app, queue], source: '. = parse_json!(.message)' }
+sinks:
+  out: { type: console, inputs: [parse], encoding: { codec: json } }
+`,
+  )
+  const each = ['{"level":"info","n":1}', '{"level":"debug"}', '{"level":"warn","n":12345678901234567}']
+  const recorded = file('both.ndjson', [...each, ...each].join('\n'))
+  const { code, out, err } = await convert(both, '--prove', lines, '--against', recorded)
+  expect(out.match(/^kind: ClusterPipeline$/gm)).toHaveLength(2)
+  expect(err).toContain('the old agent produced 6 events and the Pipeline 6 events; 6 are equal.')
+  expect(code).toBe(0)
+}, 120_000)

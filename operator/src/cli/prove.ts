@@ -83,6 +83,7 @@ interface Entry {
 
 /** A Pipeline. */
 interface Converted {
+  readonly metadata: { readonly name: string }
   readonly spec: { readonly sources?: readonly Entry[]; readonly sinks?: readonly Entry[] }
 }
 
@@ -127,18 +128,28 @@ export function proofIn(flags: ProofFlags): ProofOptions | undefined {
   }
 }
 
-/** Prints the comparison; returns the exit code, which is 1 if there are differences. */
-export async function prove(converted: Converted, options: ProofOptions, origin: Origin): Promise<number> {
+/**
+ * Prints the comparison; returns the exit code, which is 1 if there are differences.
+ * @param pipelines the Pipelines that the configuration becomes, which may have copies of the same sink
+ */
+export async function prove(pipelines: readonly Converted[], options: ProofOptions, origin: Origin): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-prove-'))
   try {
-    const sink = sinkOf(converted, options.sink)
+    const sink = sinkOf(pipelines, options.sink)
+    const writing = pipelines.filter(({ spec }) => spec.sinks?.some(({ name }) => name === sink) === true)
+    const [first] = pipelines as readonly [Converted]
+    const sources = pipelines.flatMap(({ spec }) => spec.sources ?? [])
+    const converted = { ...first, spec: { ...first.spec, sources } }
     const recorded =
       'text' in options.old
         ? options.old
         : await eventsOfBinary(options.old, converted, { ...options, sink }, origin, folder)
     const old = eventsIn(recorded.text, recorded.file)
-    const printed = withNodePaths(await runOn(withOneSink(converted, sink), options.sample, folder))
-    const made = eventsIn(printed, 'the output of the Pipeline')
+    const made: EventFields[] = []
+    for (const each of writing) {
+      const printed = withNodePaths(await runOn(withOneSink(each, sink), options.sample, folder))
+      made.push(...eventsIn(printed, `the output of the Pipeline ${each.metadata.name}`))
+    }
     const comparison = compareEvents(old, made, options.ignored)
     console.error(comparisonText(comparison, old, made))
     const { differences, onlyOld, onlyMade } = comparison
@@ -192,14 +203,14 @@ function withSourceAlone(converted: Converted, wanted: string): object {
 }
 
 /** The name of the sink to compare. */
-function sinkOf({ spec }: Converted, wanted: string | undefined): string {
-  const sinks = spec.sinks ?? []
-  const names = sinks.map(({ name }) => name).join(', ')
-  if (wanted === undefined && sinks.length > 1) {
+function sinkOf(pipelines: readonly Converted[], wanted: string | undefined): string {
+  const sinks = new Set(pipelines.flatMap(({ spec }) => spec.sinks ?? []).map(({ name }) => name))
+  const names = [...sinks].join(', ')
+  if (wanted === undefined && sinks.size > 1) {
     throw new PenstockError('PEN_USAGE', `Select the sink to compare with \`--sink\`: the Pipeline has ${names}.`)
   }
-  const found = sinks.find(({ name }) => wanted === undefined || name === wanted)
-  if (found !== undefined) return found.name
+  const found = [...sinks].find((name) => wanted === undefined || name === wanted)
+  if (found !== undefined) return found
   throw new PenstockError('PEN_USAGE', `The Pipeline has no sink \`${wanted ?? ''}\`; its sinks are ${names}.`)
 }
 

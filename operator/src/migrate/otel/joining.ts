@@ -1,7 +1,9 @@
 // Multiline rules from the option `multiline` of files or an operator `recombine`. Sources join lines before all transforms.
 
+import { isDeepStrictEqual } from 'node:util'
 import { multilineProblems } from '@penstock/agent/config'
 import { type Expression, parseExpression, UnknownExpression } from './expression.ts'
+import { fieldOf } from './field.ts'
 import { type Context, type Part, seconds } from './mapping.ts'
 import { regexLiteral } from './text.ts'
 
@@ -32,14 +34,28 @@ interface Joined {
   readonly done: ReadonlySet<Part>
 }
 
-/** Whether an operator has the same result for the first line as for all lines that are joined to it. */
-function isIndifferent(operator: Part): boolean {
+/** The attribute in which parsers for lines of the container runtime put the program's own text. */
+const ofRuntime = /^attributes(?:\.|\[["'])(?:log|message|content)(?:["']\])?$/
+
+/**
+ * Whether an operator has the same result for the first line as for all lines that are joined to it.
+ * @param isPods whether the source parses lines of the container runtime itself
+ */
+function isIndifferent(operator: Part, isPods: boolean): boolean {
   const type = typeOfOperator(operator)
+  const isElsewhere = (option: string) => !/^\$?body/.test(operator.text(option) ?? 'body')
   if (type === 'regexparser') return /log\.file\.(?:path|name)/.test(operator.text('parse_from') ?? '')
-  if (type === 'move') return !/^body/.test(operator.text('from') ?? '') && !/^body/.test(operator.text('to') ?? '')
+  if (type === 'move' || type === 'copy') {
+    const restoresLine = isPods && operator.text('to') === 'body' && ofRuntime.test(operator.text('from') ?? '')
+    return restoresLine || (isElsewhere('from') && isElsewhere('to'))
+  }
+  if (type === 'remove') return isElsewhere('field')
   return (
     type === 'noop' ||
-    (type === 'add' && typeof operator.get('value') === 'string' && !/EXPR/.test(operator.text('value') ?? ''))
+    (type === 'add' &&
+      isElsewhere('field') &&
+      typeof operator.get('value') === 'string' &&
+      !/EXPR/.test(operator.text('value') ?? ''))
   )
 }
 
@@ -48,7 +64,7 @@ export function joinedBy(part: Part, operators: readonly Part[], context: Contex
   const start = part.text('multiline.line_start_pattern')
   const end = part.text('multiline.line_end_pattern')
   const isFile = !part.list('include').every(isPodLog)
-  const first = operators.find((operator) => !isIndifferent(operator))
+  const first = operators.find((operator) => !isIndifferent(operator, !isFile))
   const checked = (rules: Rules, at: Part, done: readonly Part[]): Joined => {
     const [problem] = multilineProblems(fileRules(rules))
     if (problem === undefined) return { rules, done: new Set(done) }
@@ -69,7 +85,7 @@ export function joinedBy(part: Part, operators: readonly Part[], context: Contex
   }
   if (first !== undefined && typeOfOperator(first) === 'recombine') {
     context.reportOptions(first, recombineOperator)
-    const rules = recombined(first, context)
+    const rules = recombined(first, !isFile, context)
     return rules === undefined ? { rules, done: new Set([first]) } : checked(rules, first, [first])
   }
   return { rules: undefined, done: new Set() }
@@ -101,7 +117,7 @@ const recombineOperator = {
 /** A pattern without the outer group that configurations add for Go. */
 const bare = (pattern: string) => regexLiteral(pattern).slice(2, -1)
 
-function recombined(part: Part, context: Context): Rules | undefined {
+function recombined(part: Part, isPods: boolean, context: Context): Rules | undefined {
   const refuse = (reason: string) => {
     context.gap(
       part.place(),
@@ -115,8 +131,11 @@ function recombined(part: Part, context: Context): Rules | undefined {
     return refuse('the source joins lines with a line feed')
   const timeoutMs = Math.ceil((seconds(part.text('force_flush_period')) ?? 5) * 1000)
   const option = part.has('is_first_entry') ? 'is_first_entry' : 'is_last_entry'
-  const found = patternIn(part.text(option) ?? '')
-  if (found === undefined) return refuse(`\`${option}\` is not a test with \`matches\``)
+  const combined = part.text('combine_field') ?? 'body'
+  if (combined !== 'body' && !(isPods && ofRuntime.test(combined)))
+    return refuse(`the source joins lines before \`${combined}\` exists`)
+  const found = patternIn(part.text(option) ?? '', combined)
+  if (found === undefined) return refuse(`\`${option}\` is not a test of the text in \`${combined}\``)
   const condition = bare(found.pattern)
   if (option === 'is_last_entry') {
     return found.isNegated
@@ -128,7 +147,11 @@ function recombined(part: Part, context: Context): Rules | undefined {
     : { start: condition, condition, mode: 'halt_before', timeoutMs }
 }
 
-function patternIn(text: string): { readonly pattern: string; readonly isNegated: boolean } | undefined {
+/** The pattern of the texts for which an expression is true; undefined if it is not a test of the field. */
+function patternIn(
+  text: string,
+  combined: string,
+): { readonly pattern: string; readonly isNegated: boolean } | undefined {
   let expression: Expression
   try {
     expression = parseExpression(text)
@@ -137,7 +160,30 @@ function patternIn(text: string): { readonly pattern: string; readonly isNegated
     throw error
   }
   const isNegated = expression.type === 'not'
-  const inner = expression.type === 'not' ? expression.value : expression
-  if (inner.type !== 'operation' || inner.operator !== 'matches' || inner.right.type !== 'literal') return undefined
-  return { pattern: String(inner.right.value), isNegated }
+  const pattern = patternOf(expression.type === 'not' ? expression.value : expression, combined)
+  return pattern === undefined ? undefined : { pattern, isNegated }
+}
+
+const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+
+/** Tests of a text, as patterns. */
+const patterns: Readonly<Record<string, (text: string) => string>> = {
+  matches: (text) => text,
+  startsWith: (text) => `^${escaped(text)}`,
+  endsWith: (text) => `${escaped(text)}$`,
+  contains: escaped,
+  '==': (text) => `^${escaped(text)}$`,
+}
+
+function patternOf(expression: Expression, combined: string): string | undefined {
+  if (expression.type !== 'operation') return undefined
+  const { operator, left, right } = expression
+  if (operator === 'or' || operator === '||') {
+    const both = [left, right].map((part) => patternOf(part, combined))
+    return both.includes(undefined) ? undefined : both.map((part) => `(?:${part})`).join('|')
+  }
+  const of = Object.hasOwn(patterns, operator) ? patterns[operator] : undefined
+  const isField = left.type === 'path' && isDeepStrictEqual(left.path, fieldOf(combined)?.path)
+  if (of === undefined || !isField || right.type !== 'literal' || typeof right.value !== 'string') return undefined
+  return of(right.value)
 }

@@ -423,6 +423,16 @@ test.each([
     {},
     { start_pattern: '', condition_pattern: 'END$', mode: 'halt_with' },
   ],
+  [
+    'recombine by the beginning or a part of the text, after changes of attributes',
+    [
+      { type: 'copy', from: 'attributes.a', to: 'attributes.b' },
+      { type: 'remove', field: 'attributes.c' },
+      { type: 'recombine', combine_field: 'body', is_first_entry: 'body startsWith "a.b" or body contains "c"' },
+    ],
+    {},
+    { start_pattern: '(?:^a\\.b)|(?:c)', condition_pattern: '(?:^a\\.b)|(?:c)', mode: 'halt_before' },
+  ],
 ])('%s becomes `multiline` of the source', (_, operators, receiver, multiline) => {
   const { document, gaps } = converted(operators, receiver)
   expect(gaps).toEqual([])
@@ -440,6 +450,16 @@ test.each([
     ],
     'operator recombine',
   ],
+  [
+    'recombine by a field other than the line',
+    [{ type: 'recombine', combine_field: 'body', is_first_entry: 'attributes.first matches "yes"' }],
+    'operator recombine',
+  ],
+  [
+    'recombine of a field that a parser sets',
+    [{ type: 'recombine', combine_field: 'attributes.text', is_first_entry: 'attributes.text matches "^a"' }],
+    'operator recombine',
+  ],
   ['an unknown operator', [{ type: 'wizard' }], 'operator wizard'],
   ['an expression', [{ type: 'filter', expr: 'count(attributes.x, {# > 1})' }], 'expr'],
   ['a field', [{ type: 'remove', field: 'somewhere.else' }], 'field'],
@@ -449,5 +469,25 @@ test.each([
   expect(gaps).toHaveLength(1)
   expect(gaps[0]).toMatchObject({ file: 'c.yaml', subject: expect.stringContaining(subject) })
   expect(gaps[0]?.line).toBeGreaterThan(5)
+  expect(problems(String(document))).toEqual([])
+})
+
+test('recombine after the parsers for lines of the container runtime becomes `multiline` of the source', () => {
+  const { document, gaps } = converted(
+    [
+      { type: 'regex_parser', regex: '^(?P<time>[^ ]+) (?P<stream>stdout|stderr) (?P<logtag>[^ ]*) ?(?P<log>.*)$' },
+      {
+        type: 'recombine',
+        combine_field: 'attributes.log',
+        is_last_entry: "attributes.logtag == 'F'",
+        combine_with: '',
+      },
+      { type: 'move', from: 'attributes.log', to: 'body' },
+      { type: 'recombine', combine_field: 'body', is_first_entry: 'body matches "^a"' },
+    ],
+    { include: ['/var/log/pods/*/*/*.log'] },
+  )
+  expect(gaps).toEqual([])
+  expect(document.toJSON().spec.sources[0].multiline).toMatchObject({ custom: { start: '^a', mode: 'halt_before' } })
   expect(problems(String(document))).toEqual([])
 })

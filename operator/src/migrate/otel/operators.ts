@@ -388,7 +388,10 @@ const refusals: Readonly<Record<string, readonly [string, string]>> = {
     'Set `.trace_id` and `.span_id` in a remap transform, for instance from `.attributes`.',
   ],
   scopenameparser: ['`convert` does not convert scope names', 'Set `.scope.name` in a remap transform.'],
-  recombine: ['only sources join records, before all other operators', 'Set `multiline` of the source.'],
+  recombine: [
+    'only sources join records, before all other operators',
+    'Set `multiline` of the source. To join the lines of some containers only, read them with a source of their own.',
+  ],
   container: ['the source reads lines of the container runtime', 'Read the logs of pods in `/var/log/pods`.'],
   jsonarrayparser: ['`convert` does not convert this operator', 'Use `parse_json` in a remap transform.'],
   assignkeys: ['`convert` does not convert this operator', 'Use `object_from_array` in a remap transform.'],
