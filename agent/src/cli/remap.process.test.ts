@@ -30,13 +30,15 @@ test('prints one result per line, and failures on standard error', async () => {
   expect(await remap(['.m = to_int!(.n)'], lines)).toEqual({
     code: 0,
     out: '5\n',
-    err: 'function call error for "to_int" at (5:16): Invalid integer "x": invalid digit found in string (line 1, column 6)\n',
+    err: 'event 2: function call error for "to_int" at (5:16): Invalid integer "x": invalid digit found in string (line 1, column 6 of the program)\n',
   })
 })
 
 test('a failure has its line and column, counted in characters', async () => {
   const { err } = await remap(['# é\n.a = "é"; .m = to_int!(.n)'], lines)
-  expect(err).toMatch(/^function call error for "to_int" at \(\d+:\d+\): .* \(line 2, column 16\)\n$/)
+  expect(err).toMatch(
+    /^event 2: function call error for "to_int" at \(\d+:\d+\): .* \(line 2, column 16 of the program\)\n$/,
+  )
 })
 
 test.each([

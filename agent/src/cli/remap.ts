@@ -113,17 +113,19 @@ export async function run(argv: readonly string[]): Promise<number> {
     textOf: given.json ? writeJson : valueText,
   }
   let failed = false
+  let count = 0
   try {
     const input = given.input === undefined ? stdin : createReadStream(given.input)
     if (input === stdin && stdin.isTTY)
       process.stderr.write('Type events, one JSON object per line. Ctrl-D ends them, and --input FILE reads a file.\n')
     for await (const line of linesOf(input)) {
       if (line.trim() === '') continue
+      count++
       if (given.typed) {
         const { text, ok } = typedOutcome(compiled.program, line, warnings)
         stdout.write(`${text}\n`)
         failed ||= !ok
-      } else if (!runLine(source, compiled.program, line, print)) failed = true
+      } else if (!runLine(source, compiled.program, line, count, print)) failed = true
     }
   } catch (error) {
     throw new PenstockError(
@@ -170,13 +172,13 @@ interface Print {
   textOf(value: Value): string
 }
 
-/** False if the program failed; standard error then shows the line and column in the program. */
-function runLine(source: string, program: Program, line: string, print: Print): boolean {
+/** False if the program failed; standard error then shows which event it was, and the line and column in the program. */
+function runLine(source: string, program: Program, line: string, count: number, print: Print): boolean {
   const result = program.run(eventOf(line), noMetadata, true)
   if (isFailure(result)) {
     const { line: row, column } = positionOfByte(source, result.place?.start ?? 0)
-    const place = result.place === undefined ? '' : ` (line ${row}, column ${column})`
-    process.stderr.write(`${result.message.replaceAll('\n', ' ')}${place}\n`)
+    const place = result.place === undefined ? '' : ` (line ${row}, column ${column} of the program)`
+    process.stderr.write(`event ${count}: ${result.message.replaceAll('\n', ' ')}${place}\n`)
     return false
   }
   const text = `${print.textOf(print.what === 'event' ? program.frame.root : result)}\n`
