@@ -2,6 +2,7 @@
 // that reads nothing or discards its events replaces them, and the reason becomes a gap.
 
 import { findComponent, globalOptions, globalsOf, optionsOf, parseOptions } from '@penstock/agent/config'
+import { readsNothing } from './complete.ts'
 import type { Component, Gap, Origin } from './draft.ts'
 
 const defaults = parseOptions(globalOptions, {})
@@ -22,9 +23,7 @@ export function soundComponent(kind: 'source' | 'sink', component: Component, or
     ...(component.comments ?? []),
     `GAP: \`${origin.subject}\` (${origin.file}:${origin.line}) gave options that are not valid. This ${isSource ? 'source reads nothing' : 'sink discards its events'}.`,
   ]
-  return isSource
-    ? { type: 'file', config: { include: ['/var/empty/nothing'] }, comments }
-    : { type: 'blackhole', comments }
+  return isSource ? { ...readsNothing(), comments } : { type: 'blackhole', comments }
 }
 
 /** The problem of a component. A Secret may contain an address or a base64 key. */

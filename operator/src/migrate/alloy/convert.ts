@@ -1,6 +1,7 @@
 // Converts an Alloy configuration to a Pipeline. Follows `forward_to` from the sources to programs and sinks.
 
 import { textLiteral } from '@penstock/agent/config'
+import { completeSink } from '../complete.ts'
 import type { Draft, Included, NamedText } from '../draft.ts'
 import { Chain, type Joined, joinedBy } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
@@ -474,19 +475,11 @@ class Conversion {
         comments: ['GAP: no component receives these events. This sink discards them.'],
       })
     }
-    if (this.#draft.count('sinks') === 0) {
-      this.#report.gap(
-        place,
-        'loki.write',
-        'no log sink of the configuration receives events',
-        'Replace the sink `discarded`.',
-      )
-      this.#draft.add('sinks', 'discarded', {
-        type: 'blackhole',
-        inputs: ['*'],
-        comments: ['GAP: the configuration has no log sink.'],
-      })
-    }
+    completeSink(this.#draft, place, {
+      subject: 'loki.write',
+      reason: 'no log sink of the configuration receives events',
+      comment: 'the configuration has no log sink.',
+    })
   }
 }
 

@@ -1,5 +1,6 @@
 // Converts a Filebeat configuration to a Pipeline: inputs, the inputs that autodiscovery would start, global processors, and the output.
 
+import { complete, type Ends } from '../complete.ts'
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
 import { flagIn, option, type Part, Report, textIn } from '../loki/context.ts'
 import { below, flagOf, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
@@ -64,7 +65,7 @@ export function convertFilebeat(files: readonly NamedText[], _included: Included
     )
   }
   for (const config of configs) new Conversion(draft, report, config).run()
-  complete(draft, report, { file: files[0]?.file ?? '', line: first?.line ?? 1 })
+  complete(draft, { file: files[0]?.file ?? '', line: first?.line ?? 1 }, ends)
 }
 
 class Conversion {
@@ -301,22 +302,11 @@ function containers({ file, line }: Tree): Tree {
   }
 }
 
-/** A Pipeline needs a source and a sink. */
-function complete(draft: Draft, report: Report, place: { readonly file: string; readonly line: number }): void {
-  if (draft.count('sources') === 0) {
-    report.gap(place, 'inputs', 'the configuration has no input', 'Replace the source `nothing`.')
-    draft.add('sources', 'nothing', {
-      type: 'file',
-      config: { include: ['/var/empty/nothing'] },
-      comments: ['GAP: the configuration has no input.'],
-    })
-  }
-  if (draft.count('sinks') === 0) {
-    report.gap(place, 'output', 'the configuration has no known output', 'Replace the sink `discarded`.')
-    draft.add('sinks', 'discarded', {
-      type: 'blackhole',
-      inputs: ['*'],
-      comments: ['GAP: the configuration has no output.'],
-    })
-  }
+const ends: Ends = {
+  source: { subject: 'inputs', reason: 'the configuration has no input', comment: 'the configuration has no input.' },
+  sink: {
+    subject: 'output',
+    reason: 'the configuration has no known output',
+    comment: 'the configuration has no output.',
+  },
 }

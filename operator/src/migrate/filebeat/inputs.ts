@@ -1,6 +1,7 @@
 // Converts Filebeat inputs to sources, with transforms that give events the form of Filebeat.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { readsNothing } from '../complete.ts'
 import type { Component, Step } from '../draft.ts'
 import { isPodLog } from '../fluent-bit/inputs.ts'
 import { isAllPods, isAmong, variableOf, withPaths } from '../fluent-bit/tags.ts'
@@ -284,7 +285,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       : {
           type: 'file',
           config: {
-            include: paths.length === 0 ? ['/var/empty/nothing'] : paths,
+            include: paths.length === 0 ? readsNothing().config.include : paths,
             ...shared,
             ...(charset === undefined ? {} : { encoding: { charset } }),
             ...(joined === undefined ? {} : { multiline: joined.file }),

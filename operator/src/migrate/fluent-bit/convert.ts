@@ -3,6 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { textLiteral } from '@penstock/agent/config'
+import { complete, type Ends } from '../complete.ts'
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
 import { readReport } from '../environment.ts'
 import { convertForwarded, type Forwarded } from '../fluentd/convert.ts'
@@ -183,7 +184,7 @@ class Conversion {
     if (this.#fluentdFiles.length > 0) convertForwarded(this.#fluentdFiles, this.#forwarded, this.#draft)
     // As in Fluent Bit, records whose tag matches no output are discarded.
     this.#draft.removeUnread()
-    this.#complete(inputSections[0] ?? filterSections[0] ?? outputSections[0])
+    complete(this.#draft, inputSections[0] ?? filterSections[0] ?? outputSections[0] ?? this.#start, ends)
   }
 
   /** Whether a tag affects more than the choice of filters and outputs. */
@@ -485,32 +486,19 @@ class Conversion {
       }
     }
   }
+}
 
-  /** A Pipeline needs a source and a sink. */
-  #complete(at: Place | undefined): void {
-    const place = at ?? this.#start
-    if (this.#draft.count('sources') === 0) {
-      this.#context.gap(place, 'inputs', 'the configuration has no input', 'Replace the source `nothing`.')
-      this.#draft.add('sources', 'nothing', {
-        type: 'file',
-        config: { include: ['/var/empty/nothing'] },
-        comments: ['GAP: the configuration has no input.'],
-      })
-    }
-    if (this.#draft.count('sinks') === 0) {
-      this.#context.gap(
-        place,
-        'outputs',
-        'no output of the configuration receives events',
-        'Replace the sink `discarded`.',
-      )
-      this.#draft.add('sinks', 'discarded', {
-        type: 'blackhole',
-        inputs: ['*'],
-        comments: ['GAP: the configuration has no output.'],
-      })
-    }
-  }
+const ends: Ends = {
+  source: {
+    subject: 'inputs',
+    reason: 'the configuration has no input',
+    comment: 'the configuration has no input.',
+  },
+  sink: {
+    subject: 'outputs',
+    reason: 'no output of the configuration receives events',
+    comment: 'the configuration has no output.',
+  },
 }
 
 const isOfNamespace = (namespace: string) => `%orchestrator.pod_namespace == ${textLiteral(namespace)}`

@@ -2,6 +2,7 @@
 // first element that matches, and from there through copies, labels and new tags.
 
 import { fieldLiteral } from '@penstock/agent/config'
+import { complete, type Ends } from '../complete.ts'
 import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
 import { readReport } from '../environment.ts'
 import { bare, type Joined, joinedBy, languages, problemOf, reportStates } from '../fluent-bit/joining.ts'
@@ -129,7 +130,7 @@ class Conversion {
     for (const [section, arrivals] of this.#arrivals) this.#sink(section, arrivals)
     this.#reportUnreached()
     this.#draft.removeUnread()
-    this.#complete()
+    complete(this.#draft, this.#sources[0] ?? [...this.#sections.values()][0] ?? this.#start, ends)
   }
 
   #source(section: Plugged): { readonly head: string; readonly tag: Tag; readonly label: string } | undefined {
@@ -511,32 +512,19 @@ class Conversion {
       this.#context.gap(section, `match ${section.pattern}`, reason, nearest)
     }
   }
+}
 
-  /** A Pipeline needs a source and a sink. */
-  #complete(): void {
-    const place = this.#sources[0] ?? [...this.#sections.values()][0] ?? this.#start
-    if (this.#draft.count('sources') === 0) {
-      this.#context.gap(place, 'sources', 'the configuration has no source', 'Replace the source `nothing`.')
-      this.#draft.add('sources', 'nothing', {
-        type: 'file',
-        config: { include: ['/var/empty/nothing'] },
-        comments: ['GAP: the configuration has no source.'],
-      })
-    }
-    if (this.#draft.count('sinks') === 0) {
-      this.#context.gap(
-        place,
-        'matches',
-        'no match of the configuration receives events',
-        'Replace the sink `discarded`.',
-      )
-      this.#draft.add('sinks', 'discarded', {
-        type: 'blackhole',
-        inputs: ['*'],
-        comments: ['GAP: the configuration has no output.'],
-      })
-    }
-  }
+const ends: Ends = {
+  source: {
+    subject: 'sources',
+    reason: 'the configuration has no source',
+    comment: 'the configuration has no source.',
+  },
+  sink: {
+    subject: 'matches',
+    reason: 'no match of the configuration receives events',
+    comment: 'the configuration has no output.',
+  },
 }
 
 /** Whether a match before it in its label has the same pattern, or one for all tags. */

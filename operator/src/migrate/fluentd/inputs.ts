@@ -1,6 +1,7 @@
 // Converts Fluentd inputs to sources, with transforms that give events the form of Fluentd's records.
 
 import { textLiteral } from '@penstock/agent/config'
+import { readsNothing } from '../complete.ts'
 import type { Gap, Step } from '../draft.ts'
 import { isPodLog } from '../fluent-bit/inputs.ts'
 import { type Joined, startingWith } from '../fluent-bit/joining.ts'
@@ -129,7 +130,7 @@ const tail: FluentdPlugin<SourcePart> = {
     const rotate = secondsOf(lastValue(section, 'rotate_wait'))
     const excluded = listOf(lastValue(section, 'exclude_path'))
     const config = {
-      include: paths.length === 0 ? ['/var/empty/nothing'] : paths,
+      include: paths.length === 0 ? readsNothing().config.include : paths,
       ...(excluded.length === 0 ? {} : { exclude: excluded }),
       ...shared,
       ...(rotate === undefined ? {} : { rotate_wait_secs: rotate }),

@@ -1,6 +1,7 @@
 // Converts resources of the logging-operator to the Fluentd elements that the operator would generate: a source for each flow, a label with
 // the filters of the flow, and a label for each output.
 
+import { readsNothing } from '../complete.ts'
 import type { Draft, Gap, NamedText, SecretKey, Step } from '../draft.ts'
 import { filters as bitFilters } from '../fluent-bit/filters.ts'
 import { Context } from '../fluent-bit/plugin.ts'
@@ -360,8 +361,7 @@ class Maker {
         text,
       ]
       const source = this.#draft.add('sources', name, {
-        type: 'file',
-        config: { include: ['/var/empty/nothing'] },
+        ...readsNothing(),
         comments,
       })
       this.#draft.add('sinks', `${name}-discarded`, { type: 'blackhole', inputs: [source] })

@@ -2,6 +2,7 @@
 // follows the pipelines of logs in the order in which connectors join them. record.ts defines a log record here.
 
 import { isTable } from '@penstock/agent/schema'
+import { complete, type Ends } from '../complete.ts'
 import type { Draft, Included, NamedText, Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { connectors, refusedConnectors } from './connectors.ts'
@@ -64,7 +65,7 @@ class Conversion {
       if (this.#find('connector', id) === undefined) this.#sink(id, [...new Set(heads)])
     }
     this.#draft.removeUnread()
-    this.#complete()
+    complete(this.#draft, this.#config.place(['service', 'pipelines']), ends)
   }
 
   // --- pipelines ---
@@ -251,25 +252,17 @@ class Conversion {
     const config = all[id]
     return new Part(kind, id, isTable(config) ? config : {}, (path) => this.#config.place([section, id, ...path]))
   }
+}
 
-  /** A Pipeline needs a source and a sink. */
-  #complete(): void {
-    const place = this.#config.place(['service', 'pipelines'])
-    if (this.#draft.count('sources') === 0) {
-      this.#context.gap(place, 'receivers', 'no logs pipeline has a receiver', 'Replace the source `nothing`.')
-      this.#draft.add('sources', 'nothing', {
-        type: 'file',
-        config: { include: ['/var/empty/nothing'] },
-        comments: ['GAP: the configuration has no receiver for logs.'],
-      })
-    }
-    if (this.#draft.count('sinks') === 0) {
-      this.#context.gap(place, 'exporters', 'no logs pipeline has an exporter', 'Replace the sink `discarded`.')
-      this.#draft.add('sinks', 'discarded', {
-        type: 'blackhole',
-        inputs: ['*'],
-        comments: ['GAP: the configuration has no exporter for logs.'],
-      })
-    }
-  }
+const ends: Ends = {
+  source: {
+    subject: 'receivers',
+    reason: 'no logs pipeline has a receiver',
+    comment: 'the configuration has no receiver for logs.',
+  },
+  sink: {
+    subject: 'exporters',
+    reason: 'no logs pipeline has an exporter',
+    comment: 'the configuration has no exporter for logs.',
+  },
 }

@@ -2,6 +2,7 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
+import { readsNothing } from '../complete.ts'
 import type { Step } from '../draft.ts'
 import type { Described } from '../page.ts'
 import { type Context, gapComment, type Mapping, type Part, type SourcePart } from './mapping.ts'
@@ -69,8 +70,7 @@ export const objects: Mapping<readonly SourcePart[]> = {
 /** A source that reads nothing, for a receiver without any object that a source can read. */
 const nothing = (part: Part): SourcePart => ({
   component: {
-    type: 'file',
-    config: { include: ['/var/empty/nothing'] },
+    ...readsNothing(),
     comments: [gapComment(part, 'This source reads nothing.')],
   },
   follow: (source) => [source],

@@ -1,6 +1,7 @@
 // Converts a Promtail configuration to a Pipeline. A job becomes a source, a program with its relabelling rules, and a program with its
 // stages; a client becomes a sink.
 
+import { completeSink } from '../complete.ts'
 import type { Draft, Included, NamedText } from '../draft.ts'
 import { Chain, type Joined, joinedBy, partsOf } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
@@ -356,19 +357,16 @@ class Conversion {
       this.#report.gap(place, 'scrape_configs', 'the configuration has no job', 'Replace the source `nothing`.')
       this.#sources.addMissing('nothing', 'scrape_configs', place)
     }
-    if (this.#draft.count('sinks') === 0) {
-      this.#report.gap(
-        place,
-        'clients',
-        'no client of the configuration receives events',
-        'Replace the sink `discarded`.',
-      )
-      this.#draft.add('sinks', 'discarded', {
-        type: 'blackhole',
-        inputs: this.#heads.length > 0 ? this.#heads : ['*'],
-        comments: ['GAP: the configuration has no client.'],
-      })
-    }
+    completeSink(
+      this.#draft,
+      place,
+      {
+        subject: 'clients',
+        reason: 'no client of the configuration receives events',
+        comment: 'the configuration has no client.',
+      },
+      this.#heads.length > 0 ? this.#heads : undefined,
+    )
   }
 }
 

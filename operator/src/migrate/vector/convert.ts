@@ -15,6 +15,7 @@ import {
 } from '@penstock/agent/config'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import { missingPart } from '../absence.ts'
+import { complete } from '../complete.ts'
 import type { Table } from '../documents.ts'
 import type { Draft, Gap, Included, Kind, NamedText, Selector, Step } from '../draft.ts'
 import { secretForms, withValues } from '../sound.ts'
@@ -32,7 +33,7 @@ import {
   withoutNode,
   withQuotedNames,
 } from './adjusted.ts'
-import { complete } from './complete.ts'
+import { ends } from './ends.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
 import { refusals } from './refusals.ts'
@@ -104,7 +105,7 @@ class Conversion {
     for (const old of this.#inOrder(left.filter(({ kind }) => kind === 'transforms'))) this.#transform(old)
     for (const old of left.filter(({ kind }) => kind === 'sinks')) this.#sink(old)
     for (const root of this.#roots) this.#tests(root)
-    complete(this.#draft, { file: this.#roots[0]?.file ?? this.#file, line: 1 })
+    complete(this.#draft, { file: this.#roots[0]?.file ?? this.#file, line: 1 }, ends)
   }
 
   // --- gaps ---
