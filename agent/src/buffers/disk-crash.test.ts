@@ -130,12 +130,12 @@ class History {
   }
 
   /** Everything handed to the buffer so far has been written. */
-  isWritten(): void {
+  markWritten(): void {
     for (let n = this.written.length - 1; this.written[n] === Number.POSITIVE_INFINITY; n--)
       this.written[n] = disk.steps.length
   }
 
-  isDone(batch: Batch): void {
+  markDone(batch: Batch): void {
     // After a kill an event may be delivered again; only its first delivery counts.
     for (const event of batch.events) this.done[(event as LogEvent).fields['n'] as number] ??= disk.steps.length
     finalizeBatch(batch, 'delivered')
@@ -196,16 +196,16 @@ async function live(history: History, chance: Random, failing: boolean): Promise
     for (let turns = 0; turns < 25; turns++) {
       for (let batches = 1 + chance.below(4); batches > 0; batches--) {
         await write(run, history.batch(1 + chance.below(8), 'x'.repeat(chance.below(120))))
-        if (settled === undefined) history.isWritten()
+        if (settled === undefined) history.markWritten()
       }
       if (chance.below(3) === 0 && settled !== undefined) {
         await settled()
-        if (run.value('buffer_errors_total', { error_type: 'writer_failed' }) === failed) history.isWritten()
+        if (run.value('buffer_errors_total', { error_type: 'writer_failed' }) === failed) history.markWritten()
         failed = run.value('buffer_errors_total', { error_type: 'writer_failed' })
       }
       for (let takes = chance.below(6); takes > 0; takes--) {
         const batch = run.buffer.take()
-        if (batch !== undefined) history.isDone(batch)
+        if (batch !== undefined) history.markDone(batch)
         await turn()
       }
       let failures = failing ? chance.below(6) : 6
@@ -379,10 +379,10 @@ test('does not report events that are written during the last failed sync as saf
   const run = start()
   const put = async () => {
     await write(run, history.batch(5, 'x'.repeat(100)))
-    history.isWritten()
+    history.markWritten()
   }
   const deliver = async () => {
-    for (let batch = run.buffer.take(); batch !== undefined; batch = run.buffer.take()) history.isDone(batch)
+    for (let batch = run.buffer.take(); batch !== undefined; batch = run.buffer.take()) history.markDone(batch)
     await turn()
   }
   let failures = 0
