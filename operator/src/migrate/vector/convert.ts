@@ -16,8 +16,7 @@ import {
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import { missingPart } from '../absence.ts'
 import { complete } from '../complete.ts'
-import type { Table } from '../documents.ts'
-import type { Draft, Gap, Included, Kind, NamedText, Selector, Step } from '../draft.ts'
+import type { Draft, Gap, Included, NamedText, Selector, Step } from '../draft.ts'
 import { secretForms, withValues } from '../sound.ts'
 import {
   adjustBuffer,
@@ -35,11 +34,12 @@ import {
 } from './adjusted.ts'
 import { ends } from './ends.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
+import { inOrder, type Old, oldsIn, ownerOf } from './old.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
 import { refusals } from './refusals.ts'
 import { services } from './services.ts'
 import { settings } from './settings.ts'
-import { listOf, merged, removeAt, wildcard } from './tables.ts'
+import { merged, removeAt, wildcard } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'
 import { testOf } from './unit-tests.ts'
 
@@ -54,15 +54,6 @@ const kindOf = { sources: 'source', transforms: 'transform', sinks: 'sink' } as 
 export function convertVector(files: readonly NamedText[], included: Included, draft: Draft): void {
   const roots = withScopes(files.flatMap((file) => readRoots(file, draft.gaps)))
   new Conversion(roots, included, draft, files[0]?.file ?? '').run()
-}
-
-interface Old {
-  readonly root: Root
-  readonly kind: Kind
-  readonly id: string
-  readonly type: string
-  readonly options: Table
-  readonly inputs: readonly string[]
 }
 
 /** The counterpart of a component. */
@@ -102,7 +93,11 @@ class Conversion {
     const own = this.#ofAgentItself()
     const left = this.#olds.filter((old) => !own.has(old))
     for (const old of left.filter(({ kind }) => kind === 'sources')) this.#source(old)
-    for (const old of this.#inOrder(left.filter(({ kind }) => kind === 'transforms'))) this.#transform(old)
+    for (const old of inOrder(
+      left.filter(({ kind }) => kind === 'transforms'),
+      (input) => this.#matching(input),
+    ))
+      this.#transform(old)
     for (const old of left.filter(({ kind }) => kind === 'sinks')) this.#sink(old)
     for (const root of this.#roots) this.#tests(root)
     complete(this.#draft, { file: this.#roots[0]?.file ?? this.#file, line: 1 }, ends)
@@ -230,25 +225,6 @@ class Conversion {
       found.push(...outputs)
     }
     return [...new Set(found)]
-  }
-
-  /** Sorts transforms so that each one comes after those it reads from. */
-  #inOrder(transforms: readonly Old[]): readonly Old[] {
-    const done = new Set<Old>()
-    const visit = (old: Old): void => {
-      if (done.has(old)) return
-      done.add(old)
-      for (const input of old.inputs) {
-        for (const output of this.#matching(input)) {
-          const before = transforms.find(({ id }) => id === ownerOf(output) || id === output)
-          if (before !== undefined && before !== old) visit(before)
-        }
-      }
-      ordered.push(old)
-    }
-    const ordered: Old[] = []
-    for (const old of transforms) visit(old)
-    return ordered
   }
 
   // --- components ---
@@ -612,24 +588,3 @@ class Conversion {
     }
   }
 }
-
-function oldsIn(root: Root, kind: Kind): Old[] {
-  const table = root.config[kind]
-  return Object.entries(isTable(table) ? table : {}).map(([id, given]) => {
-    const { type, inputs, ...options } = isTable(given) ? given : {}
-    return { root, kind, id, type: currentType(kind, String(type ?? '')), options, inputs: listOf(inputs).map(String) }
-  })
-}
-
-/** Types that have another name since, so that the same rules apply. */
-const renamed: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
-  sources: { generator: 'demo_logs', docker: 'docker_logs', logplex: 'heroku_logs', prometheus: 'prometheus_scrape' },
-  transforms: {},
-  sinks: { gcp_stackdriver_logging: 'gcp_stackdriver_logs', prometheus: 'prometheus_exporter' },
-}
-
-const currentType = (kind: Kind, type: string) =>
-  Object.hasOwn(renamed[kind], type) ? (renamed[kind][type] ?? type) : type
-
-/** The component of `id.port`. */
-const ownerOf = (output: string) => output.replace(/\..*$/s, '')
