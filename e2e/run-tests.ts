@@ -36,6 +36,8 @@ const onNodes = [
 ] as const
 /** They take a quarter of an hour, which is too long for a run of all tests; `npm run walk` and `npm run skew` run them. */
 const byItself = ['e2e/operator/walk.test.ts', 'e2e/operator/skew.test.ts'] as const
+/** The shells whose completion is tested; bash is always there. */
+const shellPackages = { fish: 'fish', zsh: 'zsh' } as const
 /** Number of other tests in parallel, which spend nearly half of their time waiting. */
 const workersWithNodes = Math.min(4, 1 + availableParallelism())
 
@@ -127,7 +129,7 @@ async function prepare(): Promise<void> {
   const debianRoot = process.getuid?.() === 0 && existsSync('/etc/debian_version') && present('apt-get')
   const allowed = setting === '1' || (setting === undefined && debianRoot)
   const absent = Object.entries({
-    ...{ ...nodePackages, ...servicePackages, ...registryPackages },
+    ...{ ...nodePackages, ...servicePackages, ...registryPackages, ...shellPackages },
     go: 'golang-go',
   }).filter(([name]) => !present(name))
   const packages = [...new Set(absent.map(([, name]) => name))].sort()
