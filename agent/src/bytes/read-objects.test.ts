@@ -7,9 +7,7 @@ import { Body } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'
 import { PodByteLane } from '../sources/orchestrator_logs/byte-lane.ts'
 import { CriParser } from '../sources/orchestrator_logs/cri.ts'
-import { SharedReads } from '../tailing/shared-reads.ts'
-import { chunkPool, compileDelimiter } from '../tailing/slab.ts'
-import { BytePod } from '../testing/byte-pod.ts'
+import { BytePod, readTogether } from '../testing/byte-pod.ts'
 import { buildTransform } from '../testing/harness.ts'
 import { ByteBatch } from './byte-batch.ts'
 import { chunkBytes } from './chunks.ts'
@@ -74,31 +72,6 @@ test('the objects in waiting lines are read once, and stay unchanged', async () 
   expect(new Set(written(others))).toEqual(new Set(['{"v":"another"}']))
 })
 
-/** Reads a chunk of a file with several pods at its beginning, each as soon as the previous one has passed its lines on. */
-function readTogether(
-  pods: readonly BytePod[],
-  messages: readonly string[],
-  handedOn: (batch: ByteBatch, pod: number) => void,
-) {
-  const lines = messages.map((message) => Buffer.from(`2026-11-23T10:11:12.123456789Z stdout F ${message}`))
-  const pool = chunkPool()
-  const reads = new SharedReads(pool)
-  const shares = pods.map(() => reads.open('file', { offset: 0 }))
-  const slab = pool.take()
-  const length = Buffer.from(`${lines.join('\n')}\n`).copy(slab.buffer)
-  slab.split(0, length, compileDelimiter(Buffer.from('\n')), length)
-  shares[0]?.leave(slab, length, false)
-  const waiting: number[] = []
-  for (const [index, share] of shares.entries()) {
-    const chunk = share.find()
-    if (chunk === undefined) throw new Error('The chunk is gone.')
-    share.use(chunk, (view) => pods[index]?.readSlab(view, lines, (batch) => handedOn(batch, index)))
-    waiting.push(reads.bytes)
-  }
-  for (const next of Array.from({ length: 20 }, () => pool.take())) next.buffer.fill('x')
-  return waiting
-}
-
 const edits = ['. = parse_json!(.message)', '. = parse_json!(.message)\n.c = 1']
 
 test.each([
@@ -125,7 +98,8 @@ test.each([
   }
   Object.assign(kernel, { call: { ...call, readObjects } })
 
-  const waiting = readTogether(pods, messages, (batch, pod) => {
+  const lines = messages.map((message) => Buffer.from(`2026-11-23T10:11:12.123456789Z stdout F ${message}`))
+  const waiting = readTogether(pods, lines, (batch, pod) => {
     void transforms[pod]?.transform(batch, {
       send(next: Batch) {
         batches[pod] = next as ByteBatch

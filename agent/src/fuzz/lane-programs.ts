@@ -13,6 +13,7 @@ export type LaneStep =
 const fields = [
   ...['a', 'b', 'n', 'f', 'env', 'level', 'v', 'w', 's', 'o', 'z', 'm'],
   ...['message', 'stream', 'timestamp', 'file', 'orchestrator', 'source_type', '"a b"', 'Zone', '_x'],
+  ...['"ü"', '"10"', 'constructor', '"x.y"', 'fresh_1', 'k50'],
 ]
 const constants = [
   '1',
@@ -75,7 +76,7 @@ const field = (random: Random) => `.${random.pick(fields)}`
 function statement(random: Random, depth: number): string {
   const to = field(random)
   const from = field(random)
-  switch (random.below(depth > 0 ? 12 : 9)) {
+  switch (random.below(depth > 0 ? 15 : 9)) {
     case 0:
       return `${to} = ${random.pick(constants)}`
     case 1:
@@ -96,12 +97,53 @@ function statement(random: Random, depth: number): string {
     case 9:
       return `if ${condition(random)} { abort${random.pick(['', ' "enough"'])} }`
     case 10:
+      return wholeOrPart(random, to, from)
+    case 11:
+      return random.pick([
+        `%note = ${from}`,
+        `${to} = %note`,
+        `${to} = %none`,
+        `del(%note)`,
+        `${from}, e = ${fallible(random)}\n${to} = e`,
+      ])
+    case 12:
+      // Many fields, more than the kernel has columns for.
+      return Array.from(
+        { length: 1 + random.below(16) },
+        (_, index) => `.c${index} = upcase(string(${field(random)}) ?? "c${index}")`,
+      ).join('\n')
+    case 13:
       return `${to} = if ${condition(random)} { ${value(random)} } else { ${value(random)} }`
     default: {
       const inner = `if ${condition(random)} { ${statement(random, depth - 1)}\n${statement(random, 0)} }`
       return random.chance(0.5) ? inner : `${inner} else { ${statement(random, depth - 1)} }`
     }
   }
+}
+
+/** Statements about lists, nested objects and the event as a whole. */
+function wholeOrPart(random: Random, to: string, from: string): string {
+  return random.pick([
+    `. = merge(., {"b": 1, "more": ${from}})`,
+    `. = {"a": ${from}, "message": .message}`,
+    `. |= {"zz": 1}`,
+    `${to} |= {"k": ${from}}`,
+    `${to}[${random.pick(['0', '-1', '2'])}] = ${from}`,
+    `${to} = ${from}[0]`,
+    `${to} = push(array(${from}) ?? [], 1)`,
+    `for_each(object(${from}) ?? {}) -> |k, v| { ${to} = k }`,
+    `${to} = map_values(object(${from}) ?? {}) -> |v| { [v] }`,
+    `${to} = keys(object(${from}) ?? {})`,
+    `${to} = compact(object(${from}) ?? {})`,
+    `${to} = parse_regex(string(.message) ?? "", r'(?P<word>[a-z]+)') ?? {}`,
+    `${to} = encode_json(.)`,
+    `${to} = split(string(${from}) ?? "", "a")`,
+    `only_fields(., ["a", "message"])`,
+    `${to} = "x" * 3000 + (string(${from}) ?? "")`,
+    `del(${to}.a, compact: true)`,
+    `${to} = del(.o.n)`,
+    `${to} = exists(${from}.a) || exists(${from}[0])`,
+  ])
 }
 
 function fallible(random: Random): string {
@@ -114,6 +156,14 @@ function fallible(random: Random): string {
     `${from} + ${random.pick(['1', '"x"'])}`,
     `to_string(${from})`,
     `parse_timestamp(${from}, "%+")`,
+    `to_float(${from})`,
+    `to_bool(${from})`,
+    `${from} * 2`,
+    `${from} / 3`,
+    `format_timestamp(${from}, "%Y-%j %H")`,
+    `to_unix_timestamp(${from}, "milliseconds")`,
+    `parse_key_value(${from})`,
+    `replace(${from}, "a", "ü")`,
   ])
 }
 
@@ -156,5 +206,15 @@ function condition(random: Random): string {
     `.stream == "stderr"`,
     `.orchestrator.pod_name == "b"`,
     `(int(${from}) ?? 0) > 5`,
+    `match(string(${from}) ?? "", r'^[a-z"]')`,
+    `(.timestamp > t'2026-11-23T10:11:12Z') ?? false`,
+    `starts_with(string(${from}) ?? "", "t", case_sensitive: false)`,
+    `is_object(${from}) || is_array(${from})`,
+    `is_timestamp(${from}) && is_float(${field(random)})`,
+    `${from} == .orchestrator.pod_labels.b`,
+    `(to_int(${from}) ?? -1) == 7`,
+    `%note == null`,
+    `length(string(${from}) ?? "") > 3`,
+    `random.none == true`.replace('random.', '.'),
   ])
 }

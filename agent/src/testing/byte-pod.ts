@@ -9,12 +9,44 @@ import type { ValueObject } from '../event/value.ts'
 import { PodByteLane } from '../sources/orchestrator_logs/byte-lane.ts'
 import { CriParser } from '../sources/orchestrator_logs/cri.ts'
 import type { PodFile } from '../sources/orchestrator_logs/pod-file.ts'
+import { SharedReads } from '../tailing/shared-reads.ts'
 import { chunkPool, compileDelimiter, Slab } from '../tailing/slab.ts'
 
 const newline = Buffer.from('\n')
 
 /** A chunk pool like that of an agent's sources. */
 const pool = chunkPool()
+
+/**
+ * Reads a chunk of one file with several pipelines at its beginning, each as soon as the previous one has passed its lines on. They share
+ * their results. @returns the bytes of the shared chunks after each
+ */
+export function readTogether(
+  pods: readonly BytePod[],
+  lines: readonly Buffer[],
+  handedOn: (batch: ByteBatch, pod: number) => void,
+): readonly number[] {
+  const reads = new SharedReads(pool)
+  const shares = pods.map(() => reads.open('file', { offset: 0 }))
+  const slab = pool.take()
+  const bytes = Buffer.concat(lines.flatMap((line) => [line, newline]))
+  if (bytes.length > slab.buffer.length) throw new Error('The lines do not fit in a chunk.')
+  bytes.copy(slab.buffer)
+  slab.split(0, bytes.length, compileDelimiter(newline), bytes.length)
+  shares[0]?.leave(slab, bytes.length, false)
+  const waiting: number[] = []
+  for (const [index, share] of shares.entries()) {
+    const chunk = share.find()
+    if (chunk === undefined) throw new Error('The chunk is gone.')
+    share.use(chunk, (view) => pods[index]?.readSlab(view, lines, (batch) => handedOn(batch, index)))
+    waiting.push(reads.bytes)
+  }
+  for (const next of Array.from({ length: 20 }, () => pool.take())) {
+    next.buffer.fill('x')
+    pool.give(next)
+  }
+  return waiting
+}
 
 /** A pod with lines as bytes and as objects. */
 export class BytePod {

@@ -12,11 +12,31 @@ import { type LogBatch, logBatch } from '../event/batch.ts'
 import { Body } from '../event/body.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import { LogEvent } from '../event/log.ts'
+import { Timestamp } from '../event/timestamp.ts'
+import { getField } from '../event/value.ts'
+import { writeJson } from '../formats/json.ts'
 import { LineStream } from '../sinks/stream/line-stream.ts'
 import { names } from './json-texts.ts'
 import { check, type Expected } from './lane-check.ts'
 import type { Random } from './random.ts'
 
+const plainFields = [
+  'a',
+  'b',
+  'n',
+  's',
+  'v',
+  'o',
+  'env',
+  'level',
+  'message',
+  'stream',
+  'timestamp',
+  'file',
+  'orchestrator',
+  'c1',
+  'k50',
+]
 const rootFields = ['a', 'b', 'n', 's', 'v', 'o', 'env', 'level', 'message', 'stream', 'timestamp', 'file', '"a b"']
 /** Fields that the kernel cannot select. */
 const deepFields = ['orchestrator.pod_name', 'o.n', 'a[0]']
@@ -37,6 +57,52 @@ function randomEncoding(random: Random): Record<string, unknown> {
     timestamp_format: random.pick(['rfc3339', 'rfc3339', 'unix', 'unix_ms', 'unix_us', 'unix_ns', 'unix_float']),
     ...(only === undefined ? {} : { only_fields: only }),
     ...(except === undefined ? {} : { except_fields: except }),
+  }
+}
+
+/**
+ * Compares the groups by which sinks form labels, indices and partitions with the fields of the events. The batch can be read afterwards.
+ */
+export function checkGroups(batch: LogBatch | undefined, expected: Expected, random: Random): void {
+  if (!(batch instanceof ByteBatch) || !batch.isLines) return
+  const names = [...new Set(Array.from({ length: 1 + random.below(3) }, () => random.pick(plainFields)))]
+  const second = random.chance(0.3) ? 'timestamp' : undefined
+  if (second !== undefined && !names.includes(second)) names.push(second)
+  const textOf = (index: number, name: string) => {
+    const value = getField(expected.fields[index] ?? {}, name)
+    if (name === second && value instanceof Timestamp) return `time ${Math.floor(value.ms / 1000)}`
+    return value === undefined ? 'none' : writeJson(value)
+  }
+  const groups = batch.groups(names, second)
+  const seen = new Map<number | string, string>()
+  for (let index = 0; index < batch.count; index++) {
+    const texts = names.map((name) => textOf(index, name)).join('\n')
+    const isLine = batch.lineOf(index) >= 0
+    const group = groups !== undefined && isLine ? groups[index] : undefined
+    const text = groups !== undefined && isLine ? batch.groupText(index) : undefined
+    for (const key of [group, text]) {
+      if (key === undefined) continue
+      const before = seen.get(key)
+      assert.equal(texts, before ?? texts, `Events of one group differ in ${names}.`)
+      seen.set(key, texts)
+    }
+    if (!isLine) continue
+    for (const name of names) {
+      const value = batch.memberOf(index, name)
+      if (value !== undefined)
+        assert.equal(writeJson(value), writeJson(getField(expected.fields[index] ?? {}, name) ?? null))
+      if (!batch.mayHaveMember(name)) assert.equal(value, undefined)
+      const wanted = getField(expected.fields[index] ?? {}, name)
+      assert.deepEqual(Object.keys(batch.fieldsOf(index, [name])), wanted === undefined ? [] : [name])
+    }
+  }
+  const times = batch.timesForField('timestamp')
+  if (times === undefined || times === 'none') return
+  for (let index = 0; index < batch.count; index++) {
+    const line = batch.lineOf(index)
+    if (line < 0 || batch.memberOf(index, 'timestamp') !== undefined) continue
+    const time = getField(expected.fields[index] ?? {}, 'timestamp')
+    assert.ok(time instanceof Timestamp && time.ms === times.ms[line] && time.ns === times.ns[line])
   }
 }
 
