@@ -73,11 +73,12 @@ const integers = new Set([
 ])
 const floats = new Set(['request_time', 'upstream_response_time', 'excess'])
 
-/** The fields of a matched line; the pattern parses the field `timestamp`. */
+/** The fields of a matched line; the pattern parses the field `timestamp`, and an error names it where the user chose it. */
 export function lineFields(
   groups: Readonly<Record<string, string | undefined>>,
   timestampPattern: Strftime,
   zone: Zone,
+  choosable = true,
 ): ValueObject | LineProblem {
   const fields: ValueObject = {}
   for (const name in groups) {
@@ -86,7 +87,10 @@ export function lineFields(
     let value: Value = text
     if (name === 'timestamp') {
       const timestamp = parseTimestamp(timestampPattern, text, zone)
-      if (timestamp === undefined) return { problem: `failed parsing timestamp ${text}` }
+      if (timestamp === undefined) {
+        const using = choosable ? ` using format ${timestampPattern.pattern}` : ''
+        return { problem: `failed parsing timestamp ${text}${using}: the text does not match or names no valid time` }
+      }
       value = timestamp
     } else if (integers.has(name)) {
       const number = parseInteger(text)

@@ -104,6 +104,10 @@ test.each([
     'fails: function call error for "parse_float" at (0:17): could not parse float: invalid float literal',
   ],
   ['parse_float!("nan")', 'fails: function call error for "parse_float" at (0:19): NaN number not supported'],
+  [
+    'parse_apache_log!("- - - [1234] - - - - - ", "combined")',
+    'fails: function call error for "parse_apache_log" at (0:56): failed parsing timestamp 1234 using format %d/%b/%Y:%T %z: the text does not match or names no valid time',
+  ],
   // A constant text makes a constant float, so the compiler sees where the result is not a number.
   ['(parse_float!("inf") - parse_float!("inf")) ?? 0', '0'],
   ['(parse_float!("inf") * 0) ?? 0', '0'],

@@ -60,7 +60,7 @@ export function googleLog({ name, dateDigits, completeTime }: GoogleLog) {
         const level = levels[groups['level'] as string]
         if (level === undefined) return failure(`unrecognized log level "${groups['level']}"`)
         const timestamp = completeTime(groups['timestamp'] as string)
-        const fields = lineFields({ ...groups, timestamp }, form, utc)
+        const fields = lineFields({ ...groups, timestamp }, form, utc, false)
         return isLineProblem(fields) ? failure(fields.problem) : { ...fields, level }
       },
   } as const satisfies Partial<FunctionDeclaration>
