@@ -112,27 +112,23 @@ export async function run(argv: readonly string[]): Promise<number> {
     what: given['print-object'] ? 'event' : 'result',
     textOf: given.json ? writeJson : valueText,
   }
+  const input = given.input === undefined ? stdin : createReadStream(given.input)
+  if (input === stdin && stdin.isTTY)
+    process.stderr.write('Type events, one JSON object per line. Ctrl-D ends them, and --input FILE reads a file.\n')
   let failed = false
   let count = 0
   try {
-    const input = given.input === undefined ? stdin : createReadStream(given.input)
-    if (input === stdin && stdin.isTTY)
-      process.stderr.write('Type events, one JSON object per line. Ctrl-D ends them, and --input FILE reads a file.\n')
     for await (const line of linesOf(input)) {
       if (line.trim() === '') continue
       count++
-      if (given.typed) {
-        const { text, ok } = typedOutcome(compiled.program, line, warnings)
-        stdout.write(`${text}\n`)
-        failed ||= !ok
-      } else if (!runLine(source, compiled.program, line, count, print)) failed = true
+      const isOk = given.typed
+        ? runTyped(compiled.program, line, warnings)
+        : runLine(source, compiled.program, line, count, print)
+      failed ||= !isOk
     }
   } catch (error) {
-    throw new PenstockError(
-      'PEN_IO',
-      `The input${given.input === undefined ? '' : ` ${given.input}`} cannot be read: ${fileReason(error)}.`,
-      { cause: error },
-    )
+    const name = given.input === undefined ? '' : ` ${given.input}`
+    throw new PenstockError('PEN_IO', `The input${name} cannot be read: ${fileReason(error)}.`, { cause: error })
   }
   return failed && given.strict ? 1 : exitCodes.ok
 }
@@ -184,6 +180,13 @@ function runLine(source: string, program: Program, line: string, count: number, 
   const text = `${print.textOf(print.what === 'event' ? program.frame.root : result)}\n`
   stdout.write(stdout.isTTY ? printable(text) : text)
   return true
+}
+
+/** Prints the outcome in the format of conformance cases; false if the program failed. */
+function runTyped(program: Program, line: string, warnings: readonly number[]): boolean {
+  const { text, ok } = typedOutcome(program, line, warnings)
+  stdout.write(`${text}\n`)
+  return ok
 }
 
 /** The outcome in the format of conformance cases. */

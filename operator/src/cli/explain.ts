@@ -77,7 +77,7 @@ async function explainOther(name: string): Promise<number> {
   }
 }
 
-/** What helps users of another agent: how to convert its configuration. */
+/** Advice for users of another agent: the command and the page for its configurations. */
 async function agentText(name: string): Promise<string | undefined> {
   const { oldAgents } = await import('../migrate/agents.ts')
   const agent = oldAgents.find((one) => [one.name, one.title].some((each) => plainName(each) === plainName(name)))
