@@ -238,34 +238,7 @@ const splunk = (name: string): OutputPlugin =>
     also: (section, context, tag) => {
       const read = (key: string) => lastValue(section, key)
       const url = /^(https?):\/\/([^:/]+|\$\{\w+\})(?::(\d+))?/.exec(read('full_url') ?? '')
-      const accessorOf = (key: string): string | undefined => {
-        const path = recordPath(key)
-        if (path !== undefined)
-          return `$${path[0]}${path
-            .slice(1)
-            .map((part) => `['${part}']`)
-            .join('')}`
-        context.gap(section, `${name}: ${key}`, 'a program cannot refer to the field', 'Set it in a remap transform.')
-        return undefined
-      }
-      const several: [string, string][] = []
-      const keepsKeys = isOn(read('keep_keys'), false)
-      for (const word of ['host', 'source', 'sourcetype', 'index']) {
-        several.push(...filledMember(section, word, context, tag))
-        const path = read(`${word}_key`) === undefined ? undefined : accessorOf(read(`${word}_key`) ?? '')
-        if (path === undefined) continue
-        several.push([`event_${word}`, path])
-        if (!keepsKeys) several.push(['event_remove', path])
-      }
-      const members = childrenOf(section.element, 'fields').flatMap(({ parameters }) => parameters)
-      for (const { key, value } of members) {
-        const path = accessorOf(value === '' ? key : value)
-        if (path === undefined) continue
-        several.push(['event_field', `${key} ${path}`])
-        if (!keepsKeys) several.push(['event_remove', path])
-      }
-      const whole = read('event_key') === undefined ? undefined : accessorOf(read('event_key') ?? '')
-      if (whole !== undefined) several.push(['event_key', whole])
+      const several = eventMembers(name, section, context, tag)
       return {
         options: {
           host: url?.[2] ?? read('hec_host') ?? 'localhost',
@@ -277,6 +250,40 @@ const splunk = (name: string): OutputPlugin =>
       }
     },
   })
+
+/** The options of `splunk` for members of the event, from texts and from fields of the record. */
+function eventMembers(name: string, section: Plugged, context: Context, tag: Tag | undefined): [string, string][] {
+  const read = (key: string) => lastValue(section, key)
+  const accessorOf = (key: string): string | undefined => {
+    const path = recordPath(key)
+    if (path !== undefined)
+      return `$${path[0]}${path
+        .slice(1)
+        .map((part) => `['${part}']`)
+        .join('')}`
+    context.gap(section, `${name}: ${key}`, 'a program cannot refer to the field', 'Set it in a remap transform.')
+    return undefined
+  }
+  const several: [string, string][] = []
+  const keepsKeys = isOn(read('keep_keys'), false)
+  for (const word of ['host', 'source', 'sourcetype', 'index']) {
+    several.push(...filledMember(section, word, context, tag))
+    const path = read(`${word}_key`) === undefined ? undefined : accessorOf(read(`${word}_key`) ?? '')
+    if (path === undefined) continue
+    several.push([`event_${word}`, path])
+    if (!keepsKeys) several.push(['event_remove', path])
+  }
+  const members = childrenOf(section.element, 'fields').flatMap(({ parameters }) => parameters)
+  for (const { key, value } of members) {
+    const path = accessorOf(value === '' ? key : value)
+    if (path === undefined) continue
+    several.push(['event_field', `${key} ${path}`])
+    if (!keepsKeys) several.push(['event_remove', path])
+  }
+  const whole = read('event_key') === undefined ? undefined : accessorOf(read('event_key') ?? '')
+  if (whole !== undefined) several.push(['event_key', whole])
+  return several
+}
 
 const datadog = translated({
   name: 'datadog',

@@ -2,10 +2,12 @@
 
 import { fieldLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
+import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
-import { listOf } from './element.ts'
+import { listOf, type Plugged } from './element.ts'
 import { recordPath } from './ruby.ts'
-import { chunkTemplate, login, type OutputPlugin, security, tagLines, translated } from './translation.ts'
+import type { Tag } from './tags.ts'
+import { chunkTemplate, login, type OutputPlugin, type Parts, security, tagLines, translated } from './translation.ts'
 
 const searchOptions: Readonly<Record<string, string>> = {
   host: 'the address',
@@ -129,90 +131,106 @@ export const search = (name: string): OutputPlugin =>
     names: { ...login, ...security, id_key: 'id_key', pipeline: 'pipeline' },
     options: searchOptions,
     itself: { ...searchItself, ...exceptions },
-    also: (section, context, tag) => {
-      const read = (key: string) => lastValue(section, key)
-      const isDated = isOn(read('logstash_format'), false)
-      const separator = read('logstash_prefix_separator') ?? '-'
-      const wanted = read('target_index_key') ?? undefined
-      const target = wanted === undefined ? undefined : recordPath(wanted)
-      const given = isDated
-        ? `${read('logstash_prefix') ?? 'logstash'}${separator}${read('logstash_dateformat') ?? '%Y.%m.%d'}`
-        : (read('data_stream_name') ?? read('index_name') ?? 'fluentd')
-      const index = target === undefined ? chunkTemplate(given, tag) : `{{ ${fieldLiteral(target).slice(1)} }}`
-      if (index === undefined) {
-        context.gap(
-          section,
-          `${name}: ${given}`,
-          'the name of the index contains parts of tags',
-          'Set `bulk.index` to a template with fields, such as `{{ kubernetes.namespace_name }}`.',
-        )
-      }
-      // The plugin for services of a cloud names one address in an element.
-      const service = read('endpoint.url')
-      const hosts = service === undefined ? listOf(read('hosts')) : [service.replace(/\/+$/, '')]
-      const [first = `${read('host') ?? 'localhost'}`] = hosts
-      const address = /^(?:(https?):\/\/)?(?:[^@/]*@)?([^:/]+|\$\{\w+\})(?::(\d+|\$\{\w+\}))?/.exec(first)
-      const scheme = (read('scheme') ?? address?.[1] ?? 'http').toLowerCase()
-      const isSecure = scheme === 'https' || scheme.includes('${')
-      const endpoints = hosts.map((host) => {
-        const text = /^https?:\/\//.test(host) ? host : `${isSecure ? 'https' : 'http'}://${host}`
-        const port = service === undefined ? (read('port') ?? '9200') : isSecure ? '443' : '80'
-        return (/:\d+(\/|$)/.test(text.slice(8)) ? text : `${text}:${port}`).replace(/\$\{(\w+)\}/g, 'SECRET[env.$1]')
-      })
-      const hasTime = isDated || isOn(read('include_timestamp'), false)
-      const tagSteps: Step[] = isOn(read('include_tag_key'), false)
-        ? [{ type: 'remap', text: tagLines(read('tag_key') ?? 'tag', section, context, tag).join('\n') || '.' }]
-        : []
-      const path = read('path')
-      if (path?.includes('${') === true) {
-        context.replaced(
-          section,
-          `${name}: path`,
-          'the path of the address comes from a variable, and the address has a slash before it',
-          'Put the value into the Secret without a leading slash.',
-        )
-      }
-      const timeout = /^(\d+)s?$/.exec(read('request_timeout') ?? '')?.[1]
-      const removed = listOf(read('remove_keys')).flatMap((key) => recordPath(key) ?? [])
-      const headers = objectIn(read('custom_headers'))
-      if (headers === undefined) {
-        const nearest = 'Set `request.headers` of the sink.'
-        context.gap(section, `${name}: custom_headers`, 'the value is not an object', nearest)
-      }
-      const request = {
-        ...(timeout === undefined ? {} : { timeout_secs: Number(timeout) }),
-        ...(headers === undefined || Object.keys(headers).length === 0 ? {} : { headers }),
-      }
-      const action = (read('write_operation') ?? (name.includes('data_stream') ? 'create' : 'index')).toLowerCase()
-      return {
-        options: {
-          host: address?.[2] ?? 'localhost',
-          port: read('port') ?? address?.[3],
-          tls: isSecure ? 'on' : 'off',
-          'tls.verify': isOn(read('ssl_verify'), true) ? 'on' : 'off',
-          path: path?.includes('${') === true ? `/${path.replace(/^\//, '')}` : path?.replace(/\/$/, ''),
-          write_operation: action,
-          ...(service === undefined
-            ? {}
-            : {
-                aws_auth: 'on',
-                aws_region: read('endpoint.region'),
-                aws_role_arn: read('endpoint.assume_role_arn'),
-                aws_service_name: read('endpoint.aws_service_name'),
-              }),
-          time_key: hasTime || name.includes('data_stream') ? '@timestamp' : (read('time_key') ?? '@timestamp'),
-        },
-        steps: tagSteps,
-        config: {
-          bulk: { action: action === 'create' ? 'create' : 'index', index: index ?? 'fluentd' },
-          ...(endpoints.length > 1 || hosts.length > 0 ? { endpoints } : {}),
-          ...(removed.length === 0 ? {} : { encoding: { except_fields: ['timestamp', ...removed] } }),
-          ...(Object.keys(request).length === 0 ? {} : { request }),
-          ...(/^(best|default)/.test(read('compression_level') ?? '') ? { compression: 'gzip' } : {}),
-        },
-      }
-    },
+    also: (section, context, tag) => searchParts(name, section, context, tag),
   })
+
+function searchParts(name: string, section: Plugged, context: Context, tag: Tag | undefined): Parts {
+  const read = (key: string) => lastValue(section, key)
+  const isDated = isOn(read('logstash_format'), false)
+  const index = indexOf(name, section, context, tag)
+  // The plugin for services of a cloud names one address in an element.
+  const service = read('endpoint.url')
+  const hosts = service === undefined ? listOf(read('hosts')) : [service.replace(/\/+$/, '')]
+  const [first = `${read('host') ?? 'localhost'}`] = hosts
+  const address = /^(?:(https?):\/\/)?(?:[^@/]*@)?([^:/]+|\$\{\w+\})(?::(\d+|\$\{\w+\}))?/.exec(first)
+  const scheme = (read('scheme') ?? address?.[1] ?? 'http').toLowerCase()
+  const isSecure = scheme === 'https' || scheme.includes('${')
+  const endpoints = hosts.map((host) => {
+    const text = /^https?:\/\//.test(host) ? host : `${isSecure ? 'https' : 'http'}://${host}`
+    const port = service === undefined ? (read('port') ?? '9200') : isSecure ? '443' : '80'
+    return (/:\d+(\/|$)/.test(text.slice(8)) ? text : `${text}:${port}`).replace(/\$\{(\w+)\}/g, 'SECRET[env.$1]')
+  })
+  const hasTime = isDated || isOn(read('include_timestamp'), false)
+  const tagSteps: Step[] = isOn(read('include_tag_key'), false)
+    ? [{ type: 'remap', text: tagLines(read('tag_key') ?? 'tag', section, context, tag).join('\n') || '.' }]
+    : []
+  const path = read('path')
+  if (path?.includes('${') === true) {
+    context.replaced(
+      section,
+      `${name}: path`,
+      'the path of the address comes from a variable, and the address has a slash before it',
+      'Put the value into the Secret without a leading slash.',
+    )
+  }
+  const removed = listOf(read('remove_keys')).flatMap((key) => recordPath(key) ?? [])
+  const request = requestOf(name, section, context)
+  const action = (read('write_operation') ?? (name.includes('data_stream') ? 'create' : 'index')).toLowerCase()
+  return {
+    options: {
+      host: address?.[2] ?? 'localhost',
+      port: read('port') ?? address?.[3],
+      tls: isSecure ? 'on' : 'off',
+      'tls.verify': isOn(read('ssl_verify'), true) ? 'on' : 'off',
+      path: path?.includes('${') === true ? `/${path.replace(/^\//, '')}` : path?.replace(/\/$/, ''),
+      write_operation: action,
+      ...(service === undefined
+        ? {}
+        : {
+            aws_auth: 'on',
+            aws_region: read('endpoint.region'),
+            aws_role_arn: read('endpoint.assume_role_arn'),
+            aws_service_name: read('endpoint.aws_service_name'),
+          }),
+      time_key: hasTime || name.includes('data_stream') ? '@timestamp' : (read('time_key') ?? '@timestamp'),
+    },
+    steps: tagSteps,
+    config: {
+      bulk: { action: action === 'create' ? 'create' : 'index', index: index ?? 'fluentd' },
+      ...(endpoints.length > 1 || hosts.length > 0 ? { endpoints } : {}),
+      ...(removed.length === 0 ? {} : { encoding: { except_fields: ['timestamp', ...removed] } }),
+      ...(Object.keys(request).length === 0 ? {} : { request }),
+      ...(/^(best|default)/.test(read('compression_level') ?? '') ? { compression: 'gzip' } : {}),
+    },
+  }
+}
+
+/** The template of the index; undefined if it contains parts of tags, which is reported. */
+function indexOf(name: string, section: Plugged, context: Context, tag: Tag | undefined): string | undefined {
+  const read = (key: string) => lastValue(section, key)
+  const isDated = isOn(read('logstash_format'), false)
+  const separator = read('logstash_prefix_separator') ?? '-'
+  const wanted = read('target_index_key') ?? undefined
+  const target = wanted === undefined ? undefined : recordPath(wanted)
+  const given = isDated
+    ? `${read('logstash_prefix') ?? 'logstash'}${separator}${read('logstash_dateformat') ?? '%Y.%m.%d'}`
+    : (read('data_stream_name') ?? read('index_name') ?? 'fluentd')
+  const index = target === undefined ? chunkTemplate(given, tag) : `{{ ${fieldLiteral(target).slice(1)} }}`
+  if (index === undefined) {
+    context.gap(
+      section,
+      `${name}: ${given}`,
+      'the name of the index contains parts of tags',
+      'Set `bulk.index` to a template with fields, such as `{{ kubernetes.namespace_name }}`.',
+    )
+  }
+  return index
+}
+
+/** Options of the sink's `request`. */
+function requestOf(name: string, section: Plugged, context: Context): Readonly<Record<string, unknown>> {
+  const read = (key: string) => lastValue(section, key)
+  const timeout = /^(\d+)s?$/.exec(read('request_timeout') ?? '')?.[1]
+  const headers = objectIn(read('custom_headers'))
+  if (headers === undefined) {
+    const nearest = 'Set `request.headers` of the sink.'
+    context.gap(section, `${name}: custom_headers`, 'the value is not an object', nearest)
+  }
+  return {
+    ...(timeout === undefined ? {} : { timeout_secs: Number(timeout) }),
+    ...(headers === undefined || Object.keys(headers).length === 0 ? {} : { headers }),
+  }
+}
 
 /** The texts in a JSON object; empty without one, and undefined if the text is something else. */
 function objectIn(text: string | undefined): Readonly<Record<string, string>> | undefined {

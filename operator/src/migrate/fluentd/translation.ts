@@ -143,6 +143,14 @@ export const security: Names = {
   tls_private_key_path: 'tls.key_file',
 }
 
+/** Additional options, steps and configuration of one plugin. */
+export interface Parts {
+  readonly options?: Readonly<Record<string, string | undefined>>
+  readonly several?: readonly (readonly [string, string])[]
+  readonly steps?: readonly Step[]
+  readonly config?: Readonly<Record<string, unknown>>
+}
+
 interface Translation {
   readonly name: string
   /** Fixed options of Fluent Bit's output. */
@@ -153,16 +161,7 @@ interface Translation {
   readonly options?: Readonly<Record<string, string>>
   readonly itself?: OutputPlugin['itself']
   /** Further options, and steps that run before those of the output. */
-  readonly also?: (
-    section: Plugged,
-    context: Context,
-    tag: Tag | undefined,
-  ) => {
-    readonly options?: Readonly<Record<string, string | undefined>>
-    readonly several?: readonly (readonly [string, string])[]
-    readonly steps?: readonly Step[]
-    readonly config?: Readonly<Record<string, unknown>>
-  }
+  readonly also?: (section: Plugged, context: Context, tag: Tag | undefined) => Parts
 }
 
 export function translated({
