@@ -57,7 +57,10 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
     }
   }
   const pipeline = textIn(part, 'pipeline')
-  if (pipeline !== undefined && pipeline !== '') {
+  if (pipeline?.includes('%{') === true) {
+    const reason = 'the event determines the name of the pipeline'
+    report.gap(part, `${part.name}: ${pipeline}`, reason, 'Add one sink per pipeline after a `route` transform.')
+  } else if (pipeline !== undefined && pipeline !== '') {
     choices.pipelines.add(pipelineName(pipeline))
     lines.push(`%pipeline = ${textLiteral(pipelineName(pipeline))}`)
   }

@@ -120,9 +120,33 @@ test.each([
   },
   {
     name: 'parts and types',
-    text: `${files}processors:\n- dissect: { tokenizer: "%{level} [%{code}] %{text}", target_prefix: "" }\n- convert:\n    fields:\n    - { from: code, to: status, type: integer }\n    mode: rename\n- lowercase: { fields: [level] }\n`,
+    text: `${files}processors:\n- dissect: { tokenizer: "%{level} [%{code}] %{text}", target_prefix: "" }\n- convert:\n    fields:\n    - { from: code, to: status, type: integer }\n    mode: rename\n- lowercase: { fields: [Other], values: [level] }\n`,
     event: plain('ERR [404] not found'),
     expected: { level: 'err', status: 404, text: 'not found' },
+  },
+  {
+    name: 'names and values in another case',
+    text: `${files}processors:\n- decode_json_fields: { fields: [message], target: "" }\n- drop_fields: { fields: [message] }\n- lowercase: { fields: [A.B, Gone], values: [v] }\n- uppercase: { fields: [x.y], alter_full_field: false }\n`,
+    event: plain('{"A":{"B":"Up"},"v":"UP","x":{"y":1}}'),
+    expected: { a: { b: 'Up' }, v: 'up', x: { Y: 1 } },
+  },
+  {
+    name: 'texts in texts, a list, and an id',
+    text: `${files}processors:\n- decode_json_fields: { fields: [message], target: "", max_depth: 2, document_id: id }\n- drop_fields: { fields: [message] }\n`,
+    event: plain('{"a":"{\\"b\\":\\"{}\\"}","l":"[1]","t":"x","id":"7"}'),
+    expected: { a: { b: '{}' }, l: '[1]', t: 'x' },
+  },
+  {
+    name: 'texts in texts to depth 3, with lists',
+    text: `${files}processors:\n- decode_json_fields: { fields: [message], target: d, max_depth: 3, process_array: true }\n`,
+    event: plain('{"a":"{\\"b\\":\\"{}\\"}","l":"[1]"}'),
+    expected: { d: { a: { b: {} }, l: [1] } },
+  },
+  {
+    name: 'an encoded query',
+    text: `${files}processors:\n- urldecode: { fields: [{ from: message, to: q }] }\n`,
+    event: plain('a+b%2Bc'),
+    expected: { q: 'a b+c' },
   },
   {
     name: 'a time',
@@ -473,4 +497,23 @@ test('a processor whose condition has no counterpart leaves a comment', () => {
   const text = String(document)
   expect(text).toContain('GAP: the condition of the processor `drop_event` (filebeat.yml:5) has no counterpart.')
   expect(text).toContain('GAP: the condition of the processor `if` (filebeat.yml:6) has no counterpart.')
+})
+
+test('only wanted labels of a pod are included', async () => {
+  const { document, resource, gaps } = convert(
+    `${pods}processors:\n- add_kubernetes_metadata: { include_labels: [app.io/name, tier], exclude_labels: [tier] }\noutput.console: ~\n`,
+  )
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  const labels = { 'app.io/name': 'web', tier: 'x', other: 'y' }
+  const event = { message: 'm', orchestrator: { pod_labels: labels } }
+  withTest(document, resource, event, { 'kubernetes.labels': { 'app_io/name': 'web' } })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a pipeline of an input that the event determines is a gap', () => {
+  const inputs = 'filebeat.inputs:\n- type: log\n  paths: [/a.log]\n  pipeline: "p-%{[fields.app]}"\n'
+  const { resource, gaps } = convert(`${inputs}output.elasticsearch.hosts: [es]\n`)
+  const missing = gaps.filter(({ isReplaced }) => isReplaced !== true)
+  expect(missing).toMatchObject([{ reason: 'the event determines the name of the pipeline', line: 2 }])
+  expect(resource.spec.sinks[0].config).not.toHaveProperty('pipeline')
 })

@@ -4,7 +4,8 @@ import { mappingTables, refusalTable } from '../page.ts'
 import { refusedParts } from './convert.ts'
 import { inputs, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
-import { processors, refusedProcessors } from './processors.ts'
+import { processors } from './processors.ts'
+import { refusedProcessors } from './refused-processors.ts'
 
 export function filebeatTables(): string {
   const [container, ...others] = inputs

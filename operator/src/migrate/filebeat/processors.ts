@@ -5,11 +5,11 @@ import type { Step } from '../draft.ts'
 import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { below, isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { goLayout, indent, regexLiteral } from '../otel/text.ts'
-import type { Refusal } from '../page.ts'
 import { assigned, conditionOf, fieldOf, textOfField } from './conditions.ts'
 import { decodeBase64, decodeCsv, decodeXml, expansion, extractArray, intoRoot, syslog } from './decoders.ts'
 import { dissect } from './dissect.ts'
 import { type Processor, quiet, when } from './processor.ts'
+import { refusedProcessors } from './refused-processors.ts'
 
 const addFields = (name: string, byDefault: string): Processor => ({
   name,
@@ -156,6 +156,18 @@ const convert: Processor = {
     }),
 }
 
+/** Texts in texts beyond this depth stay texts. */
+const maxDepth = 5
+
+/** The object with the texts in its members decoded. */
+function decodedMembers(object: string, depth: number, takesLists: boolean): string {
+  const [value, inner] = [`value${depth}`, `inner${depth}`]
+  const deeper =
+    depth > 2 ? `if is_object(${inner}) { ${inner} = ${decodedMembers(inner, depth - 1, takesLists)} }; ` : ''
+  const result = takesLists ? inner : `if is_array(${inner}) { ${value} } else { ${inner} }`
+  return `map_values(object!(${object})) -> |${value}| { if is_string(${value}) { ${inner} = parse_json(string!(${value})) ?? ${value}; ${deeper}${result} } else { ${value} } }`
+}
+
 const decodeJson: Processor = {
   name: 'decode_json_fields',
   becomes: '`parse_json`',
@@ -166,20 +178,28 @@ const decodeJson: Processor = {
     overwrite_keys: 'which of two fields with the same name wins',
     process_array: 'whether lists are decoded',
     expand_keys: 'whether names are divided at their dots',
+    max_depth: 'whether texts in the result are decoded, too',
+    document_id: 'the id of the document',
   },
-  itself: {
-    ...quiet,
-    max_depth: 'objects are decoded completely',
-    add_error_key: 'text that is not JSON stays unchanged',
-    document_id: 'the destination assigns ids',
-  },
+  itself: { ...quiet, add_error_key: 'text that is not JSON stays unchanged' },
   build: (part) => {
     const target = textIn(part, 'target')
     const overwrites = flagIn(part, 'overwrite_keys') === true
+    const depth = Math.min(Number(textIn(part, 'max_depth') ?? 1) || 1, maxDepth)
+    const takesLists = flagIn(part, 'process_array') === true
+    const id = textIn(part, 'document_id')
     return textsIn(part, 'fields').flatMap((name) => [
       `decoded = parse_json(string(${fieldOf(name)}) ?? "") ?? null`,
+      ...(depth > 1 ? [`if is_object(decoded) { decoded = ${decodedMembers('decoded', depth, takesLists)} }`] : []),
       ...expansion(flagIn(part, 'expand_keys') === true),
+      ...(target !== '' && takesLists ? [`if is_array(decoded) { ${fieldOf(target ?? name)} = decoded }`] : []),
       'if is_object(decoded) {',
+      ...(id === undefined
+        ? []
+        : [
+            `  if is_string(decoded${fieldOf(id)}) { ${fieldOf('@metadata._id')} = decoded${fieldOf(id)} }`,
+            `  del(decoded${fieldOf(id)})`,
+          ]),
       ...(target === undefined
         ? [`  ${fieldOf(name)} = decoded`]
         : target === ''
@@ -244,14 +264,34 @@ const truncate: Processor = {
 
 const letterCase = (name: string, call: string): Processor => ({
   name,
-  becomes: `\`${call}\``,
-  options: { ...when, fields: 'the fields' },
-  itself: { ...quiet, values: 'values of the fields', alter_full_field: 'names stay' },
-  build: (part) =>
-    textsIn(part, 'fields').map(
+  becomes: `\`${call}\` for values, and new names for fields`,
+  options: {
+    ...when,
+    fields: 'the fields whose names change',
+    values: 'the fields whose values change',
+    alter_full_field: 'whether all names of a path change, or only the last one',
+  },
+  itself: quiet,
+  build: (part) => [
+    ...textsIn(part, 'fields').flatMap((field) => renamed(field, call, flagIn(part, 'alter_full_field') !== false)),
+    ...textsIn(part, 'values').map(
       (field) => `if is_string(${fieldOf(field)}) { ${fieldOf(field)} = ${call}(string!(${fieldOf(field)})) }`,
     ),
+  ],
 })
+
+/** Statements that change the case of the names in a path. */
+function renamed(field: string, call: string, isWhole: boolean): readonly string[] {
+  const inCase = (text: string) => (call === 'upcase' ? text.toUpperCase() : text.toLowerCase())
+  const names = field.split('.')
+  const steps = names.flatMap((name, index) => {
+    if (inCase(name) === name || (!isWhole && index < names.length - 1)) return []
+    const above = names.slice(0, index).map((each) => (isWhole ? inCase(each) : each))
+    const [from, to] = [name, inCase(name)].map((each) => fieldOf([...above, each].join('.')))
+    return [`  if !exists(${to}) { ${to} = del(${from}) }`]
+  })
+  return steps.length === 0 ? [] : [`if exists(${fieldOf(field)}) {`, ...steps, '}']
+}
 
 const urldecode: Processor = {
   name: 'urldecode',
@@ -264,7 +304,9 @@ const urldecode: Processor = {
       const to = textOf(below(item, 'to')) ?? from
       return from === undefined || to === undefined
         ? []
-        : [`if is_string(${fieldOf(from)}) { ${fieldOf(to)} = decode_percent(string!(${fieldOf(from)})) }`]
+        : [
+            `if is_string(${fieldOf(from)}) { ${fieldOf(to)} = decode_percent(replace(string!(${fieldOf(from)}), "+", " ")) }`,
+          ]
     }),
 }
 
@@ -348,17 +390,40 @@ const addKubernetes: Processor = {
       ],
     ].map((name) => [name, own] as const),
   ),
-  build: (part) => kubernetesLines(textsIn(part, 'include_annotations'), flagIn(part, 'labels.dedot') !== false),
+  build: (part) =>
+    kubernetesLines(textsIn(part, 'include_annotations'), flagIn(part, 'labels.dedot') !== false, {
+      included: textsIn(part, 'include_labels'),
+      excluded: textsIn(part, 'exclude_labels'),
+    }),
 }
 
-export function kubernetesLines(annotations: readonly string[], dedots: boolean): readonly string[] {
+/** Names of labels; without included ones, all are included. */
+interface Labels {
+  readonly included: readonly string[]
+  readonly excluded: readonly string[]
+}
+
+export function kubernetesLines(
+  annotations: readonly string[],
+  dedots: boolean,
+  { included, excluded }: Labels = { included: [], excluded: [] },
+): readonly string[] {
+  const list = (names: readonly string[]) => `[${names.map(textLiteral).join(', ')}]`
+  const tests = [
+    ...(included.length === 0 ? [] : [`includes(${list(included)}, key)`]),
+    ...(excluded.length === 0 ? [] : [`!includes(${list(excluded)}, key)`]),
+  ]
+  const labels =
+    tests.length === 0
+      ? '%orchestrator.pod_labels'
+      : `filter(object(%orchestrator.pod_labels) ?? {}) -> |key, _value| { ${tests.join(' && ')} }`
   return [
     '.kubernetes = filter({',
     '  "namespace": %orchestrator.pod_namespace,',
     '  "pod": filter({ "name": %orchestrator.pod_name, "uid": %orchestrator.pod_uid, "ip": %orchestrator.pod_ip }) -> |_key, value| { value != null },',
     '  "node": filter({ "name": %orchestrator.pod_node_name }) -> |_key, value| { value != null },',
     '  "container": filter({ "name": %orchestrator.container_name }) -> |_key, value| { value != null },',
-    '  "labels": %orchestrator.pod_labels,',
+    `  "labels": ${labels},`,
     '}) -> |_key, value| { value != null && value != {} }',
     ...(dedots
       ? [
@@ -426,36 +491,6 @@ export const processors: readonly Processor[] = [
   addId,
   addKubernetes,
   nothing('add_docker_metadata', 'the source adds container metadata'),
-]
-
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
-
-export const refusedProcessors: readonly Refusal[] = [
-  none(
-    'script',
-    'Penstock does not run JavaScript',
-    'Rewrite the program as a remap transform; the comment contains its text.',
-  ),
-  none(
-    'rate_limit',
-    'no transform limits the rate of events',
-    'Limit requests with `request.rate_limit_num` of the sink. This slows the source down and discards nothing.',
-  ),
-  ...[
-    'add_host_metadata',
-    'add_cloud_metadata',
-    'add_observer_metadata',
-    'add_process_metadata',
-    'add_session_metadata',
-  ].map((name) =>
-    none(
-      name,
-      'Penstock does not look up metadata of the machine',
-      'Set fields in a remap transform; events of pods contain the node.',
-    ),
-  ),
-  none('dns', 'Penstock does not look up addresses', 'Look up addresses at the destination.'),
-  none('registered_domain', 'Penstock has no list of domains', 'Determine domains at the destination.'),
 ]
 
 /** The placeholder for a processor whose condition has no counterpart, which the report of the condition names. */
