@@ -76,6 +76,12 @@ test.each([
   ['r, err = xxhash(.s)\nr', '""'],
   ['xxhash("penstock", variant: "xxh64")', '-6781507496950606221'],
   ['decode_zlib!("")', '""'],
+  ['upcase(parse_cef!("CEF:0|v|p|1|id|n|5|").name)', '"N"'],
+  [
+    'upcase(parse_cef!("CEF:0|v|p|1|id|n|5|cs1Label=name", translate_custom_fields: true).name)',
+    'fails: function call error for "upcase" at (0:90): expected string, got null',
+  ],
+  ['length(parse_xml!("<a>12</a>"))', '1'],
   // Texts of numbers that cannot be read.
   ['r, err = parse_int("")\nerr', '"function call error for \\"parse_int\\" at (9:22): value is empty"'],
   [

@@ -29,7 +29,20 @@ export const parseCef = defineFunction({
       description: 'Whether an invalid extension is an error; otherwise the fields before the invalid part are kept.',
     },
   ],
-  returns: kinds.objectEach(kinds.string),
+  returns: kinds.objectWith(
+    {
+      cefVersion: kinds.string,
+      deviceVendor: kinds.string,
+      deviceProduct: kinds.string,
+      deviceVersion: kinds.string,
+      deviceEventClassId: kinds.string,
+      name: kinds.string,
+      severity: kinds.string,
+    },
+    kinds.string,
+  ),
+  // A label without a value names a field that is null, and it may be one of the above.
+  nominal: (call) => call.constant('translate_custom_fields') !== false,
   fallible: 'always',
   errors: ['The line has another format.'],
   pure: true,

@@ -41,7 +41,9 @@ export const parseXmlFunction = defineFunction({
     flag('parse_null', true, 'Whether to convert `null` to null.'),
     flag('parse_number', true, 'Whether to convert numbers.'),
   ],
-  returns: scalar.or(kinds.objectEach(scalar.or(kinds.array).or(kinds.object))),
+  returns: kinds.string.or(kinds.objectEach(scalar.or(kinds.array).or(kinds.object))),
+  // The language knows no document that is a number, a boolean or null.
+  nominal: true,
   fallible: 'always',
   errors: ['The document is not well-formed.'],
   pure: true,
