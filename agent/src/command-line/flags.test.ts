@@ -39,7 +39,8 @@ test.each([
 
 test.each([
   { argv: ['--confg', 'x'], says: 'Did you mean `--config`?' },
-  { argv: ['--config'], says: '--config needs a value' },
+  { argv: ['--config'], says: '--config needs a value.' },
+  { argv: ['-f'], says: '-f needs a value: one of json, yaml.' },
   { argv: ['-l', 'many'], says: '--limit is "many"; it must be a number from 1.' },
   { argv: ['-l', '0'], says: 'from 1' },
   { argv: ['-f', 'xml'], says: 'json, yaml' },

@@ -90,7 +90,10 @@ export function parseFlags<const F extends Flags>(
       values[name] = flag.multiple === true ? ((values[name] as number | undefined) ?? 0) + 1 : true
       continue
     }
-    if (value === undefined) throw misuse(`${rawName} needs a value.`)
+    if (value === undefined) {
+      const allowed = flag.oneOf === undefined ? '' : `: one of ${flag.oneOf.join(', ')}`
+      throw misuse(`${rawName} needs a value${allowed}.`)
+    }
     if (dialect.refusesFlagsAsValues && inlineValue === false && /^-./.test(value))
       throw misuse(
         `${rawName} needs a value, but ${value} looks like a flag. If ${value} is the value, write --${name}=${value}.`,

@@ -50,16 +50,23 @@ Shows and controls how a new configuration reaches the agents.
 ${helpOf(options)}
 `
 
+function actionHelp(found: string | undefined): string {
+  if (found === undefined)
+    return 'Name the action and its object: penstock rollout status|pause|resume|undo AGENT, or penstock rollout retry PIPELINE [--cluster].'
+  const meant = closest(found, actions)
+  const hint = meant === undefined ? `The actions are ${actions.join(', ')}.` : `Did you mean \`${meant}\`?`
+  return `There is no action \`${found}\`. ${hint}`
+}
+
 export async function run(argv: string[]): Promise<number> {
   const { flags: values, words } = parseFlags(argv, options, 'words')
   const [action, name, ...more] = words
-  if (!isAction(action) || name === undefined || more.length > 0) {
-    const meant = action === undefined || isAction(action) ? undefined : closest(action, actions)
-    throw new PenstockError(
-      'PEN_USAGE',
-      `Name the action and its object: penstock rollout status|pause|resume|undo AGENT, or penstock rollout retry PIPELINE [--cluster].${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
-    )
+  if (!isAction(action)) throw new PenstockError('PEN_USAGE', actionHelp(action))
+  if (name === undefined) {
+    const object = action === 'retry' ? 'PIPELINE [--cluster]' : 'AGENT'
+    throw new PenstockError('PEN_USAGE', `Name the object: penstock rollout ${action} ${object}.`)
   }
+  if (more.length > 0) throw new PenstockError('PEN_USAGE', `\`${more[0]}\` is one word too many.`)
   if (values['to-revision'] !== undefined && action !== 'undo')
     throw new PenstockError('PEN_USAGE', '`--to-revision` is for `penstock rollout undo`.')
   if (values.output !== undefined && action !== 'status')
