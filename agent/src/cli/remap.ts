@@ -65,22 +65,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     stdout.write(helpText(`${usage}\n\nFlags:\n${flagHelp(flags)}\n`))
     return exitCodes.ok
   }
-  let source = words[0]
-  if (words.length > (given.program === undefined ? 1 : 0)) {
-    throw new PenstockError(
-      'PEN_USAGE',
-      `Unexpected argument "${words.at(-1)}": expected one program, in quotes if it contains spaces, or a file with --program.`,
-    )
-  }
-  if (given.program !== undefined) {
-    try {
-      source = readFileSync(given.program, 'utf8')
-    } catch (error) {
-      throw new PenstockError('PEN_IO', `The program file ${given.program} cannot be read: ${fileReason(error)}.`, {
-        cause: error,
-      })
-    }
-  }
+  const source = programIn(words, given.program)
   const timezone = given.timezone === 'local' ? localZone() : (given.timezone ?? 'UTC')
   if (findZone(timezone) === undefined) {
     const expected = 'a name of the time zone database, such as `Europe/Paris`, or `local`'
@@ -131,6 +116,24 @@ export async function run(argv: readonly string[]): Promise<number> {
     throw new PenstockError('PEN_IO', `The input${name} cannot be read: ${fileReason(error)}.`, { cause: error })
   }
   return failed && given.strict ? 1 : exitCodes.ok
+}
+
+/** The program, from the argument or the file; undefined without either. */
+function programIn(words: readonly string[], file: string | undefined): string | undefined {
+  if (words.length > (file === undefined ? 1 : 0)) {
+    throw new PenstockError(
+      'PEN_USAGE',
+      `Unexpected argument "${words.at(-1)}": expected one program, in quotes if it contains spaces, or a file with --program.`,
+    )
+  }
+  if (file === undefined) return words[0]
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new PenstockError('PEN_IO', `The program file ${file} cannot be read: ${fileReason(error)}.`, {
+      cause: error,
+    })
+  }
 }
 
 function localZone(): string {
