@@ -326,6 +326,24 @@ test('explain prints the page of a component, an alias, a metric and an error co
     })
 })
 
+test('explain describes an option with the components that have it', async () => {
+  expect(await called(explain, 'buffer')).toEqual({
+    code: 0,
+    output: expect.stringMatching(
+      /^Option of all sinks:\n\n- `buffer` \(table\): .*\n {2}- `type` \(one of `memory`, `disk`, /,
+    ),
+  })
+  const { output } = await called(explain, 'read_from')
+  expect(output.match(/^Option of .*:$/gm)).toEqual([
+    'Option of file (source), orchestrator_logs (source):',
+    'Option of orchestrator_events (source):',
+  ])
+  // Each component describes its own.
+  expect((await called(explain, 'endpoint')).output).toMatch(
+    /^Components with an option `endpoint`: .*log_aggregator \(sink\).*\.\n\nName one of them to see its page\.\n$/,
+  )
+})
+
 test('explain names the counterparts of components of other agents', async () => {
   // By spelling alone, the nearest functions would be `redact`, `round` and `to_string`.
   expect(await called(explain, 'reduce')).toEqual({

@@ -6,26 +6,30 @@ import { helpText } from '../command-line/help.ts'
 import { elsewhereText, plainName } from '../config/elsewhere.ts'
 import { PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'
-import type { Page } from '../schema/reference.ts'
+import { optionText, type Page } from '../schema/reference.ts'
 import { sheetOf } from '../terminal.ts'
 import { pageText } from './page-text.ts'
-import { referencePages } from './pages.ts'
+import { describedComponents, referencePages } from './pages.ts'
 
 export const flags = {
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
 
-/** @param unknownHelp advice for an unknown name @param others names that the caller explains itself */
+/**
+ * @param unknownHelp advice for an unknown name @param others names that the caller explains itself
+ * @param ownText what the caller knows about the name, if no page has it
+ */
 export async function run(
   argv: readonly string[],
   unknownHelp = '`penstock-agent list` prints the components; `penstock explain` also describes Kubernetes resources.',
   others: readonly string[] = [],
+  ownText?: string,
 ): Promise<number> {
   const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
     process.stdout.write(
       helpText(
-        `Usage: penstock-agent explain NAME\n\nPrints the page of a component (http), a function (parse_json), a language topic (closures), a metric or an error code (E103, PEN_DATA_DIR). Also accepts names of products (Loki) and of other agents' components.\n\n${flagHelp(flags)}\n`,
+        `Usage: penstock-agent explain NAME\n\nPrints the page of a component (http), a function (parse_json), a language topic (closures), an option of components (buffer), a metric or an error code (E103, PEN_DATA_DIR). Also accepts names of products (Loki) and of other agents' components.\n\n${flagHelp(flags)}\n`,
       ),
     )
     return exitCodes.ok
@@ -54,12 +58,47 @@ export async function run(
       process.stdout.write(elsewhere)
       return exitCodes.ok
     }
+    const texts = [ownText, optionsText(name)].filter((text) => text !== undefined)
+    if (texts.length > 0) {
+      process.stdout.write(pageText(texts.join('\n'), sheetOf(process.stdout)))
+      return exitCodes.ok
+    }
     const near = closest(name, [...pages.flatMap((page) => page.names), ...others])
     const hint = near === undefined ? unknownHelp : `Did you mean "${near}"?`
     throw new PenstockError('PEN_USAGE', `Nothing is named "${name}". ${hint}`)
   }
   process.stdout.write(pageText(found.map((page) => page.text).join('\n---\n\n'), sheetOf(process.stdout)))
   return exitCodes.ok
+}
+
+/** More different descriptions are not printed: the components that have the option are named instead. */
+const maxDescriptions = 3
+
+type Described = ReturnType<typeof describedComponents>[number]
+
+/** The description of an option, with the components that have it; undefined if none has. */
+function optionsText(name: string): string | undefined {
+  const all = describedComponents()
+  const ownersByText = Map.groupBy(
+    all.filter(({ options }) => Object.hasOwn(options, name)),
+    ({ options }) => optionText(name, options[name] as Described['options'][string]),
+  )
+  if (ownersByText.size === 0) return undefined
+  if (ownersByText.size > maxDescriptions) {
+    const owners = ownersText([...ownersByText.values()].flat(), all)
+    return `Components with an option \`${name}\`: ${owners}.\n\nName one of them to see its page.\n`
+  }
+  return [...ownersByText].map(([text, some]) => `Option of ${ownersText(some, all)}:\n\n${text}\n`).join('\n')
+}
+
+/** Names components, or a kind that is among them as a whole. */
+function ownersText(some: readonly Described[], all: readonly Described[]): string {
+  const totals = Map.groupBy(all, ({ kind }) => kind)
+  return [...Map.groupBy(some, ({ kind }) => kind)]
+    .flatMap(([kind, own]) =>
+      own.length === totals.get(kind)?.length ? [`all ${kind}s`] : own.map(({ type }) => `${type} (${kind})`),
+    )
+    .join(', ')
 }
 
 const isSame = (left: string, right: string): boolean => plainName(left) === plainName(right)

@@ -11,11 +11,11 @@ export { watchFiles } from '../topology/watch.ts'
 
 /**
  * Prints the page of a component, function, metric or error. Imported on use, because it loads all components.
- * @param others names that the caller explains itself, for suggestions
+ * @param others names that the caller explains itself, for suggestions @param ownText what the caller knows about the name
  */
-export async function explain(words: string[], others: readonly string[]): Promise<number> {
+export async function explain(words: string[], others: readonly string[], ownText?: string): Promise<number> {
   const { run } = await import('../cli/explain.ts')
-  return run(words, '`penstock list` prints the components.', others)
+  return run(words, '`penstock list` prints the components.', others, ownText)
 }
 
 /** Prints the component types. Imported on use, because it loads all components. */

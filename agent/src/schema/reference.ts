@@ -271,6 +271,11 @@ export function indexPage(pages: readonly Page[]): string {
 // --- Options ---
 
 /** @param isResource whether the resources of an operator also have these options */
+/** An option with its members, as on the page of its component. */
+export function optionText(name: string, schema: Schema): string {
+  return optionLines({ [name]: schema }, 0, false).join('\n')
+}
+
 function optionLines(options: Readonly<Record<string, Schema>>, depth: number, isResource: boolean): string[] {
   return Object.entries(options).flatMap(([name, schema]) => [
     `${'  '.repeat(depth)}- ${optionLine(name, schema, isResource)}`,

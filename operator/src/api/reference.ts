@@ -87,12 +87,13 @@ export function fieldText(
   return { ok: true, text: `${parts.filter((part) => part !== '').join('\n\n')}\n` }
 }
 
-/** The fields of specs with a name, in any case, such as `Pipeline.spec.sources.multiline` for `multiline`. */
+/** The fields of specs with a name, in any case, such as `Pipeline.spec.sources.multiline` for `multiline` or `sources.multiline`. */
 export function fieldsNamed(name: string): readonly string[] {
   const found: string[] = []
+  const ending = `.${name.toLowerCase()}`
   const walk = (node: Node, path: string) => {
     for (const [member, below] of Object.entries(membersOf(itemOf(node)))) {
-      if (member.toLowerCase() === name.toLowerCase()) found.push(`${path}.${member}`)
+      if (`${path}.${member}`.toLowerCase().endsWith(ending)) found.push(`${path}.${member}`)
       walk(below, `${path}.${member}`)
     }
   }

@@ -444,6 +444,9 @@ test.each([
   { args: 'explain route', says: 'route  (transform)\n  Use a `filter` for each route' },
   { args: 'explain loki', says: '# log_aggregator' },
   { args: 'list', says: 'log_aggregator (Grafana Loki) ' },
+  { args: 'explain multiline', says: '\nOption of file (source), orchestrator_logs (source):\n' },
+  { args: 'explain multiline.preset', says: '  Pipeline.spec.sources.multiline.preset\n' },
+  { args: 'explain buffer', says: 'Option of all sinks:\n' },
   { args: 'list sinks', says: 'Sinks:\n  blackhole ' },
   { args: 'list Sinks loki', says: 'Sinks:\n  log_aggregator (Grafana Loki)  Delivers' },
   {

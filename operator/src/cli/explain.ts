@@ -16,7 +16,7 @@ export const options = {
 export const usage = `Usage: penstock explain NAME
        penstock explain --schema
 
-Prints the page of a kind (Pipeline), of a field (Pipeline.spec.sources.multiline), of a rule (T7), of a condition (Programmed) or its reason (NoMatchingAgent), of a component (search_engine), of a function of programs (parse_json), of a metric or of an error code (E103). Names of products (Loki), of other agents (Vector) and of their components work, too.
+Prints the page of a kind (Pipeline), of a field (Pipeline.spec.sources.multiline), of a rule (T7), of a condition (Programmed) or its reason (NoMatchingAgent), of a component (search_engine), of a function of programs (parse_json), of an option of components (buffer), of a metric or of an error code (E103). Names of products (Loki), of other agents (Vector) and of their components work, too.
 
 ${helpOf(options)}
 `
@@ -66,15 +66,12 @@ async function explainOther(name: string): Promise<number> {
     print(agent)
     return 0
   }
-  try {
-    return await explain([name], [...kinds.map(({ kind }) => kind), ...ruleNames])
-  } catch (error) {
-    const fields = error instanceof PenstockError && error.code === 'PEN_USAGE' ? fieldsNamed(name) : []
-    if (fields.length === 0) throw error
-    const lines = fields.map((field) => `  ${field}\n`)
-    process.stdout.write(`Fields named ${name}:\n${lines.join('')}\nName one of them to see its description.\n`)
-    return 0
-  }
+  const fields = fieldsNamed(name).map((field) => `  ${field}\n`)
+  const own =
+    fields.length === 0
+      ? undefined
+      : `Fields named ${name}:\n${fields.join('')}\nName one of them to see its description.\n`
+  return await explain([name], [...kinds.map(({ kind }) => kind), ...ruleNames], own)
 }
 
 /** Advice for users of another agent: the command and the page for its configurations. */
