@@ -11,7 +11,7 @@ import { timeCall } from './ruby-time.ts'
 /** The number at the beginning of a text, as Ruby reads it; zero without one. */
 const numberIn = (text: string, digits: string) =>
   `get(parse_regex(${text}, r'^\\s*(?P<number>[-+]?${digits})') ?? {}, ["number"]) ?? null`
-export const integerIn = (text: string) => `(to_int(${numberIn(text, '\\d+')}) ?? 0)`
+const integerIn = (text: string) => `(to_int(${numberIn(text, '\\d+')}) ?? 0)`
 export const floatIn = (text: string) => `(to_float(${numberIn(text, '\\d+(?:\\.\\d+)?(?:[eE][-+]?\\d+)?')}) ?? 0.0)`
 
 export interface RubyValue {
