@@ -49,12 +49,10 @@ test.each([
   const specs = documents.map((document) => document.toJSON().spec)
   const transforms = specs.flatMap((spec) => spec.transforms as { name: string; inputs: string[] }[])
   const edges = specs.flatMap((spec) => spec.sinks as { name: string; inputs: string[] }[])
-  const old = Object.entries(config.sinks as Record<string, ReturnType<typeof sink>>).flatMap(
-    ([name, { inputs }]) => {
-      const all = inputs.includes('t*') ? Object.keys(config.transforms) : inputs
-      return all.map((input) => `${input} -> ${name}`)
-    },
-  )
+  const old = Object.entries(config.sinks as Record<string, ReturnType<typeof sink>>).flatMap(([name, { inputs }]) => {
+    const all = inputs.includes('t*') ? Object.keys(config.transforms) : inputs
+    return all.map((input) => `${input} -> ${name}`)
+  })
   expect(edges.flatMap(({ name, inputs }) => inputs.map((input) => `${input} -> ${name}`)).toSorted()).toEqual(
     old.toSorted(),
   )
