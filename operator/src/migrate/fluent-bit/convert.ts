@@ -80,9 +80,13 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
 function withoutOwnMetrics(inputs: readonly Section[], outputs: readonly Section[], context: Context) {
   const isOwn = (section: Section) => pluginOf(section) === 'fluentbit_metrics'
   const others = inputs.filter((section) => !isOwn(section))
-  const isOfOthers = (output: Section) => others.some((input) => matchesOf(tagOf(input), [output]).size > 0)
-  const serving = outputs.filter((output) => pluginOf(output) === 'prometheus_exporter' && !isOfOthers(output))
-  for (const section of [...inputs.filter(isOwn), ...serving]) {
+  const own = inputs.filter(isOwn)
+  const isOf = (given: readonly Section[], output: Section) =>
+    given.some((input) => matchesOf(tagOf(input), [output]).size > 0)
+  const serving = outputs.filter(
+    (output) => pluginOf(output) === 'prometheus_exporter' && isOf(own, output) && !isOf(others, output),
+  )
+  for (const section of [...own, ...serving]) {
     const reason = 'agents serve their own metrics at /metrics'
     const nearest = 'Let your Prometheus server scrape the agents.'
     context.replaced(section, `${section.kind} ${pluginOf(section)}`, reason, nearest)
