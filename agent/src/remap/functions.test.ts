@@ -76,6 +76,24 @@ test.each([
   ['r, err = xxhash(.s)\nr', '""'],
   ['xxhash("penstock", variant: "xxh64")', '-6781507496950606221'],
   ['decode_zlib!("")', '""'],
+  // Texts that may be missing although programs rely on them.
+  [
+    'upcase(parse_url!("mailto:a@b").host)',
+    'fails: function call error for "upcase" at (0:37): expected string, got null',
+  ],
+  [
+    'upcase(parse_nginx_log!(s\'- - - [01/Apr/2021:12:02:31 +0000] "GET / HTTP/1.1" 200 1 "-" "-"\', "combined").client)',
+    'fails: function call error for "upcase" at (0:113): expected string, got null',
+  ],
+  // Items of any kind, so programs may handle failures that cannot occur.
+  ['x = to_entries({"a": 1})\nto_string(x[0].key) ?? ""', '"a"'],
+  ['x = split_path("/a")\nto_string(x[1]) ?? ""', '"a"'],
+  ['.p = "{}"\nx = tag_types_externally(parse_json!(.p))\nkeys(x)', '[]'],
+  [
+    '.p = "[]"\nkeys(tag_types_externally(parse_json!(.p)))',
+    'fails: function call error for "keys" at (10:53): expected object, got array',
+  ],
+  ['x = unique(["a", "a"])\nto_string(x[0]) ?? ""', '"a"'],
   ['upcase(parse_cef!("CEF:0|v|p|1|id|n|5|").name)', '"N"'],
   [
     'upcase(parse_cef!("CEF:0|v|p|1|id|n|5|cs1Label=name", translate_custom_fields: true).name)',

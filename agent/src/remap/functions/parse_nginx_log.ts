@@ -24,6 +24,8 @@ export const parseNginxLogFunction = defineFunction({
     },
   ],
   returns: (call) => nginxLogKind(call.constant('format')),
+  // A client that is `-` is missing.
+  nominal: true,
   fallible: 'always',
   errors: ['The line has another format.', 'The date has another format.'],
   pure: true,

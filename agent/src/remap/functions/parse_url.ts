@@ -32,6 +32,8 @@ export const parseUrl = defineFunction({
     fragment: kinds.string.or(kinds.null),
     query: kinds.objectEach(kinds.string),
   }),
+  // An address such as `mailto:` has no host.
+  nominal: true,
   fallible: 'always',
   errors: ['The text is not an absolute URL.'],
   pure: true,

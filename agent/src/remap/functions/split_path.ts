@@ -8,7 +8,7 @@ export const splitPath = defineFunction({
   category: 'String',
   summary: 'Splits a file path into its parts.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The path.' }],
-  returns: kinds.arrayEach(kinds.string),
+  returns: kinds.array,
   fallible: 'never',
   pure: true,
   examples: [

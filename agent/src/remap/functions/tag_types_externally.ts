@@ -11,12 +11,12 @@ export const tagTypesExternally = defineFunction({
   summary: 'Wraps every scalar in an object whose only key is its type.',
   parameters: [{ name: 'value', kind: kinds.any, bytes: true, description: 'The value.' }],
   returns: (call) => {
-    const kind = call.kind('value')
-    const scalar = kind.without(kinds.array.or(kinds.null).or(kinds.undefined))
-    let result = scalar.isNever ? kinds.never : kinds.object
-    if (kind.overlaps(kinds.array)) result = result.or(kinds.array)
-    if (kind.overlaps(kinds.null.or(kinds.undefined))) result = result.or(kinds.null)
-    return result
+    const kind = call.kind('value').undefinedAsNull
+    return kind.is(kinds.array) ? kinds.array : kind.is(kinds.null) ? kinds.null : kinds.object
+  },
+  nominal: (call) => {
+    const kind = call.kind('value').undefinedAsNull
+    return !kind.is(kinds.array) && !kind.is(kinds.null) && kind.overlaps(kinds.array.or(kinds.null))
   },
   fallible: 'never',
   pure: true,

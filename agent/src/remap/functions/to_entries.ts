@@ -1,7 +1,6 @@
 // Function `to_entries`.
 
 import { sortedFieldNames, type Value, type ValueObject } from '../../event/value.ts'
-import { elementKinds } from '../elements.ts'
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -10,10 +9,7 @@ export const toEntries = defineFunction({
   category: 'Object',
   summary: 'Converts an object or array to an array of objects with `key` and `value`.',
   parameters: [{ name: 'value', kind: kinds.object.or(kinds.array), description: 'The object or array.' }],
-  returns: (call) => {
-    const [key, value] = elementKinds(call.kind('value'))
-    return kinds.arrayEach(kinds.objectOf({ key, value }))
-  },
+  returns: kinds.array,
   fallible: 'never',
   pure: true,
   examples: [

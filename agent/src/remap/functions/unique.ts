@@ -1,7 +1,6 @@
 // Function `unique`.
 
 import type { Value } from '../../event/value.ts'
-import { loosened } from '../elements.ts'
 import { sameValue } from '../equality.ts'
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -11,7 +10,7 @@ export const unique = defineFunction({
   category: 'Enumerate',
   summary: 'Removes repeated items from an array.',
   parameters: [{ name: 'value', kind: kinds.array, description: 'The array.' }],
-  returns: (call) => loosened(call.kind('value').and(kinds.array)),
+  returns: kinds.array,
   fallible: 'never',
   pure: true,
   examples: [
