@@ -265,7 +265,11 @@ describe.skipIf(missing !== undefined)(`versions side by side${missing === undef
     for (const { metadata } of items) expect(saysOf(await get(metadata.name), 'Programmed')).toBe('True Programmed')
     const reasons = await kubectl('-n', 'shop', 'get', 'events', '-o', 'jsonpath={.items[*].reason}')
     expect(reasons.split(' ')).not.toContain('RolledBack')
-    const { status } = await api.get(`/apis/${apiVersion}/namespaces/${system}/agents/node`)
+    // The Secret is written once more when the last step is over.
+    const status = await waitFor('the rollout to be over', 180_000, async () => {
+      const agent = await api.get(`/apis/${apiVersion}/namespaces/${system}/agents/node`)
+      return agent.status?.['revision'] === agent.status?.['stableRevision'] && agent.status
+    })
     const history = status?.['history'] as readonly { readonly result: string }[] | undefined
     expect(history?.filter(({ result }) => result === 'RolledBack')).toEqual([])
   }
