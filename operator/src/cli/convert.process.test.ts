@@ -108,6 +108,15 @@ test('a configuration of an unknown agent is refused, and the error lists the kn
   expect(stderr).toMatch(/--from.*vector, fluent-bit, fluentd, filebeat, alloy, promtail, otel/)
 })
 
+test.each([
+  { from: 'vector', text: '[INPUT]\n    Name tail\n    Path /srv/*.log\n', found: 'Fluent Bit', flag: 'fluent-bit' },
+  { from: 'fluentd', text: '[sources.in]\ntype = "file"\ninclude = ["/a"]\n', found: 'Vector', flag: 'vector' },
+])('a configuration of $found is refused with --from $from', ({ from, text, found, flag }) => {
+  const { stdout, stderr, status } = convert(['-f', '-', '--from', from], text)
+  expect([stdout, status]).toEqual(['', 64])
+  expect(stderr).toContain(`; found one of ${found}. Omit the flag, or use \`--from ${flag}\`.`)
+})
+
 test('a text that is not valid YAML is refused with its first mistake', () => {
   const { stdout, stderr, status } = convert(['-f', '-'], 'exporters:\n  es: { password: {{x} }\nservice: {}\n')
   expect([stdout, status]).toEqual(['', 64])

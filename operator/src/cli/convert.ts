@@ -7,7 +7,7 @@ import { parseText, positionAt, readYamlDocuments } from '@penstock/agent/config
 import { fileReason, PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
 import { namePattern, nameWords } from '../api/pipeline.ts'
-import { agentFor, type FoundAgent, type OldAgent, oldAgents } from '../migrate/agents.ts'
+import { agentFor, agentsOf, type FoundAgent, type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { Draft, type NamedText } from '../migrate/draft.ts'
 import { isBlank, isYamlLike, secretsIn } from '../migrate/inner.ts'
 import { helpOf, parseFlags } from './arguments.ts'
@@ -123,6 +123,7 @@ function refuseFiles(draft: Draft): void {
 function agentOf(files: readonly NamedText[], name: OldAgent['name'] | undefined): FoundAgent {
   const found = agentFor(files, name)
   if (found !== undefined) {
+    if (name !== undefined) refuseOther(files, found.agent)
     if (name === undefined)
       console.error(`Reading it as a configuration of ${found.agent.title}; use --from to override.`)
     return found
@@ -142,6 +143,18 @@ function agentOf(files: readonly NamedText[], name: OldAgent['name'] | undefined
   throw new PenstockError(
     'PEN_USAGE',
     `${names}: could not detect the agent of this configuration. Set it with \`--from\`: ${agentNames.join(', ')}.`,
+  )
+}
+
+/** Refuses files of another agent than the one in the flag, from which nothing could be converted. */
+function refuseOther(files: readonly NamedText[], wanted: OldAgent): void {
+  const agents = agentsOf(files)
+  const [other] = agents
+  if (other === undefined || agents.includes(wanted)) return
+  const names = files.map(({ file }) => file).join(', ')
+  throw new PenstockError(
+    'PEN_USAGE',
+    `${names}: expected a configuration of ${wanted.title} because of \`--from ${wanted.name}\`; found one of ${other.title}. Omit the flag, or use \`--from ${other.name}\`.`,
   )
 }
 

@@ -139,6 +139,10 @@ export function agentFor(files: readonly NamedText[], name?: string): FoundAgent
   return name === undefined || agent === undefined ? undefined : foundAgent(agent, files, files)
 }
 
+/** The agents of which a file is, or contains, a configuration. */
+export const agentsOf = (files: readonly NamedText[]): readonly OldAgent[] =>
+  oldAgents.filter((agent) => files.some((file) => partsFor(agent, file, 0) !== undefined))
+
 function foundAgent(agent: OldAgent, texts: readonly NamedText[], files: readonly NamedText[]): FoundAgent {
   const gaps: Gap[] = []
   // Alloy joins variables and texts with an operator.

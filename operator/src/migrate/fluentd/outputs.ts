@@ -174,10 +174,13 @@ const http = translated({
         'tls.verify': read('tls_verify_mode') === 'none' ? 'off' : 'on',
       },
       several: headers.map(([name, value]): [string, string] => ['header', `${name} ${value}`]),
-      config: { uri: (uri ?? endpoint).replace(/\$\{(\w+)\}/g, 'SECRET[env.$1]') },
+      config: { uri: withVariables(uri ?? endpoint) },
     }
   },
 })
+
+/** An address whose variables of the environment are read at run time. */
+const withVariables = (url: string) => url.replace(/\$\{(\w+)\}/g, 'SECRET[env.$1]')
 
 /** A member of events for Splunk whose text has placeholders; those that depend on the event are gaps. */
 function filledMember(section: Plugged, word: string, context: Context, tag: Tag | undefined): [string, string][] {
@@ -237,16 +240,18 @@ const splunk = (name: string): OutputPlugin =>
     },
     also: (section, context, tag) => {
       const read = (key: string) => lastValue(section, key)
-      const url = /^(https?):\/\/([^:/]+|\$\{\w+\})(?::(\d+))?/.exec(read('full_url') ?? '')
+      const url = read('full_url')
       const several = eventMembers(name, section, context, tag)
       return {
         options: {
-          host: url?.[2] ?? read('hec_host') ?? 'localhost',
-          port: url?.[3] ?? read('hec_port') ?? '8088',
-          tls: (url?.[1] ?? read('protocol') ?? 'https') === 'https' ? 'on' : 'off',
+          host: read('hec_host') ?? 'localhost',
+          port: read('hec_port') ?? '8088',
+          tls: (url?.split(':')[0] ?? read('protocol') ?? 'https') === 'http' ? 'off' : 'on',
           'tls.verify': isOn(read('insecure_ssl'), false) ? 'off' : 'on',
         },
         several,
+        // The plugin sends to this address as it is, whatever its path.
+        ...(url === undefined ? {} : { config: { uri: withVariables(url) } }),
       }
     },
   })

@@ -38,3 +38,16 @@ test.each([
   withTest(document, resource, given, { index: expected })
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+
+test.each([
+  { url: 'https://hec.example:443/proxy/services/collector', uri: 'https://hec.example:443/proxy/services/collector' },
+  { url: 'http://hec.example/services/collector/event', uri: 'http://hec.example/services/collector/event' },
+  { url: '"#{ENV[\'PENSTOCK_TEST_HEC_URL\']}"', uri: 'SECRET[env.PENSTOCK_TEST_HEC_URL]' },
+  { url: 'https://${HEC}/services/collector', uri: 'https://SECRET[env.HEC]/services/collector' },
+])('in Fluentd, full_url $url is the whole address', async ({ url, uri }) => {
+  const text = `<source>\n  @type tail\n  path /a.log\n  tag a\n  <parse>\n    @type none\n  </parse>\n</source>\n<match **>\n  @type splunk_hec\n  full_url ${url}\n  hec_token t\n</match>\n`
+  const { document, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  const { spec } = document.toJS() as { spec: { sinks: { config: { uri?: string; tls?: unknown } }[] } }
+  expect(spec.sinks[0]?.config.uri).toBe(uri)
+})
