@@ -510,6 +510,39 @@ test('only wanted labels of a pod are included', async () => {
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
+test.each([
+  {
+    text: '',
+    expected: {
+      'kubernetes.namespace_labels': { 'team_io/name': 'money', env: 'prod' },
+      'kubernetes.node': { name: 'n1', labels: { 'topology_io/zone': 'a', arch: 'arm64' } },
+    },
+  },
+  {
+    text: ', add_resource_metadata: { namespace: { include_labels: [env] }, node: { enabled: false } }',
+    expected: { 'kubernetes.namespace_labels': { env: 'prod' }, 'kubernetes.node': { name: 'n1' } },
+  },
+  {
+    text: ', labels.dedot: false, add_resource_metadata: { namespace.enabled: false, node.exclude_labels: [arch] }',
+    expected: {
+      'kubernetes.namespace_labels': null,
+      'kubernetes.node': { name: 'n1', labels: { 'topology.io/zone': 'a' } },
+    },
+  },
+])('an event gets the labels of its namespace and node as with { host: x$text }', async ({ text, expected }) => {
+  const { document, resource, gaps } = convert(
+    `${pods}processors:\n- add_kubernetes_metadata: { host: x${text} }\noutput.console: ~\n`,
+  )
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  const orchestrator = {
+    pod_node_name: 'n1',
+    namespace_labels: { 'team.io/name': 'money', env: 'prod' },
+    node_labels: { 'topology.io/zone': 'a', arch: 'arm64' },
+  }
+  withTest(document, resource, { message: 'm', orchestrator }, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
 test('a pipeline of an input that the event determines is a gap', () => {
   const inputs = 'filebeat.inputs:\n- type: log\n  paths: [/a.log]\n  pipeline: "p-%{[fields.app]}"\n'
   const { resource, gaps } = convert(`${inputs}output.elasticsearch.hosts: [es]\n`)

@@ -353,6 +353,12 @@ const addKubernetes: Processor = {
     include_annotations: 'which annotations to include',
     include_labels: 'which labels to include',
     exclude_labels: 'which labels to exclude',
+    'add_resource_metadata.namespace.enabled': 'whether to add the labels of the namespace',
+    'add_resource_metadata.node.enabled': 'whether to add the labels of the node',
+    'add_resource_metadata.namespace.include_labels': 'which of them to include',
+    'add_resource_metadata.namespace.exclude_labels': 'which of them to exclude',
+    'add_resource_metadata.node.include_labels': 'which of them to include',
+    'add_resource_metadata.node.exclude_labels': 'which of them to exclude',
   },
   itself: Object.fromEntries(
     [
@@ -382,19 +388,23 @@ const addKubernetes: Processor = {
         'add_resource_metadata',
         'in_cluster.enabled',
       ],
-      ...[
-        'add_resource_metadata.namespace.enabled',
-        'add_resource_metadata.node.enabled',
-        'add_resource_metadata.namespace.include_labels',
-        'add_resource_metadata.node.include_labels',
-      ],
     ].map((name) => [name, own] as const),
   ),
-  build: (part) =>
-    kubernetesLines(textsIn(part, 'include_annotations'), flagIn(part, 'labels.dedot') !== false, {
-      included: textsIn(part, 'include_labels'),
-      excluded: textsIn(part, 'exclude_labels'),
-    }),
+  build: (part) => {
+    const labelsIn = (prefix: string): Labels => ({
+      included: textsIn(part, `${prefix}include_labels`),
+      excluded: textsIn(part, `${prefix}exclude_labels`),
+    })
+    const of = (kind: 'namespace' | 'node') =>
+      flagIn(part, `add_resource_metadata.${kind}.enabled`) === false
+        ? undefined
+        : labelsIn(`add_resource_metadata.${kind}.`)
+    return kubernetesLines(textsIn(part, 'include_annotations'), flagIn(part, 'labels.dedot') !== false, {
+      pod: labelsIn(''),
+      namespace: of('namespace'),
+      node: of('node'),
+    })
+  },
 }
 
 /** Names of labels; without included ones, all are included. */
@@ -403,32 +413,58 @@ interface Labels {
   readonly excluded: readonly string[]
 }
 
-export function kubernetesLines(
-  annotations: readonly string[],
-  dedots: boolean,
-  { included, excluded }: Labels = { included: [], excluded: [] },
-): readonly string[] {
+const allLabels: Labels = { included: [], excluded: [] }
+
+/** The object whose labels an event gets, with its field and the path in the event. */
+const labelled = {
+  pod: { field: '%orchestrator.pod_labels', path: '.kubernetes.labels' },
+  namespace: { field: '%orchestrator.namespace_labels', path: '.kubernetes.namespace_labels' },
+  node: { field: '%orchestrator.node_labels', path: '.kubernetes.node.labels' },
+} as const
+
+/** An expression for some labels; undefined if the event gets none. */
+function labelsOf(field: string, labels: Labels | undefined): string | undefined {
+  if (labels === undefined) return undefined
+  const { included, excluded } = labels
   const list = (names: readonly string[]) => `[${names.map(textLiteral).join(', ')}]`
   const tests = [
     ...(included.length === 0 ? [] : [`includes(${list(included)}, key)`]),
     ...(excluded.length === 0 ? [] : [`!includes(${list(excluded)}, key)`]),
   ]
-  const labels =
-    tests.length === 0
-      ? '%orchestrator.pod_labels'
-      : `filter(object(%orchestrator.pod_labels) ?? {}) -> |key, _value| { ${tests.join(' && ')} }`
+  return tests.length === 0 ? field : `filter(object(${field}) ?? {}) -> |key, _value| { ${tests.join(' && ')} }`
+}
+
+/** The lines of a program that sets `kubernetes` and `container` as Filebeat does; it adds the labels of namespace and node by default. */
+export function kubernetesLines(
+  annotations: readonly string[],
+  dedots: boolean,
+  labels: Readonly<Record<'pod' | 'namespace' | 'node', Labels | undefined>> = {
+    pod: allLabels,
+    namespace: allLabels,
+    node: allLabels,
+  },
+): readonly string[] {
+  const pod = labelsOf(labelled.pod.field, labels.pod)
+  const namespace = labelsOf(labelled.namespace.field, labels.namespace)
+  const node = labelsOf(labelled.node.field, labels.node)
+  const isSet = 'value != null && value != {}'
   return [
     '.kubernetes = filter({',
     '  "namespace": %orchestrator.pod_namespace,',
+    ...(namespace === undefined ? [] : [`  "namespace_labels": ${namespace},`]),
     '  "pod": filter({ "name": %orchestrator.pod_name, "uid": %orchestrator.pod_uid, "ip": %orchestrator.pod_ip }) -> |_key, value| { value != null },',
-    '  "node": filter({ "name": %orchestrator.pod_node_name }) -> |_key, value| { value != null },',
+    `  "node": filter({ "name": %orchestrator.pod_node_name${node === undefined ? '' : `, "labels": ${node}`} }) -> |_key, value| { ${isSet} },`,
     '  "container": filter({ "name": %orchestrator.container_name }) -> |_key, value| { value != null },',
-    `  "labels": ${labels},`,
-    '}) -> |_key, value| { value != null && value != {} }',
+    `  "labels": ${pod},`,
+    `}) -> |_key, value| { ${isSet} }`,
     ...(dedots
-      ? [
-          'if is_object(.kubernetes.labels) { .kubernetes.labels = map_keys(object!(.kubernetes.labels)) -> |key| { replace(key, ".", "_") } }',
-        ]
+      ? (['pod', 'namespace', 'node'] as const)
+          .filter((kind) => labels[kind] !== undefined)
+          .map((kind) => labelled[kind].path)
+          .map(
+            (path) =>
+              `if is_object(${path}) { ${path} = map_keys(object!(${path})) -> |key| { replace(key, ".", "_") } }`,
+          )
       : []),
     ...annotations.map(
       (name) =>
