@@ -262,7 +262,7 @@ test.skipIf(noTerminals)('on a terminal, the page of a field has colours, and it
   const command = `stty cols 50; ${process.execPath} --conditions=source ${main} explain Pipeline.spec.sources`
   const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], {
     encoding: 'utf8',
-    env: { ...process.env, TERM: 'xterm-256color', NO_COLOR: undefined },
+    env: { ...process.env, TERM: 'xterm-256color', NO_COLOR: undefined, CI: undefined },
   })
   expect(stdout).toContain('\u001b[36m"pods"\u001b[0m')
   const lines = stripVTControlCharacters(stdout).split('\r\n')
