@@ -398,11 +398,14 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     }
 
     // A restart caused by the bad version would count against the next version.
-    await waitFor('the canary to run the previous version', 150_000, async () => {
+    // It may have started the bad version once more, and returned without a restart. If `checkout` arrived shortly before the crash,
+    // it is suspected too, and is tried again by itself.
+    await waitFor('the canary to run the restored version', 150_000, async () => {
       const pod = after.find(({ node }) => node === canary)
       const podLog = await kubectl('-n', system, 'logs', pod?.name ?? '').catch(() => '')
-      // It may have started the bad version once more, and then returned without a restart.
-      return podLog.lastIndexOf('candidate=false') > podLog.lastIndexOf('candidate=true')
+      const active = [...podLog.matchAll(/The bundle is active\. revision=(\w+)/g)].at(-1)?.[1]
+      const { revision, stableRevision } = await agentStatus()
+      return stableRevision !== undefined && revision === stableRevision && active?.startsWith(stableRevision)
     })
     await kubectl('delete', 'clusterpipeline', 'bad')
     // Other nodes continue with the restored version, and a new change is applied.
