@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '@penstock/agent/testing/free-port'
 import { processCpu } from '../process-figures.ts'
 import {
   type BenchProgram,
@@ -32,6 +33,8 @@ export interface LoadPlace extends Place {
   readonly folder: string
   /** Links to the newest log of each container, like those of the kubelet. */
   readonly containersDir: string
+  /** For the agent's own API. */
+  readonly apiAddress: string
 }
 
 /** Creates the agent's files below the folder, and returns the command that starts it. */
@@ -85,7 +88,7 @@ export async function measureLoad(
   using _moved = moveSelf(cpus)
   await using receiver = await startReceiver(load.pods, neighbours?.namespaces)
   const pods = benchPods(load.pods)
-  const where = loadPlace(folder, receiver.url, pods)
+  const where = loadPlace(folder, receiver.url, pods, `127.0.0.1:${await freePort()}`)
   const warmup = load.mode === 'silence' ? 0 : warmupSeconds(load.seconds)
   const files = pods.map((pod) => join(where.logsDir, pod.folder, '0.log'))
   const writer = startWriter({ ...load, seconds: load.seconds + warmup, warmupSeconds: warmup, files })
@@ -201,7 +204,7 @@ function startWriter(plan: WriterPlan): Writer {
   }
 }
 
-function loadPlace(folder: string, receiver: string, pods: readonly BenchPod[]): LoadPlace {
+function loadPlace(folder: string, receiver: string, pods: readonly BenchPod[], apiAddress: string): LoadPlace {
   const logsDir = join(folder, 'pods')
   const containersDir = join(folder, 'containers')
   const dataDir = join(folder, 'data')
@@ -212,7 +215,7 @@ function loadPlace(folder: string, receiver: string, pods: readonly BenchPod[]):
   }
   const kubeConfig = join(folder, 'kubeconfig')
   writeFileSync(kubeConfig, kubeConfigText(receiver))
-  return { folder, logsDir, containersDir, file: '', kubeConfig, dataDir, receiver }
+  return { folder, logsDir, containersDir, file: '', kubeConfig, dataDir, receiver, apiAddress }
 }
 
 const total = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0)

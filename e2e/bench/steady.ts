@@ -21,8 +21,6 @@ export const defaultLoad: Load = {
   seed: 1,
 }
 
-const apiAddress = '127.0.0.1:18691'
-
 /** Puts the members of the line into the event, in place of the text. */
 export const mergeProgram = '. = merge(., object!(parse_json!(.message)))\ndel(.message)'
 
@@ -34,7 +32,7 @@ export const penstock =
   (where) => ({
     ...agentProgram(where.folder, {
       data_dir: where.dataDir,
-      api: { enabled: true, address: apiAddress },
+      api: { enabled: true, address: where.apiAddress },
       sources: { pods: podLogs(where) },
       transforms: format === 'json' ? { edit: { type: 'remap', inputs: ['pods'], source: mergeProgram } } : {},
       sinks: {
@@ -44,7 +42,7 @@ export const penstock =
         }),
       },
     }),
-    ...(format === 'json' ? { metrics: `http://${apiAddress}/metrics` } : {}),
+    ...(format === 'json' ? { metrics: `http://${where.apiAddress}/metrics` } : {}),
   })
 
 /** The figures of all scenarios of this kind. */
