@@ -208,6 +208,9 @@ const secretAlias = (cluster: boolean) =>
 
 const plainAlias = () => object({ alias: required(text('')), secretName: required(text('')), namespace: text('') }, '')
 
+/** Maximum number of sources, of transforms, and of sinks of a Pipeline. */
+export const maxEntries = 64
+
 export const pipelineSpec = (cluster: boolean) =>
   object(
     {
@@ -221,10 +224,12 @@ export const pipelineSpec = (cluster: boolean) =>
       suspend: byDefault(false, bool('With true, the agents remove the Pipeline; its status and buffers are kept.')),
       secrets: keyedList('alias', secretAlias(cluster), 'Aliases for SECRET[alias.key].', { maxItems: 64 }),
       sources: required(
-        keyedList('name', sourceEntry(cluster), 'Where events come from.', { minItems: 1, maxItems: 64 }),
+        keyedList('name', sourceEntry(cluster), 'Where events come from.', { minItems: 1, maxItems: maxEntries }),
       ),
-      transforms: keyedList('name', transformEntry, 'The transforms, in order.', { maxItems: 64 }),
-      sinks: required(keyedList('name', sinkEntry(cluster), 'The destinations.', { minItems: 1, maxItems: 64 })),
+      transforms: keyedList('name', transformEntry, 'The transforms, in order.', { maxItems: maxEntries }),
+      sinks: required(
+        keyedList('name', sinkEntry(cluster), 'The destinations.', { minItems: 1, maxItems: maxEntries }),
+      ),
       limits,
       onError: object(
         {

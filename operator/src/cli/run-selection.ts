@@ -1,9 +1,9 @@
 // Which sample pods the sources of a run read. `penstock run` reports a source that reads none before it starts: its lines would never come.
 
 import { matchesGlob } from 'node:path'
-import { orchestratorLogs } from '@penstock/agent/config'
 import { compileSelector } from '@penstock/agent/kube'
 import type { Table } from '../compile/compiled.ts'
+import { isPodLogs } from './run-input.ts'
 import { matchesFields, type SampleObject } from './sample-cluster/api-server.ts'
 
 /** A pod log source that reads no sample pod. */
@@ -27,7 +27,7 @@ export function idleSources(
       kind === 'Pod' && containersOf(pod).some((container) => isCandidate(namespace, container)),
   )
   return Object.entries(sourcesById).flatMap(([id, source]) => {
-    if (source['type'] !== orchestratorLogs.type || pods.some((pod) => isRead(source, pod, objects))) return []
+    if (!isPodLogs(source) || pods.some((pod) => isRead(source, pod, objects))) return []
     return [{ name: id.slice(id.lastIndexOf('/') + 1), selection: selectionText(source) }]
   })
 }

@@ -4,7 +4,7 @@
 import { compileCondition, compileProgram } from '@penstock/agent/config'
 import { type Document, isCollection, type Node, Document as YamlDocument } from 'yaml'
 import { ClusterPipelineModel, PipelineModel } from '../api/models.ts'
-import type { PipelineSpec } from '../api/pipeline.ts'
+import { maxEntries, type PipelineSpec } from '../api/pipeline.ts'
 import { runsOn } from '../compile/tenancy.ts'
 
 /** A file of the old configuration. */
@@ -277,9 +277,6 @@ export class Draft {
     return document
   }
 }
-
-/** Maximum number of sources, transforms or sinks of a Pipeline. */
-const maxEntries = 64
 
 const isTooLarge = (parts: Components) => Object.values(parts).some(({ size }) => size > maxEntries)
 

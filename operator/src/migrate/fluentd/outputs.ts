@@ -8,7 +8,7 @@ import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
 import { recordPath } from './ruby.ts'
 import { search } from './search.ts'
 import type { Tag } from './tags.ts'
-import { chunkTemplate, login, type OutputPlugin, security, tagLines, translated } from './translation.ts'
+import { chunkTemplate, login, type OutputPlugin, objectIn, security, tagLines, translated } from './translation.ts'
 
 const loki = translated({
   name: 'loki',
@@ -157,15 +157,9 @@ const http = translated({
         `the sink sends JSON, not \`${format}\``,
         'Configure the receiver to read lines of JSON.',
       )
-    let headers: [string, string][] = []
-    try {
-      headers = Object.entries(JSON.parse(read('headers') ?? '{}') as Record<string, unknown>).map(([name, value]) => [
-        name,
-        String(value),
-      ])
-    } catch {
+    const headers = objectIn(read('headers'))
+    if (headers === undefined)
       context.gap(section, 'http: headers', 'the value is not an object', 'Set `request.headers`.')
-    }
     return {
       options: {
         format: isOn(read('json_array'), false) ? 'json' : 'json_lines',
@@ -173,14 +167,11 @@ const http = translated({
         compress: read('compress'),
         'tls.verify': read('tls_verify_mode') === 'none' ? 'off' : 'on',
       },
-      several: headers.map(([name, value]): [string, string] => ['header', `${name} ${value}`]),
-      config: { uri: withVariables(uri ?? endpoint) },
+      several: Object.entries(headers ?? {}).map(([name, value]) => ['header', `${name} ${value}`] as const),
+      config: { uri: secret(uri ?? endpoint) },
     }
   },
 })
-
-/** An address whose variables of the environment are read at run time. */
-const withVariables = (url: string) => url.replace(/\$\{(\w+)\}/g, 'SECRET[env.$1]')
 
 /** A member of events for Splunk whose text has placeholders; those that depend on the event are gaps. */
 function filledMember(section: Plugged, word: string, context: Context, tag: Tag | undefined): [string, string][] {
@@ -251,7 +242,7 @@ const splunk = (name: string): OutputPlugin =>
         },
         several,
         // The plugin sends to this address as it is, whatever its path.
-        ...(url === undefined ? {} : { config: { uri: withVariables(url) } }),
+        ...(url === undefined ? {} : { config: { uri: secret(url) } }),
       }
     },
   })

@@ -7,7 +7,16 @@ import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { listOf, type Plugged } from './element.ts'
 import { recordPath } from './ruby.ts'
 import type { Tag } from './tags.ts'
-import { chunkTemplate, login, type OutputPlugin, type Parts, security, tagLines, translated } from './translation.ts'
+import {
+  chunkTemplate,
+  login,
+  type OutputPlugin,
+  objectIn,
+  type Parts,
+  security,
+  tagLines,
+  translated,
+} from './translation.ts'
 
 const searchOptions: Readonly<Record<string, string>> = {
   host: 'the address',
@@ -229,16 +238,5 @@ function requestOf(name: string, section: Plugged, context: Context): Readonly<R
   return {
     ...(timeout === undefined ? {} : { timeout_secs: Number(timeout) }),
     ...(headers === undefined || Object.keys(headers).length === 0 ? {} : { headers }),
-  }
-}
-
-/** The texts in a JSON object; empty without one, and undefined if the text is something else. */
-function objectIn(text: string | undefined): Readonly<Record<string, string>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text ?? '{}')
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, String(each)]))
-  } catch {
-    return undefined
   }
 }
