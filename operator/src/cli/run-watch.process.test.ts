@@ -92,7 +92,7 @@ test('a change ends a run that continues', async () => {
       if (text.includes('two')) command.kill('SIGTERM')
     }
     expect([isChanged, await ended]).toEqual([true, 0])
-    expect(printed).toContain(`Then change ${resources}.yaml: it restarts automatically.`)
+    expect(printed).toContain('Then change the files: it restarts automatically.')
     expect(printed).not.toContain('and start again')
   } finally {
     command.kill('SIGKILL')

@@ -2,7 +2,7 @@
 
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -186,7 +186,10 @@ test('--print delivers nothing, and needs no Secrets', () => {
 })
 
 test.skipIf(noTerminals)('on a terminal, lines have colours and end at the edge, and a hint stays below them', () => {
-  const command = `stty cols 80; ${process.execPath} --conditions=source ${main} run -f ${quickstart} --for 2s`
+  // A path as long as a person's may be, so that the result does not depend on the folder of this clone.
+  const resources = join(folder, 'a'.repeat(80))
+  cpSync(quickstart, resources, { recursive: true })
+  const command = `stty cols 80; ${process.execPath} --conditions=source ${main} run -f ${resources} --for 2s`
   // Removes variables that affect colours.
   const { NO_COLOR: _, FORCE_COLOR: _1, CI: _2, ...environment } = process.env
   const onTerminal = (env: object) =>
@@ -203,7 +206,9 @@ test.skipIf(noTerminals)('on a terminal, lines have colours and end at the edge,
   const events = plain.split(/[\r\n]+/).filter((line) => /^(?:in|out) {2,3}|^\d\d:\d\d/.test(line))
   expect(events.length).toBeGreaterThan(3)
   for (const line of events) expect(line.length).toBeLessThanOrEqual(80)
-  for (const line of plain.split(/[\r\n]+/)) expect(line.length, line).toBeLessThanOrEqual(80)
+  // Except paths and commands, which can be copied, so they stay whole.
+  const texts = plain.split(/[\r\n]+/).filter((line) => !line.startsWith('  '))
+  for (const line of texts) expect(line.length, line).toBeLessThanOrEqual(80)
   // Pods alternate, and a narrow terminal shows a shorter time and origin.
   expect(plain).toMatch(/\d\d:\d\d:\d\d INFO {2}payments-…9kq4z payment captured amount=/)
 

@@ -404,10 +404,10 @@ function introduceSamples(logsDir: string, idle: readonly IdleSource[], advice: 
   console.error(['Sample pods:', ...samplePodNames.map((name) => `  ${name}`)].join('\n'))
   for (const { name, selection } of idle)
     console.error(`Source ${name} reads none of them: it reads pods with ${selection}.`)
-  console.error(`They write their logs below ${logsDir}.\n\n${advice}\n`)
+  console.error(`They write their logs below:\n  ${logsDir}\n\n${advice}\n`)
 }
 
-/** The next steps. @param isWatched whether a file change starts a new run */
+/** The next steps, where a path stands in a command of its own line only: a path has any length. @param isWatched whether a file change starts a new run */
 export function next(api: string, paths: readonly string[], isWatched = false): string {
   const files = paths.map((path) => `-f ${path}`).join(' ')
   const looks = [
@@ -420,9 +420,9 @@ export function next(api: string, paths: readonly string[], isWatched = false): 
     'While it runs, in another terminal (Ctrl-C exits):',
     ...looks.map(([command = '', shows]) => `  ${command.padEnd(width)}  ${shows}`),
     isWatched
-      ? `Then change ${paths.join(', ')}: it restarts automatically.`
-      : `Then change ${paths.join(', ')} and start again, or use --watch.`,
-    `\`${npx}penstock lint ${files}\` checks it.`,
+      ? 'Then change the files: it restarts automatically. To check them:'
+      : 'Then change the files and start again, or use --watch. To check them:',
+    `  ${npx}penstock lint ${files}`,
   ].join('\n')
 }
 
