@@ -42,7 +42,10 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
   const isNamed = named.size > 0
   const culprits = new Set(named)
   // It is unknown which change made an agent end, hang or wait, so all changes that it was loading are suspects.
-  if (!isNamed) for (const node of failing) for (const id of suspectsOf(node, suspects, changed)) culprits.add(id)
+  if (!isNamed) {
+    const possible = suspects.difference(harmlessOf(seen, candidate, failing))
+    for (const node of failing) for (const id of suspectsOf(node, possible, changed)) culprits.add(id)
+  }
   const first = failing.find((node) => isAny(node) !== isNamed)
   if (first === undefined) {
     const why = 'events fail or are lost more than twice as often as under the previous version'
@@ -68,6 +71,30 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
   }
   return { culprits, why: `${count}: ${what}`, isNamed, reasons }
 }
+
+/**
+ * The added Pipelines that at least as many agents without the candidate run without a failure: the failing agents share the
+ * candidate, so the cause is in it. If a failing agent reads logs for the Pipeline, or this is unknown, only agents that do so count.
+ */
+function harmlessOf(
+  { stable, changed, added, nodes }: Observation,
+  candidate: TriedRevision,
+  failing: readonly AgentNode[],
+): Set<string> {
+  const healthy = nodes.filter(
+    (node) =>
+      !takesCandidate(candidate, node.node) && node.isLater !== true && node.revision === stable && isUnharmed(node),
+  )
+  const isHarmless = (id: string) => {
+    const isRead = failing.some(({ reads }) => reads === undefined || reads.has(id))
+    const proofs = isRead ? healthy.filter(({ reads }) => reads?.has(id)) : healthy
+    return !changed.has(id) && proofs.length >= failing.length
+  }
+  return new Set([...(added ?? [])].filter(isHarmless))
+}
+
+const isUnharmed = ({ crashed, stuck, stale, waitingSince, isAway, isFresh }: AgentNode) =>
+  !crashed && !stuck && !stale && waitingSince === undefined && isAway !== true && isFresh !== true
 
 /** Any change may have ended an agent. An agent that hangs or waits already runs the changes that it does not lack. */
 function suspectsOf(node: AgentNode, suspects: ReadonlySet<string>, changed: ReadonlySet<string>): Iterable<string> {

@@ -162,6 +162,32 @@ test('a new pipeline on all agents is rolled back if agents fail to load it, and
   expect(decide({ ...seen, added: new Set(['shop/other']) })).toMatchObject({ action: 'watch' })
 })
 
+const reads = (...ids: string[]) => ({ reads: new Set(ids) })
+test.each<[string, Partial<AgentNode>, Partial<AgentNode>, 'spared' | 'suspected']>([
+  ['read it unharmed', reads('shop/added'), reads('shop/added'), 'spared'],
+  ['run it unharmed, and none reads logs for it', reads(), reads(), 'spared'],
+  ['run it, but only the failing ones read logs for it', reads('shop/added'), reads('shop/other'), 'suspected'],
+  ['end, too', reads('shop/added'), { ...reads('shop/added'), crashed: true }, 'suspected'],
+  ['hang', reads('shop/added'), { ...reads('shop/added'), stuck: true }, 'suspected'],
+  ['are silent', reads('shop/added'), { ...reads('shop/added'), stale: true }, 'suspected'],
+  ['have just started', reads('shop/added'), { ...reads('shop/added'), isFresh: true }, 'suspected'],
+  ['have not loaded it', reads('shop/added'), { ...reads('shop/added'), revision: 'older' }, 'suspected'],
+  ['report nothing about what they read', {}, {}, 'suspected'],
+])('agents end after a change, and a recent new Pipeline is judged by the others: they %s', (_, failing, others, is) => {
+  const candidate = { rev: 'new', percent: 10, salt: 's', step: 0, since: undefined }
+  for (const sick of [{ crashed: true }, { stuck: true }]) {
+    const nodes = forty.map((each) =>
+      takesCandidate(candidate, each.node)
+        ? { ...each, revision: 'new', ...failing, ...sick }
+        : { ...each, revision: 'old', ...others },
+    )
+    const decision = decide({ ...base, desired: 'new', candidate, nodes, added: new Set(['shop/added']) })
+    const ids = is === 'spared' ? ['shop/a'] : ['shop/a', 'shop/added']
+    const suspects = decision.action === 'aside' ? decision.ids : decision.action === 'abort' && decision.culprits
+    expect(suspects).toEqual(new Set(ids))
+  }
+})
+
 test('a rollout waits for an agent that has not loaded it, but not for a silent one', () => {
   const candidate = { rev: 'new', percent: 100, salt: 's', step: 3, since: 0 }
   const loaded = forty.map((each) => ({ ...each, revision: 'new' }))
