@@ -25,6 +25,15 @@ export function isWithout(node: AgentNode, candidate: TriedRevision, ids?: Reado
   return false
 }
 
+/**
+ * Whether the state of a chosen agent tells something about the candidate: an agent that kept ending before the trial began would end
+ * without it, too, so others decide if there are any.
+ */
+export function isTelling(node: AgentNode, nodes: readonly AgentNode[], candidate: TriedRevision): boolean {
+  if (node.isUnsteady !== true) return true
+  return !nodes.some((other) => other.isUnsteady !== true && !other.stale && takesCandidate(candidate, other.node))
+}
+
 /** The changes because of which more agents fail than the policy allows. */
 export function judge(seen: Observation, candidate: TriedRevision): Judgement {
   const { now, policy, changed, worse, added, nodes } = seen
@@ -34,7 +43,8 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
     node.waitingSince !== undefined && !node.stale && isWithout(node, candidate) && now - node.waitingSince >= maxWaitMs
   const fails = (node: AgentNode) =>
     [...node.failed].filter((id) => suspects.has(id) && !isWithout(node, candidate, new Set([id])))
-  const isAny = (node: AgentNode) => node.isLater !== true && (node.crashed || node.stuck || onlyWaits(node))
+  const isEnded = (node: AgentNode) => node.crashed && isTelling(node, seen.nodes, candidate)
+  const isAny = (node: AgentNode) => node.isLater !== true && (isEnded(node) || node.stuck || onlyWaits(node))
   const failing = chosen.filter((node) => isAny(node) || fails(node).length > 0)
   const tooMany = (failing.length * 100) / Math.max(1, chosen.length) > policy.maxFailedPercent
   if (!tooMany && worse.size === 0) return innocent
@@ -52,7 +62,7 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
     return { culprits, why, isNamed, reasons: new Map() }
   }
   const detail = first.reason === undefined || first.reason === '' ? '' : `: ${brief(first.reason)}`
-  const what = first.crashed
+  const what = isEnded(first)
     ? `the agent on ${first.node} ended`
     : first.stuck
       ? `the agent on ${first.node} takes too long to load it${detail}`

@@ -188,6 +188,34 @@ test.each<[string, Partial<AgentNode>, Partial<AgentNode>, 'spared' | 'suspected
   }
 })
 
+test.each([2, 3, 10, 40])('an agent of %i that kept ending before a change takes nothing back, if others run it', (count) => {
+  // The agent with the lowest bucket would be the canary if it were steady.
+  for (const index of forty.slice(0, count).keys()) {
+    const nodes = forty.slice(0, count).map((each, at) => (at === index ? { ...each, isUnsteady: true } : each))
+    const { steps, end } = run({ ...base, desired: 'new', nodes }, (each) => ({
+      ...each,
+      revision: each.isUnsteady === true ? 'old' : 'new',
+      crashed: each.isUnsteady === true,
+    }))
+    expect(end).toEqual({ action: 'promote' })
+    expect(steps.length).toBeGreaterThan(1)
+  }
+})
+
+test('an agent that kept ending counts if a steady one ends, too, or if no other has the change', () => {
+  const unsteady = forty.map((each, at) => (at % 2 === 0 ? { ...each, isUnsteady: true } : each))
+  const crash = (each: AgentNode) => ({ ...each, revision: 'new', crashed: true })
+  for (const nodes of [unsteady, forty.map((each) => ({ ...each, isUnsteady: true }))])
+    expect(run({ ...base, desired: 'new', nodes }, crash).end).toMatchObject({ action: 'abort' })
+})
+
+test('what an agent that kept ending reports about a Pipeline still counts', () => {
+  const candidate = { rev: 'new', percent: 100, salt: 's', step: 3, since: 0 }
+  const report = { revision: 'new', failed: new Set(['shop/a']), isUnsteady: true }
+  const nodes = forty.map((each, at) => (at === 0 ? { ...each, ...report } : { ...each, revision: 'new' }))
+  expect(decide({ ...base, desired: 'new', candidate, nodes })).toMatchObject({ action: 'abort' })
+})
+
 test('a rollout waits for an agent that has not loaded it, but not for a silent one', () => {
   const candidate = { rev: 'new', percent: 100, salt: 's', step: 3, since: 0 }
   const loaded = forty.map((each) => ({ ...each, revision: 'new' }))

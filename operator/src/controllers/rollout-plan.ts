@@ -5,7 +5,7 @@ import { bucketOf, type LoadFailure, takesCandidate } from '@penstock/agent/bund
 import { counted } from '@penstock/agent/program'
 import { type AgentSpec, agentDefaults } from '../api/agent.ts'
 import { maxAside, mayHalve } from '../fleet/aside.ts'
-import { isWithout, type Judgement, judge, maxWaitMs } from './rollout-judge.ts'
+import { isTelling, isWithout, type Judgement, judge, maxWaitMs } from './rollout-judge.ts'
 
 export interface RolloutPolicy {
   /** Null: all agents receive a revision at once, with the same rules for a rollback. */
@@ -88,6 +88,8 @@ export interface AgentNode {
   readonly isAway?: boolean | undefined
   /** The same, perhaps because of changes that have just been rolled back or set aside. */
   readonly isAwayByChange?: boolean | undefined
+  /** It kept ending before the trial began. Its ends count only if no other agent has the candidate. */
+  readonly isUnsteady?: boolean | undefined
   /** When its last report arrived. */
   readonly heardAt?: number | undefined
   /** It started so recently that it may not have opened all its files. */
@@ -351,8 +353,10 @@ function begin(seen: Observation): Decision {
   const { canary } = policy
   if (canary === null || seen.isArrival === true || isAtOnce(seen))
     return { action: 'start', percent: maxPercent, salt }
-  // A lost agent tests nothing.
-  const alive = nodes.filter(({ stale }) => !stale)
+  // A lost agent tests nothing, and one that ends by itself tests little.
+  const all = nodes.filter(({ stale }) => !stale)
+  const steady = all.filter(({ isUnsteady }) => isUnsteady !== true)
+  const alive = steady.length > 0 ? steady : all
   // A percentage that selects no agent would test nothing, and the trial would restart forever.
   const minNodes = Math.min(Math.max(1, canary.minNodes), alive.length)
   const choice = (name: string) => {
@@ -400,7 +404,7 @@ export function readersFor(
   { canary, step }: RolloutPolicy,
 ): readonly string[] {
   const also = [...(candidate.also ?? [])]
-  const alive = nodes.filter(({ stale }) => !stale)
+  const alive = nodes.filter(({ stale, isUnsteady }) => !stale && isUnsteady !== true)
   const chosen = alive.filter(({ node }) => takesCandidate(candidate, node))
   // Another agent must not receive what may just have ended, hung or failed on one of them, even if this process has not heard of it yet.
   const isInTrouble = ({ crashed, stuck, failed, revision, isAway, isFresh }: AgentNode) =>
@@ -424,7 +428,7 @@ export function readersFor(
 
 /** The number of live chosen agents that do not run the candidate yet, or not these of its changes. */
 function waitingFor(seen: Observation, candidate: TriedRevision, ids?: ReadonlySet<string>): number {
-  const chosen = seen.nodes.filter(({ node, stale }) => !stale && takesCandidate(candidate, node))
+  const chosen = tellingOf(seen, candidate)
   const waiting = chosen.filter((node) => isWithout(node, candidate, ids)).length
   // Agents of the previous step already run it. If other changes wait, the rollout does not wait for a few agents that
   // fail to load it.
@@ -437,14 +441,19 @@ function waitingFor(seen: Observation, candidate: TriedRevision, ids?: ReadonlyS
  * among them, even if the kubelet has not counted its end yet.
  */
 function quietSince(
-  { nodes }: Observation,
+  seen: Observation,
   candidate: TriedRevision,
   clocks: readonly Pick<TrialClock, 'since'>[],
 ): number {
   const since = Math.max(...clocks.map((clock) => clock.since ?? 0))
+  return tellingOf(seen, candidate).filter(({ heardAt }) => heardAt !== undefined && heardAt < since).length
+}
+
+/** The live chosen agents whose state tells something about the candidate. */
+function tellingOf({ nodes }: Observation, candidate: TriedRevision): AgentNode[] {
   return nodes.filter(
-    ({ node, stale, heardAt }) => !stale && heardAt !== undefined && heardAt < since && takesCandidate(candidate, node),
-  ).length
+    (each) => !each.stale && takesCandidate(candidate, each.node) && isTelling(each, nodes, candidate),
+  )
 }
 
 function advance(seen: Observation, candidate: TriedRevision): Decision {

@@ -81,6 +81,31 @@ test.each<Case>([
   else expect(bench.count('a2')).toBeLessThan(size / 4)
 })
 
+test.each([2, 5, size])('of %i agents, one ends again and again, and a change still reaches all', async (count) => {
+  const bench = new RolloutBench(clock, count)
+  bench.want('a1')
+  await bench.settle()
+  await bench.pass(10)
+  const [sick] = [...bench.nodes.keys()]
+  const endsFor = async (seconds: number) => {
+    for (let passed = 0; passed < seconds; passed += 30) {
+      bench.end(sick as string)
+      await bench.pass(30)
+    }
+  }
+  await endsFor(120)
+  for (const content of ['a2', 'a3', 'a4', 'a5']) {
+    bench.want(content)
+    await endsFor(ownSeconds + 60)
+    expect([bench.count(content), bench.rolledBack]).toEqual([count, []])
+  }
+  // A change that ends the others is still rolled back.
+  bench.harms.set('a6', 'crashes')
+  bench.want('a6')
+  await endsFor(ownSeconds + 300)
+  expect([bench.count('a5'), bench.rolledBack]).toEqual([count, ['a6']])
+})
+
 test('a new process of the operator knows which of two changes is not loaded', async () => {
   const bench = await running('a1', 'b1', 'c1')
   bench.want('a2', 'b1', 'c1')

@@ -1,8 +1,8 @@
 import type { Candidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import type { Report } from '../../fleet/state.ts'
-import { type AgentPod, endsOf, isAway } from './pods.ts'
-import { StepWatch, worseIn } from './step.ts'
+import { type AgentPod, endsOf, isAway, keptEnding } from './pods.ts'
+import { StepWatch, StepWatches, worseIn } from './step.ts'
 
 function pod(restartCount: number): AgentPod {
   const status = { containerStatuses: [{ name: 'agent', restartCount }] }
@@ -116,4 +116,38 @@ test.each([
   expect(found(['shop/p'])).toEqual(worse ? ['shop/p'] : [])
   expect(found(['other/p']), 'of changed pipelines alone').toEqual([])
   expect(found(['shop/p'], 100), 'while some agents run the stable revision').toEqual([])
+})
+
+test.each<[string, restarts: number, until: string, since: string, kept: boolean]>([
+  ['two ends, the last a moment before', 2, '00:02:00', '00:00:00', true],
+  ['a single end', 1, '00:02:00', '00:00:00', false],
+  ['the last end long before', 2, '00:12:00', '00:00:00', false],
+  ['an end after it', 2, '00:00:30', '00:00:00', false],
+  ['an end that a change may have caused', 2, '00:02:00', '00:01:30', false],
+])('an agent kept ending before a trial: %s', (_, restartCount, until, since, kept) => {
+  const at = (time: string) => Date.parse(`2026-01-01T${time}Z`)
+  const status = { containerStatuses: [{ name: 'agent', restartCount, state: {}, lastState: { terminated: end } }] }
+  expect(keptEnding({ ...pod(0), status }, at(until), at(since))).toBe(kept)
+})
+
+test('which agents kept ending is decided when a trial begins, and anew without one', () => {
+  const watches = new StepWatches()
+  const ended = (finishedAt: string) => [
+    {
+      ...pod(0),
+      status: {
+        containerStatuses: [{ name: 'agent', restartCount: 2, lastState: { terminated: { ...end, finishedAt } } }],
+      },
+    },
+  ]
+  const before = ended('2026-01-01T00:01:00Z')
+  const after = ended('2026-01-01T00:03:00Z')
+  const now = Date.parse('2026-01-01T00:04:00Z')
+  const begun = '2026-01-01T00:02:00Z'
+  const steadyOf = (record: { begun?: string }, pods: readonly AgentPod[]) =>
+    watches.unsteady({ history: [], ...record }, pods, now).size === 0
+  expect([steadyOf({}, before), steadyOf({ begun }, before), steadyOf({ begun }, after)]).toEqual([false, false, false])
+  // An operator that has just started does not know which ends were before the trial.
+  watches.forget()
+  expect([steadyOf({ begun }, after), steadyOf({}, after)]).toEqual([true, false])
 })

@@ -4,7 +4,7 @@ import { type Candidate, takesCandidate } from '@penstock/agent/bundle'
 import { setAsideAt } from '../../fleet/aside.ts'
 import type { Report, RolloutRecord, TrialRecord } from '../../fleet/state.ts'
 import type { AgentNode } from '../rollout-plan.ts'
-import { type AgentPod, endsOf, hasEndedSince } from './pods.ts'
+import { type AgentPod, endsOf, hasEndedSince, keptEnding } from './pods.ts'
 
 /** Records restarts and waits during a step, and provides the rollout's view of each agent. */
 export class StepWatch {
@@ -94,6 +94,8 @@ export class StepWatch {
 /** A watch for the current step of each candidate. */
 export class StepWatches {
   readonly #watches = new Map<string, StepWatch>()
+  /** Uids of the pods that kept ending before a trial began, by the time of its begin. */
+  readonly #unsteady = new Map<string, ReadonlySet<string>>()
   /** Steps that an earlier process began; undefined before the first look. */
   #inherited: ReadonlySet<string> | undefined
 
@@ -105,15 +107,32 @@ export class StepWatches {
     return watch
   }
 
+  /**
+   * Uids of the pods that kept ending before the trial began; without a trial, until now. What ended them is not in the trial.
+   */
+  unsteady(record: Begun, pods: readonly AgentPod[], now: number): ReadonlySet<string> {
+    const { begun } = record
+    const known = begun === undefined ? undefined : this.#unsteady.get(begun)
+    if (known !== undefined) return known
+    const since = suspectUntil(record)
+    const all = pods.filter((pod) => keptEnding(pod, timeOf(begun) || now, since))
+    const uids = new Set(all.map(({ metadata }) => metadata.uid ?? ''))
+    if (begun !== undefined) this.#unsteady.set(begun, uids)
+    return uids
+  }
+
   /** Forgets other steps. */
   keep(trials: readonly TrialRecord[]): void {
     const kept = new Set(trials.map(stepOf))
+    const begins = new Set(trials.map(({ begun }) => begun))
+    for (const begun of this.#unsteady.keys()) if (!begins.has(begun)) this.#unsteady.delete(begun)
     this.#inherited ??= kept
     for (const key of this.#watches.keys()) if (!kept.has(key)) this.#watches.delete(key)
   }
 
   forget(): void {
     this.#watches.clear()
+    this.#unsteady.clear()
     this.#inherited = new Set()
   }
 }

@@ -88,7 +88,7 @@ function decideOne(delivered: Delivered, index: number, gathered: Gathered): Tra
   const nothing = { state: view, events: [], recheckMs: undefined, isStarted: false }
   if (bundle === undefined) return nothing
   const watch = memory.steps.of(record, pods)
-  const nodes = nodesOf(gathered, watch, record)
+  const nodes = nodesOf(gathered, watch, record, memory.steps.unsteady(record, pods, now))
   if (!isFirst && nodes.length === 0) return nothing
   const later = { later: trialsOf(delivered).slice(index + 1) }
   const isLater = (node: string) => later.later.length > 0 && candidateFor(later, node) !== undefined
@@ -184,7 +184,12 @@ function isFresh(report: Report | undefined, fleet: FleetState, now: number): bo
 }
 
 /** Removes the reports of deleted pods, which must not count as losses either. */
-function nodesOf({ key, agent, pods, fleet, now }: Gathered, watch: StepWatch, record: RolloutRecord): AgentNode[] {
+function nodesOf(
+  { key, agent, pods, fleet, now }: Gathered,
+  watch: StepWatch,
+  record: RolloutRecord,
+  unsteady: ReadonlySet<string>,
+): AgentNode[] {
   if (agent.spec.mode === 'Sidecar') {
     // Pods with a sidecar belong to users: only those that report are known.
     const reports = [...fleet.reports(key)].filter((report) => !fleet.isStale(report, now))
@@ -203,6 +208,7 @@ function nodesOf({ key, agent, pods, fleet, now }: Gathered, watch: StepWatch, r
     return {
       ...{ ...node, heardAt: report?.at, isFresh: isFresh(report, fleet, now) },
       ...{ isAway: away, isAwayByChange: away && hasEndedBefore(pod, until) },
+      isUnsteady: unsteady.has(pod.metadata.uid ?? ''),
     }
   })
 }
