@@ -220,8 +220,8 @@ export function secureServer(
   listener: RequestListener,
   clientAuthority?: string,
 ): Server {
-  // Closes idle connections on time, not half a minute later.
-  const common = { connectionsCheckingInterval: 2_000 }
+  // Closes idle connections on time, not half a minute later, and those that do not complete their handshake.
+  const common = { connectionsCheckingInterval: 2_000, handshakeTimeout: 10_000 }
   const asking =
     clientAuthority === undefined ? {} : { ca: clientAuthority, requestCert: true, rejectUnauthorized: false }
   const server = createServer({ ...common, ...asking }, listener)

@@ -3,8 +3,7 @@
 // connect may send tokens: malformed ones cost no review, and others are limited (kube/token-gate.ts).
 
 import { createServer as createPlain, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { gunzipSync } from 'node:zlib'
+import type { AddressInfo, Socket } from 'node:net'
 import {
   type HeartbeatAnswer,
   type HeartbeatBody,
@@ -14,6 +13,7 @@ import {
   type ReadersAnswer,
   type ReadersBody,
   readersPath,
+  type StreamBody,
 } from '@penstock/agent/bundle'
 import { errorText } from '@penstock/agent/errors'
 import { version } from '@penstock/agent/program'
@@ -29,17 +29,22 @@ import { Allowances, busy, claimsOf, TokenGate } from '../kube/token-gate.ts'
 import { podType } from '../kube/types.ts'
 import type { ApiAddresses } from '../policy/api-addresses.ts'
 import { labels, tokenAudience } from '../workloads/names.ts'
+import { Bodies, type Body, type BodyLimits } from './bodies.ts'
 import { type OperatorCertificate, secureServer } from './certificates.ts'
 import { type Asked, Inquiries } from './observe/inquiries.ts'
 import { Observers, observedPaths } from './observe/observers.ts'
 import { forwardedHeader, relay, versionHeader } from './observe/relay.ts'
 import { maxHeldMs, Streams } from './streams.ts'
+import { Strangers } from './strangers.ts'
 
 export interface HeartbeatServerOptions {
   /** Without one, only a loopback address is served. */
   readonly certificate?: OperatorCertificate
   /** Sent to agents, which deny tenants' connections to these addresses. */
   readonly apiAddresses?: ApiAddresses
+  /** Maximum number of connections of clients that are not authenticated. */
+  readonly maxStrangers?: number
+  readonly bodies?: { readonly tenants?: BodyLimits }
 }
 
 /** The owner of a token. */
@@ -56,7 +61,14 @@ type Pod = KubeObject & {
 
 /** Reviews for unknown pods, such as those with a sidecar, by address and in total; a known pod has its own limit. */
 const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond: 10, burst: 60 } }
+/** Maximum size of a report, or of an agent's answer to an observer. */
 const maxBytes = 4 * 1024 * 1024
+/** The same for a request for a bundle, which names up to 5,000 Pipelines, and for the other requests. */
+const maxStreamBytes = 1024 * 1024
+const maxOtherBytes = 64 * 1024
+/** Limits for the bodies of agents in the operator's namespace, and of all others, which tenants may control. */
+const ownBodies: BodyLimits = { perNamespace: 64 * 1024 * 1024, total: 64 * 1024 * 1024 }
+const tenantBodies: BodyLimits = { perNamespace: 8 * 1024 * 1024, total: 32 * 1024 * 1024 }
 /**
  * Requests of one pod; each started 64 KiB count as one. Agents send a few per second while their bundle changes constantly. Tenants
  * control the pods of sidecars, and parsing blocks the thread on which all controllers run.
@@ -105,6 +117,9 @@ class HeartbeatServer implements AsyncDisposable {
   })
   readonly #readers: TokenGate<User>
   readonly #allowances = new Allowances(perPod)
+  readonly #strangers: Strangers
+  readonly #ownBodies = new Bodies(ownBodies)
+  readonly #tenantBodies: Bodies
   readonly #count: Counter
   /** Subscription that waits for the first certificate. */
   #waiting: Disposable | undefined
@@ -113,6 +128,8 @@ class HeartbeatServer implements AsyncDisposable {
     this.#context = context
     this.#fleet = fleet
     this.#options = options
+    this.#strangers = new Strangers(options.maxStrangers)
+    this.#tenantBodies = new Bodies(options.bodies?.tenants ?? tenantBodies)
     this.#observers = new Observers(context, fleet, this.#inquiries)
     this.#leftovers = new LeftoverAnswers(context.kube.as('heartbeat'), fleet, context.settings)
     this.#streams = new Streams(context, fleet)
@@ -145,6 +162,10 @@ class HeartbeatServer implements AsyncDisposable {
   async #open(): Promise<void> {
     const listener = (request: IncomingMessage, response: ServerResponse) => {
       this.#serve(request, response).catch((error: unknown) => {
+        if (error instanceof InvalidBody) {
+          this.#count.inc({ result: 'refused' })
+          return refuse(response, 400, error.message)
+        }
         this.#count.inc({ result: 'failed' })
         this.#context.logger.warn({ error: errorText(error) }, 'Could not process a heartbeat.')
         if (!response.headersSent) answer(response, 500, 'The operator could not process the heartbeat; see its log.')
@@ -154,6 +175,7 @@ class HeartbeatServer implements AsyncDisposable {
     const server = certificate?.current() === undefined ? createPlain(listener) : secureServer(certificate, listener)
     server.requestTimeout = 20_000
     server.headersTimeout = 10_000
+    this.#strangers.follow(server)
     this.#server = server
     const { host, port } = split(this.#context.settings.heartbeatAddress)
     await new Promise<void>((resolve, reject) => {
@@ -180,69 +202,94 @@ class HeartbeatServer implements AsyncDisposable {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname } = new URL(request.url ?? '/', 'http://operator')
-    if (request.method === 'GET' && observedPaths.includes(pathname)) {
-      response.setHeader(versionHeader, version)
-      if (this.#context.isLeader()) return this.#observers.serve(request, response)
-      // Unknown senders whose requests reach the leader through other replicas are limited here, because the leader
-      // only sees this replica's address.
-      if (!this.#observers.admits(request))
-        return answer(response, 429, 'Too many requests at once; try again in a few seconds.')
-      await this.#relay(request, response, undefined, 3 * relayMs)
-      return
-    }
-    const isInquiry = /^\/v1\/inquiries(?:\/[^/]+)?$/.test(pathname)
-    const isReader = pathname === readersPath
-    const isStream = pathname === '/v1/bundle'
-    if (request.method !== 'POST' || (pathname !== '/v1/heartbeat' && !isInquiry && !isReader && !isStream)) {
-      return answer(
+    const pathname = URL.parse(request.url ?? '/', 'http://operator')?.pathname ?? ''
+    if (request.method === 'GET' && observedPaths.includes(pathname)) return this.#observe(request, response)
+    const route = request.method === 'POST' ? routeOf(pathname) : undefined
+    if (route === undefined) {
+      return refuse(
         response,
         404,
         'This server only has POST /v1/heartbeat, /v1/bundle, /v1/inquiries and /v1/readers, GET /v1/tap and /v1/top.',
       )
     }
     const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-    const sender = token === undefined ? undefined : await this.#senderOf(token, request.socket.remoteAddress ?? '')
-    if (sender === busy) {
-      this.#count.inc({ result: 'busy' })
-      response.setHeader('retry-after', '5')
-      return answer(response, 429, 'Too many unknown tokens come from this address; try again in a few seconds.')
-    }
+    const sender = token === undefined ? undefined : await this.#senderOf(token, request.socket)
+    if (sender === busy)
+      return this.#postpone(response, 'Too many unknown tokens come from this address; try again in a few seconds.')
     if (sender === undefined) {
       this.#count.inc({ result: 'refused' })
-      return answer(response, 401, `A token for the audience ${tokenAudience} is needed, bound to a pod of an Agent.`)
+      return refuse(response, 401, `A token for the audience ${tokenAudience} is needed, bound to a pod of an Agent.`)
     }
-    const body = await bodyOf(request)
-    if (body === undefined) return answer(response, 413, `A heartbeat has at most ${maxBytes} bytes.`)
-    const { podUid } = sender.asked
+    this.#strangers.know(request.socket)
+    const { asked } = sender
+    const [namespace = ''] = asked.agent.split('/')
+    const bodies = namespace === this.#context.settings.namespace ? this.#ownBodies : this.#tenantBodies
+    const body = await bodies.read(request, namespace, route.maxBytes)
+    if (body === 'size') return refuse(response, 413, `A request to ${pathname} has at most ${route.maxBytes} bytes.`)
+    if (body === 'invalid') throw new InvalidBody('The body is not compressed with gzip, although its header says so.')
+    if (body === 'busy')
+      return this.#postpone(response, `Pods of namespace ${namespace} send too much at once; try again in a few seconds.`)
+    using received = body
     // Answers to `tap` and `top` have no limit here: the user determines their size.
-    if (!isInquiry && !this.#allowances.take(podUid, undefined, 1 + Math.floor(body.length / countedBytes))) {
-      this.#count.inc({ result: 'busy' })
-      response.setHeader('retry-after', '5')
-      return answer(response, 429, 'This pod sends too much; try again in a few seconds.')
-    }
-    if (isInquiry) return this.#inquire(request, response, sender.asked, pathname, body)
-    if (isReader) return give(response, { allowed: await this.#mayRead(sender.asked, body) } satisfies ReadersAnswer)
-    if (isStream) {
-      if (this.#context.isLeader()) return this.#streams.serve(sender.asked, sender.account, body, response)
-      await this.#relay(request, response, body, maxHeldMs + relayMs)
-      return
-    }
+    const cost = 1 + Math.floor(received.length / countedBytes)
+    if (!route.isObserved && !this.#allowances.take(asked.podUid, undefined, cost))
+      return this.#postpone(response, 'This pod sends too much; try again in a few seconds.')
+    await this.#answer(route, request, response, sender, received)
+  }
+
+  async #observe(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.setHeader(versionHeader, version)
+    if (this.#context.isLeader()) return this.#observers.serve(request, response)
+    // Unknown senders whose requests reach the leader through other replicas are limited here, because the leader
+    // only sees this replica's address.
+    if (!this.#observers.admits(request))
+      return answer(response, 429, 'Too many requests at once; try again in a few seconds.')
+    await this.#relay(request, response, undefined, 3 * relayMs)
+  }
+
+  #postpone(response: ServerResponse, problem: string): void {
+    this.#count.inc({ result: 'busy' })
+    response.setHeader('retry-after', '5')
+    refuse(response, 429, problem)
+  }
+
+  async #answer(
+    { kind, idleMs, id }: Route,
+    request: IncomingMessage,
+    response: ServerResponse,
+    { asked, account }: Sender,
+    body: Body,
+  ): Promise<void> {
+    if (kind === 'readers')
+      return give(response, { allowed: await this.#mayRead(asked, jsonOf<ReadersBody>(body)) } satisfies ReadersAnswer)
     if (!this.#context.isLeader()) {
-      const status = await this.#relay(request, response, body, relayMs)
-      this.#count.inc({ result: status === 200 ? 'forwarded' : 'no_leader' })
+      const status = await this.#relay(request, response, body, idleMs)
+      if (kind === 'heartbeat') this.#count.inc({ result: status === 200 ? 'forwarded' : 'no_leader' })
       return
     }
-    let heartbeat: HeartbeatBody
-    try {
-      heartbeat = JSON.parse(body.toString('utf8')) as HeartbeatBody
-      if (heartbeat?.schema !== 1) throw new TypeError(`the schema is ${JSON.stringify(heartbeat?.schema)}, not 1`)
-    } catch (error) {
-      this.#count.inc({ result: 'refused' })
-      return answer(response, 400, `The heartbeat is invalid: ${errorText(error)}`)
+    switch (kind) {
+      case 'bundle':
+        return this.#streams.serve(asked, account, jsonOf<StreamBody>(body), response)
+      case 'inquiries':
+        return this.#inquire(response, asked, jsonOf<InquiriesBody>(body))
+      case 'answer':
+        if (this.#inquiries.take(id, asked, body.take())) return give(response, {})
+        return answer(response, 410, 'No observer is connected any more.')
+      case 'heartbeat':
+        return this.#hear(response, asked, jsonOf<HeartbeatBody>(body))
     }
-    const { agent, ...from } = sender.asked
-    this.#fleet.hear(agent, from, heartbeat, this.#fleet.now())
+  }
+
+  async #hear(
+    response: ServerResponse,
+    { agent, ...from }: Asked,
+    heartbeat: Partial<HeartbeatBody> | undefined,
+  ): Promise<void> {
+    if (heartbeat?.schema !== 1) {
+      this.#count.inc({ result: 'refused' })
+      return answer(response, 400, `The heartbeat is invalid: the schema is ${JSON.stringify(heartbeat?.schema)}, not 1.`)
+    }
+    this.#fleet.hear(agent, from, heartbeat as HeartbeatBody, this.#fleet.now())
     this.#count.inc({ result: 'taken' })
     const { heartbeatPeriodMs: periodMs } = this.#context.settings
     const gone = await this.#leftovers.gone(agent, heartbeat.leftovers)
@@ -250,26 +297,10 @@ class HeartbeatServer implements AsyncDisposable {
     give(response, { periodMs, denied, ...(gone.length === 0 ? {} : { gone }) } satisfies HeartbeatAnswer)
   }
 
-  /** Handles an agent that requests inquiries or sends its answers. */
-  async #inquire(
-    request: IncomingMessage,
-    response: ServerResponse,
-    sender: Asked,
-    path: string,
-    body: Buffer,
-  ): Promise<void> {
-    if (!this.#context.isLeader()) {
-      await this.#relay(request, response, body, holdMs + relayMs)
-      return
-    }
-    const id = path.split('/')[3]
-    if (id !== undefined) {
-      if (this.#inquiries.take(decodeURIComponent(id), sender, body)) return give(response, {})
-      return answer(response, 410, 'No observer is connected any more.')
-    }
+  /** Handles an agent that requests inquiries. */
+  async #inquire(response: ServerResponse, sender: Asked, { serving }: Partial<InquiriesBody>): Promise<void> {
     const gone = new AbortController()
     response.on('close', () => gone.abort())
-    const { serving } = JSON.parse(body.toString('utf8')) as Partial<InquiriesBody>
     const inquiries = await this.#inquiries.next(sender, new Set(Array.isArray(serving) ? serving : []), gone.signal)
     if (gone.signal.aborted) return
     if (inquiries === undefined) return answer(response, 429, 'Too many agents wait here; try again in a minute.')
@@ -277,8 +308,7 @@ class HeartbeatServer implements AsyncDisposable {
   }
 
   /** Whether the owner of a token may read the metrics of an agent that cannot check this itself. */
-  async #mayRead({ agent, podUid }: Asked, body: Buffer): Promise<boolean> {
-    const { token } = JSON.parse(body.toString('utf8')) as Partial<ReadersBody>
+  async #mayRead({ agent, podUid }: Asked, { token }: Partial<ReadersBody>): Promise<boolean> {
     if (typeof token !== 'string') return false
     const { reviews } = this.#context
     // Unknown callers send their tokens to the agent, so each agent has a limit for such checks.
@@ -293,12 +323,14 @@ class HeartbeatServer implements AsyncDisposable {
     return reviews.mayDo(user, { resourceAttributes: wish })
   }
 
-  async #senderOf(token: string, address: string): Promise<Sender | undefined | typeof busy> {
+  async #senderOf(token: string, socket: Socket): Promise<Sender | undefined | typeof busy> {
+    const address = socket.remoteAddress ?? ''
     const claims = claimsOf(token, tokenAudience, Date.now())
     if (claims === undefined) return undefined
     // A token of a known pod, from that pod's address, is not delayed by senders who only claim to be it.
     const pod = this.#podOf(claims.namespace, claims.pod, claims.podUid)
     const isThere = pod?.status?.podIPs?.some(({ ip }) => ip === address.replace(/^::ffff:/, '')) === true
+    if (isThere) this.#strangers.know(socket)
     return this.#gate.of(token, address, pod !== undefined ? `${isThere ? 'at' : 'of'} ${claims.podUid}` : undefined)
   }
 
@@ -336,7 +368,7 @@ class HeartbeatServer implements AsyncDisposable {
   async #relay(
     request: IncomingMessage,
     response: ServerResponse,
-    body: Buffer | undefined,
+    body: Body | undefined,
     idleMs: number,
   ): Promise<number> {
     const identity = this.#context.leader()
@@ -362,16 +394,49 @@ function addressOf(identity: string): string | undefined {
   return /@(\S+:\d+)$/.exec(identity)?.[1]
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
-  const parts: Buffer[] = []
-  let length = 0
-  for await (const part of request as AsyncIterable<Buffer>) {
-    length += part.length
-    if (length > maxBytes) return undefined
-    parts.push(part)
+/** A request that only agents send. */
+interface Route {
+  readonly kind: 'heartbeat' | 'bundle' | 'readers' | 'inquiries' | 'answer'
+  readonly maxBytes: number
+  /** How long the leader may be silent before it responds to a relayed request. */
+  readonly idleMs: number
+  /** Whether an observer waits for it. */
+  readonly isObserved: boolean
+  /** The inquiry that it answers; otherwise empty. */
+  readonly id: string
+}
+
+function routeOf(path: string): Route | undefined {
+  const [, id] = /^\/v1\/inquiries\/([\w-]+)$/.exec(path) ?? []
+  if (id !== undefined) return { kind: 'answer', maxBytes, idleMs: holdMs + relayMs, isObserved: true, id }
+  switch (path) {
+    case '/v1/heartbeat':
+      return { kind: 'heartbeat', maxBytes, idleMs: relayMs, isObserved: false, id: '' }
+    case '/v1/bundle':
+      return { kind: 'bundle', maxBytes: maxStreamBytes, idleMs: maxHeldMs + relayMs, isObserved: false, id: '' }
+    case '/v1/inquiries':
+      return { kind: 'inquiries', maxBytes: maxOtherBytes, idleMs: holdMs + relayMs, isObserved: true, id: '' }
+    case readersPath:
+      return { kind: 'readers', maxBytes: maxOtherBytes, idleMs: relayMs, isObserved: false, id: '' }
+    default:
+      return undefined
   }
-  const body = Buffer.concat(parts)
-  return request.headers['content-encoding'] === 'gzip' ? gunzipSync(body, { maxOutputLength: maxBytes }) : body
+}
+
+/** A request whose body is not what its header or path says. */
+class InvalidBody extends Error {}
+
+/** The object in a body, which is no longer in memory afterwards. */
+function jsonOf<T extends object>(body: Body): Partial<T> {
+  let value: unknown
+  try {
+    value = JSON.parse(body.take().toString('utf8'))
+  } catch (error) {
+    throw new InvalidBody(`The body is not JSON: ${errorText(error)}`)
+  }
+  body[Symbol.dispose]()
+  if (typeof value !== 'object' || value === null) throw new InvalidBody('The body is not a JSON object.')
+  return value
 }
 
 function give(response: ServerResponse, content: object): void {
@@ -386,4 +451,10 @@ function split(address: string): { readonly host: string; readonly port: number 
   const at = address.lastIndexOf(':')
   const host = address.slice(0, at).replace(/^\[|\]$/g, '')
   return { host: host === '' ? '0.0.0.0' : host, port: Number(address.slice(at + 1)) }
+}
+
+/** Rejects a request and ends its connection, so that rejected clients keep none. */
+function refuse(response: ServerResponse, status: number, problem: string): void {
+  response.setHeader('connection', 'close')
+  answer(response, status, problem)
 }

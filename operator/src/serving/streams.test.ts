@@ -80,7 +80,7 @@ async function serving(namedPerSecond?: number) {
     for await (const part of request as AsyncIterable<Buffer>) parts.push(part)
     const [agent = '', node = '', name = '', account = ''] = String(request.headers['x-who']).split(' ')
     const asked = { agent, pod: name, podUid: `uid-${name}`, node }
-    await streams.serve(asked, account, Buffer.concat(parts), response)
+    await streams.serve(asked, account, JSON.parse(Buffer.concat(parts).toString()), response)
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   stack.defer(() => {

@@ -141,7 +141,7 @@ export class Streams implements Disposable {
   }
 
   /** Answers a request when there is news, or its time is over. */
-  async serve(asked: Asked, account: string, body: Buffer, response: ServerResponse): Promise<void> {
+  async serve(asked: Asked, account: string, body: Partial<StreamBody>, response: ServerResponse): Promise<void> {
     const { have, busy, waitMs } = requestOf(body)
     const offered = this.#fleet.offered(asked.agent)
     const request = { asked, account, have, busy: knownOf(busy, offered) }
@@ -402,8 +402,9 @@ function sent(response: ServerResponse, file: Buffer): Promise<void> {
 }
 
 /** An agent's report is untrusted data. */
-function requestOf(body: Buffer): Pick<Request, 'have' | 'busy'> & { readonly waitMs: number } {
-  const { have, busy, waitMs } = JSON.parse(body.toString('utf8')) as Partial<StreamBody>
+function requestOf({ have, busy, waitMs }: Partial<StreamBody>): Pick<Request, 'have' | 'busy'> & {
+  readonly waitMs: number
+} {
   const known =
     typeof have?.rev === 'string' && typeof have.mark === 'string'
       ? { rev: have.rev, candidate: have.candidate === true, mark: have.mark }

@@ -4,7 +4,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { errorText } from '@penstock/agent/errors'
 import { Counter, Histogram } from 'prom-client'
@@ -16,6 +16,7 @@ import type { OperatorContext, OperatorPart } from '../context.ts'
 import type { User } from '../kube/reviews.ts'
 import { Authors, contentOf } from '../policy/authors.ts'
 import { type OperatorCertificate, secureServer } from '../serving/certificates.ts'
+import { Strangers } from '../serving/strangers.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
 import { type AdmittedPod, injectSidecar, misplacedWarnings } from './inject.ts'
 import type { WebhookTokens } from './tokens.ts'
@@ -30,6 +31,8 @@ export interface ClientAuthority {
 }
 
 export interface WebhookOptions {
+  /** Maximum number of connections of clients that are not known to be the API server. */
+  readonly maxStrangers?: number
   readonly tokens: WebhookTokens
   /** Undefined: clients do not need a certificate. */
   readonly clients?: ClientAuthority | undefined
@@ -74,11 +77,6 @@ const marginMs = 500
  */
 const maxReviews = 4
 const waitingReviews = { perKey: 16, total: 128 }
-/**
- * Maximum numbers of connections: in total, and from one address. Each unanswered review of the API server uses one.
- */
-const maxConnections = 2_048
-const maxConnectionsOfOne = 512
 const paths = ['/validate', '/inject', '/warn'] as const
 
 export function webhookPart(certificate: OperatorCertificate, options: WebhookOptions): OperatorPart {
@@ -103,7 +101,7 @@ export class WebhookServer implements AsyncDisposable {
   readonly #authors: Authors | undefined
   readonly #refused: Counter
   readonly #waiting = new FairQueue<Waiting>(waitingReviews)
-  readonly #connections = new Map<string, number>()
+  readonly #strangers: Strangers
   /** Reviews that are being judged. */
   #judging = 0
   /** Bytes of all requests in progress. */
@@ -114,6 +112,7 @@ export class WebhookServer implements AsyncDisposable {
     this.#context = context
     this.#options = options
     this.#judge = options.judge(context)
+    this.#strangers = new Strangers(options.maxStrangers)
     this.#agents = context.caches.cache<Agent>(agentKind)
     this.#authors = Authors.of(context, 'webhook')
     this.#duration = new Histogram({
@@ -134,27 +133,10 @@ export class WebhookServer implements AsyncDisposable {
     this.#server.headersTimeout = 5_000
     this.#server.requestTimeout = 10_000
     this.#server.keepAliveTimeout = 30_000
-    this.#server.maxConnections = maxConnections
-    this.#server.on('connection', (socket) => this.#count(socket))
+    this.#strangers.follow(this.#server)
     this.#server.on('tlsClientError', (error) =>
       context.logger.debug({ error: error.message }, 'A connection to the webhooks failed.'),
     )
-  }
-
-  /** No address has all connections. */
-  #count(socket: Socket): void {
-    const address = socket.remoteAddress ?? ''
-    const open = this.#connections.get(address) ?? 0
-    if (open >= maxConnectionsOfOne) {
-      socket.destroy()
-      return
-    }
-    this.#connections.set(address, open + 1)
-    socket.once('close', () => {
-      const left = (this.#connections.get(address) ?? 1) - 1
-      if (left > 0) this.#connections.set(address, left)
-      else this.#connections.delete(address)
-    })
   }
 
   /** Reads only the path until it is certain that the caller is the API server. */
@@ -185,6 +167,7 @@ export class WebhookServer implements AsyncDisposable {
       refuse(403, 'certificate', 'This server requires a client certificate of the API server.')
       return
     }
+    this.#strangers.know(request.socket)
     if (request.method !== 'POST') {
       refuse(405, 'method', 'Webhooks only accept POST.')
       return

@@ -3,6 +3,7 @@
 
 import { type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http'
 import { request as requestSecure } from 'node:https'
+import type { Body } from '../bodies.ts'
 
 export interface Leader {
   readonly host: string
@@ -34,7 +35,7 @@ export function relay(
   request: IncomingMessage,
   response: ServerResponse,
   { host, port, ca }: Leader,
-  body: Buffer | undefined,
+  body: Body | undefined,
   idleMs: number,
 ): Promise<number> {
   const headers: Record<string, string> = { [forwardedHeader]: '1' }
@@ -64,6 +65,6 @@ export function relay(
     passed.on('timeout', () => passed.destroy(new Error('The leader did not respond in time.')))
     passed.on('error', reject)
     response.on('close', () => passed.destroy())
-    passed.end(body)
+    passed.end(body?.take(), () => body?.[Symbol.dispose]())
   })
 }

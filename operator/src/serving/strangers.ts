@@ -1,0 +1,65 @@
+// Limits the connections of clients that have not proved who they are. Everyone who can reach a server can open connections, and each costs
+// memory (some 80 KB with TLS) until its first request is authenticated or it times out.
+
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** Enough for the agents of a large cluster that connect at once after a restart; a known pod at its own address does not count. */
+const maxStrangers = 2_048
+
+export class Strangers {
+  readonly #max: number
+  /** Open connections by address and port, the oldest first. */
+  readonly #byAddress = new Map<string, Map<number, Socket>>()
+  #open = 0
+
+  constructor(max = maxStrangers) {
+    this.#max = max
+  }
+
+  follow(server: Server): void {
+    server.on('connection', (socket: Socket) => this.#add(socket))
+  }
+
+  /** The client of this connection has proved who it is. */
+  know({ remoteAddress, remotePort }: Socket): void {
+    this.#remove(remoteAddress ?? '', remotePort ?? 0)
+  }
+
+  get open(): number {
+    return this.#open
+  }
+
+  #add(socket: Socket): void {
+    const { remoteAddress: address = '', remotePort: port = 0 } = socket
+    const known = this.#byAddress.get(address) ?? new Map<number, Socket>()
+    this.#byAddress.set(address, known)
+    known.set(port, socket)
+    this.#open++
+    socket.once('close', () => {
+      if (this.#byAddress.get(address)?.get(port) === socket) this.#remove(address, port)
+    })
+    if (this.#open > this.#max) this.#closeOne()
+  }
+
+  /** Closes the oldest connection of the address with the most, so that no address keeps others out. */
+  #closeOne(): void {
+    let address = ''
+    let most = 0
+    for (const [each, { size }] of this.#byAddress) {
+      if (size > most) [address, most] = [each, size]
+    }
+    const [oldest] = this.#byAddress.get(address) ?? []
+    if (oldest === undefined) return
+    const [port, socket] = oldest
+    this.#remove(address, port)
+    socket.destroy()
+  }
+
+  #remove(address: string, port: number): void {
+    const connections = this.#byAddress.get(address)
+    if (connections?.delete(port) !== true) return
+    this.#open--
+    if (connections.size === 0) this.#byAddress.delete(address)
+  }
+}
