@@ -173,34 +173,40 @@ test.each<[string, Partial<AgentNode>, Partial<AgentNode>, 'spared' | 'suspected
   ['have just started', reads('shop/added'), { ...reads('shop/added'), isFresh: true }, 'suspected'],
   ['have not loaded it', reads('shop/added'), { ...reads('shop/added'), revision: 'older' }, 'suspected'],
   ['report nothing about what they read', {}, {}, 'suspected'],
-])('agents end after a change, and a recent new Pipeline is judged by the others: they %s', (_, failing, others, is) => {
-  const candidate = { rev: 'new', percent: 10, salt: 's', step: 0, since: undefined }
-  for (const sick of [{ crashed: true }, { stuck: true }]) {
-    const nodes = forty.map((each) =>
-      takesCandidate(candidate, each.node)
-        ? { ...each, revision: 'new', ...failing, ...sick }
-        : { ...each, revision: 'old', ...others },
-    )
-    const decision = decide({ ...base, desired: 'new', candidate, nodes, added: new Set(['shop/added']) })
-    const ids = is === 'spared' ? ['shop/a'] : ['shop/a', 'shop/added']
-    const suspects = decision.action === 'aside' ? decision.ids : decision.action === 'abort' && decision.culprits
-    expect(suspects).toEqual(new Set(ids))
-  }
-})
+])(
+  'agents end after a change, and a recent new Pipeline is judged by the others: they %s',
+  (_, failing, others, is) => {
+    const candidate = { rev: 'new', percent: 10, salt: 's', step: 0, since: undefined }
+    for (const sick of [{ crashed: true }, { stuck: true }]) {
+      const nodes = forty.map((each) =>
+        takesCandidate(candidate, each.node)
+          ? { ...each, revision: 'new', ...failing, ...sick }
+          : { ...each, revision: 'old', ...others },
+      )
+      const decision = decide({ ...base, desired: 'new', candidate, nodes, added: new Set(['shop/added']) })
+      const ids = is === 'spared' ? ['shop/a'] : ['shop/a', 'shop/added']
+      const suspects = decision.action === 'aside' ? decision.ids : decision.action === 'abort' && decision.culprits
+      expect(suspects).toEqual(new Set(ids))
+    }
+  },
+)
 
-test.each([2, 3, 10, 40])('an agent of %i that kept ending before a change takes nothing back, if others run it', (count) => {
-  // The agent with the lowest bucket would be the canary if it were steady.
-  for (const index of forty.slice(0, count).keys()) {
-    const nodes = forty.slice(0, count).map((each, at) => (at === index ? { ...each, isUnsteady: true } : each))
-    const { steps, end } = run({ ...base, desired: 'new', nodes }, (each) => ({
-      ...each,
-      revision: each.isUnsteady === true ? 'old' : 'new',
-      crashed: each.isUnsteady === true,
-    }))
-    expect(end).toEqual({ action: 'promote' })
-    expect(steps.length).toBeGreaterThan(1)
-  }
-})
+test.each([2, 3, 10, 40])(
+  'an agent of %i that kept ending before a change takes nothing back, if others run it',
+  (count) => {
+    // The agent with the lowest bucket would be the canary if it were steady.
+    for (const index of forty.slice(0, count).keys()) {
+      const nodes = forty.slice(0, count).map((each, at) => (at === index ? { ...each, isUnsteady: true } : each))
+      const { steps, end } = run({ ...base, desired: 'new', nodes }, (each) => ({
+        ...each,
+        revision: each.isUnsteady === true ? 'old' : 'new',
+        crashed: each.isUnsteady === true,
+      }))
+      expect(end).toEqual({ action: 'promote' })
+      expect(steps.length).toBeGreaterThan(1)
+    }
+  },
+)
 
 test('an agent that kept ending counts if a steady one ends, too, or if no other has the change', () => {
   const unsteady = forty.map((each, at) => (at % 2 === 0 ? { ...each, isUnsteady: true } : each))

@@ -440,11 +440,7 @@ function waitingFor(seen: Observation, candidate: TriedRevision, ids?: ReadonlyS
  * Number of chosen agents that have not reported since their bake time began. An agent that ended just after it loaded the candidate is
  * among them, even if the kubelet has not counted its end yet.
  */
-function quietSince(
-  seen: Observation,
-  candidate: TriedRevision,
-  clocks: readonly Pick<TrialClock, 'since'>[],
-): number {
+function quietSince(seen: Observation, candidate: TriedRevision, clocks: readonly Pick<TrialClock, 'since'>[]): number {
   const since = Math.max(...clocks.map((clock) => clock.since ?? 0))
   return tellingOf(seen, candidate).filter(({ heardAt }) => heardAt !== undefined && heardAt < since).length
 }

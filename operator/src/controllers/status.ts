@@ -2,7 +2,7 @@
 // result differs from the API server's: at once if a condition changes, otherwise after a delay.
 
 import { canonicalJson } from '@penstock/agent/bundle'
-import { printable } from '@penstock/agent/program'
+import { printable, TokenBucket } from '@penstock/agent/program'
 import type { Logger } from '@penstock/agent/telemetry'
 import {
   type Condition,
@@ -31,6 +31,13 @@ const statusManager = 'penstock-status'
  * Concurrent writes: they wait for the API server, and if it needs a second for each, an author's write must not wait for all others.
  */
 const writers = 32
+
+/**
+ * Writes a second that only show how far a rollout is. With many changes a second there would be several for each, and results would
+ * wait behind them.
+ */
+const progressWrites = { perSecond: 5, burst: 50 }
+const progressReasons: ReadonlySet<string> = new Set<Reason>(['Pending', 'RollingOut', 'Progressing'])
 
 /** Conditions that always exist, by kind; and those that must be true for `Ready`. */
 const shown: Readonly<
@@ -81,6 +88,9 @@ export class Statuses implements StatusWriter, AsyncDisposable {
   /** By `Pipeline shop/checkout uid`. */
   readonly #reports = new Map<string, Reports>()
   readonly #writtenAt = new Map<string, number>()
+  readonly #progress = new TokenBucket(progressWrites.perSecond, progressWrites.burst)
+  /** When a status that only shows progress may be written. */
+  readonly #progressAt = new Map<string, number>()
   readonly #subscriptions: Disposable[] = []
 
   constructor(options: StatusOptions) {
@@ -136,6 +146,15 @@ export class Statuses implements StatusWriter, AsyncDisposable {
   #forget(key: string, object: KubeObject): void {
     this.#reports.delete(reportKey(key, object))
     this.#writtenAt.delete(key)
+    this.#progressAt.delete(key)
+  }
+
+  /** Milliseconds until a status that only shows progress may be written. */
+  #progressWait(key: string): number {
+    const now = performance.now()
+    const at = this.#progressAt.get(key) ?? now + this.#progress.takeAfterMs(now)
+    this.#progressAt.set(key, at)
+    return Math.max(0, Math.ceil(at - now))
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<number | undefined> {
@@ -156,6 +175,11 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     const isQuiet =
       normal({ conditions: before.conditions }) === normal({ conditions: after['conditions'] }) && !isAnswer
     if (isQuiet && since < this.#options.periodMs) return this.#options.periodMs - since
+    if (!isAnswer && isProgress(before.conditions, after.conditions)) {
+      const waitMs = this.#progressWait(key)
+      if (waitMs > 0) return waitMs
+    }
+    this.#progressAt.delete(key)
     try {
       const { apiVersion } = object
       const metadata = namespace === undefined ? { name: own } : { name: own, namespace }
@@ -197,6 +221,17 @@ function normal(status: Readonly<Record<string, unknown>>): string {
     ...status,
     conditions: conditions.toSorted((left, right) => (left.type < right.type ? -1 : 1)),
   })
+}
+
+/** Whether conditions only differ in how far a rollout is. */
+function isProgress(before: readonly Condition[] | undefined, after: readonly Condition[]): boolean {
+  const known = new Map(before?.map((condition) => [condition.type, condition]))
+  const changed = after.filter((condition) => canonicalJson(condition) !== canonicalJson(known.get(condition.type)))
+  const isStep = ({ type, status, reason }: Condition) => {
+    const earlier = known.get(type)
+    return earlier?.status === status && progressReasons.has(reason) && progressReasons.has(earlier.reason)
+  }
+  return changed.length > 0 && known.size === after.length && changed.every(isStep)
 }
 
 const reportKey = (key: string, object: KubeObject) => `${key} ${object.metadata.uid ?? ''}`

@@ -34,8 +34,8 @@ import { type OperatorCertificate, secureServer } from './certificates.ts'
 import { type Asked, Inquiries } from './observe/inquiries.ts'
 import { Observers, observedPaths } from './observe/observers.ts'
 import { forwardedHeader, relay, versionHeader } from './observe/relay.ts'
-import { maxHeldMs, Streams } from './streams.ts'
 import { Strangers } from './strangers.ts'
+import { maxHeldMs, Streams } from './streams.ts'
 
 export interface HeartbeatServerOptions {
   /** Without one, only a loopback address is served. */
@@ -228,7 +228,10 @@ class HeartbeatServer implements AsyncDisposable {
     if (body === 'size') return refuse(response, 413, `A request to ${pathname} has at most ${route.maxBytes} bytes.`)
     if (body === 'invalid') throw new InvalidBody('The body is not compressed with gzip, although its header says so.')
     if (body === 'busy')
-      return this.#postpone(response, `Pods of namespace ${namespace} send too much at once; try again in a few seconds.`)
+      return this.#postpone(
+        response,
+        `Pods of namespace ${namespace} send too much at once; try again in a few seconds.`,
+      )
     using received = body
     // Answers to `tap` and `top` have no limit here: the user determines their size.
     const cost = 1 + Math.floor(received.length / countedBytes)
@@ -287,7 +290,11 @@ class HeartbeatServer implements AsyncDisposable {
   ): Promise<void> {
     if (heartbeat?.schema !== 1) {
       this.#count.inc({ result: 'refused' })
-      return answer(response, 400, `The heartbeat is invalid: the schema is ${JSON.stringify(heartbeat?.schema)}, not 1.`)
+      return answer(
+        response,
+        400,
+        `The heartbeat is invalid: the schema is ${JSON.stringify(heartbeat?.schema)}, not 1.`,
+      )
     }
     this.#fleet.hear(agent, from, heartbeat as HeartbeatBody, this.#fleet.now())
     this.#count.inc({ result: 'taken' })

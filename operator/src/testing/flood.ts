@@ -12,7 +12,8 @@ export async function flood(port: number, localAddress: string, count: number, s
     socket.on('error', () => {}) // the server may close it at any time
     sockets.push(socket)
     await once(socket, 'connect')
-    if (index % 3 === 1) socket.write(secure ? Buffer.from([22, 3, 1, 2]) : 'POST /v1/heartbeat HTTP/1.1\r\nhost: o\r\n')
+    if (index % 3 === 1)
+      socket.write(secure ? Buffer.from([22, 3, 1, 2]) : 'POST /v1/heartbeat HTTP/1.1\r\nhost: o\r\n')
     if (index % 3 === 2 && secure) connectSecure({ socket, rejectUnauthorized: false }).on('error', () => {})
   }
   return {
