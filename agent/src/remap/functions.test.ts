@@ -75,7 +75,22 @@ test.each([
   ['upcase(pop(["a", "b"])[0])', '"A"'],
   ['r, err = xxhash(.s)\nr', '""'],
   ['xxhash("penstock", variant: "xxh64")', '-6781507496950606221'],
+  // A zlib stream may be cut off or followed by other data; a gzip file must not.
   ['decode_zlib!("")', '""'],
+  ['decode_zlib!(slice!(encode_zlib("gate seven"), 0, -4))', '"gate seven"'],
+  ['decode_zlib!(encode_zlib("gate") + "x")', '"gate"'],
+  ['decode_zlib("xx") ?? "no zlib"', '"no zlib"'],
+  ['decode_gzip(slice!(encode_gzip("gate"), 0, -4)) ?? "cut off"', '"cut off"'],
+  ['decode_gzip(encode_gzip("gate") + "x") ?? "more"', '"more"'],
+  ['decode_gzip!(encode_gzip("gate ") + encode_gzip("seven"))', '"gate seven"'],
+  // Compression levels.
+  ['decode_gzip!(encode_gzip("gate", compression_level: 10))', '"gate"'],
+  ['encode_gzip("gate", compression_level: 11) ?? "too high"', '"too high"'],
+  ['.level = 0\ndecode_zlib!(encode_zlib!("gate", compression_level: int!(.level)))', '"gate"'],
+  [
+    'encode_zlib("gate", compression_level: -1)',
+    'fails: function call error for "encode_zlib" at (0:42): compression level must be <= 10',
+  ],
   // Texts that may be missing although programs rely on them.
   [
     'upcase(parse_url!("mailto:a@b").host)',

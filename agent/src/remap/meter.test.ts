@@ -198,7 +198,7 @@ const damaged = (data: Buffer): Buffer => Buffer.concat([data.subarray(0, -6), B
 
 test.each<[string, (data: Buffer) => Buffer]>([
   ['decode_gzip(.data)', (data) => damaged(gzipSync(data))],
-  ['decode_zlib(.data)', (data) => damaged(deflateSync(data))],
+  ['decode_zlib(.data)', (data) => Buffer.concat([deflateSync(data).subarray(0, -4), Buffer.alloc(4, 0xff)])],
   ['decode_zstd(.data)', (data) => damaged(zstdCompressSync(data))],
   ['decode_snappy(.data)', (data) => snappyCompress(data).subarray(0, -1)],
   ['decode_lz4(.data, prepended_size: true)', (data) => lz4(data).subarray(0, -1)],

@@ -9,6 +9,7 @@ export const decodeZlib = defineFunction({
   ...decompressing('zlib', zlib, inflateSync),
   name: 'decode_zlib',
   summary: 'Decompresses zlib data.',
+  description: 'Data that are cut off give what they contain, and other data may follow them.',
   examples: [
     { source: 'decode_zlib!(decode_base64!("eJxLTEoGAAJNASc="))', result: '"abc"' },
     { source: 'decode_zlib!(encode_zlib("gate seven"))', result: '"gate seven"' },
