@@ -91,6 +91,15 @@ test.each([
     'encode_zlib("gate", compression_level: -1)',
     'fails: function call error for "encode_zlib" at (0:42): compression level must be <= 10',
   ],
+  // Encoded words of headers.
+  ['decode_mime_q("=?utf-8?b?YR==?=") ?? "unused bits"', '"unused bits"'],
+  ['decode_mime_q!("=?utf-8?q?g=C3=A4te=20seven=zz=2_?=")', '"gäte seven=zz=2 "'],
+  ['decode_mime_q!("=?utf-8?q?one =\ntwo \nthree=?=")', '"one two\r\\nthree"'],
+  ['decode_mime_q!("=?utf-8?q?caf\u{e9}=21?=")', '"caf!"'],
+  [
+    'decode_mime_q!("=?utf-8?X?a?=")',
+    'fails: function call error for "decode_mime_q" at (0:31): Invalid encoding: "X"',
+  ],
   // Texts that may be missing although programs rely on them.
   [
     'upcase(parse_url!("mailto:a@b").host)',

@@ -1,10 +1,14 @@
 // Function `decode_mime_q`.
 
 import { findDecoder } from '../../formats/charset.ts'
+import { trimmedEnd } from '../../formats/white-space.ts'
 import { defineFunction, failure, isFailure, type RemapError, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { valueText } from '../text.ts'
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+// Characters that quoted text cannot have.
+const notQuotable = /[^\t\n\r -~]/g
 
 export const decodeMimeQ = defineFunction({
   name: 'decode_mime_q',
@@ -62,31 +66,40 @@ function wordAt(value: string, start: number): Word | undefined {
   const end = value.indexOf('?=', second + 1)
   return {
     charset: value.slice(start, first) || 'utf-8',
-    encoding: value.slice(first + 1, second).toLowerCase(),
+    encoding: value.slice(first + 1, second),
     text: value.slice(second + 1, end < 0 ? undefined : end),
     end: end < 0 ? undefined : end,
   }
 }
 
 function decoded({ charset, encoding, text }: Word): string | RemapError {
-  if (encoding !== 'b' && encoding !== 'q') return failure('the encoding of a word is neither b nor q')
-  if (encoding === 'b' && !base64.test(text)) return failure('unable to decode base64 value')
-  const decoder = findDecoder(charset, true)
-  if (decoder === undefined) return failure('the charset of a word is not known')
-  return decoder.decode(encoding === 'b' ? Buffer.from(text, 'base64') : fromQuoted(text))
+  if (!/^[bq]$/i.test(encoding)) return failure(`Invalid encoding: ${valueText(encoding)}`)
+  const bytes = /b/i.test(encoding) ? fromBase64(text) : fromQuoted(text)
+  if (bytes === undefined) return failure('Unable to decode base64 value')
+  return findDecoder(charset, true)?.decode(bytes) ?? failure(`Unable to decode ${valueText(charset)} value`)
 }
 
-/** Decodes `=` with two digits; removes a `=` at the end, which is a soft line break; keeps all other text. */
+/** The bytes; undefined if the text is not padded Base64 whose unused bits are zero. */
+function fromBase64(text: string): Buffer | undefined {
+  const bytes = base64.test(text) ? Buffer.from(text, 'base64') : undefined
+  return bytes?.toString('base64') === text ? bytes : undefined
+}
+
+/** Only printable ASCII counts. A line break becomes CR LF, or nothing after `=`; blanks before it are dropped. */
 function fromQuoted(text: string): Buffer {
-  const plain = text.replaceAll('_', ' ')
-  const pieces: Buffer[] = []
-  let at = 0
-  for (const match of plain.matchAll(/=(?:..|$)/gs)) {
-    const digits = match[0].slice(1)
-    if (digits !== '' && !/^[0-9A-Fa-f]{2}$/.test(digits)) continue
-    pieces.push(Buffer.from(plain.slice(at, match.index)), Buffer.from(digits, 'hex'))
-    at = match.index + match[0].length
+  const spaced = text.replaceAll('_', ' ')
+  const inner = trimmedEnd(spaced)
+  let plain = ''
+  let broken = false
+  for (const line of inner.replace(notQuotable, '').split(/\r?\n/)) {
+    if (broken) plain += '\r\n'
+    broken = true
+    plain += line.trimEnd().replace(/=(?:([0-9A-Fa-f]{2})|.{0,2})/gs, (sequence, digits: string | undefined) => {
+      if (digits !== undefined) return String.fromCharCode(Number.parseInt(digits, 16))
+      if (sequence !== '=') return sequence
+      broken = false
+      return ''
+    })
   }
-  pieces.push(Buffer.from(plain.slice(at)))
-  return Buffer.concat(pieces)
+  return Buffer.concat([Buffer.from(plain, 'latin1'), Buffer.from(spaced.slice(inner.length))])
 }
