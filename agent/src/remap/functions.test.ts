@@ -100,6 +100,12 @@ test.each([
     'decode_mime_q!("=?utf-8?X?a?=")',
     'fails: function call error for "decode_mime_q" at (0:31): Invalid encoding: "X"',
   ],
+  // The ports of one address are ordered by their low bytes.
+  ['community_id!("10.0.0.1", "10.0.0.1", 6, 1, 256)', '"1:DUkRcZzbksGuE8pA3aiaG3ISjSM="'],
+  [
+    '.p = 300\ncommunity_id!("10.0.0.1", "10.0.0.2", int!(.p))',
+    'fails: function call error for "community_id" at (9:56): protocol must be between 0 and 255: out of range integral type conversion attempted',
+  ],
   // Texts that may be missing although programs rely on them.
   [
     'upcase(parse_url!("mailto:a@b").host)',

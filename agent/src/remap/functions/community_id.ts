@@ -34,6 +34,7 @@ const icmp6: ReadonlyMap<number, number> = new Map([
   [140, 139],
 ])
 const withPorts = new Set([6, 17, 132])
+const outOfRange = 'out of range integral type conversion attempted'
 
 export const communityId = defineFunction({
   name: 'community_id',
@@ -91,14 +92,16 @@ export const communityId = defineFunction({
       const seed = Number(seedNumber ?? 0)
       if (source === undefined) return failure('unable to parse source IP address: invalid IP address syntax')
       if (destination === undefined) return failure('unable to parse destination IP address: invalid IP address syntax')
-      if (protocol < 0 || protocol > 255) return failure('protocol must be between 0 and 255')
+      if (protocol < 0 || protocol > 255) return failure(`protocol must be between 0 and 255: ${outOfRange}`)
       for (const [name, port] of [
         ['source', sourcePort],
         ['destination', destinationPort],
       ] as const) {
-        if (port !== undefined && (port < 0 || port > 65535)) return failure(`${name} port must be between 0 and 65535`)
+        if (port !== undefined && (port < 0 || port > 65535)) {
+          return failure(`${name} port must be between 0 and 65535: ${outOfRange}`)
+        }
       }
-      if (seed < 0 || seed > 65535) return failure('seed must be between 0 and 65535')
+      if (seed < 0 || seed > 65535) return failure(`seed must be between 0 and 65535: ${outOfRange}`)
       const icmpFlow = protocol === 1 || protocol === 58
       const hasPorts = icmpFlow || (sourcePort !== undefined && destinationPort !== undefined)
       if (withPorts.has(protocol) && !hasPorts) {
@@ -116,7 +119,9 @@ export const communityId = defineFunction({
       }
       let [left, right] = [Buffer.from(source), Buffer.from(destination)]
       const order = Buffer.compare(left, right)
-      if (!oneWay && (order > 0 || (order === 0 && from > to))) {
+      // Between the ports of one IPv4 address, the low byte decides first.
+      const turned = source.length === 4 ? swapped(from) > swapped(to) : from > to
+      if (!oneWay && (order > 0 || (order === 0 && turned))) {
         ;[left, right] = [right, left]
         ;[from, to] = [to, from]
       }
@@ -134,3 +139,8 @@ export const communityId = defineFunction({
     }
   },
 })
+
+/** A 16-bit number with its two bytes exchanged. */
+function swapped(number: number): number {
+  return ((number & 0xff) << 8) | (number >> 8)
+}
