@@ -106,6 +106,12 @@ test.each([
     '.p = 300\ncommunity_id!("10.0.0.1", "10.0.0.2", int!(.p))',
     'fails: function call error for "community_id" at (9:56): protocol must be between 0 and 255: out of range integral type conversion attempted',
   ],
+  // Address blocks.
+  ['ip_subnet!("192.0.2.77", "/0")', '"192.0.2.77"'],
+  [
+    '.c = "192.0.2.0/33"\nip_cidr_contains!(.c, "192.0.2.1")',
+    'fails: function call error for "ip_cidr_contains" at (20:54): unable to parse CIDR: invalid length for network: Network length 33 is too long for Ipv4 (maximum: 32)',
+  ],
   // Texts that may be missing although programs rely on them.
   [
     'upcase(parse_url!("mailto:a@b").host)',

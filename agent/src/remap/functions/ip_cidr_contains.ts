@@ -56,10 +56,16 @@ function blockOf(item: Value): Cidr | RemapError {
 }
 
 function problemOf(text: string): string {
-  const slash = text.indexOf('/')
-  return parseIp(slash < 0 ? text : text.slice(0, slash)) === undefined
-    ? "couldn't parse address in network: invalid IP address syntax"
-    : 'invalid length for network'
+  const slash = text.lastIndexOf('/')
+  const address = parseIp(slash < 0 ? text : text.slice(0, slash))
+  if (address === undefined) return "couldn't parse address in network: invalid IP address syntax"
+  const length = text.slice(slash + 1)
+  const unreadable = "couldn't parse length in network:"
+  if (length === '') return `${unreadable} cannot parse integer from empty string`
+  if (!/^\d+$/.test(length)) return `${unreadable} invalid digit found in string`
+  if (Number(length) > 255) return `${unreadable} number too large to fit in target type`
+  const [family, max] = address.length === 4 ? ['Ipv4', 32] : ['Ipv6', 128]
+  return `invalid length for network: Network length ${Number(length)} is too long for ${family} (maximum: ${max})`
 }
 
 /** Whether the address of a block is its first one. */

@@ -8,6 +8,7 @@ export const ipSubnet = defineFunction({
   name: 'ip_subnet',
   category: 'IP',
   summary: 'Returns the network part of an IP address.',
+  description: 'The prefix length `/0` leaves the address unchanged.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The address.' },
     { name: 'subnet', kind: kinds.string, description: 'A mask, or a prefix length such as `/24`.' },
@@ -38,13 +39,14 @@ export const ipSubnet = defineFunction({
       const result = Uint8Array.from(address)
       if (subnet.startsWith('/')) {
         const prefix = /^\/\+?\d+$/.test(subnet) ? Number(subnet.slice(1)) : undefined
-        if (prefix === undefined) return failure(`${subnet} is not a valid subnet`)
+        if (prefix === undefined || prefix > 0xffffffff) return failure(`${subnet} is not a valid subnet`)
         const max = address.length * 8
         if (prefix > max) {
           const family = max === 32 ? 'ipv4' : 'ipv6'
           return failure(`subnet cannot be greater than ${max} for ${family} addresses`)
         }
-        for (let index = 0; index < result.length; index++) {
+        // `/0` leaves the address as it is.
+        for (let index = 0; prefix > 0 && index < result.length; index++) {
           const bits = Math.max(0, Math.min(8, prefix - index * 8))
           result[index] = (result[index] as number) & (0xff << (8 - bits))
         }
