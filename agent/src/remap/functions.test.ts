@@ -112,6 +112,11 @@ test.each([
     '.c = "192.0.2.0/33"\nip_cidr_contains!(.c, "192.0.2.1")',
     'fails: function call error for "ip_cidr_contains" at (20:54): unable to parse CIDR: invalid length for network: Network length 33 is too long for Ipv4 (maximum: 32)',
   ],
+  // Values of other kinds, with the function's own words.
+  [
+    '.t = get!({"t": "5"}, ["t"])\nfrom_unix_timestamp!(.t)',
+    'fails: function call error for "from_unix_timestamp" at (29:53): unable to coerce string into timestamp',
+  ],
   // Texts that may be missing although programs rely on them.
   [
     'upcase(parse_url!("mailto:a@b").host)',

@@ -1,8 +1,10 @@
 // Function `from_unix_timestamp`.
 
 import { Timestamp } from '../../event/timestamp.ts'
+import { isInteger, type Value } from '../../event/value.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { textOfKind } from '../text.ts'
 
 const units = ['seconds', 'milliseconds', 'microseconds', 'nanoseconds']
 
@@ -15,7 +17,7 @@ export const fromUnixTimestamp = defineFunction({
   category: 'Convert',
   summary: 'Converts a Unix time to a timestamp.',
   parameters: [
-    { name: 'value', kind: kinds.integer, description: 'The Unix time.' },
+    { name: 'value', kind: kinds.integer, ownCheck: true, description: 'The Unix time.' },
     { name: 'unit', kind: kinds.string, required: false, default: 'seconds', enum: units, description: 'Its unit.' },
   ],
   returns: kinds.timestamp,
@@ -30,7 +32,8 @@ export const fromUnixTimestamp = defineFunction({
   ],
   compile(call) {
     const unit = call.constant('unit') as string
-    return (value: number | bigint): Result => {
+    return (value: Value): Result => {
+      if (!isInteger(value)) return failure(`unable to coerce ${textOfKind(value)} into timestamp`)
       if (typeof value === 'number') {
         if (unit === 'seconds' && value >= initialMs / 1000 && value <= lastMs / 1000)
           return new Timestamp(value * 1000, 0)
