@@ -203,3 +203,12 @@ test('an event that becomes a constant object does not change the constant', () 
     expect(isFailure(result) ? result.message : valueText(result)).toBe('{ "a": 1, "b": 2, "n": 1 }')
   }
 })
+
+test.each([
+  'names = ["a"]\nflatten({"a": {"b": 1}}, except: names)',
+  'limits = ["acronym"]\nsnakecase("aB", excluded_boundaries: limits)',
+  'patterns = [r\'a\']\nmatch_any("a", patterns)',
+  'filters = [r\'a\']\nredact("a", filters)',
+])('an array that the compiler reads is written in the call: %s', (source) => {
+  expect(compileProgram(source)).toMatchObject({ ok: false, diagnostics: [{ code: 610 }] })
+})

@@ -163,6 +163,9 @@ function compileCall(check: CheckContext, node: CallExpression, declaration: Fun
     if ((parameter.static === true || parameter.enum !== undefined) && argument.constant === undefined) {
       refuse(`error[E400]: the argument "${parameter.name}" must be a literal`, 2)
     }
+    if (parameter.static === true && !isWritten(argument, parameter.kind)) {
+      refuse(`error[E400]: the argument "${parameter.name}" must be written in the call`, 2)
+    }
     const value = argument.constant
     if (parameter.enum !== undefined && !parameter.enum.includes(value as string)) {
       const known = parameter.enum.map((text) => `"${text}"`).join(', ')
@@ -184,6 +187,11 @@ function compileCall(check: CheckContext, node: CallExpression, declaration: Fun
     if (error instanceof Refusal) return refuse(`error[E403]: ${error.reason}`, 2)
     throw error
   }
+}
+
+/** Whether an argument that must be an array or an object is written as one, and not a variable with a known value. */
+function isWritten({ op }: Typed, kind: Kind): boolean {
+  return (op === 'array' || !kind.is(kinds.array)) && (op === 'object' || !kind.is(kinds.object))
 }
 
 /** Rejects calls that access more than the program may; returns whether the call names a file. */
