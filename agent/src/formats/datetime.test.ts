@@ -41,6 +41,22 @@ test.each([
   expect(formatTimestamp(strftime(pattern), at('2024-02-09T05:06:07.089Z'))).toBe(text)
 })
 
+test.each([
+  ['%z %:z %::z %:::z', '+0919 +09:19 +09:18:59 +09'],
+  ['%s', '-3155673600'],
+  ['%0s', '-3155673600'],
+])('%s formats an instant before the time of time zones as %s', (pattern, text) => {
+  expect(formatTimestamp(strftime(pattern), at('1870-01-01T00:00:00Z'), zone('Asia/Tokyo'))).toBe(text)
+})
+
+test.each([
+  ['%Y %-Y %_Y', '0012-01-01T00:00:00Z', '0012 12   12'],
+  ['%0s %_s', '1970-01-01T00:00:10Z', '000000010        10'],
+  ['%0s', '1969-12-31T23:59:55Z', '-00000005'],
+])('%s pads the numbers of %s', (pattern, instant, text) => {
+  expect(formatTimestamp(strftime(pattern), at(instant))).toBe(text)
+})
+
 test.each(['%Q', '%', '%-F', 'a %', '%_Z'])('the pattern %s is refused', (pattern) => {
   expect(compileStrftime(pattern).ok).toBe(false)
 })

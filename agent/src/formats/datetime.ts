@@ -127,7 +127,7 @@ const specifiers: Readonly<Record<string, readonly StrftimeItem[]>> = {
   p: [{ kind: 'ampm', lower: false }],
   q: [number('quarter', 1, 'none')],
   r: [number('hour12', 2), literal(':'), minute, literal(':'), second, blank(' '), { kind: 'ampm', lower: false }],
-  s: [number('unix', 1, 'none')],
+  s: [number('unix', 9, 'none')],
   t: [blank('\t')],
   u: [number('weekday', 1, 'none')],
   v: [number('day', 2, 'space'), literal('-'), { kind: 'month', long: false }, literal('-'), year],
@@ -296,15 +296,16 @@ function offsetText(offset: number, form: 'plain' | 'colon' | 'seconds' | 'hours
   const seconds = Math.round(Math.abs(offset) / 1000)
   const sign = offset < 0 ? '-' : '+'
   const hours = two(Math.floor(seconds / 3600))
-  const minutes = two(Math.floor(seconds / 60) % 60)
+  // Offsets before the time of time zones have seconds; forms without seconds round them.
+  const minutes = Math.floor((seconds + 30) / 60)
   switch (form) {
     case 'plain':
     case 'permissive':
-      return `${sign}${hours}${minutes}`
+      return `${sign}${two(Math.floor(minutes / 60))}${two(minutes % 60)}`
     case 'colon':
-      return `${sign}${hours}:${minutes}`
+      return `${sign}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
     case 'seconds':
-      return `${sign}${hours}:${minutes}:${two(seconds % 60)}`
+      return `${sign}${hours}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`
     case 'hours':
       return `${sign}${hours}`
   }
@@ -315,11 +316,13 @@ function two(value: number): string {
 }
 
 function padded(value: number, width: number, padding: Padding, field: NumericField): string {
-  if ((field === 'year' || field === 'isoYear') && (value < 0 || value > 9999)) {
-    return `${value < 0 ? '-' : '+'}${String(Math.abs(value)).padStart(4, '0')}`
-  }
-  const text = String(value)
-  return padding === 'none' ? text : text.padStart(width, padding === 'zero' ? '0' : ' ')
+  const isSigned = (field === 'year' || field === 'isoYear') && value > 9999
+  const sign = value < 0 ? '-' : isSigned ? '+' : ''
+  const digits = String(Math.abs(value))
+  if (padding === 'none') return sign + digits
+  // Of years, the sign comes before the digits.
+  const whole = (field === 'year' || field === 'isoYear') && sign !== '' ? width + 1 : width
+  return padding === 'zero' ? sign + digits.padStart(whole - sign.length, '0') : (sign + digits).padStart(whole)
 }
 
 function numberOf(field: NumericField, local: Date, unix: number, nano: number): number {
