@@ -52,7 +52,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sources/orchestrator_events/cursor.ts #cursors',
     'sources/orchestrator_events/cursor.ts opened',
     'sources/orchestrator_logs/hub.ts #keys', // sets of namespaces of running sources
-    'sources/orchestrator_logs/hub.ts #limiters',
+    'sources/orchestrator_logs/hub.ts #limiters', // names of running sources
     'sources/orchestrator_logs/hub.ts #readers',
     'tailing/checkpoint.ts owners',
     'tailing/progress.ts left',

@@ -6,6 +6,7 @@ import { appendFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync,
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { freePort } from '@penstock/agent/testing/free-port'
 import { processCpu } from '../process-figures.ts'
 import { metricsOf, peakRss, root, rssMb } from './agent-process.ts'
 import { calibrate } from './calibrate.ts'
@@ -83,10 +84,10 @@ const load = 0.8
 const maxUnderWay = 4_000_000
 
 /** An agent that reads pods, edits lines and keeps them in a disk buffer for a destination that fails at times. */
-function soakConfig(where: Place) {
+function soakConfig(where: Place, api: string) {
   return {
     data_dir: where.dataDir,
-    api: { enabled: true, address: '127.0.0.1:18689' },
+    api: { enabled: true, address: api },
     sources: {
       pods: {
         type: 'orchestrator_logs',
@@ -159,7 +160,8 @@ class RotatedWriter {
  * which the same agent processed a backlog at the beginning.
  */
 export async function soakFaults(seconds: number): Promise<object> {
-  await using agent = await OneAgent.start(soakConfig)
+  const api = `127.0.0.1:${await freePort()}`
+  await using agent = await OneAgent.start((where) => soakConfig(where, api))
   const { receiver, where, pid } = agent
   const received = () => receiver.counts()['/flaky'] ?? 0
   const samples: number[] = []
@@ -199,7 +201,7 @@ export async function soakFaults(seconds: number): Promise<object> {
     if (performance.now() - since > 30_000) break
   }
   await wait(1500) // until the last responses are counted
-  const counted = await metricsOf('http://127.0.0.1:18689/metrics')
+  const counted = await metricsOf(`http://${api}/metrics`)
   return {
     scenario: 'soak-faults',
     seconds,

@@ -80,7 +80,8 @@ export class PodLogHub {
   readonly #readers = new Set<Reader>()
   /** Tables by the allowed namespaces; a table is freed with the last source that uses it. */
   readonly #keys = new Map<string, WeakRef<SharedKeys>>()
-  readonly #limiters = new Map<string, { readonly key: string; readonly limiter: Limiter }>()
+  /** Limiters by name; a limiter is freed with the last source that uses it. */
+  readonly #limiters = new Map<string, { readonly key: string; readonly limiter: WeakRef<Limiter> }>()
   readonly #ending = new AbortController()
   #started: { readonly listed: Promise<void>; readonly ended: Promise<void> } | undefined
   #forget: NodeJS.Timeout | undefined
@@ -199,10 +200,12 @@ export class PodLogHub {
   /** The shared limiter of a name; a changed limit starts a new one. */
   limiter(name: string, options: RateLimitOptions): Limiter {
     const key = JSON.stringify([options.lines, options.bytes, options.onLimit])
+    for (const [each, { limiter }] of this.#limiters) if (limiter.deref() === undefined) this.#limiters.delete(each)
     const known = this.#limiters.get(name)
-    if (known?.key === key) return known.limiter
+    const shared = known?.key === key ? known.limiter.deref() : undefined
+    if (shared !== undefined) return shared
     const limiter = new Limiter(options)
-    this.#limiters.set(name, { key, limiter })
+    this.#limiters.set(name, { key, limiter: new WeakRef(limiter) })
     return limiter
   }
 
