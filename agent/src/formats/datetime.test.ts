@@ -71,9 +71,20 @@ test.each([
   ['2024-02-01T12:00:00Z', 'America/Adak', '2024-02-01 02:00:00 HST -1000'],
   ['2024-02-01T12:00:00Z', 'Asia/Dubai', '2024-02-01 16:00:00 +04 +0400'],
   ['2024-02-01T12:00:00Z', 'Japan', '2024-02-01 21:00:00 JST +0900'],
+  ['1970-01-01T00:00:10Z', 'Europe/London', '1970-01-01 01:00:10 BST +0100'],
   ['2024-02-01T12:00:00Z', 'GMT', '2024-02-01 12:00:00 GMT +0000'],
 ])('%s in %s is %s', (instant, name, text) => {
   expect(formatTimestamp(strftime('%F %T %Z %z'), at(instant), zone(name))).toBe(text)
+})
+
+test('equal offsets of one zone have the abbreviations of their time', () => {
+  const abbreviationIn = (name: string, instants: readonly string[]) =>
+    instants.map((instant) => formatTimestamp(strftime('%Z'), at(instant), zone(name)))
+  expect(abbreviationIn('America/Indiana/Knox', ['2000-01-01T00:00:00Z', '2024-07-01T00:00:00Z'])).toEqual([
+    'EST',
+    'CDT',
+  ])
+  expect(abbreviationIn('America/Cancun', ['1997-07-01T00:00:00Z', '2024-07-01T00:00:00Z'])).toEqual(['CDT', 'EST'])
 })
 
 test.each([

@@ -4,6 +4,7 @@
 import { BoundedMap } from '../bounded-map.ts'
 
 const dayMs = 86_400_000
+const monthMs = 30 * dayMs
 
 export interface Zone {
   /** Name in the time zone database. */
@@ -68,6 +69,7 @@ class DatabaseZone implements Zone {
   #offset = 0
   #localDay = Number.NaN
   #localOffset = 0
+  /** By month and offset, because zones have changed their abbreviation without changing their offset. */
   readonly #abbreviations = new Map<number, string>()
 
   constructor(name: string) {
@@ -103,10 +105,13 @@ class DatabaseZone implements Zone {
 
   abbreviationAt(ms: number): string {
     const offset = this.offsetAt(ms)
-    let text = this.#abbreviations.get(offset)
+    const key = Math.floor(ms / monthMs) * 2 * dayMs + offset
+    let text = this.#abbreviations.get(key)
     if (text === undefined) {
       text = abbreviation(this.name, ms, offset)
-      this.#abbreviations.set(offset, text)
+      // Instants can come from data.
+      if (this.#abbreviations.size >= 1000) this.#abbreviations.clear()
+      this.#abbreviations.set(key, text)
     }
     return text
   }
@@ -125,7 +130,7 @@ const locales = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA', 'en-NZ', 'en-CA']
 const abbreviations = new Map<string, Readonly<Record<number, string>>>()
 const known: readonly (readonly [Readonly<Record<number, string>>, string])[] = [
   [{ 0: 'GMT' }, 'GMT GMT+0 GMT-0 GMT0 Etc/GMT'],
-  [{ 0: 'GMT', 1: 'BST' }, 'Europe/Guernsey Europe/Isle_of_Man Europe/Jersey'],
+  [{ 0: 'GMT', 1: 'BST' }, 'Europe/London Europe/Belfast Europe/Guernsey Europe/Isle_of_Man Europe/Jersey GB GB-Eire'],
   [{ 0: 'GMT', 1: 'IST' }, 'Europe/Dublin Eire'],
   [{ 1: 'MET', 2: 'MEST' }, 'MET'],
   [{ 1: 'WAT' }, 'Africa/Lagos'],
