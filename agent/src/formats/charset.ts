@@ -16,8 +16,16 @@ export function findDecoder(name: string, keepMark = false): TextDecoder | undef
   }
 }
 
+const withheld = /^(?:replacement|csiso2022kr|iso-2022-(?:kr|cn|cn-ext)|hz-gb-2312)$/i
+
+/** Whether a character set is known but not decoded, because attackers hide text in it. */
+export function isWithheld(name: string): boolean {
+  return withheld.test(name.trim())
+}
+
 /** Decodes bytes in a character set; a Unicode byte order mark overrides the name. Undefined if the name is unknown. */
 export function charsetText(bytes: Buffer, name: string): string | undefined {
+  if (isWithheld(name)) return bytes.length === 0 ? '' : '\ufffd'
   const decoder = findDecoder(name)
   const mark = bytes.toString('latin1', 0, 3)
   if (decoder === undefined || !/^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)/.test(mark)) return decoder?.decode(bytes)
@@ -29,11 +37,8 @@ export function charsetText(bytes: Buffer, name: string): string | undefined {
 export function encodeCharset(text: string, decoder: TextDecoder): Buffer {
   const name = decoder.encoding
   if (name.startsWith('utf-')) return Buffer.from(text, 'utf8')
-  let table = tables.get(name)
-  if (table === undefined) {
-    table = tableOf(name)
-    tables.set(name, table)
-  }
+  if (name === 'iso-2022-jp') return encodeIso2022Jp(text)
+  const table = knownTable(name)
   const pieces: Buffer[] = []
   for (const character of text) {
     const code = character.codePointAt(0) as number
@@ -42,6 +47,46 @@ export function encodeCharset(text: string, decoder: TextDecoder): Buffer {
     else pieces.push(table.get(character) ?? Buffer.from(`&#${code};`))
   }
   return Buffer.concat(pieces)
+}
+
+function knownTable(name: string): Table {
+  let table = tables.get(name)
+  if (table === undefined) {
+    table = tableOf(name)
+    tables.set(name, table)
+  }
+  return table
+}
+
+const escapes = { ascii: '\x1b(B', roman: '\x1b(J', japanese: '\x1b$B' } as const
+
+/** ISO-2022-JP switches between ASCII, its Japanese variant and two-byte characters, which are those of EUC-JP. */
+function encodeIso2022Jp(text: string): Buffer {
+  const table = knownTable('euc-jp')
+  let written = ''
+  let state: keyof typeof escapes = 'ascii'
+  const write = (to: keyof typeof escapes, bytes: string): void => {
+    if (state !== to) written += escapes[to]
+    state = to
+    written += bytes
+  }
+  for (const given of text) {
+    const single = given === '¥' ? '\\' : given === '‾' ? '~' : undefined
+    const character = /[\uff61-\uff9f]/.test(given) ? fullWidth(given) : given
+    const bytes = single === undefined && character > '\x7f' ? table.get(character) : undefined
+    if (single !== undefined) write('roman', single)
+    else if (bytes !== undefined) write('japanese', String.fromCharCode(...bytes.map((byte) => byte & 0x7f)))
+    else if ('\x0e\x0f\x1b'.includes(given)) write(state === 'japanese' ? 'ascii' : state, '&#65533;')
+    else if (given > '\x7f') write(state === 'japanese' ? 'ascii' : state, `&#${given.codePointAt(0)};`)
+    else write(state === 'roman' && !/[\\~]/.test(given) ? 'roman' : 'ascii', given)
+  }
+  write('ascii', '')
+  return Buffer.from(written, 'latin1')
+}
+
+/** The katakana or punctuation of a half-width form. */
+function fullWidth(character: string): string {
+  return character === 'ﾞ' ? '゛' : character === 'ﾟ' ? '゜' : character.normalize('NFKC')
 }
 
 /** Box-drawing characters and two numerals that Big5 contains twice: the second code is the one to write. */

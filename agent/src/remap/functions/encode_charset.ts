@@ -1,6 +1,6 @@
 // Function `encode_charset`.
 
-import { encodeCharset, findDecoder } from '../../formats/charset.ts'
+import { encodeCharset, findDecoder, isWithheld } from '../../formats/charset.ts'
 import { textOf } from '../byte-text.ts'
 import { defineFunction, failure } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -24,6 +24,7 @@ export const encodeCharsetFunction = defineFunction({
     { source: 'encode_charset!("€", "ISO-8859-2")', result: '"&#8364;"' },
   ],
   compile: () => (value: string, charset: string) => {
+    if (isWithheld(charset)) return value
     const decoder = findDecoder(charset)
     return decoder === undefined ? failure(`Unknown charset: ${charset}`) : textOf(encodeCharset(value, decoder))
   },
