@@ -9,7 +9,7 @@ import {
   parseTimestamp,
   strftime,
 } from './datetime.ts'
-import { findZone, utc, type Zone } from './timezone.ts'
+import { findZone, utc, type Zone, zoneOfProgram } from './timezone.ts'
 
 const at = (text: string): Timestamp => {
   const timestamp = parseRfc3339(text)
@@ -75,6 +75,17 @@ test.each([
   ['2024-02-01T12:00:00Z', 'GMT', '2024-02-01 12:00:00 GMT +0000'],
 ])('%s in %s is %s', (instant, name, text) => {
   expect(formatTimestamp(strftime('%F %T %Z %z'), at(instant), zone(name))).toBe(text)
+})
+
+test.each([
+  ['Europe/Berlin', true],
+  ['europe/berlin', false],
+  ['Etc/UTC', true],
+  ['utc', false],
+  ['', true],
+  ['local', true],
+])('a program may name the zone "%s": %s', (name, isKnown) => {
+  expect(zoneOfProgram(name) !== undefined).toBe(isKnown)
 })
 
 test('equal offsets of one zone have the abbreviations of their time', () => {

@@ -39,6 +39,13 @@ export function findZone(name: string): Zone | undefined {
   return zone === 'none' ? undefined : zone
 }
 
+/** The zone that a program names: in the letter case of the database, or the local one for `local` and no name. */
+export function zoneOfProgram(name: string): Zone | undefined {
+  if (name === '' || name === 'local') return findZone('local')
+  const zone = findZone(name)
+  return zone === utc || zone?.name === name ? zone : undefined
+}
+
 /** The zone of an already validated name; UTC if this machine does not know it. */
 export function zoneOrUtc(name: string): Zone {
   return findZone(name) ?? utc
@@ -73,7 +80,7 @@ class DatabaseZone implements Zone {
   readonly #abbreviations = new Map<number, string>()
 
   constructor(name: string) {
-    this.name = name
+    this.name = epochZoned(0, name).timeZoneId
   }
 
   offsetAt(ms: number): number {

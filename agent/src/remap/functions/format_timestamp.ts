@@ -2,7 +2,7 @@
 
 import type { Timestamp } from '../../event/timestamp.ts'
 import { compileStrftime, formatTimestamp, type Strftime } from '../../formats/datetime.ts'
-import { findZone, utc, type Zone } from '../../formats/timezone.ts'
+import { utc, type Zone, zoneOfProgram } from '../../formats/timezone.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -48,7 +48,7 @@ export const formatTimestampFunction = defineFunction({
         compiled = fresh
       }
       if (timezone !== undefined && timezone !== zoneName) {
-        const found = findZone(timezone === '' ? 'local' : timezone)
+        const found = zoneOfProgram(timezone)
         if (found === undefined) return failure(`unable to parse timezone: ${timezone}`)
         zoneName = timezone
         zone = found

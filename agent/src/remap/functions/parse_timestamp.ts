@@ -3,7 +3,7 @@
 import { Timestamp } from '../../event/timestamp.ts'
 import type { Value } from '../../event/value.ts'
 import { compileStrftime, parseTimestamp, type Strftime } from '../../formats/datetime.ts'
-import { findZone, zoneOrUtc } from '../../formats/timezone.ts'
+import { zoneOfProgram, zoneOrUtc } from '../../formats/timezone.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 import { textOfKind, valueText } from '../text.ts'
@@ -53,7 +53,7 @@ export const parseTimestampFunction = defineFunction({
         pattern = format
         compiled = fresh
       }
-      const zone = timezone === undefined ? standard : findZone(timezone)
+      const zone = timezone === undefined ? standard : zoneOfProgram(timezone)
       if (zone === undefined) return failure(`unable to parse timezone: ${timezone}`)
       return (
         parseTimestamp(compiled, value, zone) ??
