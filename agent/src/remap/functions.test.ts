@@ -83,6 +83,7 @@ test.each([
   ['decode_gzip(slice!(encode_gzip("gate"), 0, -4)) ?? "cut off"', '"cut off"'],
   ['decode_gzip(encode_gzip("gate") + "x") ?? "more"', '"more"'],
   ['decode_gzip!(encode_gzip("gate ") + encode_gzip("seven"))', '"gate seven"'],
+  ['encode_base16(slice!(encode_gzip("gate"), 0, 10))', '"1f8b08000000000000ff"'],
   // Compression levels.
   ['decode_gzip!(encode_gzip("gate", compression_level: 10))', '"gate"'],
   ['encode_gzip("gate", compression_level: 11) ?? "too high"', '"too high"'],
@@ -112,7 +113,15 @@ test.each([
     '.c = "192.0.2.0/33"\nip_cidr_contains!(.c, "192.0.2.1")',
     'fails: function call error for "ip_cidr_contains" at (20:54): unable to parse CIDR: invalid length for network: Network length 33 is too long for Ipv4 (maximum: 32)',
   ],
-  // Values of other kinds, with the function's own words.
+  // Values of other kinds, with the function's own words; the address is looked at first.
+  [
+    'ip_cidr_contains!(.c, "192.0.2.x")',
+    'fails: function call error for "ip_cidr_contains" at (0:34): unable to parse IP address: invalid IP address syntax',
+  ],
+  [
+    'ip_cidr_contains!(.c, "192.0.2.1")',
+    'fails: function call error for "ip_cidr_contains" at (0:34): expected string or array, got null',
+  ],
   [
     '.t = get!({"t": "5"}, ["t"])\nfrom_unix_timestamp!(.t)',
     'fails: function call error for "from_unix_timestamp" at (29:53): unable to coerce string into timestamp',

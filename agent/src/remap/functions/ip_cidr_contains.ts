@@ -3,15 +3,22 @@
 import { Bytes, type Value } from '../../event/value.ts'
 import { type Cidr, inCidr, parseCidr, parseIp } from '../../formats/ip.ts'
 import { type CallSite, defineFunction, failure, isFailure, type RemapError, type Result } from '../function.ts'
-import { kinds } from '../kind.ts'
+import { isOfKind, kinds } from '../kind.ts'
 import { textOfKind } from '../text.ts'
+
+const blocks = kinds.string.or(kinds.array)
 
 export const ipCidrContains = defineFunction({
   name: 'ip_cidr_contains',
   category: 'IP',
   summary: 'Returns whether an IP address is in an address block, or in one of several.',
   parameters: [
-    { name: 'cidr', kind: kinds.string.or(kinds.array), description: 'The block, or an array of blocks.' },
+    {
+      name: 'cidr',
+      kind: blocks,
+      ownCheck: true,
+      description: 'The block, or an array of blocks.',
+    },
     { name: 'value', kind: kinds.string, description: 'The address.' },
   ],
   returns: kinds.boolean,
@@ -34,6 +41,7 @@ export const ipCidrContains = defineFunction({
     return (cidr: Value, value: string): Result => {
       const address = parseIp(value)
       if (address === undefined) return failure('unable to parse IP address: invalid IP address syntax')
+      if (known === undefined && !isOfKind(cidr, blocks)) return failure(`expected ${blocks}, got ${textOfKind(cidr)}`)
       for (const item of known ?? itemsOf(cidr)) {
         const block = known === undefined ? blockOf(item as Value) : (item as Cidr)
         if (isFailure(block)) return block
