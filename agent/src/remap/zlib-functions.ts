@@ -36,7 +36,7 @@ export function compressing(run: (data: Buffer, options: ZlibOptions) => Buffer)
   } as const satisfies Partial<FunctionDeclaration>
 }
 
-/** What Node returns with the option `info`. */
+/** The result with Node's option `info`. */
 interface Decompressed {
   readonly buffer: Buffer
   readonly engine: { readonly bytesWritten: number }
