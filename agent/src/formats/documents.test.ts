@@ -223,7 +223,15 @@ test('grok: a date without a year is not in the future', () => {
   expect(given?.['t']).toBeLessThanOrEqual(Date.now())
 })
 
-test.each(['%{NOPE:x}', '%{word:x:nope}', '%{word', '%{date("QQ"):x}', '('])('grok: %s is refused', (pattern) => {
+test.each([
+  '%{NOPE:x}',
+  '%{word:x:nope}',
+  '%{word',
+  '%{date("QQ"):x}',
+  '%{date("EE"):x}',
+  '%{number:x:scale(-1)}',
+  '(',
+])('grok: %s is refused', (pattern) => {
   expect(compileExtendedGrok(pattern, {})).toMatchObject({ ok: false })
 })
 
@@ -258,6 +266,27 @@ test.each([
   ['*:*', {}, true],
   ['', {}, true],
 ])('search: %s', (query, object, matches) => {
+  ['%{data:a} %{data:b}', 'one two three', { a: 'one two', b: 'three' }],
+  ['%{qs:a} %{singleQuotedString:b}', `"a b" 'c'`, { a: '"a b"', b: "'c'" }],
+  ['%{doubleQuotedString:a}%{data:b}', '"x\\"y"', { a: '"x\\"', b: 'y"' }],
+  ['%{host:h}%{space}%{hostPort:p}', 'my_host  web-1.test:99999', { h: 'my_host', p: 'web-1.test:99999' }],
+  ['%{ciscoMac:a} %{mac:b}', '00aa.11bb.22cc 0a:1b:2c:3d:4e:5f', { a: '00aa.11bb.22cc', b: '0a:1b:2c:3d:4e:5f' }],
+  [
+    '%{path:a} %{path:b} %{tty:c}',
+    '/var/log/a.log C:\\x\\y /dev/pts/0',
+    { a: '/var/log/a.log', b: 'C:\\x\\y', c: '/dev/pts/0' },
+  ],
+  ['%{uri:u}', 'https://me@host_1:8080/a/b?c=d', { u: 'https://me@host_1:8080/a/b?c=d' }],
+  ['%{integerExt:n}', '15e-1', { n: 1 }],
+  ['%{number:n:scale(1e3)}', '0.5', { n: 500 }],
+  ['%{boolean:b}', 'boolean', { b: 'boolean' }],
+  ['%{date("H:mm d/M/yy"):t}', '9:05 29/2/24', { t: 1709197500000 }],
+  ['%{date("yyyy-MM-dd HH:mm:ss:SSS z"):t}', '2024-02-29 10:11:12:345 CET', { t: 1709197872345 }],
+  ['%{date("yyyy-MM-dd HH:mm:ss z"):t}', '2024-02-29 10:11:12 NOWHERE', {}],
+  ['%{date("yyyy-MM-dd HH:mm:ss.SSSSSS"):t}', '2024-02-29 10:11:12.345678', { t: 1709201472345 }],
+  // A number has as many digits as the format has letters.
+  ['%{date("H:mm"):t}', '10:30', undefined],
+  ['%{date("ss.SSS"):t}', '12.3456', undefined],
   const compiled = compileSearchQuery(query)
   if (typeof compiled === 'string') throw new TypeError(compiled)
   expect(compiled(object)).toBe(matches)

@@ -248,8 +248,8 @@ class Expansion {
     } else if (this.#extended && name === 'boolean') {
       const [yes, no] = argumentsOf(found.args)
       if (typeof yes !== 'string' || typeof no !== 'string') {
-        // Without its two arguments the reference's matcher matches nothing.
-        inner = '(?!)'
+        // Without its two arguments it is only a word.
+        inner = 'boolean'
       } else {
         inner = `(?:${yes}|${no})`
         const pattern = compileBounded(`^(?:${yes})$`, '')

@@ -4,26 +4,35 @@ import { compileStrftime, parseTimestamp, type Strftime } from '../datetime.ts'
 import { findZone, utc, type Zone } from '../timezone.ts'
 import { type Filter, type FilterArgument, InvalidGrok } from './filters.ts'
 
-/** Joda's pattern letters, as strftime items and as regular expressions. */
-const joda: readonly (readonly [RegExp, string, string])[] = [
-  [/^yyyy/, '%Y', '\\d{4}'],
-  [/^yy/, '%y', '\\d{2}'],
-  [/^y/, '%Y', '\\d{4}'],
-  [/^MMMM/, '%B', '[A-Za-z]+'],
-  [/^MMM/, '%b', '[A-Za-z]{3}'],
-  [/^MM?/, '%m', '\\d{1,2}'],
-  [/^dd?/, '%d', '\\d{1,2}'],
-  [/^DD?D?/, '%j', '\\d{1,3}'],
-  [/^EEEE+/, '%A', '[A-Za-z]+'],
-  [/^E{1,3}/, '%a', '[A-Za-z]{3}'],
-  [/^HH?/, '%H', '\\d{1,2}'],
-  [/^hh?/, '%I', '\\d{1,2}'],
-  [/^mm?/, '%M', '\\d{1,2}'],
-  [/^ss?/, '%S', '\\d{1,2}'],
-  [/^a/, '%p', '[AaPp][Mm]'],
-  [/^ZZ/, '%:z', '(?:Z|[+-]\\d{2}:?\\d{2})'],
-  [/^Z/, '%z', '(?:Z|[+-]\\d{2}:?\\d{2})'],
-]
+/** A strftime item and a regular expression. */
+type Item = readonly [form: string, source: string]
+
+const digits = (count: number): string => `\\d{${count}}`
+
+/** Joda's pattern letters by the number of their repetitions. A number has as many digits as letters. */
+const joda: Readonly<Record<string, (count: number) => Item | undefined>> = {
+  h: (count) => ['%I', digits(count)],
+  H: (count) => ['%H', digits(count)],
+  m: (count) => ['%M', digits(count)],
+  s: (count) => ['%S', digits(count)],
+  y: (count) => [count === 2 ? '%y' : '%Y', digits(count === 1 ? 4 : count)],
+  Y: (count) => [count === 2 ? '%y' : '%Y', digits(count)],
+  c: (count) => ['%C', digits(count)],
+  C: (count) => ['%C', digits(count)],
+  e: (count) => ['%u', digits(count)],
+  w: (count) => ['%V', digits(count)],
+  D: (count) => ['%j', digits(count)],
+  d: (count) => (count === 1 ? ['%-d', '\\d{1,2}'] : ['%d', digits(count)]),
+  M: (count) => {
+    if (count === 1) return ['%-m', '\\d{1,2}']
+    if (count === 2) return ['%m', digits(2)]
+    return count === 3 ? ['%b', '\\w{3}'] : ['%B', '\\w+']
+  },
+  E: (count) => (count < 3 ? undefined : count === 3 ? ['%a', '\\w{3}'] : ['%A', '\\w+']),
+  a: () => ['%p', '[AaPp][Mm]'],
+  z: (count) => ['%Z', count < 4 ? '\\w+' : '\\w+(?:/\\w+)?'],
+  Z: (count) => (count > 2 ? undefined : [count === 1 ? '%z' : '%:z', '(?:Z|[+-]\\d{2}:?\\d{2})']),
+}
 
 /** `date("pattern"[, zone])` with Joda's letters: milliseconds since the epoch. */
 export function dateOf(args: readonly FilterArgument[]): { source: string; filter: Filter } {
@@ -31,7 +40,7 @@ export function dateOf(args: readonly FilterArgument[]): { source: string; filte
   if (typeof pattern !== 'string') throw new InvalidGrok('date needs a pattern')
   const zone = zoneName === undefined ? utc : zoneOf(String(zoneName))
   if (zone === undefined) throw new InvalidGrok(`the time zone ${zoneName} is not known`)
-  const { source, form, named } = formOf(pattern)
+  const { source, form, named, parts } = formOf(pattern)
   // Missing parts default to the current day and midnight.
   const missing = {
     year: !/[yY]/.test(pattern),
@@ -48,8 +57,12 @@ export function dateOf(args: readonly FilterArgument[]): { source: string; filte
     source,
     filter(value) {
       let text = String(value)
-      const here = named ? (findZone(/[A-Za-z_/]+$/.exec(text)?.[0] ?? '') ?? zone) : zone
-      if (pattern.endsWith('Z') && text.endsWith('Z')) text = `${text.slice(0, -1)}+00:00`
+      const found = parts.exec(text)
+      const here = named ? findZone(found?.groups?.['zone'] ?? '') : zone
+      if (here === undefined) return undefined
+      const [point, after] = found?.indices?.groups?.['point'] ?? [0, 0]
+      if (after > point) text = `${text.slice(0, point)}.${text.slice(after)}`
+      if (pattern.endsWith('Z') && text.endsWith('Z')) text = `${text.slice(0, -1)}+0000`
       const present = new Date()
       if (missing.day) text = `${present.getUTCDate()} ${text}`
       if (missing.month) text = `${present.getUTCMonth() + 1} ${text}`
@@ -59,59 +72,61 @@ export function dateOf(args: readonly FilterArgument[]): { source: string; filte
       if (read === undefined || read <= present.getTime() || !(missing.day || missing.year)) return read
       // A time in the future is interpreted as yesterday, or as last year.
       const past = new Date(read)
-      if (!missing.day) past.setUTCFullYear(past.getUTCFullYear() - 1)
-      else if (past.getUTCDate() > 1) past.setUTCDate(past.getUTCDate() - 1)
-      return past.getTime()
+      if (missing.day) {
+        if (past.getUTCDate() > 1) past.setUTCDate(past.getUTCDate() - 1)
+        return past.getTime()
+      }
+      const day = past.getUTCDate()
+      past.setUTCFullYear(past.getUTCFullYear() - 1)
+      return past.getUTCDate() === day ? past.getTime() : undefined
     },
   }
 }
 
-/** A date format as a regular expression and as a strftime pattern, and whether it contains a zone name. */
-function formOf(pattern: string): { source: string; form: string; named: boolean } {
+interface DateForm {
+  readonly source: string
+  readonly form: string
+  /** Whether it contains a zone name. */
+  readonly named: boolean
+  /** Finds the zone name, and the character in front of the fraction of a second. */
+  readonly parts: RegExp
+}
+
+/** A date format as a regular expression and as a strftime pattern. */
+function formOf(pattern: string): DateForm {
   let source = ''
+  let parts = ''
   let form = ''
-  let named = false
-  let at = 0
-  while (at < pattern.length) {
-    const rest = pattern.slice(at)
-    const quoted = /^'((?:[^']|'')*)'/.exec(rest)
-    const fraction = /^([.,]?)S+/.exec(rest)
-    if (quoted !== null) {
-      const text = quoted[1] === '' ? "'" : (quoted[1] as string).replaceAll("''", "'")
-      source += text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
-      form += text.replaceAll('%', '%%')
-      at += quoted[0].length
-      continue
-    }
-    if (fraction !== null) {
-      const digits = fraction[0].length - (fraction[1] as string).length
-      source += `${fraction[1] === '' ? '' : '[.,]'}\\d{1,9}`
-      form += fraction[1] === '.' ? '%.f' : `${fraction[1]}${digits === 6 ? '%6f' : digits === 9 ? '%9f' : '%3f'}`
-      at += fraction[0].length
-      continue
-    }
-    if (/^z/.test(rest)) {
-      // A zone name: the instant is computed in that zone.
-      named = true
-      source += '[A-Za-z_/]+'
-      form += '%Z'
-      at += /^z+/.exec(rest)?.[0].length ?? 1
-      continue
-    }
-    const letter = joda.find(([start]) => start.test(rest))
-    if (letter !== undefined) {
-      form += letter[1]
-      source += letter[2]
-      at += letter[0].exec(rest)?.[0].length ?? 1
-      continue
-    }
-    const character = pattern[at] as string
-    if (/[A-Za-z]/.test(character)) throw new InvalidGrok(`the letter ${character} of the date is not known`)
-    source += character === ' ' ? '\\s+' : character.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
-    form += character.replaceAll('%', '%%')
-    at++
+  const add = (item: string, more: string, name?: string): void => {
+    form += item
+    source += more
+    parts += name === undefined ? more : `(?<${name}>${more})`
   }
-  return { source, form, named }
+  const piece = /'([^']*)'?|([^A-Za-z']?)(S+)|([A-Za-z])\4*|./gs
+  for (const [whole, quoted, point, fraction, letter] of pattern.matchAll(piece)) {
+    if (fraction !== undefined) {
+      // Any character may separate the fraction, and it is read as a point.
+      if (point === '') throw new InvalidGrok('nothing separates the fraction of a second from the second')
+      add('%.f', escaped(point as string), 'point')
+      add('', digits(fraction.length))
+    } else if (letter !== undefined) {
+      const item = joda[letter]?.(whole.length)
+      if (item === undefined) throw new InvalidGrok(`the letters ${whole} of the date are not known`)
+      add(...item, letter === 'z' ? 'zone' : undefined)
+    } else {
+      const text = quoted ?? whole
+      add(text.replaceAll('%', '%%'), escaped(text))
+    }
+  }
+  try {
+    return { source, form, named: form.includes('%Z'), parts: new RegExp(parts, 'd') }
+  } catch {
+    throw new InvalidGrok('the date has more than one zone or fraction of a second')
+  }
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }
 
 /** An offset such as `+3`, `-0300` or `UTC+05:30` as a zone; names are those of the database. */

@@ -53,7 +53,7 @@ export function argumentsOf(text: string | undefined): FilterArgument[] {
   for (let match = part.exec(inner); match !== null && match[0] !== ''; match = part.exec(inner)) {
     const quoted = match[1] ?? match[2]
     if (quoted !== undefined) found.push(quoted.replace(/\\(["'\\])/g, '$1'))
-    else if (/^-?[\d.]+$/.test((match[3] as string).trim())) found.push(Number(match[3]))
+    else if (/^\.?\d[\d.eE+-]*$/.test((match[3] as string).trim())) found.push(Number(match[3]))
     else found.push((match[3] as string).trim())
   }
   return found
