@@ -292,9 +292,12 @@ test.each([
   expect(compiled(object)).toBe(matches)
 })
 
-test.each(['a:(', '(a', '@n:[1 TO', ')', '@a:', 'a:b:c', 'OR a', 'a OR', '()'])('search: %s is refused', (query) => {
-  expect(compileSearchQuery(query)).toBeTypeOf('string')
-})
+test.each(['a:(', '(a', '@n:[1 TO', '@n:[1 TO 2}', ')', '@a:', 'a:b:c', 'a OR', 'NOT', '()', '('.repeat(5000)])(
+  'search: %s is refused',
+  (query) => {
+    expect(compileSearchQuery(query)).toBeTypeOf('string')
+  },
+)
 
 test('addresses', () => {
   const there = (text: string): string | undefined => {
@@ -335,6 +338,21 @@ test('character sets', () => {
     return decoder === undefined ? 'unknown' : encodeCharset(text, decoder).toString('hex')
   }
   expect(encoded('テ', 'Shift_JIS')).toBe('8365')
+  // An operator needs no blank after it.
+  ['one ORtwo', { message: 'two' }, true],
+  ['NOTE', { message: 'a b' }, true],
+  ['NOTE', { message: 'E' }, false],
+  // An operator without a clause in front of it is a word.
+  ['OR a', { message: 'a OR b' }, true],
+  ['OR a', { message: 'a' }, false],
+  ['env: prod', { tags: ['env:prod'] }, true],
+  ['_default_:word', { message: 'a word' }, true],
+  // Bounds do not compare the key of a tag.
+  ['size:>5', { tags: ['weight:7'] }, true],
+  ['size:>5', { tags: ['7'] }, false],
+  ['@n:["4" TO "10"]', { n: 7 }, true],
+  ['@n:{4 TO 7}', { n: 7 }, false],
+  ['@n:>9007199254740992', { n: 9007199254740993n }, true],
   expect(encoded('żółw', 'iso-8859-2')).toBe('bff3b377')
   expect(Buffer.from(encoded('漢', 'iso-8859-1'), 'hex').toString()).toBe('&#28450;')
   expect(encoded('a', 'NOPE')).toBe('unknown')

@@ -4,12 +4,14 @@
 import { getValue, parsePath } from '../event/path.ts'
 import { Bytes, compareKeys, Float, isFloat, isInteger, type Value, type ValueObject } from '../event/value.ts'
 import { plainText } from './key-value.ts'
+import { parseDecimal, parseInteger } from './number.ts'
 import { compileBounded } from './regex-linear.ts'
 
 export type Matcher = (object: ValueObject) => boolean
 
 /** The fields searched for words without a field name. */
-const searched = ['message', 'custom.error.message', 'custom.error.stack', 'custom.title', '_default_']
+const defaultField = '_default_'
+const searched = ['message', 'custom.error.message', 'custom.error.stack', 'custom.title', defaultField]
 const reserved = new Set(['host', 'source', 'status', 'service', 'trace_id', 'timestamp', 'tags'])
 
 /** The matcher of a query; a sentence if it is invalid. @param textOf converts a value other than a string to text */
@@ -27,27 +29,37 @@ export function compileSearchQuery(query: string, textOf: (value: Value) => stri
 
 class InvalidQuery extends Error {}
 
+/** Deeper nesting is rejected, so that recursion cannot overflow the stack. */
+const maxDepth = 250
+
+/** A comparison of a field's value. */
+type Bound = readonly [comparator: string, wanted: string | number | bigint]
+
 const blank = /[ \r\n\t]*/y
-const start = String.raw`(?:\\[\s\S]|[^\s"()[\]{}+\-!:~^?*\\>=<])`
-const inside = String.raw`(?:\\[\s\S]|[^\s"()[\]{}!:~^?*\\><])`
-const end = String.raw`(?=[\s)\]}]|$)`
-// `AND`, `OR` and `NOT` are not words.
-const word = new RegExp(String.raw`(?!(?:AND|OR|NOT)${end}|&&|\|\|)${start}${inside}*`, 'y')
+const start = String.raw`(?:\\[^]|[^ \r\n\t"()[\]{}+\-!:~^?*\\>=<])`
+const inside = String.raw`(?:\\[^]|[^ \r\n\t"()[\]{}!:~^?*\\><])`
+const end = String.raw`(?=[ \r\n\t)\]}]|$)`
+// A word does not begin with an operator, even if more letters follow it.
+const word = new RegExp(String.raw`(?!AND|OR|NOT|&&|\|\|)${start}${inside}*`, 'y')
 const ended = new RegExp(end, 'y')
+const star = new RegExp(String.raw`\*${end}`, 'y')
 const prefix = new RegExp(String.raw`(${start}${inside}*)\*${end}`, 'y')
 const globbed = new RegExp(`(?:${start}|[*?])(?:${inside}|[*?])*${end}`, 'y')
 const phrase = /"((?:[^"\\]|\\.)*)"/sy
-const range = /([[{])\s*([^\s\]}]+)\s*TO\s*([^\s\]}]+)\s*([\]}])/y
+const range = /(?:(\[)|\{)[ \r\n\t]*([^ \r\n\t\]}]+)[ \r\n\t]*TO[ \r\n\t]*([^ \r\n\t\]}]+)[ \r\n\t]*(?:(\])|\})/y
 const number = /(?:\\?-)?\d+(?:\.\d+)?(?:E(?:\\?-)?\d+(?:\.\d+)?)?/y
 const operator = />=|<=|>|</y
-const conjunction = /&&|\|\||(?:AND|OR)(?=[\s(")]|$)/y
-const joined = /[ \r\n\t]+(?:&&|\|\||(?:AND|OR)(?=[\s(")]|$))/y
-const negation = /NOT(?=[\s(")]|$)|-/y
+const conjunction = /AND|&&|OR|\|\|/y
+const joined = /[ \r\n\t]+(?:AND|&&|OR|\|\|)/y
+const modifier = /NOT|-|\+/y
+const all: Matcher = () => true
 
+/** Each rule returns undefined, at any position, if the text does not match it. */
 class Parser {
   readonly #text: string
   readonly #textOf: (value: Value) => string
   #at = 0
+  #depth = 0
 
   constructor(text: string, textOf: (value: Value) => string) {
     this.#text = text
@@ -55,37 +67,41 @@ class Parser {
   }
 
   all(): Matcher {
-    this.#take(blank)
-    if (this.#at === this.#text.length) return () => true
-    const matcher = this.#query(undefined)
-    if (this.#at < this.#text.length) throw this.#unexpected()
+    if (this.#text.trim() === '') return all
+    const matcher = this.#query(defaultField)
+    if (matcher === undefined || this.#at < this.#text.length) throw this.#unexpected()
     return matcher
   }
 
-  /** Adjacent clauses must all match; `OR` separates groups of them. */
-  #query(field: string | undefined): Matcher {
+  /** Adjacent clauses must all match; `OR` separates groups of them. `field` is that of values without one. */
+  #query(field: string): Matcher | undefined {
+    if (++this.#depth > maxDepth) return undefined
     const groups: Matcher[][] = [[]]
     for (;;) {
-      const group = groups.at(-1) as Matcher[]
-      this.#take(blank)
       const words = this.#words()
       if (words !== undefined) {
-        group.push(this.#equals(field, words))
+        groups.at(-1)?.push(this.#equals(field, words))
+        this.#take(blank)
         continue
       }
-      if (this.#at === this.#text.length || this.#text[this.#at] === ')') break
-      const joins = this.#take(conjunction)?.[0]
-      if (joins !== undefined && group.length === 0) throw new InvalidQuery(`${joins} has nothing before it`)
+      const before = this.#at
+      const isFirst = groups[0]?.length === 0
+      const joins = isFirst ? undefined : this.#take(conjunction)?.[0]
       this.#take(blank)
-      const not = this.#take(negation) !== null
-      if (!not) this.#take(/\+/y)
+      const modified = this.#take(modifier)?.[0] ?? '+'
       this.#take(blank)
       const clause = this.#clause(field)
-      const matcher: Matcher = not ? (object) => !clause(object) : clause
+      if (clause === undefined) {
+        if (isFirst) return undefined
+        this.#at = before
+        break
+      }
+      const matcher: Matcher = modified === '+' ? clause : (object) => !clause(object)
       if (joins === 'OR' || joins === '||') groups.push([matcher])
-      else group.push(matcher)
+      else groups.at(-1)?.push(matcher)
+      this.#take(blank)
     }
-    if (groups.some((group) => group.length === 0)) throw this.#unexpected()
+    this.#depth--
     if (groups.length === 1 && groups[0]?.length === 1) return groups[0][0] as Matcher
     return (object) => groups.some((group) => group.every((matcher) => matcher(object)))
   }
@@ -95,7 +111,6 @@ class Parser {
     const words: string[] = []
     for (;;) {
       const before = this.#at
-      this.#take(blank)
       const found = this.#take(word)?.[0]
       const next = this.#text[this.#at]
       if (found === undefined || next === ':' || next === '*' || this.#ahead(joined)) {
@@ -103,11 +118,12 @@ class Parser {
         return words.length === 0 ? undefined : words.join(' ')
       }
       words.push(unescaped(found))
+      this.#take(blank)
     }
   }
 
-  #clause(around: string | undefined): Matcher {
-    if (this.#take(/\*:\*/y) !== null) return () => true
+  #clause(around: string): Matcher | undefined {
+    if (this.#take(/\*:\*/y) !== null) return all
     const before = this.#at
     const name = this.#take(word)?.[0]
     let field = around
@@ -117,22 +133,21 @@ class Parser {
     } else {
       this.#at = before
     }
-    if (this.#text[this.#at] === '(') {
-      this.#at++
-      const inner = this.#query(field)
-      this.#take(blank)
-      if (this.#take(/\)/y) === null) throw new InvalidQuery('a parenthesis is not closed')
-      return inner
-    }
-    return this.#value(field)
+    this.#take(blank)
+    const value = this.#value(field)
+    if (value !== undefined || this.#take(/\(/y) === null) return value
+    this.#take(blank)
+    const inner = this.#query(field)
+    return this.#take(/[ \r\n\t]*\)/y) === null ? undefined : inner
   }
 
-  #value(field: string | undefined): Matcher {
+  #value(field: string): Matcher | undefined {
     const existence = field === '_exists_' || field === '_missing_'
     const known = (name: string): Matcher => {
       const exists = this.#exists(name)
       return field === '_exists_' ? exists : (object) => !exists(object)
     }
+    if (this.#take(star) !== null) return field === defaultField ? all : this.#wildcard(field, '*')
     const quoted = this.#take(phrase)
     if (quoted !== null) {
       const text = unescaped(quoted[1] as string)
@@ -143,18 +158,12 @@ class Parser {
     const comparator = this.#take(operator)?.[0]
     if (comparator !== undefined) {
       const figure = this.#take(number)?.[0]
-      const text = figure?.replaceAll('\\', '') ?? this.#take(word)?.[0]
-      if (text === undefined) throw this.#unexpected()
-      return this.#compare(field, comparator, figure === undefined ? unescaped(text) : bound(text))
+      if (figure !== undefined) return this.#compare(field, [[comparator, bound(figure) ?? '*']])
+      const text = this.#take(word)?.[0]
+      return text === undefined ? undefined : this.#compare(field, [[comparator, unescaped(text)]])
     }
     const bounds = this.#take(range)
-    if (bounds !== null) {
-      const [, open, lower, upper, close] = bounds as unknown as [string, string, string, string, string]
-      if (lower === '*' && upper === '*') return this.#exists(field)
-      const above = lower === '*' ? undefined : this.#compare(field, open === '[' ? '>=' : '>', bound(lower))
-      const below = upper === '*' ? undefined : this.#compare(field, close === ']' ? '<=' : '<', bound(upper))
-      return (object) => (above === undefined || above(object)) && (below === undefined || below(object))
-    }
+    if (bounds !== null) return this.#range(field, bounds)
     const before = this.#at
     const plain = this.#take(word)?.[0]
     if (plain !== undefined && this.#ahead(ended)) {
@@ -162,12 +171,20 @@ class Parser {
     }
     this.#at = before
     const pattern = this.#take(globbed)?.[0]
-    if (pattern === undefined) throw this.#unexpected()
-    if (pattern === '*' && field === undefined) return () => true
-    return this.#wildcard(field, unescaped(pattern))
+    return pattern === undefined ? undefined : this.#wildcard(field, unescaped(pattern))
   }
 
-  #exists(field: string | undefined): Matcher {
+  #range(field: string, [, open, from, to, close]: RegExpExecArray): Matcher | undefined {
+    if ((open === undefined) !== (close === undefined)) return undefined
+    const lower = bound(from as string)
+    const upper = bound(to as string)
+    const bounds: Bound[] = []
+    if (lower !== undefined) bounds.push([open === undefined ? '>' : '>=', lower])
+    if (upper !== undefined) bounds.push([open === undefined ? '<' : '<=', upper])
+    return bounds.length === 0 ? this.#exists(field) : this.#compare(field, bounds)
+  }
+
+  #exists(field: string): Matcher {
     return this.#ofTarget(field, (target) => {
       if (target.kind === 'tag') {
         const key = target.name
@@ -177,7 +194,7 @@ class Parser {
     })
   }
 
-  #equals(field: string | undefined, wanted: string): Matcher {
+  #equals(field: string, wanted: string): Matcher {
     return this.#ofTarget(field, (target) => {
       if (target.kind === 'searched') {
         const pattern = wordPattern(wanted)
@@ -189,7 +206,7 @@ class Parser {
     })
   }
 
-  #prefix(field: string | undefined, wanted: string): Matcher {
+  #prefix(field: string, wanted: string): Matcher {
     return this.#ofTarget(field, (target) => {
       if (target.kind === 'searched') return this.#matches(wordPattern(`${wanted}*`))
       if (target.kind === 'tag') {
@@ -199,7 +216,7 @@ class Parser {
     })
   }
 
-  #wildcard(field: string | undefined, wanted: string): Matcher {
+  #wildcard(field: string, wanted: string): Matcher {
     return this.#ofTarget(field, (target) => {
       if (target.kind === 'searched') return this.#matches(wordPattern(wanted))
       if (target.kind === 'tag') {
@@ -215,27 +232,36 @@ class Parser {
   }
 
   /** Numeric attributes are compared as numbers, and all else as text. */
-  #compare(field: string | undefined, comparator: string, wanted: string | number): Matcher {
-    const text = typeof wanted === 'string' ? wanted : plainText(wanted)
+  #compare(field: string, bounds: readonly Bound[]): Matcher {
     return this.#ofTarget(field, (target) => {
-      if (target.kind === 'tag') {
-        const start = `${target.name}:`
-        return anyTag(
-          (tag) => tag.startsWith(start) && holdsFor(comparator, compareKeys(tag.slice(start.length), text)),
-          this.#textOf,
+      const text = (value: string) =>
+        bounds.every(([comparator, wanted]) =>
+          holdsFor(comparator, compareKeys(value, typeof wanted === 'string' ? wanted : plainText(wanted))),
         )
-      }
+      // The key of a tag is not compared.
+      if (target.kind === 'tag') return (value) => bounds.every((one) => this.#anyTagValue(value, one))
       return (value) => {
-        if (target.kind === 'attribute' && typeof wanted === 'number' && (isInteger(value) || isFloat(value))) {
-          return holdsFor(comparator, Number(value instanceof Float ? value.value : value) - wanted)
-        }
-        return holdsFor(comparator, compareKeys(this.#textOf(value), text))
+        if (target.kind !== 'attribute' || !(isInteger(value) || isFloat(value))) return text(this.#textOf(value))
+        const figure = value instanceof Float ? value.value : value
+        return bounds.every(([comparator, wanted]) =>
+          typeof wanted === 'string'
+            ? holdsFor(comparator, compareKeys(this.#textOf(value), wanted))
+            : holdsFor(comparator, figure < wanted ? -1 : figure > wanted ? 1 : 0),
+        )
       }
     })
   }
 
+  #anyTagValue(value: Value, [comparator, wanted]: Bound): boolean {
+    const limit = typeof wanted === 'string' ? wanted : plainText(wanted)
+    return anyTag((tag) => {
+      const colon = tag.indexOf(':')
+      return colon >= 0 && holdsFor(comparator, compareKeys(tag.slice(colon + 1), limit))
+    }, this.#textOf)(value)
+  }
+
   /** Turns a test of a field's value into a test of the object; false if the field is missing. */
-  #ofTarget(field: string | undefined, test: (target: Target) => (value: Value) => boolean): Matcher {
+  #ofTarget(field: string, test: (target: Target) => (value: Value) => boolean): Matcher {
     const matchers = targets(field).map((target): Matcher => {
       const path = target.kind === 'tag' ? 'tags' : target.name
       const segments = parsePath(path.startsWith('.') ? path : `.${path}`)?.segments
@@ -273,8 +299,8 @@ interface Target {
   readonly name: string
 }
 
-function targets(field: string | undefined): Target[] {
-  if (field === undefined) return searched.map((name) => ({ kind: 'searched', name }))
+function targets(field: string): Target[] {
+  if (field === defaultField) return searched.map((name) => ({ kind: 'searched', name }))
   const name = field.replaceAll('@', '.')
   if (field.startsWith('@')) return [{ kind: 'attribute', name }]
   if (searched.includes(name)) return [{ kind: 'searched', name }]
@@ -302,11 +328,10 @@ function holdsFor(comparator: string, order: number): boolean {
   }
 }
 
-/** The bound: a number if it parses as one. */
-function bound(text: string): string | number {
-  const plain = text.replace(/^"(.*)"$/s, '$1')
-  const value = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(plain) ? Number(plain) : Number.NaN
-  return Number.isNaN(value) ? plain : value
+/** A bound: a number if it parses as one; undefined for `*`. */
+function bound(given: string): string | number | bigint | undefined {
+  const text = unescaped(given).replace(/^"(.+)"$/, '$1')
+  return text === '*' ? undefined : (parseInteger(text) ?? parseDecimal(text) ?? text)
 }
 
 function unescaped(text: string): string {
