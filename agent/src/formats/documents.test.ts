@@ -108,7 +108,56 @@ test('line protocol', () => {
       timestamp: 5n,
     },
   ])
-  expect(parseInfluxLines('m f=')).toBeTypeOf('string')
+})
+
+test.each([
+  ['m f=1 7 ', [['f', 1]]],
+  [
+    ' \t# a comment\n\n m a=-2i,b=3u,c=1.5,d=2e+3,e=-0.5E-1,g=t,h=FALSE',
+    [
+      ['a', -2],
+      ['b', 3],
+      ['c', 1.5],
+      ['d', 2000],
+      ['e', -0.05],
+      ['g', true],
+      ['h', false],
+    ],
+  ],
+])('line protocol: the fields of %j', (text, fields) => {
+  expect(parseInfluxLines(text)).toMatchObject([{ fields }])
+})
+
+test('line protocol: a comma in front of the fields means that there are tags, even if there are none', () => {
+  expect(parseInfluxLines('m, f=1\nm f=1')).toMatchObject([{ tags: [] }, { tags: undefined }])
+})
+
+test('line protocol: a backslash stays unless it escapes a delimiter or another backslash', () => {
+  const [line] = parseInfluxLines(String.raw`a\=b\ c,\\k\n=v\,w f\ g=1`) as { measurement: string }[]
+  expect(line).toMatchObject({
+    measurement: String.raw`a\=b c`,
+    tags: [[String.raw`\k\n`, 'v,w']],
+    fields: [['f g', 1]],
+  })
+})
+
+test.each([
+  'm f=',
+  'm f=1e5',
+  'm f=.5',
+  'm f=1.',
+  'm f=+1',
+  'm f=1 ',
+  'm f=1\r',
+  'm f=1 9223372036854775808',
+  'm f=9223372036854775808i',
+  'm f=18446744073709551616u',
+  'm f=trueish',
+  'm,a f=1',
+  'm,a= f=1',
+  'm\\ f=1',
+])('line protocol: %j is refused', (text) => {
+  expect(parseInfluxLines(text)).toBeTypeOf('string')
 })
 
 test.each(Object.keys(classicPatterns()))('the pattern %s compiles', (name) => {

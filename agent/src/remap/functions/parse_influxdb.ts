@@ -14,8 +14,8 @@ export const parseInfluxdb = defineFunction({
   returns: kinds.arrayEach(
     kinds.objectOf({
       name: kinds.string,
-      tags: kinds.objectEach(kinds.string).or(kinds.undefined),
-      timestamp: kinds.timestamp.or(kinds.undefined),
+      tags: kinds.objectEach(kinds.string).or(kinds.null),
+      timestamp: kinds.timestamp.or(kinds.null),
       kind: kinds.string,
       gauge: kinds.objectOf({ value: kinds.float }),
     }),
@@ -42,7 +42,7 @@ export const parseInfluxdb = defineFunction({
       const metrics: Value[] = []
       for (const line of lines) {
         const tags: ValueObject = {}
-        for (const [name, value] of line.tags) setField(tags, name, value)
+        for (const [name, value] of line.tags ?? []) setField(tags, name, value)
         for (const [name, value] of line.fields) {
           if (typeof value === 'string') return failure(`the field ${name} is text, which no metric can be`)
           const metric: ValueObject = {
@@ -50,7 +50,7 @@ export const parseInfluxdb = defineFunction({
             kind: 'absolute',
             gauge: { value: float(Number(value)) },
           }
-          if (line.tags.length > 0) metric['tags'] = tags
+          if (line.tags !== undefined) metric['tags'] = tags
           if (line.timestamp !== undefined) metric['timestamp'] = Timestamp.fromNanoseconds(line.timestamp)
           metrics.push(metric)
         }
