@@ -258,6 +258,27 @@ test.each([
   ['%{regex("[a-c]+"):x}%{notSpace:y}', 'abcd', { x: 'abc', y: 'd' }],
   ['%{integer:n:scale(10)}', '5', { n: 50 }],
   ['%{word:w}', 'two words', undefined],
+  ['%{data:a} %{data:b}', 'one two three', { a: 'one two', b: 'three' }],
+  ['%{qs:a} %{singleQuotedString:b}', `"a b" 'c'`, { a: '"a b"', b: "'c'" }],
+  ['%{doubleQuotedString:a}%{data:b}', '"x\\"y"', { a: '"x\\"', b: 'y"' }],
+  ['%{host:h}%{space}%{hostPort:p}', 'my_host  web-1.test:99999', { h: 'my_host', p: 'web-1.test:99999' }],
+  ['%{ciscoMac:a} %{mac:b}', '00aa.11bb.22cc 0a:1b:2c:3d:4e:5f', { a: '00aa.11bb.22cc', b: '0a:1b:2c:3d:4e:5f' }],
+  [
+    '%{path:a} %{path:b} %{tty:c}',
+    '/var/log/a.log C:\\x\\y /dev/pts/0',
+    { a: '/var/log/a.log', b: 'C:\\x\\y', c: '/dev/pts/0' },
+  ],
+  ['%{uri:u}', 'https://me@host_1:8080/a/b?c=d', { u: 'https://me@host_1:8080/a/b?c=d' }],
+  ['%{integerExt:n}', '15e-1', { n: 1 }],
+  ['%{number:n:scale(1e3)}', '0.5', { n: 500 }],
+  ['%{boolean:b}', 'boolean', { b: 'boolean' }],
+  ['%{date("H:mm d/M/yy"):t}', '9:05 29/2/24', { t: 1709197500000 }],
+  ['%{date("yyyy-MM-dd HH:mm:ss:SSS z"):t}', '2024-02-29 10:11:12:345 CET', { t: 1709197872345 }],
+  ['%{date("yyyy-MM-dd HH:mm:ss z"):t}', '2024-02-29 10:11:12 NOWHERE', {}],
+  ['%{date("yyyy-MM-dd HH:mm:ss.SSSSSS"):t}', '2024-02-29 10:11:12.345678', { t: 1709201472345 }],
+  // A number has as many digits as the format has letters.
+  ['%{date("H:mm"):t}', '10:30', undefined],
+  ['%{date("ss.SSS"):t}', '12.3456', undefined],
 ])('grok: %s', (pattern, text, fields) => {
   const grok = compileExtendedGrok(pattern, {})
   if (!grok.ok) throw new TypeError(grok.problem)
@@ -314,28 +335,22 @@ test.each([
   ['*tor', { message: 'vec\ntor' }, true],
   ['*:*', {}, true],
   ['', {}, true],
+  // An operator needs no blank after it.
+  ['one ORtwo', { message: 'two' }, true],
+  ['NOTE', { message: 'a b' }, true],
+  ['NOTE', { message: 'E' }, false],
+  // An operator without a clause in front of it is a word.
+  ['OR a', { message: 'a OR b' }, true],
+  ['OR a', { message: 'a' }, false],
+  ['env: prod', { tags: ['env:prod'] }, true],
+  ['_default_:word', { message: 'a word' }, true],
+  // Bounds do not compare the key of a tag.
+  ['size:>5', { tags: ['weight:7'] }, true],
+  ['size:>5', { tags: ['7'] }, false],
+  ['@n:["4" TO "10"]', { n: 7 }, true],
+  ['@n:{4 TO 7}', { n: 7 }, false],
+  ['@n:>9007199254740992', { n: 9007199254740993n }, true],
 ])('search: %s', (query, object, matches) => {
-  ['%{data:a} %{data:b}', 'one two three', { a: 'one two', b: 'three' }],
-  ['%{qs:a} %{singleQuotedString:b}', `"a b" 'c'`, { a: '"a b"', b: "'c'" }],
-  ['%{doubleQuotedString:a}%{data:b}', '"x\\"y"', { a: '"x\\"', b: 'y"' }],
-  ['%{host:h}%{space}%{hostPort:p}', 'my_host  web-1.test:99999', { h: 'my_host', p: 'web-1.test:99999' }],
-  ['%{ciscoMac:a} %{mac:b}', '00aa.11bb.22cc 0a:1b:2c:3d:4e:5f', { a: '00aa.11bb.22cc', b: '0a:1b:2c:3d:4e:5f' }],
-  [
-    '%{path:a} %{path:b} %{tty:c}',
-    '/var/log/a.log C:\\x\\y /dev/pts/0',
-    { a: '/var/log/a.log', b: 'C:\\x\\y', c: '/dev/pts/0' },
-  ],
-  ['%{uri:u}', 'https://me@host_1:8080/a/b?c=d', { u: 'https://me@host_1:8080/a/b?c=d' }],
-  ['%{integerExt:n}', '15e-1', { n: 1 }],
-  ['%{number:n:scale(1e3)}', '0.5', { n: 500 }],
-  ['%{boolean:b}', 'boolean', { b: 'boolean' }],
-  ['%{date("H:mm d/M/yy"):t}', '9:05 29/2/24', { t: 1709197500000 }],
-  ['%{date("yyyy-MM-dd HH:mm:ss:SSS z"):t}', '2024-02-29 10:11:12:345 CET', { t: 1709197872345 }],
-  ['%{date("yyyy-MM-dd HH:mm:ss z"):t}', '2024-02-29 10:11:12 NOWHERE', {}],
-  ['%{date("yyyy-MM-dd HH:mm:ss.SSSSSS"):t}', '2024-02-29 10:11:12.345678', { t: 1709201472345 }],
-  // A number has as many digits as the format has letters.
-  ['%{date("H:mm"):t}', '10:30', undefined],
-  ['%{date("ss.SSS"):t}', '12.3456', undefined],
   const compiled = compileSearchQuery(query)
   if (typeof compiled === 'string') throw new TypeError(compiled)
   expect(compiled(object)).toBe(matches)
@@ -387,21 +402,6 @@ test('character sets', () => {
     return decoder === undefined ? 'unknown' : encodeCharset(text, decoder).toString('hex')
   }
   expect(encoded('テ', 'Shift_JIS')).toBe('8365')
-  // An operator needs no blank after it.
-  ['one ORtwo', { message: 'two' }, true],
-  ['NOTE', { message: 'a b' }, true],
-  ['NOTE', { message: 'E' }, false],
-  // An operator without a clause in front of it is a word.
-  ['OR a', { message: 'a OR b' }, true],
-  ['OR a', { message: 'a' }, false],
-  ['env: prod', { tags: ['env:prod'] }, true],
-  ['_default_:word', { message: 'a word' }, true],
-  // Bounds do not compare the key of a tag.
-  ['size:>5', { tags: ['weight:7'] }, true],
-  ['size:>5', { tags: ['7'] }, false],
-  ['@n:["4" TO "10"]', { n: 7 }, true],
-  ['@n:{4 TO 7}', { n: 7 }, false],
-  ['@n:>9007199254740992', { n: 9007199254740993n }, true],
   expect(encoded('żółw', 'iso-8859-2')).toBe('bff3b377')
   expect(Buffer.from(encoded('漢', 'iso-8859-1'), 'hex').toString()).toBe('&#28450;')
   expect(encoded('a', 'NOPE')).toBe('unknown')

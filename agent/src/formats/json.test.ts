@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Body } from '../event/body.ts'
 import type { Value, ValueObject } from '../event/value.ts'
 import { Random } from '../testing/random.ts'
-import { isFailedJson, parseJson, parseJsonDepth, writeJson, writeJsonTo } from './json.ts'
+import { isFailedJson, parseInvalidUtf8, parseJson, parseJsonDepth, writeJson, writeJsonTo } from './json.ts'
 import { writeJsonStringOf } from './json-bytes.ts'
 
 test.each([
@@ -234,10 +234,22 @@ test.each([
   expect(parseJson(text)).toEqual({ reason })
 })
 
-test('values nested deeper than 128 are refused', () => {
+test.each([
+  ['[1, "a\xff"]', 'invalid unicode code point at line 1 column 8'],
+  ['{"k\xff": 1}', 'invalid unicode code point at line 1 column 5'],
+  ['["ok",\n "\xc3\xa9", "\xe9"]', 'invalid unicode code point at line 2 column 10'],
+  // An error before the bytes comes first. Such bytes outside of strings are an error too.
+  ['[1 "\xff"]', 'expected `,` or `]` at line 1 column 4'],
+  ['["\xff', 'EOF while parsing a string at line 1 column 3'],
+  ['\xff', 'expected value at line 1 column 1'],
+])('text that is not UTF-8 fails at the end of the first such string: %j', (text, reason) => {
+  expect(parseInvalidUtf8(Buffer.from(text, 'latin1')).reason).toBe(reason)
+})
+
+test('values nested deeper than 127 are refused', () => {
   const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
-  expect(isFailedJson(parseJson(deep(128)))).toBe(false)
-  expect(isFailedJson(parseJson(deep(129)))).toBe(true)
+  expect(isFailedJson(parseJson(deep(127)))).toBe(false)
+  expect(isFailedJson(parseJson(deep(128)))).toBe(true)
 })
 
 test('the depth of a long text is measured before the platform reads it, without brackets in strings', () => {

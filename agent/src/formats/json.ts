@@ -1,6 +1,7 @@
 // Converts between JSON text and values. Reading distinguishes 64-bit integers and floats exactly; writing sorts keys by code
-// point. It accepts RFC 8259 with a depth of at most 128; an error is a value, never an exception.
+// point. It accepts RFC 8259 with a depth of at most 127; an error is a value, never an exception.
 
+import { isUtf8 } from 'node:buffer'
 import { Body } from '../event/body.ts'
 import { type Shape, shapeOf } from '../event/shape.ts'
 import { Timestamp } from '../event/timestamp.ts'
@@ -22,7 +23,7 @@ export function isFailedJson(value: unknown): value is FailedJson {
   return value instanceof FailedJson
 }
 
-const maxDepth = 128
+const maxDepth = 127
 /**
  * The depth of longer texts is checked before the platform reads them, because deep nesting needs forty times their size.
  */
@@ -325,7 +326,45 @@ function membersAreExact(text: string): boolean {
 
 /** Like `parseJson`, but objects and arrays below the depth stay text. */
 export function parseJsonDepth(text: string, depth: number): Value | FailedJson {
+  // Only the reader without a depth skips a byte order mark.
+  if (text.charCodeAt(0) === 0xfeff) return new FailedJson('expected value at line 1 column 1')
   return new JsonReader(text, maxDepth, depth).read()
+}
+
+/**
+ * Where a text that is not UTF-8 stops to be JSON: at the end of the first string with such bytes, unless there is another error
+ * before it.
+ */
+export function parseInvalidUtf8(bytes: Buffer): FailedJson {
+  // With an ASCII character for each byte, columns are those of the bytes.
+  const text = Buffer.from(bytes.map((byte) => Math.min(byte, 0x7f))).toString('latin1')
+  const end = endOfInvalidString(bytes)
+  const before = new JsonReader(text, maxDepth).read()
+  const place = text.slice(0, end)
+  const lines = place.split('\n')
+  const here = [lines.length, (lines.at(-1) as string).length] as const
+  const earlier = isFailedJson(before) ? /line (\d+) column (\d+)$/.exec(before.reason) : null
+  if (isFailedJson(before) && earlier !== null) {
+    const [line, column] = [Number(earlier[1]), Number(earlier[2])]
+    if (end < 0 || line < here[0] || (line === here[0] && column < here[1])) return before
+  }
+  return new FailedJson(`invalid unicode code point at line ${here[0]} column ${here[1]}`)
+}
+
+/** The position after the first closed string that is not UTF-8, or -1. */
+function endOfInvalidString(bytes: Buffer): number {
+  let start = -1
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (start < 0) {
+      if (byte === 0x22) start = at
+    } else if (byte === 0x5c) at++
+    else if (byte === 0x22) {
+      if (!isUtf8(bytes.subarray(start, at))) return at + 1
+      start = -1
+    }
+  }
+  return -1
 }
 
 const writeObject = compileJsonWriter(writePlain)

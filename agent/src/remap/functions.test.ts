@@ -171,6 +171,25 @@ test.each([
   ['parse_int!("-9223372036854775808")', '-9223372036854775808'],
   [
     'parse_float!("")',
+  ['keys(parse_xml!("<a>12</a>").a) ?? "no object"', '"no object"'],
+  ['for_each(object!(parse_xml!("<a><b>1</b></a>"))) -> |_k, v| { .keys = keys(v) }\n.keys', '["b"]'],
+  ['parse_yaml(decode_base16!("61ff")) ?? "no text"', '"no text"'],
+  [
+    'parse_json!("{}", max_depth: 300)',
+    'fails: function call error for "parse_json" at (0:33): out of range integral type conversion attempted',
+  ],
+  [
+    'parse_json!("\\u{feff}{}", max_depth: 2)',
+    'fails: function call error for "parse_json" at (0:39): unable to read json: expected value at line 1 column 1',
+  ],
+  [
+    'parse_json!(decode_base16!("22ff22"), lossy: false)',
+    'fails: function call error for "parse_json" at (0:51): unable to parse json: invalid unicode code point at line 1 column 3',
+  ],
+  [
+    'parse_aws_cloudwatch_log_subscription_message(s\'{"messageType": "DATA_MESSAGE", "owner": "1", "logGroup": "g", "logStream": "s", "subscriptionFilters": [], "logEvents": [], "more": 1}\') ?? "unknown field"',
+    '"unknown field"',
+  ],
     'fails: function call error for "parse_float" at (0:16): could not parse float: cannot parse float from empty string',
   ],
   [

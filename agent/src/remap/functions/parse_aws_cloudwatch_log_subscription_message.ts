@@ -1,7 +1,7 @@
 // Function `parse_aws_cloudwatch_log_subscription_message`.
 
 import { Timestamp } from '../../event/timestamp.ts'
-import { isObject, type Value, type ValueObject } from '../../event/value.ts'
+import { type Bytes, fieldNames, isObject, type Value, type ValueObject } from '../../event/value.ts'
 import { isFailedJson, parseJson } from '../../formats/json.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -10,7 +10,7 @@ export const parseAwsCloudwatchLogSubscriptionMessage = defineFunction({
   name: 'parse_aws_cloudwatch_log_subscription_message',
   category: 'Parse',
   summary: 'Parses the message of a log subscription.',
-  parameters: [{ name: 'value', kind: kinds.string, description: 'The message, as JSON text.' }],
+  parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The message, as JSON text.' }],
   returns: kinds.objectOf({
     owner: kinds.string,
     message_type: kinds.string,
@@ -35,36 +35,36 @@ export const parseAwsCloudwatchLogSubscriptionMessage = defineFunction({
   ],
   compile:
     () =>
-    (text: string): Result => {
-      const message = parseJson(text)
+    (text: string | Bytes): Result => {
+      const message = typeof text === 'string' ? parseJson(text) : undefined
       const wrong = failure('unable to parse the message: it has another form')
-      if (isFailedJson(message) || !isObject(message)) return wrong
-      const fields: ValueObject = {}
-      for (const [from, to] of [
-        ['owner', 'owner'],
-        ['messageType', 'message_type'],
-        ['logGroup', 'log_group'],
-        ['logStream', 'log_stream'],
-      ] as const) {
-        if (typeof message[from] !== 'string') return wrong
-        fields[to] = message[from]
-      }
-      if (!/^(DATA|CONTROL)_MESSAGE$/.test(String(message['messageType']))) return wrong
-      const filters = message['subscriptionFilters']
-      const events = message['logEvents']
-      if (!Array.isArray(filters) || !filters.every((filter) => typeof filter === 'string') || !Array.isArray(events)) {
+      if (message === undefined || isFailedJson(message) || !isObject(message)) return wrong
+      const { owner, messageType, logGroup, logStream, subscriptionFilters, logEvents } = message
+      // Other fields are not accepted.
+      if (fieldNames(message).length > 6) return wrong
+      if (typeof owner !== 'string' || typeof logGroup !== 'string' || typeof logStream !== 'string') return wrong
+      if (messageType !== 'DATA_MESSAGE' && messageType !== 'CONTROL_MESSAGE') return wrong
+      if (!Array.isArray(subscriptionFilters) || !subscriptionFilters.every((filter) => typeof filter === 'string')) {
         return wrong
       }
-      fields['subscription_filters'] = filters
-      const logEvents: Value[] = []
-      for (const event of events) {
-        if (!isObject(event)) return wrong
-        const { id, timestamp, message: line } = event
-        if (typeof id !== 'string' || typeof line !== 'string') return wrong
-        if (typeof timestamp !== 'number' || !Number.isInteger(timestamp)) return wrong
-        logEvents.push({ id, timestamp: new Timestamp(timestamp, 0), message: line })
+      const events = Array.isArray(logEvents) ? logEvents.map(eventOf) : [undefined]
+      if (!events.every((event) => event !== undefined)) return wrong
+      return {
+        owner,
+        message_type: messageType,
+        log_group: logGroup,
+        log_stream: logStream,
+        subscription_filters: subscriptionFilters,
+        log_events: events,
       }
-      fields['log_events'] = logEvents
-      return fields
     },
 })
+
+/** An event of the message; undefined if it has another form. */
+function eventOf(event: Value): ValueObject | undefined {
+  if (!isObject(event) || fieldNames(event).length !== 3) return undefined
+  const { id, timestamp, message } = event
+  if (typeof id !== 'string' || typeof message !== 'string') return undefined
+  if (typeof timestamp !== 'number' || !Number.isInteger(timestamp)) return undefined
+  return { id, timestamp: new Timestamp(timestamp, 0), message }
+}

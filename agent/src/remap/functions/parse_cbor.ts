@@ -4,6 +4,7 @@ import type { Bytes } from '../../event/value.ts'
 import { parseCbor } from '../../formats/cbor.ts'
 import { bytesOf } from '../byte-text.ts'
 import { defineFunction, failure } from '../function.ts'
+import { jsonKind } from '../json-kind.ts'
 import { kinds } from '../kind.ts'
 
 export const parseCborFunction = defineFunction({
@@ -11,7 +12,7 @@ export const parseCborFunction = defineFunction({
   category: 'Parse',
   summary: 'Parses CBOR data.',
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The data.' }],
-  returns: kinds.string.or(kinds.number).or(kinds.boolean).or(kinds.null).or(kinds.array).or(kinds.object),
+  returns: jsonKind,
   fallible: 'always',
   errors: ['The data is not CBOR, or contains values that JSON cannot express.'],
   pure: true,

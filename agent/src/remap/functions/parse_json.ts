@@ -1,14 +1,11 @@
 // Function `parse_json`.
 
 import type { Bytes } from '../../event/value.ts'
-import { isFailedJson, parseJsonDepth } from '../../formats/json.ts'
+import { isFailedJson, parseInvalidUtf8, parseJsonDepth } from '../../formats/json.ts'
 import { JsonFormReader } from '../../formats/json-forms.ts'
-
 import { defineFunction, failure, type Result } from '../function.ts'
+import { jsonKind } from '../json-kind.ts'
 import { kinds } from '../kind.ts'
-
-const below = kinds.string.or(kinds.number).or(kinds.boolean).or(kinds.null).or(kinds.array).or(kinds.object)
-const parsed = below.without(kinds.array.or(kinds.object)).or(kinds.arrayEach(below)).or(kinds.objectEach(below))
 
 export const parseJsonFunction = defineFunction({
   name: 'parse_json',
@@ -30,7 +27,7 @@ export const parseJsonFunction = defineFunction({
       description: 'Whether to replace bytes that are not UTF-8; otherwise such text is an error.',
     },
   ],
-  returns: parsed,
+  returns: jsonKind,
   fallible: 'always',
   errors: ['The text is not JSON.', 'The depth is not between 1 and 128.'],
   pure: true,
@@ -42,13 +39,20 @@ export const parseJsonFunction = defineFunction({
   ],
   compile: () => {
     const reader = new JsonFormReader()
-    return (given: string | Bytes, depth: number | bigint | undefined, lossy: boolean): Result => {
-      if (typeof given !== 'string' && !lossy) return failure('unable to parse json: the text is not valid UTF-8')
+    const read = (given: string | Bytes, depth: number | bigint | undefined, lossy: boolean) => {
+      if (typeof given !== 'string' && !lossy) return parseInvalidUtf8(given.bytes)
       const text = typeof given === 'string' ? given : given.toString()
+      return depth === undefined ? reader.read(text) : parseJsonDepth(text, Number(depth))
+    }
+    return (given: string | Bytes, depth: number | bigint | undefined, lossy: boolean): Result => {
       if (depth !== undefined && (depth < 1 || depth > 128)) {
-        return failure(`max_depth value should be greater than 0 and less than 128, got ${depth}`)
+        return failure(
+          depth < 0 || depth > 255
+            ? 'out of range integral type conversion attempted'
+            : `max_depth value should be greater than 0 and less than 128, got ${depth}`,
+        )
       }
-      const value = depth === undefined ? reader.read(text) : parseJsonDepth(text, Number(depth))
+      const value = read(given, depth, lossy)
       if (!isFailedJson(value)) return value
       return failure(`unable to ${depth === undefined ? 'parse' : 'read'} json: ${value.reason}`)
     }

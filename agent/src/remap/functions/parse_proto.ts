@@ -4,6 +4,7 @@ import type { Bytes } from '../../event/value.ts'
 import { bytesOf } from '../byte-text.ts'
 import { descriptorParameters, messageOf } from '../descriptors.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
+import { jsonKind } from '../json-kind.ts'
 import { kinds } from '../kind.ts'
 
 export const parseProto = defineFunction({
@@ -16,7 +17,7 @@ export const parseProto = defineFunction({
     { name: 'value', kind: kinds.string, bytes: true, description: 'The message.' },
     ...descriptorParameters,
   ],
-  returns: kinds.object,
+  returns: jsonKind,
   fallible: 'always',
   errors: ['The data is not such a message.'],
   pure: true,

@@ -1,17 +1,17 @@
 // Function `parse_yaml`.
 
+import type { Bytes } from '../../event/value.ts'
 import { parseYaml } from '../../formats/yaml-value.ts'
 import { defineFunction, failure } from '../function.ts'
+import { jsonKind } from '../json-kind.ts'
 import { kinds } from '../kind.ts'
-
-const below = kinds.string.or(kinds.number).or(kinds.boolean).or(kinds.null).or(kinds.array).or(kinds.object)
 
 export const parseYamlFunction = defineFunction({
   name: 'parse_yaml',
   category: 'Parse',
   summary: 'Parses a YAML document.',
-  parameters: [{ name: 'value', kind: kinds.string, description: 'The document.' }],
-  returns: below,
+  parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The document.' }],
+  returns: jsonKind,
   fallible: 'always',
   errors: ['The text is not YAML.'],
   pure: true,
@@ -25,7 +25,8 @@ export const parseYamlFunction = defineFunction({
     },
     { source: 'parse_yaml("a: [") ?? "no YAML"', result: '"no YAML"' },
   ],
-  compile: () => (text: string) => {
+  compile: () => (text: string | Bytes) => {
+    if (typeof text !== 'string') return failure('unable to parse yaml: the text is not UTF-8')
     const result = parseYaml(text)
     return 'value' in result ? result.value : failure(`unable to parse yaml: ${result.problem}`)
   },
