@@ -27,21 +27,12 @@ export function elementKinds(collection: Kind): readonly [Kind, Kind] {
   return [key, value.isNever ? kinds.any.without(kinds.undefined) : value]
 }
 
-/** The same collection with any number of elements, each of a current element kind. */
-export function loosened(collection: Kind): Kind {
-  const element = collection.elements
-  let kind = kinds.never
-  if (collection.overlaps(kinds.array)) kind = kind.or(kinds.arrayEach(element))
-  if (collection.overlaps(kinds.object)) kind = kind.or(kinds.objectEach(element))
-  return kind
-}
-
-/** The collection after every element was replaced by one of another kind. */
+/** The kind of a collection after every element was replaced by one of another kind. It stays as wide as it was. */
 export function mappedKind(collection: Kind, element: Kind, recursive: boolean): Kind {
   const nested = kinds.array.or(kinds.object)
   const each = recursive && element.overlaps(nested) ? element.without(nested).or(nested) : element
   return new Kind(
-    collection.and(nested).bits,
+    collection.bits,
     collection.array === undefined ? undefined : mapped(collection.array, each),
     collection.object === undefined ? undefined : mapped(collection.object, each),
   )

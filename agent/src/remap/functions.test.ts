@@ -73,6 +73,27 @@ test.each([
     'fails: function call error for "keys" at (16:47): expected object, got [integer, integer]',
   ],
   ['upcase(pop(["a", "b"])[0])', '"A"'],
+  ['upcase(pop([1, "b"])[1])', 'fails: function call error for "upcase" at (0:24): expected string, got null'],
+  ['slice!([1, "a"], 1)[0] + 1', "fails: can't add type integer to string"],
+  ['x = map_keys({"a": 1}) -> |key| { upcase(key) }\n[x.A, format_int(x.a) ?? "none"]', '[1, "none"]'],
+  [
+    'upcase(parse_regex!("b", r\'(?P<a>x)?b\').a)',
+    'fails: function call error for "upcase" at (0:42): expected string, got null',
+  ],
+  [
+    'map_values(parse_tokens("a -")) -> |token| { upcase(token) }',
+    'fails: function call error for "map_values" at (0:60): function call error for "upcase" at (45:58): expected string, got null',
+  ],
+  ['to_int(xxhash("penstock")) ?? 0', '2081285011'],
+  // Fields that the language does not know.
+  [
+    's = parse_syslog!(s\'<13>1 2024-01-01T00:00:00Z h a 1 - [id@1 n="5"] m\')\n[to_int(s."id@1".n), is_object(s."id@1"), exists(s."id@1".x)]',
+    '[5, true, false]',
+  ],
+  [
+    'e = parse_apache_log!("[01/Mar/2021:12:00:19 +0000] [ab:alert] [pid 48] [client 1.2.3.4:24] text", "error")\n[to_int(e.pid), to_string(e.port), to_string(e.client)]',
+    '[48, "24", "1.2.3.4"]',
+  ],
   ['r, err = xxhash(.s)\nr', '""'],
   ['xxhash("penstock", variant: "xxh64")', '-6781507496950606221'],
   // A zlib stream may be cut off or followed by other data; a gzip file must not.
@@ -150,6 +171,25 @@ test.each([
     'fails: function call error for "upcase" at (0:90): expected string, got null',
   ],
   ['length(parse_xml!("<a>12</a>"))', '1'],
+  ['keys(parse_xml!("<a>12</a>").a) ?? "no object"', '"no object"'],
+  ['for_each(object!(parse_xml!("<a><b>1</b></a>"))) -> |_k, v| { .keys = keys(v) }\n.keys', '["b"]'],
+  ['parse_yaml(decode_base16!("61ff")) ?? "no text"', '"no text"'],
+  [
+    'parse_json!("{}", max_depth: 300)',
+    'fails: function call error for "parse_json" at (0:33): out of range integral type conversion attempted',
+  ],
+  [
+    'parse_json!("\\u{feff}{}", max_depth: 2)',
+    'fails: function call error for "parse_json" at (0:39): unable to read json: expected value at line 1 column 1',
+  ],
+  [
+    'parse_json!(decode_base16!("22ff22"), lossy: false)',
+    'fails: function call error for "parse_json" at (0:51): unable to parse json: invalid unicode code point at line 1 column 3',
+  ],
+  [
+    'parse_aws_cloudwatch_log_subscription_message(s\'{"messageType": "DATA_MESSAGE", "owner": "1", "logGroup": "g", "logStream": "s", "subscriptionFilters": [], "logEvents": [], "more": 1}\') ?? "unknown field"',
+    '"unknown field"',
+  ],
   // Texts of numbers that cannot be read.
   ['r, err = parse_int("")\nerr', '"function call error for \\"parse_int\\" at (9:22): value is empty"'],
   [
@@ -171,25 +211,6 @@ test.each([
   ['parse_int!("-9223372036854775808")', '-9223372036854775808'],
   [
     'parse_float!("")',
-  ['keys(parse_xml!("<a>12</a>").a) ?? "no object"', '"no object"'],
-  ['for_each(object!(parse_xml!("<a><b>1</b></a>"))) -> |_k, v| { .keys = keys(v) }\n.keys', '["b"]'],
-  ['parse_yaml(decode_base16!("61ff")) ?? "no text"', '"no text"'],
-  [
-    'parse_json!("{}", max_depth: 300)',
-    'fails: function call error for "parse_json" at (0:33): out of range integral type conversion attempted',
-  ],
-  [
-    'parse_json!("\\u{feff}{}", max_depth: 2)',
-    'fails: function call error for "parse_json" at (0:39): unable to read json: expected value at line 1 column 1',
-  ],
-  [
-    'parse_json!(decode_base16!("22ff22"), lossy: false)',
-    'fails: function call error for "parse_json" at (0:51): unable to parse json: invalid unicode code point at line 1 column 3',
-  ],
-  [
-    'parse_aws_cloudwatch_log_subscription_message(s\'{"messageType": "DATA_MESSAGE", "owner": "1", "logGroup": "g", "logStream": "s", "subscriptionFilters": [], "logEvents": [], "more": 1}\') ?? "unknown field"',
-    '"unknown field"',
-  ],
     'fails: function call error for "parse_float" at (0:16): could not parse float: cannot parse float from empty string',
   ],
   [

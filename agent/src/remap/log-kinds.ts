@@ -4,22 +4,21 @@ import type { Value } from '../event/value.ts'
 import { type Kind, kinds } from './kind.ts'
 
 const textOrNull = kinds.string.or(kinds.null)
+const textOrMissing = kinds.string.or(kinds.undefined)
 const integerOrNull = kinds.integer.or(kinds.null)
 
-export const syslogKind = kinds.objectWith(
-  {
-    message: kinds.string,
-    hostname: textOrNull,
-    severity: textOrNull,
-    facility: textOrNull,
-    appname: textOrNull,
-    msgid: textOrNull,
-    procid: kinds.string.or(integerOrNull),
-    timestamp: kinds.timestamp.or(kinds.null),
-    version: integerOrNull,
-  },
-  kinds.objectEach(kinds.string),
-)
+/** Structured data gives fields that the language does not know: for the compiler they are undefined. */
+export const syslogKind = kinds.objectOf({
+  message: kinds.string,
+  hostname: textOrNull,
+  severity: textOrNull,
+  facility: textOrNull,
+  appname: textOrNull,
+  msgid: textOrNull,
+  procid: kinds.string.or(integerOrNull),
+  timestamp: kinds.timestamp.or(kinds.null),
+  version: integerOrNull,
+})
 
 export function commonLogKind(more: Readonly<Record<string, Kind>>): Kind {
   return kinds.objectOf({
@@ -48,7 +47,7 @@ export function nginxLogKind(form: Value | undefined): Kind {
         severity: text,
         pid: integer,
         tid: integer,
-        cid: integerOrNull,
+        cid: integer,
         message: text,
         excess: kinds.float.or(kinds.null),
         zone: textOrNull,
@@ -57,38 +56,38 @@ export function nginxLogKind(form: Value | undefined): Kind {
         request: textOrNull,
         upstream: textOrNull,
         host: textOrNull,
-        referer: textOrNull,
+        port: textOrNull,
       })
     case 'main':
       return kinds.objectOf({
-        remote_addr: textOrNull,
-        remote_user: textOrNull,
+        remote_addr: textOrMissing,
+        remote_user: textOrMissing,
         timestamp,
         request: text,
         status: integer,
         body_bytes_size: integer,
-        http_referer: textOrNull,
-        http_user_agent: textOrNull,
-        http_x_forwarded_for: textOrNull,
+        http_referer: textOrMissing,
+        http_user_agent: textOrMissing,
+        http_x_forwarded_for: textOrMissing,
       })
     case 'ingress_upstreaminfo':
       return kinds.objectOf({
-        remote_addr: textOrNull,
-        remote_user: textOrNull,
+        remote_addr: textOrMissing,
+        remote_user: textOrMissing,
         timestamp,
         request: text,
         status: integer,
         body_bytes_size: integer,
-        http_referer: textOrNull,
-        http_user_agent: textOrNull,
+        http_referer: textOrMissing,
+        http_user_agent: textOrMissing,
         request_length: integer,
         request_time: kinds.float,
-        proxy_upstream_name: textOrNull,
-        proxy_alternative_upstream_name: textOrNull,
-        upstream_addr: textOrNull,
-        upstream_response_length: integerOrNull,
-        upstream_response_time: kinds.float.or(kinds.null),
-        upstream_status: integerOrNull,
+        proxy_upstream_name: text,
+        proxy_alternative_upstream_name: textOrMissing,
+        upstream_addr: text,
+        upstream_response_length: integer,
+        upstream_response_time: kinds.float,
+        upstream_status: integer,
         req_id: text,
       })
     default:

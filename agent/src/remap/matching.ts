@@ -95,6 +95,18 @@ export function capturesKind(pattern: Value | undefined): Kind {
   return kinds.objectOf(fields)
 }
 
+/**
+ * Whether a named group may have no match, which makes it null although the language takes it for a string: if the pattern has
+ * alternatives or optional groups.
+ */
+export function mayMissGroups(pattern: Value | undefined): boolean {
+  return (
+    pattern instanceof Regex &&
+    /\||\)(?:[?*]|\{0)/.test(pattern.source) &&
+    groupNames(pattern).some((name) => name !== undefined)
+  )
+}
+
 /** Compiles a replacement text with `$1`, `$name`, `${name}` and `$$`. */
 export function compileReplacement(template: string, regex: Regex): (match: RegExpExecArray) => string {
   const names = groupNames(regex)

@@ -2,7 +2,6 @@
 
 import { type Shape, shapeOf } from '../../event/shape.ts'
 import { isObject, setField, sortedFieldNames, type Value, type ValueObject } from '../../event/value.ts'
-import { loosened } from '../elements.ts'
 import { type Closure, defineFunction, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -21,7 +20,9 @@ export const mapKeys = defineFunction({
     },
   ],
   closure: { parameters: () => [kinds.string], result: kinds.string },
-  returns: (call) => (call.constant('recursive') === false ? loosened(call.kind('value')) : kinds.object),
+  // The language takes the result for an object with the old keys.
+  returns: (call) => call.kind('value').undefinedAsNull,
+  nominal: (call) => (call.kind('value').object?.known.size ?? 0) > 0,
   fallible: (call) => call.closureFallible,
   pure: true,
   fresh: true,

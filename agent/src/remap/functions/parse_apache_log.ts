@@ -34,18 +34,16 @@ export const parseApacheLog = defineFunction({
           timestamp: kinds.timestamp.or(kinds.null),
           module: textOrNull,
           severity: textOrNull,
-          pid: kinds.integer.or(kinds.null),
           thread: textOrNull,
-          client: textOrNull,
-          port: kinds.integer.or(kinds.null),
+          port: textOrNull,
           message: textOrNull,
-          message1: textOrNull,
-          message2: textOrNull,
         })
       default:
         return commonLogKind({})
     }
   },
+  // The language does not know all fields of an error log, and takes the port for a string.
+  nominal: (call) => call.constant('format') === 'error',
   fallible: 'always',
   errors: ['The line has another format.', 'The date has another format.'],
   pure: true,

@@ -9,7 +9,7 @@ export const parseQueryString = defineFunction({
   category: 'Parse',
   summary: 'Parses the query of a URL. A repeated key gives an array.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The query, with or without `?`.' }],
-  returns: kinds.objectEach(kinds.string.or(kinds.arrayEach(kinds.string))),
+  returns: kinds.objectEach(kinds.string.or(kinds.array)),
   fallible: 'never',
   pure: true,
   fresh: true,

@@ -3,7 +3,7 @@
 import { Regex, type Value } from '../../event/value.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
-import { captureParameters, capturesKind, compileCaptures } from '../matching.ts'
+import { captureParameters, capturesKind, compileCaptures, mayMissGroups } from '../matching.ts'
 
 export const parseRegex = defineFunction({
   name: 'parse_regex',
@@ -12,6 +12,7 @@ export const parseRegex = defineFunction({
   description: 'A group without a match is null.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The text.' }, ...captureParameters],
   returns: (call) => capturesKind(call.constant('pattern')),
+  nominal: (call) => mayMissGroups(call.constant('pattern')),
   fallible: 'always',
   errors: ['The pattern does not match.'],
   pure: true,

@@ -3,7 +3,7 @@
 import { Bytes, Regex, type Value } from '../../event/value.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
-import { captureParameters, capturesKind, compileCaptures, eachMatch } from '../matching.ts'
+import { captureParameters, capturesKind, compileCaptures, eachMatch, mayMissGroups } from '../matching.ts'
 import { textOfKind } from '../text.ts'
 
 export const parseRegexAll = defineFunction({
@@ -12,6 +12,7 @@ export const parseRegexAll = defineFunction({
   summary: 'Returns the named groups of all matches of a regular expression.',
   parameters: [{ name: 'value', kind: kinds.any, description: 'The text.' }, ...captureParameters],
   returns: (call) => kinds.arrayEach(capturesKind(call.constant('pattern'))),
+  nominal: (call) => mayMissGroups(call.constant('pattern')),
   fallible: 'always',
   errors: ['The value is not a string.'],
   pure: true,

@@ -11,7 +11,6 @@ const flag = (name: string, set: boolean, description: string) => ({
   default: set,
   description,
 })
-const scalar = kinds.string.or(kinds.number).or(kinds.boolean).or(kinds.null)
 
 export const parseXmlFunction = defineFunction({
   name: 'parse_xml',
@@ -41,8 +40,8 @@ export const parseXmlFunction = defineFunction({
     flag('parse_null', true, 'Whether to convert `null` to null.'),
     flag('parse_number', true, 'Whether to convert numbers.'),
   ],
-  returns: kinds.string.or(kinds.objectEach(scalar.or(kinds.array).or(kinds.object))),
-  // The language knows no document that is a number, a boolean or null.
+  returns: kinds.string.or(kinds.objectEach(kinds.object)),
+  // The language takes each element for an object.
   nominal: true,
   fallible: 'always',
   errors: ['The document is not well-formed.'],

@@ -28,10 +28,7 @@ export const redact = defineFunction({
       description: 'The replacement.',
     },
   ],
-  returns: (call) => {
-    const kind = call.kind('value').and(kinds.string.or(kinds.object).or(kinds.array))
-    return kind.isNever ? kinds.string.or(kinds.object).or(kinds.array) : kind
-  },
+  returns: (call) => call.kind('value').undefinedAsNull,
   fallible: 'never',
   growth: 'product',
   pure: true,
