@@ -25,7 +25,8 @@ export function complete(draft: Draft, place: Place, { source, sink }: Ends): vo
   completeSink(draft, place, sink)
 }
 
-function completeSource(draft: Draft, place: Place, { subject, reason, comment }: Missing): void {
+/** Adds a source that reads nothing, with the name `nothing`, if there is no other source. */
+export function completeSource(draft: Draft, place: Place, { subject, reason, comment }: Missing): void {
   if (draft.count('sources') > 0) return
   draft.gaps.push({ file: place.file, line: place.line, subject, reason, nearest: 'Replace the source `nothing`.' })
   draft.add('sources', 'nothing', { ...readsNothing(), comments: [`GAP: ${comment}`] })

@@ -5,17 +5,33 @@ import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { option, type Part, type Report, textIn } from '../loki/context.ts'
 import { below, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
-import { conditionOf, expressionOf } from './conditions.ts'
+import { conditionOf, expressionOf, fieldsIn } from './conditions.ts'
 
 /** The choices that inputs make for their events. */
 export interface Choices {
   index: boolean
+  /** Whether a step sets the id of the document. */
+  id: boolean
+  /** Whether events may have a field `timestamp` of their own, beside their time. */
+  ownTime: boolean
+  /** Steps that set the fields and tags of the whole configuration. Those of an input replace them. */
+  shared: readonly Step[]
   /** Names of pipelines. */
   readonly pipelines: Set<string>
 }
 
-/** The placeholder of the Beat's version stays, because events do not have the version. */
-export const withVersion = (name: string) => name.replace(/%\{\[(?:agent|beat)\.version\]\}/g, '8')
+/** The placeholders of the name and the version of the Beat, which events do not have. */
+export const withVersion = (name: string) =>
+  name
+    .replace(/%\{\[(?:agent|beat|@metadata)\.version\]\}/g, '8')
+    .replace(/%\{\[(?:@metadata\.beat|agent\.type|beat\.type)\]\}/g, 'filebeat')
+
+/** Reports that a name contains the version of Filebeat. */
+export function reportVersion(place: Part | Tree, subject: string, name: string, report: Report): void {
+  if (!/%\{\[(?:agent|beat|@metadata)\.version\]\}/.test(name)) return
+  const reason = 'the name contains the version of Filebeat; `8` replaces it'
+  report.replaced(place, `${subject}: ${name}`, reason, 'Write the version that the old agent had, or another name.')
+}
 
 /** Filebeat writes the names of pipelines and indices in lower case. */
 const pipelineName = (text: string) => text.toLowerCase()
@@ -41,6 +57,7 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
   const lines: string[] = []
   const index = textIn(part, 'index')
   if (index !== undefined) {
+    reportVersion(part, part.name, index, report)
     const name = withVersion(index)
     const expression = hasFields(name) ? undefined : indexExpression(name)
     if (expression === undefined) {
@@ -73,11 +90,15 @@ function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string
   const test = when === undefined ? 'true' : conditionOf(when, report)
   const inCase = key === 'pipeline' ? pipelineName : indexName
   const mappings = below(item, 'mappings')
+  reportVersion(item, key, textOf(below(item, key)) ?? '', report)
   const given = withVersion(textOf(below(item, key)) ?? '%{}')
   const plain = mappings === undefined && !given.includes('%{') ? inCase(given) : given
   const name = key === 'index' && mappings === undefined ? indexExpression(given) : expressionOf(plain)
   if (name === undefined || test === undefined) return undefined
-  if (mappings === undefined) return `if ${test} { %${key} = ${name} }`
+  // A rule applies only if the event has all fields of its name.
+  const fields = fieldsIn(given).map((field) => `exists(${field})`)
+  const isWhole = [...(test === 'true' ? [] : [test]), ...fields].join(' && ') || 'true'
+  if (mappings === undefined) return `if ${isWhole} { %${key} = ${name} }`
   const byDefault = textOf(below(item, 'default'))
   const table = pairsOf(mappings).map(([from, to]) => `${textLiteral(from)}: ${textLiteral(inCase(to))}`)
   const value = `get({ ${table.join(', ')} }, [${name}]) ?? null`
@@ -95,9 +116,13 @@ export function indexLines(part: Part, given: string, choices: Choices, report: 
     report.gap(item, 'elasticsearch: indices', 'the rule is not a name and a condition', nearest)
     return []
   })
-  if (defaultIndex === undefined || (rules.length === 0 && !choices.index && !hasFields(given))) return []
+  if (defaultIndex === undefined || (rules.length === 0 && !choices.index && !choices.ownTime && !hasFields(given)))
+    return []
   // The first rule that matches wins, so its statement runs last.
-  return unlessChosen('index', choices.index, [`%index = ${defaultIndex}`, ...rules.toReversed()])
+  const fields = fieldsIn(given).map((field) => `exists(${field})`)
+  const set = `%index = ${defaultIndex}`
+  const first = fields.length === 0 ? set : `if ${fields.join(' && ')} { ${set} }`
+  return unlessChosen('index', choices.index, [first, ...rules.toReversed()])
 }
 
 const unlessChosen = (key: string, byInputs: boolean, lines: readonly string[]) =>

@@ -5,10 +5,31 @@ import type { Report } from '../loki/context.ts'
 import { textExpression } from '../loki/fields.ts'
 import { isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { decimal, regexLiteral } from '../otel/text.ts'
+import { networkTest } from './networks.ts'
+import { isOfFilebeat, ownFieldReport } from './own-fields.ts'
 
-export const fieldOf = (name: string): string => fieldLiteral(name === '@timestamp' ? ['timestamp'] : name.split('.'))
+/** Fields with another place in events: the time of the event is where a field `timestamp` of its own would be. */
+const places: Readonly<Record<string, readonly string[]>> = {
+  '@timestamp': ['timestamp'],
+  timestamp: ['log_timestamp'],
+}
+
+/** The path of a field. Metadata of Filebeat, which outputs read and do not send, becomes metadata of the event. */
+export function fieldOf(name: string): string {
+  const [first = '', ...rest] = places[name] ?? name.split('.')
+  return first === '@metadata' ? `%${fieldLiteral(['metadata', ...rest]).slice(1)}` : fieldLiteral([first, ...rest])
+}
 
 export const textOfField = (name: string): string => `(to_string(${fieldOf(name)}) ?? "")`
+
+/** The field as a text; empty for other values, on which tests of texts are false. */
+const onlyText = (name: string): string => `(string(${fieldOf(name)}) ?? "")`
+
+/** A test of a text, or of the texts in a list. */
+function textTest(name: string, ofText: string, ofItems: string): string {
+  const list = `match_array(array(${fieldOf(name)}) ?? [], ${ofItems})`
+  return `(${ofText} || ${list})`
+}
 
 /** Converts a condition; reports a gap and returns undefined if it has no counterpart. */
 export function conditionOf(tree: Tree | undefined, report: Report): string | undefined {
@@ -21,6 +42,8 @@ export function conditionOf(tree: Tree | undefined, report: Report): string | un
 function testOf(kind: string, tree: Tree, report: Report): string | undefined {
   const fields = leaves(tree)
   const all = (make: (name: string, value: Tree) => string | undefined) => {
+    const own = fields.find(([name]) => isOfFilebeat(name))
+    if (own !== undefined) return ofFilebeat(kind, own, report)
     const tests = fields.map(([name, value]) => make(name, value))
     return tests.length === 0 || tests.some((test) => test === undefined)
       ? refused(kind, tree, report)
@@ -31,14 +54,20 @@ function testOf(kind: string, tree: Tree, report: Report): string | undefined {
       return all((name, value) => `${fieldOf(name)} == ${scalar(value)}`)
     case 'contains':
       return all((name, value) => {
-        const texts = textsOf(value).map(
-          (text) =>
-            `(contains(to_string(${fieldOf(name)}) ?? "", ${textLiteral(text)}) || includes(array(${fieldOf(name)}) ?? [], ${textLiteral(text)}))`,
+        const texts = textsOf(value).map((text) =>
+          textTest(
+            name,
+            `contains(${onlyText(name)}, ${textLiteral(text)})`,
+            regexLiteral(text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')),
+          ),
         )
         return texts.length === 1 ? texts[0] : `(${texts.join(' || ')})`
       })
     case 'regexp':
-      return all((name, value) => `match(${textOfField(name)}, ${regexLiteral(textOf(value) ?? '')})`)
+      return all((name, value) => {
+        const regex = regexLiteral(textOf(value) ?? '')
+        return textTest(name, `(is_string(${fieldOf(name)}) && match(${onlyText(name)}, ${regex}))`, regex)
+      })
     case 'range': {
       const operators: Readonly<Record<string, string>> = { gte: '>=', gt: '>', lte: '<=', lt: '<' }
       return all((path, value) => {
@@ -47,22 +76,21 @@ function testOf(kind: string, tree: Tree, report: Report): string | undefined {
         const limit = Number(textOf(value))
         if (operator === undefined || Number.isNaN(limit)) return undefined
         const field = fieldOf(path.slice(0, cut))
-        return `(exists(${field}) && (to_float(${field}) ?? 0.0) ${operator} ${Number.isInteger(limit) ? `${limit}.0` : limit})`
+        // A value that is not a number is outside of every range.
+        const beyond = decimal(operator.startsWith('>') ? limit - 1 : limit + 1)
+        return `(!is_null(${field}) && (to_float(${field}) ?? ${beyond}) ${operator} ${decimal(limit)})`
       })
     }
     case 'has_fields': {
       const names = textsOf(tree)
+      const own = names.find(isOfFilebeat)
+      if (own !== undefined) return ofFilebeat(kind, [own, tree], report)
       return names.length === 0
         ? refused(kind, tree, report)
         : `(${names.map((name) => `exists(${fieldOf(name)})`).join(' && ')})`
     }
     case 'network':
-      return all((name, value) => {
-        const ranges = textsOf(value).flatMap((text) => networks[text] ?? (text.includes('/') ? [text] : []))
-        return ranges.length === 0
-          ? undefined
-          : `(ip_cidr_contains(${JSON.stringify(ranges)}, ${textOfField(name)}) ?? false)`
-      })
+      return all((name, value) => networkTest(textsOf(value), onlyText(name)))
     case 'and':
     case 'or': {
       const tests = itemsOf(tree).map((item) => conditionOf(item, report))
@@ -88,11 +116,10 @@ function refused(kind: string, tree: Tree, report: Report): undefined {
   return undefined
 }
 
-const networks: Readonly<Record<string, readonly string[]>> = {
-  private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fd00::/8'],
-  loopback: ['127.0.0.0/8', '::1/128'],
-  link_local_unicast: ['169.254.0.0/16', 'fe80::/10'],
-  multicast: ['224.0.0.0/4', 'ff00::/8'],
+function ofFilebeat(kind: string, [name, tree]: readonly [string, Tree], report: Report): undefined {
+  const { reason, nearest } = ownFieldReport(name)
+  report.gap(tree, `condition ${kind}: ${name}`, reason, nearest)
+  return undefined
 }
 
 /** Field names joined with dots, and their values. */
@@ -132,8 +159,11 @@ export function templateOf(text: string): string | undefined {
   let isKnown = true
   const template = text.replaceAll('%', '%%').replace(/%%\{([^}]*)\}/g, (_, inner: string) => {
     const field = /^\[([^\]]+)\](?::.*)?$/.exec(inner)?.[1]
-    if (field !== undefined) return `{{ ${fieldOf(field).slice(1)} }}`
-    const date = /^\+([yMdHmsx.\-_/:\s]+)$/.exec(inner)?.[1]
+    if (field !== undefined) {
+      if (isOfFilebeat(field)) isKnown = false
+      return `{{ ${fieldOf(field).replace(/^\./, '')} }}`
+    }
+    const date = /^\+([yMdHmswx.\-_/:\s]+)$/.exec(inner)?.[1]
     if (date === undefined) isKnown = false
     return joda(date ?? '')
   })
@@ -148,10 +178,11 @@ export function expressionOf(text: string): string | undefined {
     if (inner === undefined) return textLiteral(part)
     const field = /^\[([^\]]+)\](?::(.*))?$/.exec(inner)
     if (field?.[1] !== undefined) {
+      if (isOfFilebeat(field[1])) return undefined
       const byDefault = textLiteral(field[2] ?? '')
       return `(to_string(${fieldOf(field[1])} || ${byDefault}) ?? ${byDefault})`
     }
-    const date = /^\+([yMdHmsx.\-_/:\s]+)$/.exec(inner)?.[1]
+    const date = /^\+([yMdHmswx.\-_/:\s]+)$/.exec(inner)?.[1]
     return date === undefined
       ? undefined
       : `(format_timestamp(timestamp(.timestamp) ?? now(), ${textLiteral(joda(date))}) ?? "")`
@@ -159,9 +190,14 @@ export function expressionOf(text: string): string | undefined {
   return expressions.includes(undefined) ? undefined : expressions.join(' + ') || '""'
 }
 
+/** The fields in the placeholders of a text that have no default. */
+export const fieldsIn = (text: string): readonly string[] =>
+  [...text.matchAll(/%\{\[([^\]]+)\]\}/g)].map(([, name = '']) => fieldOf(name))
+
 function joda(format: string): string {
   return format.replace(
-    /yyyy|xxxx|yy|MM|dd|HH|mm|ss/g,
-    (item) => ({ yyyy: '%Y', xxxx: '%G', yy: '%y', MM: '%m', dd: '%d', HH: '%H', mm: '%M', ss: '%S' })[item] ?? item,
+    /yyyy|xxxx|yy|MM|dd|HH|mm|ss|ww/g,
+    (item) =>
+      ({ yyyy: '%Y', xxxx: '%G', yy: '%y', MM: '%m', dd: '%d', HH: '%H', mm: '%M', ss: '%S', ww: '%V' })[item] ?? item,
   )
 }

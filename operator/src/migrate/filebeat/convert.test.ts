@@ -480,7 +480,7 @@ test.each([
 ])('lines of files in %s', async (encoding, config) => {
   const { document, resource, gaps } = convert(`${files}  encoding: ${encoding}\n${end}`)
   expect(gaps).toEqual([])
-  const { include: _, read_from: __, ...others } = resource.spec.sources[0].config
+  const { include: _, read_from: __, max_line_bytes: ___, ...others } = resource.spec.sources[0].config
   expect(others).toEqual(config)
   expect(await lint(String(document))).toEqual([])
 })

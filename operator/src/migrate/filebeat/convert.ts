@@ -1,6 +1,7 @@
 // Converts a Filebeat configuration to a Pipeline: inputs, the inputs that autodiscovery would start, global processors, and the output.
 
-import { complete, type Ends } from '../complete.ts'
+import { minDiskBuffer } from '@penstock/agent/config'
+import { complete, completeSource, type Ends } from '../complete.ts'
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
 import { flagIn, option, type Part, Report, textIn } from '../loki/context.ts'
 import { below, flagOf, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
@@ -8,9 +9,12 @@ import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import type { Choices } from './choices.ts'
 import { conditionOf } from './conditions.ts'
+import { type Find, finderOf, readsSomething } from './includes.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
+import { kubernetesLines } from './kubernetes.ts'
+import { bytesOf } from './lines.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
-import { kubernetesLines, stepsOf } from './processors.ts'
+import { stepsOf } from './processors.ts'
 import { cloudAddress, configsOf, partOf } from './read.ts'
 
 /** Settings of the Filebeat process. */
@@ -41,8 +45,8 @@ export const refusedParts: readonly Refusal[] = [
   },
   {
     name: 'config',
-    reason: '`convert` does not read inputs and modules in other files',
-    nearest: 'Add their inputs to `filebeat.inputs` of this configuration, and convert again.',
+    reason: 'the files with inputs or modules are neither given nor beside the configuration',
+    nearest: 'Pass the folder that contains them: `penstock convert -f FOLDER`.',
   },
   {
     name: 'autodiscover',
@@ -51,7 +55,7 @@ export const refusedParts: readonly Refusal[] = [
   },
 ]
 
-export function convertFilebeat(files: readonly NamedText[], _included: Included, draft: Draft): void {
+export function convertFilebeat(files: readonly NamedText[], included: Included, draft: Draft): void {
   const report = new Report(draft.gaps, draft.namespace === undefined)
   const configs = files.flatMap((file) => configsOf(file, draft.gaps))
   const [first] = configs
@@ -64,7 +68,8 @@ export function convertFilebeat(files: readonly NamedText[], _included: Included
       'Pass the file that has them, or set `--from` to the agent that the file configures.',
     )
   }
-  for (const config of configs) new Conversion(draft, report, config).run()
+  const find = finderOf(files, included)
+  for (const config of configs) new Conversion(draft, report, config, find).run()
   complete(draft, { file: files[0]?.file ?? '', line: first?.line ?? 1 }, ends)
 }
 
@@ -72,39 +77,52 @@ class Conversion {
   readonly #draft: Draft
   readonly #report: Report
   readonly #config: Tree
+  readonly #find: Find
   readonly #heads: string[] = []
-  readonly #choices: Choices = { index: false, pipelines: new Set() }
+  #buffer: object | undefined
+  readonly #choices: Choices = { index: false, id: false, ownTime: false, shared: [], pipelines: new Set() }
 
-  constructor(draft: Draft, report: Report, config: Tree) {
+  constructor(draft: Draft, report: Report, config: Tree, find: Find) {
     this.#draft = draft
     this.#report = report
     this.#config = config
+    this.#find = find
   }
 
   run(): void {
     const filebeat = below(this.#config, 'filebeat')
+    this.#choices.shared = ownFields(
+      below(this.#config, 'fields'),
+      flagOf(below(this.#config, 'fields_under_root')) === true,
+      below(this.#config, 'tags'),
+      this.#report,
+    )
     for (const input of [...itemsOf(below(filebeat, 'inputs')), ...itemsOf(below(filebeat, 'prospectors'))])
       this.#input(input, [])
     for (const provider of itemsOf(below(filebeat, 'autodiscover', 'providers'))) this.#provider(provider)
     for (const module of itemsOf(below(filebeat, 'modules'))) this.#module(module)
+    for (const name of ['inputs', 'prospectors', 'modules']) this.#included(below(filebeat, 'config', name))
     this.#settings(filebeat)
-    const global: readonly Step[] = [
-      ...ownFields(
-        below(this.#config, 'fields'),
-        flagOf(below(this.#config, 'fields_under_root')) === true,
-        below(this.#config, 'tags'),
-        this.#report,
-      ),
-      ...this.#processing(below(this.#config, 'processors')),
-    ]
+    const global = this.#processing(below(this.#config, 'processors'))
     const place = below(this.#config, 'processors') ?? this.#config
     const origin = { file: place.file, line: place.line, subject: 'processors' }
+    if (this.#heads.length === 0 && this.#draft.count('sources') === 0) {
+      completeSource(this.#draft, this.#config, ends.source)
+      this.#heads.push('nothing')
+    }
     const heads = this.#heads.length === 0 ? [] : this.#draft.append(this.#heads, global, 'processors', origin)
     this.#output(heads)
   }
 
   #processing(list: Tree | undefined): readonly Step[] {
-    return itemsOf(list).flatMap((item) => [...stepsOf(item, this.#report, partOf)])
+    return this.#noted(itemsOf(list).flatMap((item) => [...stepsOf(item, this.#report, partOf)]))
+  }
+
+  /** Notes fields that outputs must know of. */
+  #noted(steps: readonly Step[]): readonly Step[] {
+    if (steps.some(({ text }) => text.includes('%metadata._id = '))) this.#choices.id = true
+    if (steps.some(({ text }) => text.includes('.log_timestamp'))) this.#choices.ownTime = true
+    return steps
   }
 
   /** @param before steps that run before the processors of the input */
@@ -128,7 +146,7 @@ class Conversion {
     this.#report.options(part, mapping)
     const { component, steps } = mapping.build(part, this.#report, this.#choices)
     const source = this.#draft.add('sources', name, soundComponent('source', component, origin, this.#draft.gaps))
-    const all = [...steps, ...before, ...this.#processing(option(part, 'processors'))]
+    const all = [...this.#noted(steps), ...before, ...this.#processing(option(part, 'processors'))]
     this.#heads.push(...this.#draft.append([source], all, `${name}-event`, origin))
   }
 
@@ -175,6 +193,20 @@ class Conversion {
     }
   }
 
+  /** Inputs and modules in other files. */
+  #included(tree: Tree | undefined): void {
+    const path = textOf(below(tree, 'path'))
+    if (tree === undefined || path === undefined || flagOf(below(tree, 'enabled')) === false) return
+    const items = this.#find(path, this.#config.file, this.#draft.gaps)
+    const isOfModules = /modules/.test(path)
+    const own = items.filter((item) => (below(item, 'module') !== undefined) === isOfModules)
+    if (own.length === 0) this.#refused(tree, 'filebeat.config', 'config')
+    for (const item of own) {
+      if (below(item, 'module') === undefined) this.#input(item, [])
+      else if (readsSomething(item)) this.#module(item)
+    }
+  }
+
   #module(tree: Tree): void {
     const name = textOf(below(tree, 'module')) ?? ''
     this.#refused(tree, `module ${name}`, 'modules')
@@ -199,9 +231,7 @@ class Conversion {
       'registry_flush',
     ])
     for (const [name, item] of isMap(filebeat) ? filebeat.value : []) {
-      if (name === 'config') {
-        this.#refused(item, 'filebeat.config', 'config')
-      } else if (!known.has(name))
+      if (!known.has(name))
         this.#report.gap(
           item,
           `filebeat.${name}`,
@@ -211,7 +241,8 @@ class Conversion {
     }
     for (const [name, item] of isMap(this.#config) ? this.#config.value : []) {
       if (['filebeat', 'output', 'processors', 'fields', 'fields_under_root', 'tags'].includes(name)) continue
-      if (replaced.has(name))
+      if (name === 'queue' && isMap(below(item, 'disk'))) this.#queue(below(item, 'disk'))
+      else if (replaced.has(name))
         this.#report.replaced(item, name, 'it configures the program itself', 'The agent has its own settings.')
       else if (name === 'cloud') this.#cloud(item)
       else if (ofDestination.has(name)) {
@@ -229,6 +260,20 @@ class Conversion {
           'The Pipeline behaves as if the option were not set.',
         )
     }
+  }
+
+  /** A queue on disk becomes the buffer of the sink. */
+  #queue(disk: Tree | undefined): void {
+    const size = bytesOf(textOf(below(disk, 'max_size')))
+    if (disk === undefined || size === undefined) return
+    this.#buffer = { type: 'disk', max_size: Math.max(size, minDiskBuffer), when_full: 'block' }
+    const reason = 'the queue on disk becomes the buffer of each sink'
+    this.#report.replaced(
+      disk,
+      'queue.disk',
+      reason,
+      'The volume of the agent must have room for `max_size` of each sink.',
+    )
   }
 
   /** `cloud.id` has become the address of the output, unless it is in a variable. */
@@ -274,7 +319,9 @@ class Conversion {
   }
 
   #sink(name: string, component: Component, heads: readonly string[]): void {
-    if (heads.length > 0) this.#draft.add('sinks', name, { ...component, inputs: heads })
+    if (heads.length === 0) return
+    const buffer = this.#buffer === undefined || component.type === 'blackhole' ? {} : { buffer: this.#buffer }
+    this.#draft.add('sinks', name, { ...component, config: { ...component.config, ...buffer }, inputs: heads })
   }
 }
 

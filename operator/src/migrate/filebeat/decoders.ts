@@ -1,10 +1,10 @@
 // Processors that parse texts and lists.
 
 import { textLiteral } from '@penstock/agent/config'
-import { flagIn, option, textIn } from '../loki/context.ts'
+import { flagIn, option, type Part, type Report, textIn } from '../loki/context.ts'
 import { pairsOf, textOf } from '../loki/tree.ts'
 import { fieldOf, leaves } from './conditions.ts'
-import { type Processor, quiet, when } from './processor.ts'
+import { errorLine, type Processor, quiet, when } from './processor.ts'
 
 /**
  * Lines that add the members of `decoded` to the event. Filebeat merges objects of the same name, and reads the time of the event only if
@@ -21,6 +21,11 @@ export const intoRoot = (overwrites: boolean): readonly string[] => [
   'del(decoded."@metadata")',
   'if exists(decoded.timestamp) { decoded.log_timestamp = del(decoded.timestamp) }',
   `. = merge(${overwrites ? '., object!(decoded)' : 'object!(decoded), .'}, deep: true)`,
+]
+
+/** Statements that take the id of the document out of `decoded`. */
+export const idLines = (id: string): readonly string[] => [
+  `if is_string(decoded${fieldOf(id)}) { ${fieldOf('@metadata._id')} = del(decoded${fieldOf(id)}) }`,
 ]
 
 /** Lines that divide names at their dots. */
@@ -162,41 +167,44 @@ export const syslog: Processor = {
     overwrite_keys: 'whether to replace existing fields',
   },
   itself: quiet,
-  build: (part, report) => {
-    const zone = textIn(part, 'timezone') ?? 'Local'
-    if (!/^(?:UTC|Local|Etc\/UTC|[+-]00:?00)$/i.test(zone)) {
-      report.gap(
-        option(part, 'timezone') ?? part,
-        'syslog: timezone',
-        'the agent reads times without a time zone as UTC',
-        `Set \`timezone: ${zone}\` in the remap transform.`,
-      )
-    }
-    const from = fieldOf(textIn(part, 'field') ?? 'message')
-    const keeps = flagIn(part, 'overwrite_keys') === false
-    const rest =
-      '!includes(["appname", "facility", "hostname", "message", "msgid", "procid", "severity", "timestamp", "version"], key)'
-    return [
-      `parsed, error = parse_syslog(string(${from}) ?? "")`,
-      `if error == null && is_string(${from}) {`,
-      `  severity = int(get(${numbers(severities)}, [string(parsed.severity) ?? ""]) ?? 0) ?? 0`,
-      `  facility = int(get(${numbers(facilities)}, [string(parsed.facility) ?? ""]) ?? 0) ?? 0`,
-      '  made = {',
-      '    "priority": facility * 8 + severity,',
-      `    "severity": { "code": severity, "name": get(${names(severityNames)}, [severity]) ?? null },`,
-      `    "facility": { "code": facility, "name": get(${names(facilityNames)}, [facility]) ?? null },`,
-      '    "appname": parsed.appname,',
-      '    "hostname": parsed.hostname,',
-      '    "msgid": parsed.msgid,',
-      '    "version": to_string(parsed.version),',
-      `    "structured_data": filter(object!(parsed)) -> |key, value| { is_object(value) && ${rest} }`,
-      '  }',
-      '  if is_string(parsed.appname) { made.procid = to_string(parsed.procid) }',
-      '  made = filter(made) -> |_key, value| { !is_null(value) && value != "" && value != {} }',
-      `  ${keeps ? 'if !exists(.log.syslog) { .log.syslog = made }' : '.log = merge(object(.log) ?? {}, { "syslog": made }, deep: true)'}`,
-      ...(keeps ? [] : ['  if (string(parsed.message) ?? "") != "" { .message = parsed.message }']),
-      '  if is_timestamp(parsed.timestamp) { .timestamp = parsed.timestamp }',
-      '}',
-    ]
-  },
+  build: (part, report) => syslogLines(part, report, false),
+}
+
+/** Statements that parse a line of syslog. The parser of inputs has the same options. */
+export function syslogLines(part: Part, report: Report, addsErrors: boolean): readonly string[] {
+  const zone = textIn(part, 'timezone') ?? 'Local'
+  if (!/^(?:UTC|Local|Etc\/UTC|[+-]00:?00)$/i.test(zone)) {
+    report.gap(
+      option(part, 'timezone') ?? part,
+      'syslog: timezone',
+      'the agent reads times without a time zone as UTC',
+      `Set \`timezone: ${zone}\` in the remap transform.`,
+    )
+  }
+  const from = fieldOf(textIn(part, 'field') ?? 'message')
+  const keeps = flagIn(part, 'overwrite_keys') === false
+  const rest =
+    '!includes(["appname", "facility", "hostname", "message", "msgid", "procid", "severity", "timestamp", "version"], key)'
+  return [
+    `parsed, error = parse_syslog(string(${from}) ?? "")`,
+    `if error == null && is_string(${from}) {`,
+    `  severity = int(get(${numbers(severities)}, [string(parsed.severity) ?? ""]) ?? 0) ?? 0`,
+    `  facility = int(get(${numbers(facilities)}, [string(parsed.facility) ?? ""]) ?? 0) ?? 0`,
+    '  made = {',
+    '    "priority": facility * 8 + severity,',
+    `    "severity": { "code": severity, "name": get(${names(severityNames)}, [severity]) ?? null },`,
+    `    "facility": { "code": facility, "name": get(${names(facilityNames)}, [facility]) ?? null },`,
+    '    "appname": parsed.appname,',
+    '    "hostname": parsed.hostname,',
+    '    "msgid": parsed.msgid,',
+    '    "version": to_string(parsed.version),',
+    `    "structured_data": filter(object!(parsed)) -> |key, value| { is_object(value) && ${rest} }`,
+    '  }',
+    '  if is_string(parsed.appname) { made.procid = to_string(parsed.procid) }',
+    '  made = filter(made) -> |_key, value| { !is_null(value) && value != "" && value != {} }',
+    `  ${keeps ? 'if !exists(.log.syslog) { .log.syslog = made }' : '.log = merge(object(.log) ?? {}, { "syslog": made }, deep: true)'}`,
+    ...(keeps ? [] : ['  if (string(parsed.message) ?? "") != "" { .message = parsed.message }']),
+    '  if is_timestamp(parsed.timestamp) { .timestamp = parsed.timestamp }',
+    `}${addsErrors ? ` else { ${errorLine('"Error parsing syslog message"')} }` : ''}`,
+  ]
 }

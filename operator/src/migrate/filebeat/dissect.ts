@@ -1,15 +1,19 @@
-// The processor that splits a text at fixed delimiters.
+// The processor that splits a text at fixed delimiters. Each part ends at the first occurrence of the delimiter after it.
 
 import { textLiteral } from '@penstock/agent/config'
 import { flagIn, type Part, type Report, textIn } from '../loki/context.ts'
-import { regexLiteral } from '../otel/text.ts'
-import { fieldOf, textOfField } from './conditions.ts'
-import { type Processor, quiet, when } from './processor.ts'
+import { indent, regexLiteral } from '../otel/text.ts'
+import { fieldOf } from './conditions.ts'
+import { flagLine, naming, type Processor, quiet, when } from './processor.ts'
 
 interface Key {
   readonly name: string
+  /** The number of its group. */
+  readonly group: number
   /** Further parts with the same name are appended after their delimiter. */
   readonly isAdded: boolean
+  /** Parts of a name are joined in this order. */
+  readonly order: number
   readonly before: string
   readonly type: string | undefined
 }
@@ -24,78 +28,105 @@ const types: Readonly<Record<string, (value: string) => string>> = {
   ip: (value) => value,
 }
 
+/** An expression for the white space, or other characters, that the processor removes from parts. */
+function trimmed(part: Part, value: string, isTyped: boolean): string {
+  const mode = textIn(part, 'trim_values') ?? 'none'
+  // Filebeat does not trim if a part has a type.
+  if (mode === 'none' || isTyped) return value
+  const set = `[${[...(textIn(part, 'trim_chars') ?? ' ')].map((sign) => RegExp.escape(sign)).join('')}]+`
+  const left = mode === 'right' ? value : `replace(${value}, r'^${set}', "")`
+  return mode === 'left' ? left : `replace(${left}, r'${set}$', "")`
+}
+
 export const dissect: Processor = {
   name: 'dissect',
-  becomes: '`parse_regex`',
+  becomes: '`parse_regex`, and the flag `dissect_parsing_error` in `log.flags` if the text does not match',
   options: {
     ...when,
     tokenizer: 'the expression',
     field: 'the field with the text',
     target_prefix: 'the object for the parts',
     overwrite_keys: 'whether to replace existing fields',
-    trim_values: 'white space at the ends',
+    trim_values: 'which ends are trimmed',
+    trim_chars: 'the characters that are removed',
   },
-  itself: { ...quiet, trim_chars: 'white space' },
+  itself: { ...naming, ignore_failure: quiet.ignore_failure, ignore_missing: quiet.ignore_missing },
   build: (part, report) => {
     const found = keysOf(part, report)
     if (found === undefined) return undefined
     const { keys, expression } = found
-    const prefix = textIn(part, 'target_prefix') ?? 'dissect'
-    const trims = /all|right|left/.test(textIn(part, 'trim_values') ?? 'none')
+    const isTyped = keys.some(({ type }) => type !== undefined)
     const values = new Map<string, { value: string; type: string | undefined }>()
-    for (const [index, { name, isAdded, before, type }] of keys.entries()) {
-      const text = `(string(parts."${index + 1}") ?? "")`
-      const value = trims ? `strip_whitespace(${text})` : text
+    for (const { name, group, isAdded, before, type } of keys) {
+      const value = trimmed(part, `(string(parts."${group}") ?? "")`, isTyped)
       const earlier = values.get(name)
       if (isAdded && earlier !== undefined)
-        values.set(name, { ...earlier, value: `${earlier.value} + ${textLiteral(before)} + ${value}` })
+        values.set(name, { ...earlier, value: `${earlier.value} + ${textLiteral(before || ' ')} + ${value}` })
       else values.set(name, { value, type })
     }
+    const prefix = textIn(part, 'target_prefix') ?? 'dissect'
     const target = (name: string) => fieldOf(prefix === '' ? name : `${prefix}.${name}`)
     // Without `overwrite_keys`, one existing field leaves the event unchanged.
     const free =
       flagIn(part, 'overwrite_keys') === true ? [] : [...values.keys()].map((name) => `!exists(${target(name)})`)
+    const lines = [...values].map(
+      ([name, { value, type }]) => `${target(name)} = ${(types[type ?? 'string'] ?? String)(`(${value})`)}`,
+    )
+    const field = fieldOf(textIn(part, 'field') ?? 'message')
     return [
-      `parts, error = parse_regex(${textOfField(textIn(part, 'field') ?? 'message')}, ${regexLiteral(`(?s)^${expression}$`)}, numeric_groups: true)`,
-      `if ${['error == null', ...free].join(' && ')} {`,
-      ...[...values].map(
-        ([name, { value, type }]) => `  ${target(name)} = ${(types[type ?? 'string'] ?? String)(`(${value})`)}`,
-      ),
+      `if is_string(${field}) {`,
+      `  text = string(${field}) ?? ""`,
+      `  parts, error = parse_regex(text, ${regexLiteral(`(?s)^${expression}$`)}, numeric_groups: true)`,
+      '  if error != null || text == "" {',
+      `    ${flagLine('dissect_parsing_error')}`,
+      `  } else ${free.length === 0 ? '' : `if ${free.join(' && ')} `}{`,
+      indent(indent(lines.join('\n') || 'null')),
+      '  }',
       '}',
     ]
   },
 }
 
+/** The parts of `%{+name/2#3->|integer}`. */
+const keyPattern = /^([+*&?]?)(.*?)(?:\/(\d{1,2}))?(?:#(\d{1,2}))?(->)?(?:\|(\w+))?(->)?$/
+
 /** The keys of a tokenizer, and a regular expression with a group for each. Reports a gap and returns undefined for indirect keys. */
-function keysOf(part: Part, report: Report): { keys: Key[]; expression: string } | undefined {
+function keysOf(part: Part, report: Report): { keys: readonly Key[]; expression: string } | undefined {
   const tokenizer = textIn(part, 'tokenizer') ?? ''
+  const found = [...tokenizer.matchAll(/%\{([^}]*)\}/g)]
   const keys: Key[] = []
   let expression = ''
   let at = 0
-  for (const found of tokenizer.matchAll(/%\{([^}]*)\}/g)) {
-    const [, sign = '', key = '', , type, padding = ''] =
-      /^([+*&?]?)(.*?)(\/\d+)?(?:\|(\w+))?(->)?$/.exec(found[1] ?? '') ?? []
-    const before = tokenizer.slice(at, found.index)
-    if (
-      sign === '*' ||
-      sign === '&' ||
-      /\/\d+/.test(found[1] ?? '') ||
-      (type !== undefined && !Object.hasOwn(types, type))
-    ) {
-      report.gap(
-        part,
-        `dissect: %{${found[1]}}`,
-        'keys that come from the text, or that change the order of parts, have no counterpart',
-        'Use `parse_regex` instead.',
-      )
+  for (const [index, each] of found.entries()) {
+    const inner = each[1] ?? ''
+    const [, sign = '', name = '', order, length, padded, type, paddedLast] = keyPattern.exec(inner) ?? []
+    const before = tokenizer.slice(at, each.index)
+    at = each.index + each[0].length
+    if (sign === '*' || sign === '&' || (type !== undefined && !Object.hasOwn(types, type))) {
+      const reason = 'keys that come from the text have no counterpart'
+      report.gap(part, `dissect: %{${inner}}`, reason, 'Use `parse_regex` instead.')
       return undefined
     }
-    const isSkipped = sign === '?' || key === ''
-    const isLast = found.index + found[0].length === tokenizer.length
-    expression += `${RegExp.escape(before)}${isSkipped ? '' : '('}${isLast ? '.*' : '.*?'}${isSkipped ? '' : ')'}`
-    if (padding !== '') expression += '\\s*'
-    if (!isSkipped) keys.push({ name: key, isAdded: sign === '+', before, type })
-    at = found.index + found[0].length
+    const after = tokenizer.slice(at, found[index + 1]?.index)
+    const isSkipped = sign === '?' || name === ''
+    const text = length === undefined ? textBefore(after) : `.{${length}}`
+    expression += `${index === 0 ? RegExp.escape(before) : ''}${isSkipped ? `(?:${text})` : `(${text})`}`
+    const isRepeated = (padded ?? paddedLast) !== undefined && after.length === 1
+    expression += isRepeated ? `(?:${RegExp.escape(after)})+` : RegExp.escape(after)
+    if (isSkipped) continue
+    const group = keys.length + 1
+    keys.push({ name, group, isAdded: sign === '+', order: Number(order ?? 0), before, type })
   }
-  return { keys, expression: expression + RegExp.escape(tokenizer.slice(at)) }
+  // Text after the last delimiter is ignored.
+  const isOpen = at < tokenizer.length
+  return {
+    keys: keys.toSorted((one, other) => one.order - other.order),
+    expression: `${expression}${isOpen ? '.*' : ''}`,
+  }
+}
+
+/** A pattern for the text before a delimiter. */
+function textBefore(delimiter: string): string {
+  if (delimiter === '') return '.*'
+  return [...delimiter].length === 1 ? `[^${RegExp.escape(delimiter)}]*` : '.*?'
 }

@@ -1,17 +1,17 @@
 // Converts Filebeat inputs to sources, with transforms that give events the form of Filebeat.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { textLiteral } from '@penstock/agent/config'
 import { readsNothing } from '../complete.ts'
 import type { Component, Step } from '../draft.ts'
 import { isPodLog } from '../fluent-bit/inputs.ts'
 import { isAllPods, isAmong, variableOf, withPaths } from '../fluent-bit/tags.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
-import { below, isList, isMap, itemsOf, millisecondsOf, type Tree, textOf } from '../loki/tree.ts'
+import { below, isList, isMap, millisecondsOf, type Tree, textOf } from '../loki/tree.ts'
 import { regexLiteral } from '../otel/text.ts'
 import type { Refusal } from '../page.ts'
 import { type Choices, inputChoices } from './choices.ts'
 import { assigned, fieldOf } from './conditions.ts'
-import { expansion, intoRoot } from './decoders.ts'
+import { maxLineBytes, parserSteps, parsersOf } from './lines.ts'
 import { joinedBy } from './multiline.ts'
 import { tagLines } from './processors.ts'
 
@@ -54,6 +54,16 @@ const common: Readonly<Record<string, string>> = {
   'containers.path': 'the source reads all pods',
   'containers.stream': 'a filter transform',
   'containers.ids': 'the source reads all pods',
+  max_bytes: 'a remap transform that cuts longer messages',
+  message_max_bytes: 'a remap transform that cuts longer messages',
+  line_terminator: '`line_delimiter`; a gap for pod logs',
+  combine_partial: '`auto_partial_merge`',
+  keep_null: 'whether nulls of JSON stay',
+  'json.add_error_key': '`error.message` of lines that are not JSON',
+  'json.document_id': '`id_key`, from metadata',
+  'multiline.max_lines': 'a row of the report: events have all lines',
+  'multiline.flush_pattern': 'a gap',
+  'multiline.skip_newline': 'a gap, unless false',
 }
 
 const itself: Readonly<Record<string, string>> = Object.fromEntries(
@@ -97,23 +107,10 @@ const itself: Readonly<Record<string, string>> = Object.fromEntries(
       'take_over.enabled',
       'format',
     ],
-    ...[
-      'message_max_bytes',
-      'max_bytes',
-      'buffer_size',
-      'line_terminator',
-      'combine_partial',
-      'cri.flags',
-      'cri.parse_flags',
-      'multiline.max_lines',
-      'multiline.flush_pattern',
-      'multiline.skip_newline',
-      'json.add_error_key',
-    ],
+    ...['buffer_size', 'cri.flags', 'cri.parse_flags'],
     ...[
       'json.ignore_decoding_error',
       'publisher_pipeline.disable_host',
-      'keep_null',
       'recursive_glob.enabled',
       'prospector.scanner.recursive_glob',
       'scan.order',
@@ -124,31 +121,42 @@ const itself: Readonly<Record<string, string>> = Object.fromEntries(
   ].map((name) => [name, 'the source follows files in its own way, and reads lines up to `max_line_bytes`'] as const),
 )
 
-/** Decodes a line of JSON into fields. */
-function jsonLines(read: (name: string) => string | undefined, target: string): string[] {
-  const overwrites = read('overwrite_keys') === 'true'
-  const key = read('message_key')
-  return [
-    'decoded = parse_json(string(.message) ?? "") ?? null',
-    ...expansion(read('expand_keys') === 'true'),
-    'if is_object(decoded) {',
-    ...(target === ''
-      ? ['  del(.message)', ...intoRoot(overwrites).map((line) => `  ${line}`)]
-      : [
-          `  ${fieldOf(target)} = decoded`,
-          ...(key === undefined ? ['  del(.message)'] : [`  .message = decoded.${textLiteral(key)}`]),
-        ]),
-    '}',
-  ]
+/** Line terminators and the delimiters of a source. Without one, lines end with a line feed, or a carriage return and a line feed. */
+const delimiters: Readonly<Record<string, string>> = {
+  line_feed: '\n',
+  vertical_tab: '\v',
+  form_feed: '\f',
+  carriage_return: '\r',
+  carriage_return_line_feed: '\r\n',
+  next_line: '\u0085',
+  line_separator: '\u2028',
+  paragraph_separator: '\u2029',
+  null_terminator: '\0',
 }
 
-/** @param text the text of the line, as an expression */
-const lineSteps = (part: Part, text: string): readonly Step[] => {
-  const filters = (option: string, sign: '' | '!', operator: string): readonly Step[] => {
-    const tests = textsIn(part, option).map((regex) => `${sign}match(${text}, ${regexLiteral(regex)})`)
-    return tests.length === 0 ? [] : [{ type: 'filter', text: tests.join(operator) }]
-  }
-  return [...filters('include_lines', '', ' || '), ...filters('exclude_lines', '!', ' && ')]
+/** The delimiter of lines; undefined for the default. Reports a gap for one that the source does not have. */
+function delimiterOf(part: Part, isPods: boolean, report: Report): string | undefined {
+  const name = textIn(part, 'line_terminator')
+  if (name === undefined || name === 'auto' || name === 'line_feed') return undefined
+  const delimiter = Object.hasOwn(delimiters, name) ? delimiters[name] : undefined
+  if (delimiter !== undefined && !isPods) return delimiter
+  const reason = isPods ? 'lines of pods end with a line feed' : 'there is no such terminator'
+  report.gap(part, `${part.name}: line_terminator ${name}`, reason, 'Set `line_delimiter` of a `file` source.')
+  return undefined
+}
+
+/** The stream that an input reads; undefined for both. */
+function streamOf(part: Part): string | undefined {
+  const parser = parsersOf(part).find(({ name }) => name === 'container')?.tree
+  const stream = textIn(part, 'stream') ?? textIn(part, 'containers.stream') ?? textOf(below(parser, 'stream'))
+  return stream === 'all' ? undefined : stream
+}
+
+/** Reports that the source decodes the format of the container runtime, which inputs without a parser for it leave in the message. */
+function reportFormat(part: Part, report: Report): void {
+  if (!['log', 'filestream'].includes(part.name) || parsersOf(part).some(({ name }) => name === 'container')) return
+  const reason = 'the input leaves the format of the container runtime in `message`; the source removes it'
+  report.replaced(part, `${part.name}: pods`, reason, 'Remove steps that decode this format.')
 }
 
 /** Names of character sets that differ from those of the source. */
@@ -207,30 +215,6 @@ function recordStep(name: string, isPods: boolean): Step {
       }
 }
 
-/** The steps that decode JSON and filter lines. Filters read the line, or the field that the configuration names after the decoding. */
-function decodedAndFiltered(part: Part, ndjson: Tree | undefined): readonly Step[] {
-  const hasJson =
-    ndjson !== undefined || (isMap(part.tree) && [...part.tree.value].some(([key]) => key.startsWith('json.')))
-  const readJson = (key: string) => (ndjson === undefined ? textIn(part, `json.${key}`) : textOf(below(ndjson, key)))
-  const target =
-    ndjson !== undefined
-      ? (textOf(below(ndjson, 'target')) ?? '')
-      : flagIn(part, 'json.keys_under_root') === true
-        ? ''
-        : 'json'
-  const json: readonly Step[] = hasJson ? [{ type: 'remap', text: jsonLines(readJson, target).join('\n') }] : []
-  const messageKey = hasJson ? readJson('message_key') : undefined
-  return messageKey === undefined
-    ? [...lineSteps(part, 'string(.message) ?? ""'), ...json]
-    : [
-        ...json,
-        ...lineSteps(
-          part,
-          `string(${fieldLiteral([target, messageKey].filter((name) => name !== ''))}) ?? string(.message) ?? ""`,
-        ),
-      ]
-}
-
 const logFile = (name: string, becomes: string): Mapping<[Report, Choices], SourcePart> => ({
   name,
   becomes,
@@ -238,55 +222,52 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
   itself,
   build: (part, report, choices) => {
     const paths = textsIn(part, 'paths')
-    const stream = textIn(part, 'stream') ?? textIn(part, 'containers.stream')
+    const stream = streamOf(part)
     const isPods =
       name === 'docker' || (paths.length > 0 && paths.every((path) => isPodLog(path.replaceAll(/\$\{[^}]*\}/g, '*'))))
     const excluded = [...textsIn(part, 'exclude_files'), ...textsIn(part, 'prospector.scanner.exclude_files')]
     const wanted = textsIn(part, 'prospector.scanner.include_files')
-    const parsers = itemsOf(option(part, 'parsers')).flatMap((item) => (isMap(item) ? [...item.value] : []))
-    const joinedIn = parsers.find(([parser]) => parser === 'multiline')
+    const joinedIn = parsersOf(part).find((parser) => parser.name === 'multiline')?.tree
     const joined =
       joinedIn === undefined
         ? joinedBy(part.tree, (key) => textIn(part, `multiline.${key}`), report)
-        : joinedBy(joinedIn[1], (key) => textOf(below(joinedIn[1], key)), report)
-    for (const [parser, item] of parsers) {
-      if (!['container', 'ndjson', 'multiline'].includes(parser)) {
-        report.gap(
-          item,
-          `parser ${parser}`,
-          'the parser has no counterpart',
-          'Parse the field `message` in a remap transform.',
-        )
-      }
-    }
-    const ndjson = parsers.find(([parser]) => parser === 'ndjson')?.[1]
+        : joinedBy(joinedIn, (key) => textOf(below(joinedIn, key)), report)
     const charset = charsetOf(part)
     if (isPods && charset !== undefined) {
       const reason = 'the source reads logs of pods as UTF-8'
       report.gap(part, `${name}: encoding ${charset}`, reason, 'Let the program write UTF-8.')
     }
+    const delimiter = delimiterOf(part, isPods, report)
+    if (isPods) reportFormat(part, report)
     const olderMs = millisecondsOf(textIn(part, 'ignore_older'))
     const shared = {
       read_from: flagIn(part, 'tail_files') === true ? 'end' : 'beginning',
       ...(olderMs === undefined || olderMs < 1000 ? {} : { ignore_older_secs: Math.round(olderMs / 1000) }),
     }
     const steps: Step[] = [
-      ...(stream === undefined || stream === 'all' || !isPods
+      ...(stream === undefined || !isPods
         ? []
         : [{ type: 'filter', text: `.stream == ${textLiteral(stream)}` } as const]),
       ...fileSteps(isPods ? paths : [], wanted, excluded, isPods),
       recordStep(name, isPods),
-      ...decodedAndFiltered(part, ndjson),
+      ...parserSteps(part, report),
       ...inputChoices(part, choices, report),
+      ...choices.shared,
       ...ownFields(option(part, 'fields'), flagIn(part, 'fields_under_root') === true, option(part, 'tags'), report),
     ]
     const component: Component = isPods
-      ? { type: 'orchestrator_logs', config: shared, ...(joined === undefined ? {} : { multiline: joined.pods }) }
+      ? {
+          type: 'orchestrator_logs',
+          config: { ...shared, ...(flagIn(part, 'combine_partial') === false ? { auto_partial_merge: false } : {}) },
+          ...(joined === undefined ? {} : { multiline: joined.pods }),
+        }
       : {
           type: 'file',
           config: {
             include: paths.length === 0 ? readsNothing().config.include : paths,
             ...shared,
+            max_line_bytes: maxLineBytes(part),
+            ...(delimiter === undefined ? {} : { line_delimiter: delimiter }),
             ...(charset === undefined ? {} : { encoding: { charset } }),
             ...(joined === undefined ? {} : { multiline: joined.file }),
           },

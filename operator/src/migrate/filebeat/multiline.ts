@@ -33,6 +33,10 @@ export function joinedBy(tree: Tree, read: (name: string) => string | undefined,
       'Change the message in a remap transform.',
     )
   }
+  if (read('max_lines') !== undefined) {
+    const reason = 'an event has all lines that belong together, without a limit of their number'
+    report.replaced(tree, `multiline max_lines ${read('max_lines')}`, reason, 'Cut `message` in a remap transform.')
+  }
   const form = read('type') === 'count' ? counted(tree, read, report) : byPattern(tree, read, report)
   if (form === undefined) return undefined
   const { start, condition, mode } = form

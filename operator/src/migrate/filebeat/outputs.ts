@@ -5,8 +5,16 @@ import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn }
 import { secretText } from '../loki/fields.ts'
 import { millisecondsOf, textOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
-import { type Choices, indexLines, indexName, type PipelineBranch, pipelineBranches, withVersion } from './choices.ts'
-import { templateOf } from './conditions.ts'
+import {
+  type Choices,
+  indexLines,
+  indexName,
+  type PipelineBranch,
+  pipelineBranches,
+  reportVersion,
+  withVersion,
+} from './choices.ts'
+import { expressionOf, templateOf } from './conditions.ts'
 import type { SourcePart } from './inputs.ts'
 
 export interface SinkPart extends SourcePart {
@@ -161,8 +169,9 @@ const search: Mapping<[Report, Choices], SinkPart> = {
   },
   itself: { ...quiet, host: 'Filebeat does not read this option; addresses are in `hosts`' },
   build: (part, report, choices) => {
-    const lines = ['."@timestamp" = .timestamp']
+    const lines: string[] = []
     const given = textIn(part, 'index')
+    reportVersion(part, 'elasticsearch: index', given ?? '', report)
     const template = given === undefined ? 'filebeat' : templateOf(indexName(withVersion(given)))
     if (given === undefined) {
       report.replaced(
@@ -183,7 +192,7 @@ const search: Mapping<[Report, Choices], SinkPart> = {
     const pipeline = textIn(part, 'pipeline')
     const isOne = pipeline?.includes('%{') !== true
     const { lines: choosing, branches } = pipelineBranches(part, isOne ? pipeline : undefined, choices, report)
-    lines.push(...chosen, ...choosing)
+    lines.push(...chosen, ...choosing, ...timeLines(choices))
     const user = textIn(part, 'username')
     const key = textIn(part, 'api_key')
     const timeout = textIn(part, 'timeout')
@@ -204,7 +213,8 @@ const search: Mapping<[Report, Choices], SinkPart> = {
     const config = {
       endpoints: hostsOf(part, report, '9200'),
       bulk: { action: 'create', index: chosen.length > 0 ? '{{ %index }}' : (template ?? 'filebeat') },
-      encoding: { except_fields: ['timestamp'] },
+      ...(choices.ownTime ? {} : { encoding: { except_fields: ['timestamp'] } }),
+      ...(choices.id ? { id_key: '%metadata._id' } : {}),
       ...(parameters instanceof Map
         ? { query: Object.fromEntries([...parameters].map(([name, item]) => [name, textOf(item) ?? ''])) }
         : {}),
@@ -229,7 +239,38 @@ const search: Mapping<[Report, Choices], SinkPart> = {
 }
 
 const form = (lines: readonly string[]): readonly Step[] => [{ type: 'remap', text: lines.join('\n') }]
-const dated = form(['."@timestamp" = .timestamp'])
+
+/** Statements that move the time of the event to its name in documents, beside a field `timestamp` of the event. */
+const timeLines = ({ ownTime }: Choices): readonly string[] => [
+  '."@timestamp" = .timestamp',
+  ...(ownTime ? ['del(.timestamp)', 'if exists(.log_timestamp) { .timestamp = del(.log_timestamp) }'] : []),
+]
+
+/** The codec of an output that writes lines, and the steps before it. */
+function linesOf(part: Part, choices: Choices, report: Report) {
+  const format = textIn(part, 'codec.format.string')
+  const json = { codec: 'json', ...(choices.ownTime ? {} : { except_fields: ['timestamp'] }) }
+  if (format === undefined) return { encoding: json, steps: form(timeLines(choices)) }
+  const text = lineOf(withVersion(format))
+  reportVersion(part, `${part.name}: codec.format`, format, report)
+  if (text !== undefined) return { encoding: { codec: 'text' }, steps: form([`.message = ${text}`]) }
+  const reason = 'the format contains values that events do not have'
+  report.gap(
+    part,
+    `${part.name}: codec.format`,
+    reason,
+    'Build the text in a remap transform, and use the codec `text`.',
+  )
+  return { encoding: json, steps: form(timeLines(choices)) }
+}
+
+/** A line of the format as an expression. Filebeat writes the time of the event with milliseconds. */
+function lineOf(format: string): string | undefined {
+  const time = '(format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.3fZ") ?? "")'
+  const parts = format.split(/(%\{\[@timestamp\]\})/).filter((part) => part !== '')
+  const expressions = parts.map((part) => (part === '%{[@timestamp]}' ? time : expressionOf(part)))
+  return expressions.includes(undefined) ? undefined : expressions.join(' + ') || '""'
+}
 
 const file: Mapping<[Report, Choices], SinkPart> = {
   name: 'file',
@@ -239,10 +280,10 @@ const file: Mapping<[Report, Choices], SinkPart> = {
     path: '`path`',
     filename: '`path`',
     'codec.json.pretty': 'lines of JSON',
-    'codec.format.string': 'a gap',
+    'codec.format.string': 'the codec `text`, after a remap transform',
   },
   itself: quiet,
-  build: (part, report) => {
+  build: (part, report, choices) => {
     const path = `${textIn(part, 'path') ?? '/tmp/filebeat'}/${textIn(part, 'filename') ?? 'filebeat'}`
     const template = templateOf(path)
     if (template === undefined)
@@ -252,22 +293,10 @@ const file: Mapping<[Report, Choices], SinkPart> = {
         'the path contains values that events do not have',
         'Set `path` to a template with fields of the event.',
       )
-    if (textIn(part, 'codec.format.string') !== undefined)
-      report.gap(
-        part,
-        'file: codec.format',
-        'the sink writes lines of JSON',
-        'Build the text in a remap transform, and use the codec `text`.',
-      )
+    const { encoding, steps } = linesOf(part, choices, report)
     return {
-      component: {
-        type: 'file',
-        config: {
-          path: `${template ?? '/tmp/filebeat/filebeat'}.ndjson`,
-          encoding: { codec: 'json', except_fields: ['timestamp'] },
-        },
-      },
-      steps: dated,
+      component: { type: 'file', config: { path: `${template ?? '/tmp/filebeat/filebeat'}.ndjson`, encoding } },
+      steps,
     }
   },
 }
@@ -275,20 +304,16 @@ const file: Mapping<[Report, Choices], SinkPart> = {
 const consoleOutput: Mapping<[Report, Choices], SinkPart> = {
   name: 'console',
   becomes: '`console`',
-  options: { ...always, pretty: 'lines of JSON', 'codec.json.pretty': 'lines of JSON', 'codec.format.string': 'a gap' },
+  options: {
+    ...always,
+    pretty: 'lines of JSON',
+    'codec.json.pretty': 'lines of JSON',
+    'codec.format.string': 'the codec `text`, after a remap transform',
+  },
   itself: quiet,
-  build: (part, report) => {
-    if (textIn(part, 'codec.format.string') !== undefined)
-      report.gap(
-        part,
-        'console: codec.format',
-        'the sink writes lines of JSON',
-        'Build the text in a remap transform, and use the codec `text`.',
-      )
-    return {
-      component: { type: 'console', config: { encoding: { codec: 'json', except_fields: ['timestamp'] } } },
-      steps: dated,
-    }
+  build: (part, report, choices) => {
+    const { encoding, steps } = linesOf(part, choices, report)
+    return { component: { type: 'console', config: { encoding } }, steps }
   },
 }
 

@@ -1,12 +1,15 @@
-// The contract of a processor, and the options that all processors have.
+// The contract of a processor, the options that all processors have, and the rules by which processors fail.
 
-import type { Mapping, Report } from '../loki/context.ts'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { flagIn, type Mapping, type Part, type Report } from '../loki/context.ts'
+import { indent } from '../otel/text.ts'
 
 /** Returns statements; or undefined, after reporting a gap, if the processor cannot be converted. */
 type Built = readonly string[] | undefined
 export type Processor = Mapping<[Report], Built>
 
 export const when = { when: '`if` around the statements, or a filter transform' } as const
+/** Options of processors that go on with the event as it is if they fail. */
 export const quiet = {
   ignore_missing: 'missing fields are ignored',
   fail_on_error: 'an event continues after a failed step',
@@ -14,3 +17,65 @@ export const quiet = {
   tag: 'only names the processor',
   id: 'only names the processor',
 } as const
+/** Options of processors whose failure on one field undoes the whole step. */
+export const failing = {
+  ignore_missing: 'whether a missing field is a failure',
+  fail_on_error: 'whether a failure undoes the whole step and sets `error.message`',
+} as const
+export const naming = { tag: 'only names the processor', id: 'only names the processor' } as const
+
+/** The work of a processor on one of its fields. */
+export interface Attempt {
+  /** The field that it reads. */
+  readonly from: string
+  /** An expression that is true if the work fails although the field exists. */
+  readonly fails?: string
+  readonly lines: readonly string[]
+}
+
+const isThere = (field: string) => `exists(${field})`
+
+/** Sets the text of an error, as Filebeat does, unless the event has another value in its place. */
+export const errorLine = (text: string): string =>
+  `if !exists(.error) || is_object(.error) { .error.message = ${text} }`
+
+/** Statements for all fields. By default, a failure on one of them undoes the step, and the event gets the text of the error. */
+export function attempts(part: Part, all: readonly Attempt[]): readonly string[] {
+  const ignoresMissing = flagIn(part, 'ignore_missing') === true
+  const undoes = flagIn(part, 'fail_on_error') !== false
+  const mayFail = all.some(({ fails }) => fails !== undefined) || !ignoresMissing
+  if (!undoes || !mayFail)
+    return all.map(({ from, fails, lines }) =>
+      block(fails === undefined ? isThere(from) : `${isThere(from)} && !(${fails})`, lines),
+    )
+  const steps = all.map(({ from, fails, lines }) => {
+    const missing = ignoresMissing
+      ? []
+      : [[`!${isThere(from)}`, `could not fetch value for key: ${from.slice(1)}`] as const]
+    const failed =
+      fails === undefined ? [] : [[`${isThere(from)} && (${fails})`, `failed on ${from.slice(1)}`] as const]
+    const tests = [...missing, ...failed].map(([test, text]) => `if ${test} { problem = ${textLiteral(text)} }`)
+    return `${tests.join(' else ')} else if ${isThere(from)} {\n${indent(lines.join('\n'))}\n}`
+  })
+  const error = errorLine(`${textLiteral(`Failed to process fields in ${part.name} processor: `)} + problem`)
+  const [only] = steps
+  if (all.length === 1 && only !== undefined) return ['problem = ""', only, `if problem != "" { ${error} }`]
+  return [
+    'before = .',
+    'problem = ""',
+    ...steps.map((step) => `if problem == "" {\n${indent(step)}\n}`),
+    'if problem != "" {',
+    '  . = before',
+    `  ${error}`,
+    '}',
+  ]
+}
+
+export const block = (test: string, lines: readonly string[]): string =>
+  lines.length === 1 && !lines[0]?.includes('\n')
+    ? `if ${test} { ${lines[0]} }`
+    : `if ${test} {\n${indent(lines.join('\n'))}\n}`
+
+/** Adds a text to the list of flags, as Filebeat does for events that it has changed or could not parse. */
+export const flagLine = (flag: string): string =>
+  `${fieldLiteral(['log', 'flags'])} = push(array(${fieldLiteral(['log', 'flags'])}) ?? [], ${textLiteral(flag)})`

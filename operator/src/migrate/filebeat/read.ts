@@ -10,7 +10,7 @@ import { embedded, treesOf } from '../loki/yaml.ts'
 const sections = ['filebeat', 'output', 'processors', 'setup', 'logging', 'cloud']
 
 /** A table in which names with dots are replaced by nested tables. */
-function expanded(tree: Tree): Tree {
+export function expanded(tree: Tree): Tree {
   if (!isMap(tree)) return Array.isArray(tree.value) ? { ...tree, value: tree.value.map(expanded) } : tree
   const merged = new Map<string, Tree>()
   for (const [name, item] of tree.value) put(merged, name.split('.'), expanded(item), item)

@@ -7,11 +7,8 @@ const none = (name: string, reason: string, nearest: string): Refusal => ({ name
 /** Functions that do the work of a processor. */
 const nearestCalls: Readonly<Record<string, string>> = {
   parse_aws_vpc_flow_log: 'parse_aws_vpc_flow_log',
-  community_id: 'community_id',
   decompress_gzip_field: 'decode_gzip',
   decode_duration: 'parse_duration',
-  append: 'push',
-  move_fields: 'map_keys',
 }
 
 export const refusedProcessors: readonly Refusal[] = [
@@ -38,14 +35,7 @@ export const refusedProcessors: readonly Refusal[] = [
       'Set fields in a remap transform; events of pods contain the node.',
     ),
   ),
-  ...[
-    'parse_aws_vpc_flow_log',
-    'community_id',
-    'decompress_gzip_field',
-    'decode_duration',
-    'append',
-    'move_fields',
-  ].map((name) => ({
+  ...Object.keys(nearestCalls).map((name) => ({
     name,
     reason: '`convert` does not convert this processor',
     nearest: `Use \`${nearestCalls[name] ?? ''}\` in a remap transform.`,
@@ -61,5 +51,4 @@ export const refusedProcessors: readonly Refusal[] = [
   none('cache', 'a transform does not keep values between events', 'Look up values at the destination.'),
   none('add_locale', 'the agent runs in UTC', 'Set `.event.timezone` in a remap transform.'),
   none('dns', 'Penstock does not look up addresses', 'Look up addresses at the destination.'),
-  none('registered_domain', 'Penstock has no list of domains', 'Determine domains at the destination.'),
 ]

@@ -1,0 +1,353 @@
+// Processors that move, change and remove single fields.
+
+import { textLiteral } from '@penstock/agent/config'
+import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
+import { below, itemsOf, type Tree, textOf } from '../loki/tree.ts'
+import { indent, regexLiteral } from '../otel/text.ts'
+import { assigned, fieldOf } from './conditions.ts'
+import { type Attempt, attempts, block, failing, flagLine, naming, type Processor, quiet, when } from './processor.ts'
+
+export const dropFields: Processor = {
+  name: 'drop_fields',
+  becomes: '`del`',
+  options: { ...when, fields: 'the fields; a name between slashes is a regular expression' },
+  itself: quiet,
+  build: (part) =>
+    textsIn(part, 'fields').flatMap((name) => {
+      // Filebeat keeps these fields.
+      if (name === '@timestamp' || name === 'type') return []
+      const regex = /^\/(.*)\/$/s.exec(name)?.[1]
+      if (regex === undefined) return `del(${fieldOf(name)})`
+      const literal = regexLiteral(regex)
+      // The expression applies to the whole names of fields and of objects.
+      return [
+        `. = filter(.) -> |key, _value| { !match(key, ${literal}) }`,
+        'for_each(flatten(.)) -> |key, _value| {',
+        '  names = split(key, ".")',
+        '  for_each(names) -> |index, _name| {',
+        '    path = slice(names, 0, index + 1) ?? []',
+        `    if match(join(path, ".") ?? "", ${literal}) { . = object(remove(., path) ?? null) ?? . }`,
+        '  }',
+        '}',
+      ].join('\n')
+    }),
+}
+
+export const includeFields: Processor = {
+  name: 'include_fields',
+  becomes: 'a remap transform that keeps some fields',
+  options: { ...when, fields: 'the fields' },
+  build: (part) => {
+    const names = textsIn(part, 'fields').filter((name) => name !== '@timestamp' && !name.startsWith('@metadata'))
+    return [
+      'kept = { "timestamp": .timestamp }',
+      ...names.map((name) => {
+        const path = `[${name
+          .split('.')
+          .map((each) => textLiteral(each))
+          .join(', ')}]`
+        const at = name === 'timestamp' ? '["log_timestamp"]' : path
+        return `if exists(${fieldOf(name)}) { kept = object(set(kept, ${at}, ${fieldOf(name)}) ?? null) ?? kept }`
+      }),
+      '. = kept',
+    ]
+  },
+}
+
+/** Pairs of `from` and `to`. */
+const pairsIn = (part: Part): readonly (readonly [string, string | undefined, Tree])[] =>
+  itemsOf(option(part, 'fields')).flatMap((item) => {
+    const from = textOf(below(item, 'from'))
+    return from === undefined ? [] : [[from, textOf(below(item, 'to')), item] as const]
+  })
+
+export const pairs = (name: 'rename' | 'copy_fields'): Processor => ({
+  name,
+  becomes: 'a remap transform',
+  options: { ...when, ...failing, fields: 'pairs of fields; an existing target is a failure' },
+  itself: naming,
+  build: (part) => {
+    const all = pairsIn(part).flatMap(([from, to]): Attempt[] => {
+      if (to === undefined) return []
+      const value = name === 'rename' ? `del(${fieldOf(from)})` : fieldOf(from)
+      return [{ from: fieldOf(from), fails: `exists(${fieldOf(to)})`, lines: [`${fieldOf(to)} = ${value}`] }]
+    })
+    return attempts(part, all)
+  },
+})
+
+/** A change of the texts in fields. */
+const ofTexts = (part: Part, fields: readonly (readonly [string, readonly string[]])[]): readonly string[] =>
+  attempts(
+    part,
+    fields.map(([name, lines]) => ({ from: fieldOf(name), fails: `!is_string(${fieldOf(name)})`, lines })),
+  )
+
+export const replace: Processor = {
+  name: 'replace',
+  becomes: '`replace`',
+  options: { ...when, ...failing, fields: 'fields with expressions' },
+  itself: naming,
+  build: (part) =>
+    ofTexts(
+      part,
+      itemsOf(option(part, 'fields')).flatMap((item) => {
+        const name = textOf(below(item, 'field'))
+        const regex = textOf(below(item, 'pattern'))
+        if (name === undefined || regex === undefined) return []
+        const by = (textOf(below(item, 'replacement')) ?? '').replace(/\$\{?(\w+)\}?/g, '$${$1}')
+        const line = `${fieldOf(name)} = replace(string(${fieldOf(name)}) ?? "", ${regexLiteral(regex)}, ${textLiteral(by)})`
+        return [[name, [line]] as const]
+      }),
+    ),
+}
+
+/** Expressions that convert a value, which fail or are fallible. */
+const conversions: Readonly<Record<string, (field: string) => string>> = {
+  integer: (field) => `to_int(${field})`,
+  long: (field) => `to_int(${field})`,
+  float: (field) => `to_float(${field})`,
+  double: (field) => `to_float(${field})`,
+  string: (field) => `to_string(${field})`,
+  boolean: (field) => `to_bool(${field})`,
+  // The address stays as it is written.
+  ip: (field) => `ip_to_ipv6(string(${field}) ?? "")`,
+}
+
+export const convert: Processor = {
+  name: 'convert',
+  becomes: '`to_int`, `to_float`, `to_bool`, `to_string`',
+  options: {
+    ...when,
+    fields: 'fields with types',
+    mode: 'whether to keep the source field',
+    ignore_missing: 'whether a missing field is a failure',
+    fail_on_error: 'whether a failure undoes the whole step',
+  },
+  itself: { ...naming, ignore_failure: quiet.ignore_failure },
+  build: (part, report) => {
+    const renames = textIn(part, 'mode') === 'rename'
+    const fields = pairsIn(part).flatMap(([from, to, item], index) => {
+      const type = textOf(below(item, 'type'))
+      const make = type === undefined ? undefined : conversions[type]
+      if (type !== undefined && make === undefined) {
+        const reason = `the type \`${type}\` has no counterpart`
+        report.gap(item, `convert: ${type}`, reason, 'Convert the field in a remap transform.')
+        return []
+      }
+      return [
+        conversion(`${index + 1}`, fieldOf(from), to === undefined ? undefined : fieldOf(to), make, type, renames),
+      ]
+    })
+    const undoes = flagIn(part, 'fail_on_error') !== false
+    const ignoresMissing = flagIn(part, 'ignore_missing') === true
+    if (!undoes || fields.length === 1)
+      return fields.flatMap(({ before, test, lines }) => [...before, block(test, lines)])
+    const succeed = fields.map(({ from, test }) => (ignoresMissing ? `(!exists(${from}) || (${test}))` : test))
+    return [
+      ...fields.flatMap(({ before }) => before),
+      `if ${succeed.map((test) => (test.startsWith('(') ? test : `(${test})`)).join(' && ')} {`,
+      ...fields.map(({ test, lines }) => indent(ignoresMissing ? block(test, lines) : lines.join('\n'))),
+      '}',
+    ]
+  },
+}
+
+/** The parts of a conversion: statements before, the test whether it succeeded, and statements that set the fields. */
+function conversion(
+  number: string,
+  from: string,
+  to: string | undefined,
+  make: ((field: string) => string) | undefined,
+  type: string | undefined,
+  renames: boolean,
+) {
+  const value = `value${number}`
+  const error = `error${number}`
+  const isKept = make === undefined || type === 'ip'
+  const lines = [
+    `${to ?? from} = ${isKept ? from : value}`,
+    ...(renames && to !== undefined && to !== from ? [`del(${from})`] : []),
+  ]
+  return {
+    from,
+    before: make === undefined ? [] : [`${value}, ${error} = ${make(from)}`],
+    test: make === undefined ? `exists(${from})` : `${error} == null && !is_null(${from})`,
+    lines,
+  }
+}
+
+export const truncate: Processor = {
+  name: 'truncate_fields',
+  becomes: '`slice` for bytes, `truncate` for characters, and the flag `truncated` in `log.flags`',
+  options: {
+    ...when,
+    fields: 'the fields',
+    max_characters: 'the length in characters',
+    max_bytes: 'the length in bytes',
+  },
+  itself: quiet,
+  build: (part) => {
+    const bytes = textIn(part, 'max_bytes')
+    const length = Number(bytes ?? textIn(part, 'max_characters') ?? '0')
+    return textsIn(part, 'fields').flatMap((name) => cutLines(fieldOf(name), length, bytes !== undefined))
+  },
+}
+
+/** Statements that cut a text, and set a flag if they do. */
+export function cutLines(field: string, length: number, isBytes: boolean): readonly string[] {
+  const cut = isBytes ? `slice(text, 0, ${length}) ?? text` : `truncate(text, ${length})`
+  return [
+    `text = string(${field}) ?? ""`,
+    `if ${isBytes ? 'length' : 'strlen'}(text) > ${length} {`,
+    `  ${field} = ${cut}`,
+    `  ${flagLine('truncated')}`,
+    '}',
+  ]
+}
+
+export const letterCase = (name: string, call: string): Processor => ({
+  name,
+  becomes: `\`${call}\` for values, and new names for fields`,
+  options: {
+    ...when,
+    fields: 'the fields whose names change',
+    values: 'the fields whose values change',
+    alter_full_field: 'whether all names of a path change, or only the last one',
+  },
+  itself: quiet,
+  build: (part) => [
+    ...textsIn(part, 'fields').flatMap((field) => renamed(field, call, flagIn(part, 'alter_full_field') !== false)),
+    ...textsIn(part, 'values').map(
+      (field) => `if is_string(${fieldOf(field)}) { ${fieldOf(field)} = ${call}(string!(${fieldOf(field)})) }`,
+    ),
+  ],
+})
+
+/** Statements that change the case of the names in a path. */
+function renamed(field: string, call: string, isWhole: boolean): readonly string[] {
+  const inCase = (text: string) => (call === 'upcase' ? text.toUpperCase() : text.toLowerCase())
+  const names = field.split('.')
+  const steps = names.flatMap((name, index) => {
+    if (inCase(name) === name || (!isWhole && index < names.length - 1)) return []
+    const above = names.slice(0, index).map((each) => (isWhole ? inCase(each) : each))
+    const [from, to] = [name, inCase(name)].map((each) => fieldOf([...above, each].join('.')))
+    return [`  if !exists(${to}) { ${to} = del(${from}) }`]
+  })
+  return steps.length === 0 ? [] : [`if exists(${fieldOf(field)}) {`, ...steps, '}']
+}
+
+export const urldecode: Processor = {
+  name: 'urldecode',
+  becomes: '`decode_percent`',
+  options: { ...when, ...failing, fields: 'the fields' },
+  itself: naming,
+  build: (part) =>
+    ofTexts(
+      part,
+      pairsIn(part).map(([from, to]) => [
+        from,
+        [`${fieldOf(to ?? from)} = decode_percent(replace(string(${fieldOf(from)}) ?? "", "+", " "))`],
+      ]),
+    ),
+}
+
+export const append: Processor = {
+  name: 'append',
+  becomes: '`append`',
+  options: {
+    ...when,
+    ...failing,
+    target_field: 'the list',
+    fields: 'the fields whose values are added',
+    values: 'the values that are added',
+    ignore_empty_values: 'whether to leave out empty texts and nulls',
+    allow_duplicate: 'whether to keep only the first of equal values',
+  },
+  itself: naming,
+  build: (part, report) => {
+    const target = fieldOf(textIn(part, 'target_field') ?? '')
+    const listed = option(part, 'values')
+    const values = itemsOf(listed).map((item) => assigned(item, 'append: values', report))
+    const added = (value: string) => [`value = ${value}`, 'items = append(items, array(value) ?? [value])']
+    const steps: Attempt[] = textsIn(part, 'fields').map((name) => ({
+      from: fieldOf(name),
+      lines: added(fieldOf(name)),
+    }))
+    const last = [
+      ...(values.length === 0 ? [] : [`items = append(items, [${values.join(', ')}])`]),
+      ...(flagIn(part, 'ignore_empty_values') === true
+        ? ['items = filter(items) -> |_index, item| { item != "" && item != null }']
+        : []),
+      ...(flagIn(part, 'allow_duplicate') === false ? ['items = unique(items)'] : []),
+      `${target} = items`,
+    ]
+    const collected = steps.length === 0 ? [] : attempts(part, steps)
+    const undoes = collected.includes('problem = ""')
+    return [
+      ...block(`exists(${target})`, added(target)).split('\n').toSpliced(0, 0, 'items = []'),
+      ...collected,
+      ...(undoes ? [block('problem == ""', last)] : last),
+    ]
+  },
+}
+
+export const moveFields: Processor = {
+  name: 'move_fields',
+  becomes: 'a remap transform',
+  options: {
+    ...when,
+    from: 'the object with the fields; by default the event',
+    fields: 'the fields; by default all',
+    exclude: 'the fields that stay',
+    to: 'the start of the new names',
+    ignore_missing: 'whether a missing field undoes the step',
+  },
+  itself: naming,
+  build: (part, report) => {
+    const from = textIn(part, 'from') ?? ''
+    const to = textIn(part, 'to') ?? ''
+    const exclude = textsIn(part, 'exclude')
+    const fields = textsIn(part, 'fields').filter((name) => !exclude.includes(name))
+    const source = from === '' ? '.' : fieldOf(from)
+    if (fields.length > 0) return movedFields(from, fields, to, flagIn(part, 'ignore_missing') === true)
+    return movedAll(part, report, source, exclude, to)
+  },
+}
+
+function movedFields(from: string, fields: readonly string[], to: string, ignoresMissing: boolean): readonly string[] {
+  const at = (name: string) => fieldOf(from === '' ? name : `${from}.${name}`)
+  const moves = fields.map((name) => [at(name), `${fieldOf(`${to}${name}`)} = del(${at(name)})`] as const)
+  if (ignoresMissing) return moves.map(([field, line]) => block(`exists(${field})`, [line]))
+  return [
+    block(
+      moves.map(([field]) => `exists(${field})`).join(' && '),
+      moves.map(([, line]) => line),
+    ),
+  ]
+}
+
+/** Statements that move all members of an object. */
+function movedAll(
+  part: Part,
+  report: Report,
+  source: string,
+  exclude: readonly string[],
+  to: string,
+): readonly string[] {
+  if (to !== '' && !to.endsWith('.')) {
+    const reason = 'the names of all members get a prefix that is part of a name'
+    report.gap(part, `move_fields: to ${to}`, reason, 'List the members in `fields`, or use `map_keys`.')
+    return []
+  }
+  const stay = `includes([${[...exclude, ...(source === '.' ? ['timestamp'] : [])].map((name) => textLiteral(name)).join(', ')}], key)`
+  const target = to === '' ? '.' : fieldOf(to.slice(0, -1))
+  return [
+    `if is_object(${source}) {`,
+    `  members = object(${source}) ?? {}`,
+    `  moved = filter(members) -> |key, _value| { !${stay} }`,
+    `  ${source} = filter(members) -> |key, _value| { ${stay} }`,
+    target === '.' ? '  . = merge(., moved)' : `  ${target} = merge(object(${target}) ?? {}, moved)`,
+    '}',
+  ]
+}

@@ -1,0 +1,166 @@
+// The parsers of an input: JSON, syslog, filters of lines, and the longest line. They read the text of a line, and what is left of it
+// becomes the field `message`.
+
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import type { Step } from '../draft.ts'
+import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
+import { below, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
+import { regexLiteral } from '../otel/text.ts'
+import { fieldOf } from './conditions.ts'
+import { expansion, idLines, intoRoot, syslogLines } from './decoders.ts'
+import { cutLines } from './fields.ts'
+import { partOf } from './read.ts'
+
+/** Parsers of `filestream` in their order; the older inputs have options for two of them. */
+interface Parser {
+  readonly name: string
+  readonly tree: Tree
+}
+
+/** The parsers that an input lists. */
+export const parsersOf = (part: Part): readonly Parser[] =>
+  itemsOf(option(part, 'parsers')).flatMap((item) =>
+    isMap(item) ? [...item.value].map(([name, tree]) => ({ name, tree })) : [],
+  )
+
+const options: Readonly<Record<string, readonly string[]>> = {
+  container: ['stream', 'format'],
+  ndjson: [
+    ...['target', 'overwrite_keys', 'expand_keys', 'add_error_key', 'message_key', 'document_id'],
+    ...['ignore_decoding_error', 'keys_under_root'],
+  ],
+  multiline: [
+    ...['type', 'pattern', 'negate', 'match', 'timeout', 'count_lines', 'max_lines'],
+    ...['flush_pattern', 'skip_newline'],
+  ],
+  include_message: ['patterns'],
+  syslog: ['format', 'timezone', 'log_errors', 'add_error_key'],
+}
+
+/** The text of a line of JSON is in metadata, because the event contains only its fields. */
+const lineText = (hasJson: boolean) => (hasJson ? 'string(%line) ?? string(.message) ?? ""' : 'string(.message) ?? ""')
+
+/**
+ * The steps of all parsers but those that the source runs itself. Reports parsers that run before lines are joined, because a source joins
+ * lines first.
+ */
+export function parserSteps(part: Part, report: Report): readonly Step[] {
+  const parsers = parsersOf(part)
+  const joinedAt = parsers.findIndex(({ name }) => name === 'multiline')
+  let hasJson = false
+  const steps = parsers.flatMap(({ name, tree }, index): readonly Step[] => {
+    const own = partOf(name, tree)
+    const known = options[name]
+    if (known === undefined) {
+      const nearest = 'Parse the field `message` in a remap transform.'
+      report.gap(tree, `parser ${name}`, 'the parser has no counterpart', nearest)
+      return []
+    }
+    report.options({ ...own, name: `parser ${name}` }, { options: Object.fromEntries(known.map((each) => [each, ''])) })
+    if (index < joinedAt && name !== 'container') reportOrder(tree, name, report)
+    if (name === 'ndjson') {
+      hasJson = true
+      const read = (key: string) => textOf(below(tree, key))
+      return [remap(jsonLines(read, read('target') ?? '', true, flagIn(part, 'keep_null') === true))]
+    }
+    if (name === 'include_message') return filters(textsIn(own, 'patterns'), '', ' || ', hasJson)
+    if (name !== 'syslog') return []
+    return [remap(syslogLines(own, report, flagIn(own, 'add_error_key') !== false))]
+  })
+  return [...steps, ...optionSteps(part, report, hasJson)]
+}
+
+/** The steps of `json` of older inputs, and of the filters of all inputs, which run after the parsers. */
+function optionSteps(part: Part, report: Report, isDecoded: boolean): readonly Step[] {
+  const names = isMap(part.tree) ? [...part.tree.value.keys()].map(String) : []
+  const has = (prefix: string) => names.some((name) => name.startsWith(prefix))
+  const hasJson = isDecoded || has('json.')
+  if (has('json.') && has('multiline.')) reportOrder(part, 'json', report)
+  const target = flagIn(part, 'json.keys_under_root') === true ? '' : 'json'
+  const read = (key: string) => textIn(part, `json.${key}`)
+  return [
+    ...(has('json.') ? [remap(jsonLines(read, target, false, flagIn(part, 'keep_null') === true))] : []),
+    ...filters(textsIn(part, 'include_lines'), '', ' || ', hasJson),
+    ...filters(textsIn(part, 'exclude_lines'), '!', ' && ', hasJson),
+    ...limitSteps(part),
+  ]
+}
+
+const remap = (lines: readonly string[]): Step => ({ type: 'remap', text: lines.join('\n') })
+
+function reportOrder({ file, line }: Tree | Part, name: string, report: Report): void {
+  report.gap(
+    { file, line },
+    `multiline after ${name}`,
+    `the old agent joins lines after \`${name}\`; a source joins them before`,
+    'Set `multiline.custom` of the source for the lines as they are in the file.',
+  )
+}
+
+function filters(regexes: readonly string[], sign: '' | '!', operator: string, hasJson: boolean): readonly Step[] {
+  const tests = regexes.map((regex) => `${sign}match(${lineText(hasJson)}, ${regexLiteral(regex)})`)
+  return tests.length === 0 ? [] : [{ type: 'filter', text: tests.join(operator) }]
+}
+
+/** The longest line; longer ones are cut. */
+function limitSteps(part: Part): readonly Step[] {
+  const limit = bytesOf(textIn(part, 'message_max_bytes') ?? textIn(part, 'max_bytes'))
+  return limit === undefined ? [] : [remap(cutLines('.message', limit, true))]
+}
+
+/** The lines that a source must be able to read: Filebeat reads lines of any length, and cuts them. */
+export const maxLineBytes = (part: Part): number =>
+  Math.max(10_485_760, bytesOf(textIn(part, 'message_max_bytes') ?? textIn(part, 'max_bytes')) ?? 0)
+
+/** A number of bytes, with a unit as Filebeat reads it. */
+export function bytesOf(text: string | undefined): number | undefined {
+  const [, number, unit = ''] = /^(\d+)\s*([a-zA-Z]*)$/.exec(text ?? '') ?? []
+  if (number === undefined) return undefined
+  const factors: Readonly<Record<string, number>> = {
+    '': 1,
+    b: 1,
+    k: 1000,
+    kb: 1000,
+    kib: 1024,
+    m: 1_000_000,
+    mb: 1_000_000,
+    mib: 1_048_576,
+    g: 1_000_000_000,
+    gb: 1_000_000_000,
+    gib: 1_073_741_824,
+  }
+  const factor = factors[unit.toLowerCase()]
+  return factor === undefined ? undefined : Number(number) * factor
+}
+
+/**
+ * Decodes a line of JSON into fields. Filters then read the text at `message_key`, or nothing if there is none.
+ * @param isParser whether the event keeps this text as its message
+ */
+function jsonLines(
+  read: (name: string) => string | undefined,
+  target: string,
+  isParser: boolean,
+  keepsNulls: boolean,
+): string[] {
+  const key = read('message_key')
+  const id = read('document_id')
+  const at = target === '' ? '' : fieldOf(target)
+  const failed = (text: string) =>
+    `if !exists(${at}.error) || is_object(${at}.error) { ${at}.error.message = ${textLiteral(text)}; ${at}.error.type = "json" }`
+  const addsErrors = read('add_error_key') === 'true'
+  return [
+    'decoded = parse_json(string(.message) ?? "") ?? null',
+    ...expansion(read('expand_keys') === 'true'),
+    'if is_object(decoded) {',
+    // Filebeat leaves out nulls.
+    ...(keepsNulls ? [] : ['  decoded = compact(object!(decoded), string: false, object: false, array: false)']),
+    `  %line = ${key === undefined ? '""' : `string(decoded${fieldLiteral([key])}) ?? ""`}`,
+    ...(id === undefined ? [] : idLines(id).map((line) => `  ${line}`)),
+    '  del(.message)',
+    ...(target === '' ? intoRoot(read('overwrite_keys') === 'true').map((line) => `  ${line}`) : [`  ${at} = decoded`]),
+    ...(key === undefined ? [] : isParser ? ['  if %line != "" { .message = %line }'] : []),
+    ...(key === undefined || !addsErrors ? [] : [`  if %line == "" { ${failed(`Key '${key}' not found`)} }`]),
+    `}${addsErrors ? ` else { ${failed('Error decoding JSON')} }` : ''}`,
+  ]
+}
