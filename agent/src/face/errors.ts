@@ -2,4 +2,4 @@
 
 export { exitCodeOf, exitCodes } from '../command-line/exit-codes.ts'
 export { errorText, fileReason, PenstockError } from '../errors.ts'
-export { closest, type Problem, type ProgramDiagnostic } from '../schema/problems.ts'
+export { byCloseness, closest, type Problem, type ProgramDiagnostic } from '../schema/problems.ts'

@@ -50,6 +50,19 @@ export function closest(word: string, known: readonly string[]): string | undefi
   return best
 }
 
+const partsOf = (name: string) => name.toLowerCase().split(/[^a-z0-9]+/)
+
+/** The known names, the most similar ones first. A part in common, such as `timeout` in `request.timeout`, counts as three letters. */
+export function byCloseness(name: string, known: readonly string[]): readonly string[] {
+  const own = partsOf(name)
+  const distance = (other: string) => {
+    const shared = partsOf(other).filter((part) => own.includes(part)).length
+    return editDistance(name.toLowerCase(), other.toLowerCase(), Number.POSITIVE_INFINITY) - 3 * shared
+  }
+  const scored = known.map((other) => ({ other, score: distance(other) }))
+  return scored.toSorted((left, right) => left.score - right.score).map(({ other }) => other)
+}
+
 function editDistance(left: string, right: string, limit: number): number {
   if (Math.abs(left.length - right.length) >= limit) return limit
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index)

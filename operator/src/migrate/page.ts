@@ -1,5 +1,14 @@
 // Tables of the guide with the counterparts of plugins and options. They are generated from the mappings, so they match the conversion.
 
+import { byCloseness } from '@penstock/agent/errors'
+
+/** What follows from an option without a counterpart, with the options that are converted, the most similar ones first. */
+export function withoutOption(name: string, converted: readonly string[]): string {
+  const others = byCloseness(name, converted).slice(0, 8).join(', ')
+  const known = others === '' ? '' : ` Options that are converted: ${others}.`
+  return `The Pipeline behaves as if the option were not set.${known}`
+}
+
 /** An option whose work the agent does in its own way, except for some values. */
 export interface Exception {
   readonly how: string

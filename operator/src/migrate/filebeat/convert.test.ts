@@ -550,3 +550,10 @@ test('a pipeline of an input that the event determines is a gap', () => {
   expect(missing).toMatchObject([{ reason: 'the event determines the name of the pipeline', line: 2 }])
   expect(resource.spec.sinks[0].config).not.toHaveProperty('pipeline')
 })
+
+test('the gap of an unknown option lists the most similar options first', () => {
+  const { gaps } = convert(`${files.replace('  paths', '  multiline.patern: "^x"\n  paths')}${end}`)
+  expect(gaps.map(({ nearest }) => nearest)).toEqual([
+    expect.stringMatching(/^The Pipeline behaves as if .* Options that are converted: multiline\.pattern, multiline\./),
+  ])
+})

@@ -4,7 +4,7 @@
 import { missingPart } from '../absence.ts'
 import type { Component, Gap, Step } from '../draft.ts'
 import { readReport } from '../environment.ts'
-import type { Described, Refusal } from '../page.ts'
+import { type Described, type Refusal, withoutOption } from '../page.ts'
 import { lastValue, type Place, type Section } from './sections.ts'
 import { hostVariable } from './text.ts'
 
@@ -100,13 +100,8 @@ export class Context {
         if (own.unless.test(entry.value)) this.gap(entry, `${name}: ${entry.key}`, own.reason, own.nearest)
         continue
       }
-      const others = Object.keys(options).slice(0, 8).join(', ')
-      this.gap(
-        entry,
-        `${name}: ${entry.key}`,
-        `the option \`${entry.key}\` has no counterpart`,
-        `The Pipeline behaves as if the option were not set. Options that are converted: ${others}.`,
-      )
+      const nearest = withoutOption(entry.key, Object.keys(options))
+      this.gap(entry, `${name}: ${entry.key}`, `the option \`${entry.key}\` has no counterpart`, nearest)
     }
   }
 }

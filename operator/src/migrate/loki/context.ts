@@ -4,7 +4,7 @@
 import { missingPart } from '../absence.ts'
 import type { Gap } from '../draft.ts'
 import { readReport } from '../environment.ts'
-import type { Described, Refusal } from '../page.ts'
+import { type Described, type Refusal, withoutOption } from '../page.ts'
 import { unknownVariables } from './fields.ts'
 import { flagOf, isMap, type Place, type Tree, textOf, textsOf } from './tree.ts'
 
@@ -83,14 +83,7 @@ export class Report {
       if (typeof own === 'string') continue
       const subject = `${part.name}: ${name}`
       if (own === undefined) {
-        const others = Object.keys(options).slice(0, 8).join(', ')
-        const known = others === '' ? '' : ` Options that are converted: ${others}.`
-        this.gap(
-          value,
-          subject,
-          `the option \`${name}\` has no counterpart`,
-          `The Pipeline behaves as if the option were not set.${known}`,
-        )
+        this.gap(value, subject, `the option \`${name}\` has no counterpart`, withoutOption(name, Object.keys(options)))
       } else if (textsOf(value).some((text) => own.unless.test(text))) this.gap(value, subject, own.reason, own.nearest)
     }
   }

@@ -4,7 +4,7 @@
 import { isTable } from '@penstock/agent/schema'
 import { missingPart } from '../absence.ts'
 import type { Component, Gap, Step } from '../draft.ts'
-import type { Described, Refusal } from '../page.ts'
+import { type Described, type Refusal, withoutOption } from '../page.ts'
 
 export interface Place {
   readonly file: string
@@ -172,13 +172,8 @@ export class Context {
         } else if (known.some((each) => each.startsWith(`${name}.`)) && (isTable(value) || value === null)) {
           if (isTable(value)) visit(value, path)
         } else {
-          const others = Object.keys(options).slice(0, 8).join(', ')
-          this.gap(
-            place,
-            subject,
-            `the option \`${name}\` has no counterpart`,
-            `The Pipeline behaves as if the option were not set. Options that are converted: ${others}.`,
-          )
+          const nearest = withoutOption(name, Object.keys(options))
+          this.gap(place, subject, `the option \`${name}\` has no counterpart`, nearest)
         }
       }
     }
