@@ -4,8 +4,9 @@
 import { compileCondition, compileProgram } from '@penstock/agent/config'
 import { type Document, isCollection, type Node, Document as YamlDocument } from 'yaml'
 import { ClusterPipelineModel, PipelineModel } from '../api/models.ts'
-import { maxEntries, type PipelineSpec } from '../api/pipeline.ts'
+import type { PipelineSpec } from '../api/pipeline.ts'
 import { runsOn } from '../compile/tenancy.ts'
+import { bySize, downstreamOf } from './split.ts'
 
 /** A file of the old configuration. */
 export interface NamedText {
@@ -52,6 +53,8 @@ export interface Component {
   readonly config?: Readonly<Record<string, unknown>>
   readonly multiline?: Readonly<Record<string, unknown>>
   readonly comments?: readonly string[]
+  /** The part of the old configuration that it comes from. */
+  readonly origin?: Origin
 }
 
 /** One transform of a chain. */
@@ -88,10 +91,7 @@ export interface OfFiles {
 
 export type Kind = 'sources' | 'transforms' | 'sinks'
 
-type Components = Readonly<Record<Kind, Map<string, Component>>>
-
-/** The component of an output such as `name.dropped`. */
-const ownerOf = (output: string) => output.replace(/\..*$/s, '')
+export type Components = Readonly<Record<Kind, Map<string, Component>>>
 
 export interface Identity {
   readonly name: string
@@ -134,7 +134,9 @@ export class Draft {
     for (const step of steps) {
       const { type, text, comments } = this.#checked(step, origin)
       const config = type === 'remap' ? { source: text } : { condition: text }
-      current = [this.add('transforms', wanted, { type, inputs: current, config, ...(comments && { comments }) })]
+      current = [
+        this.add('transforms', wanted, { type, inputs: current, config, ...(comments && { comments }), origin }),
+      ]
     }
     return current
   }
@@ -212,13 +214,24 @@ export class Draft {
   /**
    * The resources as YAML documents with comments. There are two if some sources run on nodes and others on an aggregator, because one
    * Pipeline runs in one place. In that case, Secrets whose namespace is uncertain become gaps. There are several if one would have more
-   * transforms than a Pipeline may have: each has some of the sinks, and everything that they read from.
+   * transforms than a Pipeline may have: each has some of the sinks or of their inputs, and everything that they read from. Transforms that
+   * do not fit become gaps.
    */
   documents(identity: Identity): readonly Document[] {
     return this.#places(identity).flatMap(([own, parts]) =>
-      bySize(parts).map((part, index) =>
+      bySize(parts, this.#tested(), this.gaps).map((part, index) =>
         this.#document(index === 0 ? own : { ...own, name: `${own.name}-${index + 1}` }, part),
       ),
+    )
+  }
+
+  /** Names of transforms that tests refer to. */
+  #tested(): ReadonlySet<string> {
+    return new Set(
+      this.#tests.flatMap(({ insertAt, expect }) => [
+        insertAt,
+        ...expect.map((each) => String(Reflect.get(each, 'at'))),
+      ]),
     )
   }
 
@@ -275,73 +288,6 @@ export class Draft {
       }
     }
     return document
-  }
-}
-
-const isTooLarge = (parts: Components) => Object.values(parts).some(({ size }) => size > maxEntries)
-
-/** Splits components into as few Pipelines of a valid size as possible, by their sources or by their sinks, or by both. */
-function bySize(parts: Components): readonly Components[] {
-  if (!isTooLarge(parts)) return [parts]
-  const bySource = grouped([...parts.sources.keys()], (names) => downstreamOf(names, parts))
-  const bySink = grouped([...parts.sinks.keys()], (names) => upstreamOf(names, parts))
-  const [first, second] = bySink.length < bySource.length ? [bySink, bySource] : [bySource, bySink]
-  if (!first.some(isTooLarge)) return first
-  if (!second.some(isTooLarge)) return second
-  const both = bySource.flatMap((part) => grouped([...part.sinks.keys()], (names) => upstreamOf(names, part)))
-  // Nothing makes a single path shorter.
-  return both.some(isTooLarge) ? [parts] : both
-}
-
-/** Groups names, in order, so that the components of a group are few enough. A group of one name may have too many. */
-function grouped(names: readonly string[], of: (names: readonly string[]) => Components): readonly Components[] {
-  const groups: string[][] = []
-  for (const name of names) {
-    const last = groups.at(-1)
-    if (last === undefined || isTooLarge(of([...last, name]))) groups.push([name])
-    else last.push(name)
-  }
-  return groups.map(of)
-}
-
-/** The sources, and all components that receive their events. */
-function downstreamOf(sources: readonly string[], parts: Components): Components {
-  const kept: Components = { sources: new Map(), transforms: new Map(), sinks: new Map() }
-  const names = new Set(sources)
-  for (const name of sources) kept.sources.set(name, parts.sources.get(name) as Component)
-  const reading = ({ inputs = [] }: Component) => inputs.filter((input) => input === '*' || names.has(ownerOf(input)))
-  for (let size = -1; size !== names.size; ) {
-    size = names.size
-    for (const [name, transform] of parts.transforms) if (reading(transform).length > 0) names.add(name)
-  }
-  for (const kind of ['transforms', 'sinks'] as const) {
-    for (const [name, component] of parts[kind]) {
-      const inputs = reading(component)
-      if (inputs.length > 0) kept[kind].set(name, { ...component, inputs })
-    }
-  }
-  return kept
-}
-
-/** The sinks, and all components that they receive events from. */
-function upstreamOf(sinks: readonly string[], parts: Components): Components {
-  const names = new Set<string>()
-  const visit = (inputs: readonly string[] = []): void => {
-    for (const input of inputs.map(ownerOf)) {
-      if (input === '*') for (const kind of ['sources', 'transforms'] as const) visit([...parts[kind].keys()])
-      else if (!names.has(input)) {
-        names.add(input)
-        visit(parts.transforms.get(input)?.inputs)
-      }
-    }
-  }
-  for (const sink of sinks) visit(parts.sinks.get(sink)?.inputs)
-  const kept = (kind: Kind, isKept: (name: string) => boolean) =>
-    new Map([...parts[kind]].filter(([name]) => isKept(name)))
-  return {
-    sources: kept('sources', (name) => names.has(name)),
-    transforms: kept('transforms', (name) => names.has(name)),
-    sinks: kept('sinks', (name) => sinks.includes(name)),
   }
 }
 

@@ -1,7 +1,7 @@
 // Configurations with more components than a Pipeline may have become several Pipelines, which deliver the same events together.
 
 import { expect, test } from 'vitest'
-import { lint } from '../testing/conversions.ts'
+import { converted, lint, withTest } from '../testing/conversions.ts'
 import { Draft } from './draft.ts'
 import { convertVector } from './vector/convert.ts'
 
@@ -27,6 +27,15 @@ test.each([
     config: {
       sources: entries(70, (index) => [`in${index}`, file(index)]),
       transforms: entries(70, (index) => [`t${index}`, remap(`in${index}`)]),
+      sinks: { out: sink('t*') },
+    },
+    pipelines: 2,
+  },
+  {
+    about: 'many branches between one source and one sink are split by the inputs of the sink',
+    config: {
+      sources: { in: file(0) },
+      transforms: entries(100, (index) => [`t${index}`, remap('in')]),
       sinks: { out: sink('t*') },
     },
     pipelines: 2,
@@ -58,4 +67,52 @@ test.each([
   )
   expect(new Set(transforms.map(({ name }) => name))).toEqual(new Set(Object.keys(config.transforms)))
   for (const document of documents) expect(await lint(String(document))).toEqual([])
+})
+
+/** A path of filters and programs, of which each reads the one before it. */
+const path = (count: number, step: (index: number) => object) => ({
+  sources: { in: file(0) },
+  transforms: entries(count, (index) => [
+    `t${index}`,
+    { inputs: [index === 0 ? 'in' : `t${index - 1}`], ...step(index) },
+  ]),
+  sinks: { out: sink(`t${count - 1}`) },
+})
+const convert = (config: object) =>
+  converted(convertVector, [{ file: 'vector.json', text: JSON.stringify(config, null, 1) }])
+const step = (index: number) =>
+  index % 3 === 0
+    ? { type: 'filter', condition: `n = "${index}"\n.message != n` }
+    : { type: 'remap', source: index === 1 ? 'if .message == "stop" { abort }\n.n1 = 1' : `.n${index} = ${index}` }
+
+test.each([
+  { message: 'x', expected: { message: 'x', n1: 1, n2: 2, n88: 88, n89: 89 } },
+  { message: '0', expected: undefined },
+  { message: '87', expected: undefined },
+  { message: 'stop', expected: undefined },
+])('neighbouring programs of a path that is too long become one: $message', async ({ message, expected }) => {
+  const { document, gaps, resource } = convert(path(90, step))
+  expect(gaps).toEqual([])
+  expect(resource.spec.transforms).toHaveLength(64)
+  withTest(document, resource, { message }, expected)
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('programs that can fail stay alone, and those that do not fit are a gap', async () => {
+  const { document, gaps, resource } = convert(
+    path(70, (index) => ({ type: 'remap', source: `.n${index} = string!(.message)` })),
+  )
+  expect(gaps).toEqual([
+    {
+      file: 'vector.json',
+      line: expect.any(Number),
+      subject: 't64',
+      reason:
+        'a Pipeline may have 64 transforms; this path has 70, so `t64`, `t65`, `t66`, `t67`, `t68`, `t69` are left out',
+      nearest: 'Write several of the programs as one, and convert again.',
+    },
+  ])
+  expect(gaps[0]?.line).toBeGreaterThan(300)
+  expect(resource.spec.sinks[0].inputs).toEqual(['t63'])
+  expect(await lint(String(document))).toEqual([])
 })

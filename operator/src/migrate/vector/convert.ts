@@ -324,7 +324,7 @@ class Conversion {
       this.#setOutputs(old, this.#draft.append(inputs, [{ type, text: program }], old.id, this.#origin(old))[0])
       return
     }
-    this.#setOutputs(old, this.#draft.add('transforms', old.id, { type, inputs: taken, config }), found.ports)
+    this.#setOutputs(old, this.#draft.add('transforms', old.id, { type, inputs: taken, config, origin: this.#origin(old) }), found.ports)
   }
 
   /** Reports a component that is left out because it receives nothing, with the component that causes this. */
