@@ -1,18 +1,29 @@
-// Converts the Ruby of `record_transformer` to remap expressions: operators, the ternary operator, and string methods. Each node has the
-// kind of its value, because remap requires error handling exactly for operations that can fail. If Ruby raises an error, such as for a
-// method of nil, Fluentd discards the event; so does the program, unless the code rescues the error.
+// Converts the Ruby of `record_transformer` to remap expressions: statements, operators, conditions, and methods. Each node has the kind of
+// its value, because remap requires error handling exactly for operations that can fail. If Ruby raises an error, such as for a method of
+// nil, Fluentd discards the event; so does the program, unless the code rescues the error.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/config'
-import { pattern } from '../fluent-bit/text.ts'
-import { asText, isNumber, literalOf, type Node, UnknownRuby, wholeNumber } from './ruby-node.ts'
-import { type End, endOf, groupIn, letterOf, listEnd, partOfText, regexFlags, rubyRegex } from './ruby-text.ts'
+import { compileProgram } from '@penstock/agent/config'
+import { Emitter } from './ruby-emitter.ts'
+import { functions } from './ruby-functions.ts'
+import { at, lookedUp, memberOf, methods, ofNil, ofTexts } from './ruby-methods.ts'
+import {
+  asText,
+  fieldNode,
+  isRecord,
+  isTrue,
+  literalNode,
+  literalOf,
+  mayBeNull,
+  type Node,
+  nothing,
+  testNode,
+  UnknownRuby,
+  wholeNumber,
+} from './ruby-node.ts'
+import { found, Operators } from './ruby-operators.ts'
+import { type End, endOf, groupIn, letterOf, listEnd, partOfText } from './ruby-text.ts'
 import { timeCall } from './ruby-time.ts'
-
-/** The number at the beginning of a text, as Ruby reads it; zero without one. */
-const numberIn = (text: string, digits: string) =>
-  `get(parse_regex(${text}, r'^\\s*(?P<number>[-+]?${digits})') ?? {}, ["number"]) ?? null`
-const integerIn = (text: string) => `(to_int(${numberIn(text, '\\d+')}) ?? 0)`
-export const floatIn = (text: string) => `(to_float(${numberIn(text, '\\d+(?:\\.\\d+)?(?:[eE][-+]?\\d+)?')}) ?? 0.0)`
+import { keywords, textIn, tokensOf, wordAhead } from './ruby-tokens.ts'
 
 export interface RubyValue {
   readonly text: string
@@ -20,304 +31,389 @@ export interface RubyValue {
   readonly before: readonly string[]
   /** The value as a text. */
   readonly asText: string
+  /** Whether the code deletes a part of the record. */
+  readonly hasDeleted: boolean
 }
+
+/** An expression for a name such as `tag` or for a variable of the environment. */
+export type Known = (word: string) => Node | undefined
 
 /**
  * @param known expressions for names such as `tag` and `hostname`
  * @param name the prefix for names of variables
  * @returns undefined for unsupported Ruby
  */
-export function rubyValue(
-  code: string,
-  known: (word: string) => string | undefined,
-  name: string,
-): RubyValue | undefined {
+export function rubyValue(code: string, known: Known, name: string): RubyValue | undefined {
   const tokens = tokensOf(code)
   if (tokens === undefined) return undefined
-  const reader = new Reader(tokens, known, name)
   try {
-    const node = reader.whole()
-    return node.regex === undefined && node.isPlace !== true && node.className === undefined
-      ? { text: node.text, before: reader.before, asText: asText(node) }
-      : undefined
+    const narrow = compiled(tokens, known, name, false)
+    return withText(narrow) ?? withText(compiled(tokens, known, name, true)) ?? narrow
   } catch (error) {
     if (error instanceof UnknownRuby) return undefined
     throw error
   }
 }
 
-const tokenPattern =
-  /\s+|"(?:[^"\\#]|\\.|#(?!\{))*"|'(?:[^'\\]|\\.)*'|\d+(?:\.\d+)?|[A-Za-z_]\w*[?!]?|&\.|\.\.\.?|=~|!~|[=!<>]=|\|\||&&|[-+*<>!?:.,()[\]]|\/(?:[^/\\]|\\.)*\/[imx]*/gsy
-/** Behind a value, a slash divides. */
-const division = /\s*\//y
-
-function tokensOf(code: string): string[] | undefined {
-  const tokens: string[] = []
-  tokenPattern.lastIndex = 0
-  while (tokenPattern.lastIndex < code.length) {
-    division.lastIndex = tokenPattern.lastIndex
-    if (/^["'\w)\]]/.test(tokens.at(-1)?.at(-1) ?? '') && division.test(code)) {
-      tokens.push('/')
-      tokenPattern.lastIndex = division.lastIndex
-      continue
-    }
-    const found = tokenPattern.exec(code)
-    if (found === null) return undefined
-    if (found[0].trim() !== '') tokens.push(found[0])
-  }
-  return tokens
+function compiled(tokens: readonly string[], known: Known, name: string, isWide: boolean): RubyValue {
+  const emitter = new Emitter(name, isWide)
+  const node = new Reader(tokens, known, emitter).whole()
+  if (node.regex !== undefined || node.isPlace === true || node.className !== undefined) throw new UnknownRuby()
+  return { text: node.text, before: emitter.statements, asText: asText(node), hasDeleted: emitter.hasDeleted }
 }
 
-const isTrue = ({ text, kind }: Node) => (kind === 'boolean' ? text : `(${text} != null && ${text} != false)`)
-const found = (node: Node, regex: string) => `is_object(parse_grok(${asText(node)}, ${pattern(regex)}) ?? null)`
+/** The value in a form that the compiler accepts; undefined if there is none. */
+function withText(value: RubyValue): RubyValue | undefined {
+  const start = ['tag = string(.a) ?? ""', 'restored = {}', ...value.before, `probe = ${value.text}`].join('\n')
+  // Remap rejects error handling for an operation that cannot fail.
+  const texts = [value.asText, `to_string(${value.text})`, `encode_json(${value.text})`]
+  const asText = texts.find((text) => compileProgram(`${start}\nprobe = ${text}`).ok)
+  return asText === undefined ? undefined : { ...value, asText }
+}
 
-class Reader {
-  readonly before: string[] = []
-  readonly #tokens: readonly string[]
-  readonly #known: (word: string) => string | undefined
-  readonly #name: string
-  #at = 0
-  #kepts = 0
-  /** The statement for an error in Ruby: it discards the event, or sets the variable of a `rescue`. */
-  #onError = 'abort'
+class Reader extends Operators {
+  readonly #known: Known
+  /** The position of the statement that is being read. */
+  #start = 0
+  /** The position of the word `record` that has been read last. */
+  #recordAt = 0
 
-  constructor(tokens: readonly string[], known: (word: string) => string | undefined, name: string) {
-    this.#tokens = tokens
+  constructor(tokens: readonly string[], known: Known, emitter: Emitter) {
+    super(tokens, emitter)
     this.#known = known
-    this.#name = name
   }
 
   whole(): Node {
-    const node = this.#rescued()
-    if (this.#at < this.#tokens.length) throw new UnknownRuby()
+    const node = this.#statements()
+    if (this.at < this.tokens.length) throw new UnknownRuby()
+    return node
+  }
+
+  // --- statements ---
+
+  /** Statements up to one of these words. The value is that of the last one. */
+  #statements(...ends: readonly string[]): Node {
+    let node: Node | undefined
+    for (;;) {
+      while (this.accept(';') !== undefined);
+      const token = this.tokens[this.at]
+      if (token === undefined || ends.includes(token)) return node ?? nothing
+      this.#start = this.at
+      node = this.#statement()
+      const next = this.tokens[this.at]
+      if (next !== undefined && next !== ';' && !ends.includes(next)) throw new UnknownRuby()
+    }
+  }
+
+  /** A statement, whose value is nil if the condition behind it does not hold. */
+  #statement(): Node {
+    if (wordAhead(this.tokens, this.at, ['if', 'unless']) === undefined) return this.#rescued()
+    let node = this.emit.scoped(() => this.#rescued())
+    for (let word = this.accept('if', 'unless'); word !== undefined; word = this.accept('if', 'unless')) {
+      const test = isTrue(this.#low())
+      node = this.emit.either(word === 'if' ? test : `!(${test})`, node, nothing)
+    }
     return node
   }
 
   /** `a rescue b`: b if an error occurs in a. */
   #rescued(): Node {
-    if (!this.#hasRescue()) return this.#choice()
-    const outer = this.#onError
-    const hasFailed = this.#kept('false', 'boolean').text
-    this.#onError = `${hasFailed} = true`
-    const node = this.#choice()
-    this.#onError = outer
-    this.#expect('rescue')
-    const other = this.#scoped(() => this.#choice())
-    return this.#kept(`if ${hasFailed} { ${other.text} } else { ${node.text} }`, 'any')
+    if (wordAhead(this.tokens, this.at, ['rescue']) === undefined) return this.#low()
+    return this.emit.rescued(
+      () => this.#low(),
+      () => {
+        this.expect('rescue')
+        return this.#low()
+      },
+    )
   }
 
-  /** Whether `rescue` follows before the end of the brackets. */
-  #hasRescue(): boolean {
-    let depth = 0
-    for (const token of this.#tokens.slice(this.#at)) {
-      if (token === 'rescue' && depth === 0) return true
-      if (token === '(' || token === '[') depth++
-      else if ((token === ')' || token === ']') && depth-- === 0) return false
+  /** `and` and `or`, which bind the least. */
+  #low(): Node {
+    let left = this.#negated()
+    for (let word = this.accept('and', 'or'); word !== undefined; word = this.accept('and', 'or')) {
+      const right = this.emit.scoped(() => this.#negated())
+      left = word === 'and' ? this.both(left, right) : this.any(left, right)
+    }
+    return left
+  }
+
+  #negated(): Node {
+    if (this.accept('not') !== undefined) return testNode(`!${isTrue(this.#negated())}`)
+    const name = this.tokens[this.at] ?? ''
+    const sign = this.tokens[this.at + 1] ?? ''
+    if (!/^[a-z_]\w*$/.test(name) || !['=', '||=', '+=', '-='].includes(sign)) return this.choice()
+    if (keywords.has(name) || this.#known(name) !== undefined || reserved.has(name)) throw new UnknownRuby()
+    this.at += 2
+    const old = this.emit.variable(name)
+    if (sign !== '=' && old === undefined) throw new UnknownRuby()
+    if (sign === '||=')
+      return this.emit.assign(
+        name,
+        this.any(
+          old as Node,
+          this.emit.scoped(() => this.#rescued()),
+        ),
+      )
+    const value = this.#rescued()
+    if (value.isPlace || value.className !== undefined || value.regex !== undefined) throw new UnknownRuby()
+    return this.emit.assign(name, sign === '=' ? value : this.result(sign[0] as string, old as Node, value))
+  }
+
+  /** `if a then b elsif c then d else e end`; the first word has been read. */
+  #condition(word: string): Node {
+    const test = isTrue(this.#low())
+    this.accept(';')
+    this.accept('then')
+    const yes = this.emit.scoped(() => this.#statements('elsif', 'else', 'end'))
+    const no = this.#otherwise(word)
+    return this.emit.either(word === 'unless' ? `!(${test})` : test, yes, no)
+  }
+
+  #otherwise(word: string): Node {
+    if (word === 'if' && this.accept('elsif') !== undefined) return this.emit.scoped(() => this.#condition('if'))
+    const no = this.accept('else') === undefined ? nothing : this.emit.scoped(() => this.#statements('end'))
+    this.expect('end')
+    return no
+  }
+
+  /** `case a when b then c else d end`, with or without the value `a`. */
+  #cases(): Node {
+    const subject = this.tokens[this.at] === ';' || this.tokens[this.at] === 'when' ? undefined : this.choice()
+    const value =
+      subject === undefined || subject.path !== undefined ? subject : this.emit.kept(subject.text, subject.kind)
+    while (this.accept(';') !== undefined);
+    this.expect('when')
+    return this.#when(value)
+  }
+
+  #when(subject: Node | undefined): Node {
+    const tests: string[] = []
+    do {
+      const word = this.choice()
+      tests.push(subject === undefined ? isTrue(word) : this.#isLike(subject, word))
+    } while (this.accept(',') !== undefined)
+    this.accept(';')
+    this.accept('then')
+    const yes = this.emit.scoped(() => this.#statements('when', 'else', 'end'))
+    let no = nothing
+    if (this.accept('when') !== undefined) no = this.emit.scoped(() => this.#when(subject))
+    else {
+      if (this.accept('else') !== undefined) no = this.emit.scoped(() => this.#statements('end'))
+      this.expect('end')
+    }
+    return this.emit.either(tests.map((test) => `(${test})`).join(' || '), yes, no)
+  }
+
+  #isLike(subject: Node, word: Node): string {
+    if (word.regex !== undefined) return `is_string(${subject.text}) && ${found(subject, word.regex)}`
+    if (word.className !== undefined) return methods['is_a?']?.(subject, [word], this.emit)?.text ?? 'false'
+    return `${subject.text} == ${word.text}`
+  }
+
+  /** `begin a rescue b end`; the first word has been read. */
+  #begin(): Node {
+    if (wordAhead(this.tokens, this.at, ['ensure']) !== undefined) throw new UnknownRuby()
+    const hasRescue = this.#rescueClause()
+    if (!hasRescue) {
+      const node = this.#statements('end')
+      this.expect('end')
+      return node
+    }
+    return this.emit.rescued(
+      () => this.#statements('rescue'),
+      () => {
+        this.expect('rescue')
+        // The classes of errors, and the variable for the error.
+        while (/^(?:[A-Z]\w*|::|,)$/.test(this.tokens[this.at] ?? '')) this.at++
+        if (this.accept('=>') !== undefined) this.at++
+        this.accept(';')
+        this.accept('then')
+        const node = this.#statements('end')
+        this.expect('end')
+        return node
+      },
+    )
+  }
+
+  /** Whether `rescue` follows before the `end` of this part. */
+  #rescueClause(): boolean {
+    for (let from = this.at; from < this.tokens.length; ) {
+      if (this.tokens[from] === 'rescue') return true
+      if (wordAhead(this.tokens, from, ['rescue', 'end']) === 'rescue') return true
+      const next = this.tokens.indexOf(';', from)
+      if (next < 0) return false
+      from = next + 1
     }
     return false
   }
 
-  /** A part that Ruby evaluates only in some cases, together with the statements that it needs. */
-  #scoped(read: () => Node): Node {
-    const from = this.before.length
-    const node = read()
-    const statements = this.before.splice(from)
-    if (statements.length === 0) return node
-    return { ...node, text: `{\n${[...statements, node.text].join('\n')}\n}` }
+  // --- values ---
+
+  protected operand(): Node {
+    return this.#suffixes(this.#primary())
   }
 
-  /** The Ruby code raises an error if the condition is true. */
-  #failIf(condition: string): void {
-    this.before.push(`if ${condition} { ${this.#onError} }`)
-  }
-
-  /** The receiver of a method that only texts have. */
-  #textOf(node: Node): Node {
-    if (node.kind === 'text') return node
-    if (node.kind !== 'any') throw new UnknownRuby()
-    const other = this.#onError === 'abort' ? 'abort' : `${this.#onError}\n""`
-    return this.#kept(`if is_string(${node.text}) { string!(${node.text}) } else { ${other} }`, 'text')
-  }
-
-  #accept(...wanted: readonly string[]): string | undefined {
-    const token = this.#tokens[this.#at]
-    if (token === undefined || !wanted.includes(token)) return undefined
-    this.#at++
-    return token
-  }
-
-  #expect(token: string): void {
-    if (this.#accept(token) === undefined) throw new UnknownRuby()
-  }
-
-  #choice(): Node {
-    const test = this.#or()
-    if (this.#accept('?') === undefined) return test
-    const yes = this.#scoped(() => this.#choice())
-    this.#expect(':')
-    const no = this.#scoped(() => this.#choice())
-    const kind = yes.kind === no.kind ? yes.kind : 'any'
-    return this.#kept(`if ${isTrue(test)} { ${yes.text} } else { ${no.text} }`, kind)
-  }
-
-  #or(): Node {
-    let left = this.#and()
-    while (this.#accept('||')) {
-      const right = this.#scoped(() => this.#and())
-      if (left.isPlace || right.isPlace) throw new UnknownRuby()
-      const isTest = left.kind === 'boolean' && right.kind === 'boolean'
-      left = { text: `(${left.text} || ${right.text})`, kind: isTest ? 'boolean' : 'any' }
-    }
-    return left
-  }
-
-  #and(): Node {
-    let left = this.#comparison()
-    while (this.#accept('&&')) {
-      const right = this.#scoped(() => {
-        const node = this.#comparison()
-        return { ...node, text: isTrue(node), kind: 'boolean' }
-      })
-      left = { text: `(${isTrue(left)} && ${right.text})`, kind: 'boolean' }
-    }
-    return left
-  }
-
-  #comparison(): Node {
-    const left = this.#sum()
-    const sign = this.#accept('==', '!=', '=~', '!~', '<', '>', '<=', '>=')
-    if (sign === undefined) return left
-    const right = this.#sum()
-    if (sign === '=~' || sign === '!~') {
-      if (right.regex === undefined) throw new UnknownRuby()
-      const text = found(left, right.regex)
-      return sign === '!~' ? { text: `!${text}`, kind: 'boolean' } : { text, kind: 'boolean', isPlace: true }
-    }
-    const isSafe = sign === '==' || sign === '!=' || (isNumber(left) && isNumber(right))
-    const whole = `(${left.text} ${sign} ${right.text})`
-    if (isSafe) return { text: whole, kind: 'boolean' }
-    const compared = this.#kept(`${whole} ?? null`, 'any').text
-    this.#failIf(`${compared} == null`)
-    return { text: `(${compared} == true)`, kind: 'boolean' }
-  }
-
-  #sum(): Node {
-    return this.#operation(['+', '-'], () => this.#operation(['*', '/'], () => this.#unary()))
-  }
-
-  /** Operators for numbers and texts, which are the same in both languages. */
-  #operation(signs: readonly string[], operand: () => Node): Node {
-    let left = operand()
-    for (let sign = this.#accept(...signs); sign !== undefined; sign = this.#accept(...signs)) {
-      const right = operand()
-      if (sign === '/') {
-        left = this.#divided(left, right)
-        continue
-      }
-      const text = `${left.text} ${sign} ${right.text}`
-      const kind = kindOfResult(left, right, sign)
-      left = kind === 'any' ? this.#checked(left, text, right) : { text: `(${text})`, kind }
-    }
-    return left
-  }
-
-  /** The result of an operation that fails for nil, and for values of different kinds. */
-  #checked(left: Node, operation: string, right: Node): Node {
-    const unknown = [left, right].filter(({ kind }) => kind === 'any').map(({ text }) => `${text} == null`)
-    if (unknown.length > 0) this.#failIf(unknown.join(' || '))
-    const result = this.#kept(`(${operation}) ?? null`, 'any')
-    this.#failIf(`${result.text} == null`)
-    return result
-  }
-
-  /** An integer divided by another one is the integer below. */
-  #divided(left: Node, right: Node): Node {
-    // The divisor is a literal other than zero, so remap knows that the division cannot fail.
-    if (isNumber(left) && isNumber(right) && Number(right.text) !== 0 && !Number.isNaN(Number(right.text))) {
-      const text = `(${left.text} / ${right.text})`
-      const areIntegers = left.kind === 'integer' && right.kind === 'integer'
-      return areIntegers ? { text: `to_int(floor(${text}))`, kind: 'integer' } : { text, kind: 'float' }
-    }
-    const quotient = this.#kept(`(${left.text} / ${right.text}) ?? null`, 'any')
-    const areIntegers = `is_integer(${left.text}) && is_integer(${right.text}) && is_float(${quotient.text})`
-    this.before.push(`if ${areIntegers} { ${quotient.text} = to_int(floor(float!(${quotient.text}))) }`)
-    this.#failIf(`${quotient.text} == null`)
-    return quotient
-  }
-
-  #unary(): Node {
-    if (this.#accept('!')) return { text: `!${isTrue(this.#unary())}`, kind: 'boolean' }
-    if (this.#accept('-') === undefined) return this.#suffixes(this.#primary())
-    const { text, kind } = this.#primary()
-    if (!/^\d/.test(text)) throw new UnknownRuby()
-    return { text: `-${text}`, kind }
+  protected number(): Node {
+    return this.#primary()
   }
 
   #primary(): Node {
-    const token = this.#tokens[this.#at++] ?? ''
+    const token = this.tokens[this.at++] ?? ''
     if (token === '(') {
-      const node = this.#rescued()
-      this.#expect(')')
+      const node = this.#within(() => this.#statements(')'))
+      this.expect(')')
       return node
     }
-    if (/^["']/.test(token)) {
-      const literal = textIn(token)
-      return { text: textLiteral(literal), kind: 'text', literal }
-    }
+    if (/^["']/.test(token)) return literalNode(textIn(token))
     if (/^\d+$/.test(token)) return { text: token, kind: 'integer' }
     if (/^\d/.test(token)) return { text: token, kind: 'float' }
     if (/^\/./.test(token)) return { text: '', kind: 'any', regex: token }
-    if (token === 'nil') return { text: 'null', kind: 'any' }
-    if (token === 'true' || token === 'false') return { text: token, kind: 'boolean' }
-    if (token === 'record') return { text: '.', kind: 'any', path: [] }
-    if (token === 'time') return this.#time()
-    if (token === 'Time') {
-      this.#expect('.')
-      if (this.#accept('now') !== undefined) {
-        const made = this.#time()
-        return { ...made, text: made.text.replaceAll('timestamp(.timestamp) ?? now()', 'now()') }
-      }
-      for (const part of ['at', '(', 'time', ')']) this.#expect(part)
-      return this.#time()
+    if (token.startsWith('$')) return this.#group(token)
+    if (token === '[') return this.#list()
+    if (token === '{') return this.#object()
+    if (token === 'nil') return nothing
+    if (token === 'true' || token === 'false') return testNode(token)
+    if (token === 'record') {
+      this.#recordAt = this.at - 1
+      return fieldNode(undefined, [])
     }
-    if (Object.hasOwn(classTests, token)) return { text: '', kind: 'any', className: token }
-    const expression = this.#known(token)
-    if (expression === undefined) throw new UnknownRuby()
-    return { text: expression, kind: token === 'tag_parts' ? 'list' : 'any' }
+    if (token === 'if' || token === 'unless') return this.#within(() => this.#condition(token))
+    if (token === 'case') return this.#within(() => this.#cases())
+    if (token === 'begin') return this.#within(() => this.#begin())
+    if (token === 'time') return this.#time()
+    if (/^[A-Z]/.test(token)) return this.#constant(token)
+    const node = this.emit.variable(token) ?? this.#known(token)
+    if (node === undefined) throw new UnknownRuby()
+    return node
+  }
+
+  /** Reads inner statements, behind which the outer one goes on. */
+  #within(read: () => Node): Node {
+    const start = this.#start
+    const node = read()
+    this.#start = start
+    return node
+  }
+
+  /** `$1`, `$~[1]`: a group of the last match. */
+  #group(token: string): Node {
+    if (this.matched === undefined) throw new UnknownRuby()
+    const { of, regex } = this.matched
+    if (token !== '$~') return groupIn(of, regex, { text: token.slice(1), kind: 'integer' })
+    this.expect('[')
+    const group = this.choice()
+    this.expect(']')
+    return groupIn(of, regex, group)
+  }
+
+  /** A list; the bracket has been read. */
+  #list(): Node {
+    const items = this.#items(']')
+    return { text: `[${items.map(({ text }) => text).join(', ')}]`, kind: 'list', items }
+  }
+
+  #items(end: string): readonly Node[] {
+    const items: Node[] = []
+    while (this.accept(end) === undefined) {
+      if (this.accept(';') !== undefined) continue
+      const first = this.choice()
+      const item = this.tokens[this.at] === '=>' ? this.#pairs(first) : first
+      if (item.isPlace) throw new UnknownRuby()
+      items.push(item)
+      if (this.accept(',') === undefined && this.tokens[this.at] !== end) throw new UnknownRuby()
+    }
+    return items
+  }
+
+  /** An object; the brace has been read. */
+  #object(): Node {
+    const pairs: (readonly [Node, Node])[] = []
+    while (this.accept('}') === undefined) {
+      if (this.accept(';') !== undefined) continue
+      const name = this.tokens[this.at] ?? ''
+      const isSymbol = /^[a-z_]\w*$/.test(name) && this.tokens[this.at + 1] === ':'
+      const key = isSymbol ? literalNode(name) : this.choice()
+      if (isSymbol) this.at += 2
+      else this.expect('=>')
+      pairs.push([key, this.choice()])
+      if (this.accept(',') === undefined && this.tokens[this.at] !== '}') throw new UnknownRuby()
+    }
+    const members = pairs.map(([key, value]) => `${key.literal === undefined ? '' : key.text}: ${value.text}`)
+    return { text: pairs.length === 0 ? '{}' : `{ ${members.join(', ')} }`, kind: 'any', pairs }
+  }
+
+  /** The name of a class or a module, with the call of its function. */
+  #constant(first: string): Node {
+    if (first === 'Time') return this.#timeOf()
+    if (first === 'ENV') return this.#environment()
+    let name = first
+    while (this.accept('::') !== undefined) name += `::${this.tokens[this.at++] ?? ''}`
+    if (this.tokens[this.at] === '.') {
+      name += `.${this.tokens[this.at + 1] ?? ''}`
+      this.at += 2
+    } else if (this.tokens[this.at] !== '(') return { text: '', kind: 'any', className: name }
+    const make = Object.hasOwn(functions, name) ? functions[name] : undefined
+    const node = make?.(this.#words(), this.emit)
+    if (node === undefined) throw new UnknownRuby()
+    return node
+  }
+
+  /** A variable of the environment. */
+  #environment(): Node {
+    const isFetch = this.accept('.') !== undefined
+    if (isFetch) this.expect('fetch')
+    this.expect(isFetch ? '(' : '[')
+    const [name, other] = this.#items(isFetch ? ')' : ']')
+    const node =
+      name === undefined
+        ? undefined
+        : this.#known(`ENV ${literalOf(name)} ${other === undefined ? '' : literalOf(other)}`)
+    if (node === undefined) throw new UnknownRuby()
+    return node
   }
 
   #suffixes(start: Node): Node {
     let node = start
     for (;;) {
-      if (this.#accept('[')) node = this.#indexed(node)
-      else if (this.#accept('.')) node = this.#called(node, this.#tokens[this.#at++] ?? '')
-      else if (this.#accept('&.')) node = this.#unlessNull(node)
+      if (this.accept('[')) node = this.#indexed(node)
+      else if (this.accept('.')) node = this.#called(node, this.tokens[this.at++] ?? '')
+      else if (this.accept('&.')) node = this.#unlessNull(node)
       else return node
     }
   }
 
   /** A member, a part of a text or a list, or a group of a match; the bracket has been read. */
   #indexed(node: Node): Node {
-    const first = this.#choice()
+    const first = this.choice()
     if (node.match !== undefined) {
-      this.#expect(']')
-      this.#failIf(`!${node.text}`)
+      this.expect(']')
+      this.emit.failIf(`!${node.text}`)
       return groupIn(node.match.of, node.match.regex, first)
     }
     if (first.regex !== undefined) {
-      const group = this.#accept(',') === undefined ? undefined : this.#choice()
-      this.#expect(']')
-      return groupIn(this.#textOf(node), first.regex, group)
+      const group = this.accept(',') === undefined ? undefined : this.choice()
+      this.expect(']')
+      return groupIn(this.emit.textOf(node), first.regex, group)
     }
-    if (node.kind === 'any' && (node.path === undefined || node.path.length > 0)) this.#failIf(`${node.text} == null`)
-    const sign = this.#accept('..', '...', ',')
-    const last = sign === undefined || this.#tokens[this.#at] === ']' ? undefined : wholeNumber(this.#choice())
-    this.#expect(']')
+    if (node.pairs !== undefined) {
+      this.expect(']')
+      return lookedUp(node.pairs, first, nothing, this.emit)
+    }
+    if (mayBeNull(node)) this.emit.failIf(`${node.text} == null`)
+    const sign = this.accept('..', '...', ',')
+    const last = sign === undefined || this.tokens[this.at] === ']' ? undefined : wholeNumber(this.choice())
+    this.expect(']')
     if (sign !== undefined) return this.#part(node, wholeNumber(first), endOf(wholeNumber(first), sign, last))
-    if (first.kind !== 'integer' || node.kind === 'list' || !/^-?\d+$/.test(first.text)) return at(node, first)
-    const letter = letterOf(asText(node), wholeNumber(first))
+    return this.#member(node, first)
+  }
+
+  #member(node: Node, key: Node): Node {
+    if (key.kind !== 'integer') return memberOf(node, key, this.emit)
+    if (node.kind === 'list' || !/^-?\d+$/.test(key.text)) return at(node, key)
+    const letter = letterOf(asText(node), wholeNumber(key))
     if (node.kind === 'text') return letter
-    return this.#kept(`if is_string(${node.text}) { ${letter.text} } else { ${at(node, first).text} }`, 'any')
+    return this.emit.kept(`if is_string(${node.text}) { ${letter.text} } else { ${at(node, key).text} }`, 'any')
   }
 
   #part(node: Node, start: number, end: End): Node {
@@ -325,7 +421,7 @@ class Reader {
     if (node.kind === 'text') return part
     const list = `slice(${node.text}, ${start}${listEnd(start, end)}) ?? null`
     if (node.kind === 'list') return { text: `(${list})`, kind: 'any' }
-    return this.#kept(
+    return this.emit.kept(
       `if is_string(${node.text}) { ${part.text} } else if is_array(${node.text}) { ${list} } else { null }`,
       'any',
     )
@@ -333,24 +429,29 @@ class Reader {
 
   /** `a&.b`: no call on nil. */
   #unlessNull(node: Node): Node {
-    const called = this.#scoped(() => this.#called(node, this.#tokens[this.#at++] ?? ''))
+    const called = this.emit.scoped(() => this.#called(node, this.tokens[this.at++] ?? ''))
     return called.path === undefined
-      ? this.#kept(`if ${node.text} != null { ${called.text} } else { null }`, 'any')
+      ? this.emit.either(`${node.text} != null`, { ...called, kind: 'any' }, nothing)
       : called
   }
 
-  #kept(expression: string, kind: Node['kind']): Node {
-    const variable = `${this.#name}_${this.#kepts++}`
-    this.before.push(`${variable} = ${expression}`)
-    return { text: variable, kind }
+  /** `Time.now`, `Time.at(time)`. */
+  #timeOf(): Node {
+    this.expect('.')
+    if (this.accept('now') !== undefined) {
+      const made = this.#time()
+      return { ...made, text: made.text.replaceAll('timestamp(.timestamp) ?? now()', 'now()') }
+    }
+    for (const part of ['at', '(', 'time', ')']) this.expect(part)
+    return this.#time()
   }
 
   /** A call on the time of the event. As in a container, the zone is UTC. */
   #time(): Node {
     let isUtc = false
     for (;;) {
-      this.#expect('.')
-      const method = this.#tokens[this.#at++] ?? ''
+      this.expect('.')
+      const method = this.tokens[this.at++] ?? ''
       const words = this.#words()
       if (['utc', 'getutc', 'gmtime', 'localtime', 'getlocal'].includes(method) && words.length === 0) {
         isUtc = !method.endsWith('local') && method !== 'localtime'
@@ -363,226 +464,91 @@ class Reader {
   }
 
   #words(): readonly Node[] {
-    const words: Node[] = []
-    if (this.#accept('(') === undefined) return words
-    while (this.#accept(')') === undefined) {
-      words.push(this.#choice())
-      this.#accept(',')
-      if (this.#at >= this.#tokens.length) throw new UnknownRuby()
+    return this.accept('(') === undefined ? [] : this.#items(')')
+  }
+
+  /** The pairs of an object without braces, as the last argument of a call. */
+  #pairs(first: Node): Node {
+    const pairs: (readonly [Node, Node])[] = []
+    for (let key = first; ; key = this.choice()) {
+      this.expect('=>')
+      pairs.push([key, this.choice()])
+      if (this.accept(',') === undefined) return { text: '', kind: 'any', pairs }
     }
-    return words
   }
 
   #called(node: Node, method: string): Node {
+    if (encodings.has(method)) return this.#encoded(node)
+    // `slice` is the same as brackets.
+    if (method === 'slice' && node.pairs === undefined && !isRecord(node) && this.accept('(') !== undefined)
+      return this.#sliced(node)
     const words = this.#words()
-    if (method === 'dig') return words.reduce(at, node)
+    if (method === 'delete' && words.length === 1 && words[0] !== undefined && node.kind === 'any')
+      return this.#deleted(node, words[0])
+    if (method === 'dig') return words.reduce((all, word) => at(all, word), node)
     if (method === 'fetch' && words.length === 1 && words[0] !== undefined && node.path !== undefined)
-      this.#failIf(`!exists(${at(node, words[0]).text})`)
-    if (ofTexts.has(method)) return this.#made(this.#textOf(node), method, words)
-    const isNull = node.kind === 'any' && (node.path === undefined || node.path.length > 0)
-    if (isNull && !ofNil.has(method)) this.#failIf(`${node.text} == null`)
+      this.emit.failIf(`!exists(${at(node, words[0]).text})`)
+    if (method === 'match' || method === 'match?') {
+      const [of, regex] = node.regex === undefined ? [node, words[0]?.regex] : [words[0], node.regex]
+      if (of === undefined || regex === undefined) throw new UnknownRuby()
+      const text = this.emit.textOf(of)
+      if (method === 'match') this.matched = { of: text, regex }
+      return this.#made(text, method, [{ text: '', kind: 'any', regex }])
+    }
+    if (ofTexts.has(method)) return this.#made(this.emit.textOf(node), method, words)
+    if (mayBeNull(node) && !ofNil.has(method)) this.emit.failIf(`${node.text} == null`)
     return this.#made(node, method, words)
+  }
+
+  #sliced(node: Node): Node {
+    const end = this.tokens.indexOf(')', this.at)
+    const inner = new Reader([...this.tokens.slice(this.at, end), ']'], this.#known, this.emit)
+    const part = inner.#indexed(node)
+    this.at = end + 1
+    return part
+  }
+
+  /** Texts are UTF-8, so a change of their encoding has no effect. */
+  #encoded(node: Node): Node {
+    if (this.accept('(') !== undefined) {
+      let depth = 1
+      while (depth > 0 && this.at < this.tokens.length) {
+        const token = this.tokens[this.at++] as string
+        if (token === '(') depth++
+        else if (token === ')') depth--
+        else if (/^["']/.test(token) && !/^.(?:utf-?8|ascii-8bit|binary|\?| )?.$/i.test(token)) throw new UnknownRuby()
+      }
+    }
+    return this.emit.textOf(node)
+  }
+
+  /** `record.delete("a")` as a statement: the order of deletions and of other parts of an expression would be uncertain. */
+  #deleted(node: Node, name: Node): Node {
+    const before = this.tokens[this.#recordAt - 1]
+    const isAlone =
+      this.#recordAt === this.#start || before === '?' || (before === '=' && this.#recordAt === this.#start + 2)
+    if (node.path === undefined || node.root !== undefined || name.literal === undefined || !isAlone)
+      throw new UnknownRuby()
+    if (isRecord(node)) return this.emit.deleted(node, name.literal)
+    this.emit.failIf(`!is_object(${node.text})`)
+    return this.emit.deleted(node, name.literal)
   }
 
   #made(node: Node, method: string, words: readonly Node[]): Node {
     const make = Object.hasOwn(methods, method) ? methods[method] : undefined
-    const made = make?.(node, words, (expression, kind) => this.#kept(expression, kind))
+    const made = make?.(node, words, this.emit)
     if (made === undefined) throw new UnknownRuby()
     return made
   }
 }
 
-/** Methods that only texts have. */
-const ofTexts: ReadonlySet<string> = new Set(
-  'downcase upcase strip chomp lstrip rstrip start_with? end_with? match? match gsub sub split bytesize'.split(' '),
-)
-/** Methods that nil has, too. */
-const ofNil: ReadonlySet<string> = new Set(['to_s', 'to_i', 'to_f', 'to_json', 'nil?', 'is_a?', 'kind_of?', 'dig'])
-
-/** Tests of the class of a value. */
-const classTests: Readonly<Record<string, string>> = {
-  String: 'is_string',
-  Array: 'is_array',
-  Hash: 'is_object',
-  Integer: 'is_integer',
-  Float: 'is_float',
-  NilClass: 'is_null',
-}
-
-/** Signs behind a backslash between double quotes. Before any other sign, a backslash means nothing. */
-const signs: Readonly<Record<string, string>> = {
-  n: '\n',
-  t: '\t',
-  r: '\r',
-  s: ' ',
-  e: '\x1b',
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  v: '\v',
-  '0': '\0',
-}
-
-/** The text between quotes. */
-function textIn(token: string): string {
-  const inner = token.slice(1, -1)
-  if (token.startsWith("'")) return inner.replace(/\\(['\\])/g, '$1')
-  const escapes = /\\(?:u\{([\da-fA-F]+)\}|u([\da-fA-F]{4})|x([\da-fA-F]{1,2})|(.))/gs
-  return inner.replace(escapes, (_, braced?: string, four?: string, two?: string, sign = '') => {
-    const code = braced ?? four ?? two
-    return code === undefined ? (signs[sign] ?? sign) : String.fromCodePoint(Number.parseInt(code, 16))
-  })
-}
-
-/** A member by name or index. */
-function at(node: Node, key: Node): Node {
-  if (node.path !== undefined && key.kind === 'text') {
-    const path = [...node.path, literalOf(key)]
-    return { text: fieldLiteral(path), kind: 'any', path }
-  }
-  if (key.kind === 'integer') return { text: `(get(${node.text}, [${key.text}]) ?? null)`, kind: 'any' }
-  throw new UnknownRuby()
-}
-
-/** Two numbers give a number, and two texts a text. The result of other values is unknown. */
-function kindOfResult(left: Node, right: Node, sign: string): Node['kind'] {
-  if (isNumber(left) && isNumber(right)) return left.kind === right.kind ? left.kind : 'float'
-  return left.kind === 'text' && right.kind === 'text' && sign === '+' ? 'text' : 'any'
-}
-
-const text = (value: string): Node => ({ text: value, kind: 'text' })
-const test = (value: string): Node => ({ text: value, kind: 'boolean' })
-
-function replaced(node: Node, [from, to]: readonly Node[], count: string): Node | undefined {
-  if (from === undefined || to?.kind !== 'text') return undefined
-  const regex = /^\/(.*)\/([imx]*)$/s.exec(from.regex ?? '')
-  if (regex === null)
-    return from.kind === 'text' ? text(`replace(${asText(node)}, ${from.text}, ${to.text}${count})`) : undefined
-  const by = to.text.replaceAll('$', '$$$$').replace(/\\\\(\d)/g, '$${$1}')
-  return text(`replace(${asText(node)}, r'${regexFlags(regex[2] ?? '')}${rubyRegex(regex[1] ?? '')}', ${by}${count})`)
-}
-
-function anyOf(name: string, node: Node, words: readonly Node[]): Node | undefined {
-  if (words.length === 0 || words.some(({ kind }) => kind !== 'text')) return undefined
-  const tests = words.map(({ text: word }) => `${name}(${asText(node)}, ${word})`)
-  return test(tests.length === 1 ? (tests[0] ?? '') : `(${tests.join(' || ')})`)
-}
-
-/** Ruby leaves out empty texts at the end, and splits at white space where it is given a space or nothing. */
-function splitBy(node: Node, [word, ...more]: readonly Node[]): Node | undefined {
-  if (more.length > 0 || (word !== undefined && word.kind !== 'text')) return undefined
-  const separator = word === undefined ? ' ' : literalOf(word)
-  if (separator === '') return undefined
-  if (separator === ' ') return { text: `split(strip_whitespace(${asText(node)}), r'\\s+')`, kind: 'list' }
-  const ends = `r'(?:${separator.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll("'", "\\'")})+$'`
-  return { text: `split(replace(${asText(node)}, ${ends}, ""), ${word?.text})`, kind: 'list' }
-}
-
-/** Stores the value of an expression in a variable. */
-type Keep = (expression: string, kind: Node['kind']) => Node
-
-/** The value of an expression for a text, a list or an object; null for another value, for which Ruby has no such method. */
-function byKind(
-  node: Node,
-  keep: Keep,
-  kind: Node['kind'],
-  of: { readonly text: (value: string) => string; readonly list?: string; readonly object?: string },
-): Node {
-  if (node.kind === 'text') return { text: of.text(node.text), kind }
-  const cases = [`if is_string(${node.text}) { ${of.text(`string!(${node.text})`)} }`]
-  if (of.list !== undefined) cases.push(`if is_array(${node.text}) { ${of.list} }`)
-  if (of.object !== undefined) cases.push(`if is_object(${node.text}) { ${of.object} }`)
-  return keep(`${cases.join(' else ')} else { null }`, 'any')
-}
-
-function lengthOf(node: Node, keep: Keep): Node {
-  if (node.kind === 'list') return { text: `length(${node.text})`, kind: 'integer' }
-  return byKind(node, keep, 'integer', {
-    text: (value) => `strlen(${value})`,
-    list: `length(array!(${node.text}))`,
-    object: `length(object!(${node.text}))`,
-  })
-}
-
-function includes(node: Node, [word]: readonly Node[], keep: Keep): Node | undefined {
-  if (word?.kind !== 'text') return undefined
-  if (node.kind === 'list') return test(`includes(${node.text}, ${word.text})`)
-  return byKind(node, keep, 'boolean', {
-    text: (value) => `contains(${value}, ${word.text})`,
-    list: `includes(array!(${node.text}), ${word.text})`,
-    object: `includes(keys(object!(${node.text})), ${word.text})`,
-  })
-}
-
-const whole = (name: string, node: Node): Node | undefined => {
-  if (node.kind === 'integer') return node
-  return node.kind === 'float' ? { text: `to_int(${name}(${node.text}))`, kind: 'integer' } : undefined
-}
-
-const methods: Readonly<Record<string, (node: Node, words: readonly Node[], keep: Keep) => Node | undefined>> = {
-  to_s: (node) => text(asText(node)),
-  to_i: (node) => {
-    if (node.kind === 'integer') return node
-    return { text: node.kind === 'float' ? `to_int(${node.text})` : integerIn(asText(node)), kind: 'integer' }
-  },
-  to_f: (node) => {
-    if (node.kind === 'float') return node
-    return { text: node.kind === 'integer' ? `to_float(${node.text})` : floatIn(asText(node)), kind: 'float' }
-  },
-  round: (node, words) => {
-    const [digits] = words
-    if (digits === undefined) return whole('round', node)
-    if (node.kind !== 'float' || wholeNumber(digits) <= 0) return undefined
-    return { text: `round(${node.text}, precision: ${digits.text})`, kind: 'float' }
-  },
-  floor: (node, words) => (words.length === 0 ? whole('floor', node) : undefined),
-  ceil: (node, words) => (words.length === 0 ? whole('ceil', node) : undefined),
-  // The record in Fluentd does not contain the time.
-  to_json: (node) =>
-    text(
-      node.text === '.'
-        ? 'encode_json(filter(.) -> |key, _value| { key != "timestamp" })'
-        : `encode_json(${node.text})`,
-    ),
-  downcase: (node) => text(`downcase(${asText(node)})`),
-  upcase: (node) => text(`upcase(${asText(node)})`),
-  strip: (node) => text(`strip_whitespace(${asText(node)})`),
-  chomp: (node) => text(`replace(${asText(node)}, r'\\r?\\n$', "")`),
-  lstrip: (node) => text(`replace(${asText(node)}, r'^\\s+', "")`),
-  rstrip: (node) => text(`replace(${asText(node)}, r'\\s+$', "")`),
-  'is_a?': (node, [name]) =>
-    name?.className === undefined ? undefined : test(`${classTests[name.className]}(${node.text})`),
-  'kind_of?': (node, words, keep) => methods['is_a?']?.(node, words, keep),
-  join: (node, [between]) =>
-    between !== undefined && between.kind !== 'text'
-      ? undefined
-      : { text: `(join(array(${node.text}) ?? [], ${between?.text ?? '""'}) ?? null)`, kind: 'any' },
-  'nil?': (node) => test(`(${node.text} == null)`),
-  'empty?': (node) => test(`(${node.text} == "" || ${node.text} == {} || ${node.text} == [])`),
-  'include?': includes,
-  'start_with?': (node, words) => anyOf('starts_with', node, words),
-  'end_with?': (node, words) => anyOf('ends_with', node, words),
-  'match?': (node, [regex]) => (regex?.regex === undefined ? undefined : test(found(node, regex.regex))),
-  'key?': (node, [word]) =>
-    node.path !== undefined && word?.kind === 'text' ? test(`exists(${at(node, word).text})`) : undefined,
-  'has_key?': (node, words, keep) => methods['key?']?.(node, words, keep),
-  match: (node, [regex]) =>
-    regex?.regex === undefined
-      ? undefined
-      : { text: found(node, regex.regex), kind: 'boolean', isPlace: true, match: { of: node, regex: regex.regex } },
-  fetch: (node, [key, other], keep) => {
-    if (key?.kind !== 'text' || node.path === undefined) return undefined
-    const member = at(node, key)
-    return other === undefined
-      ? member
-      : keep(`if exists(${member.text}) { ${member.text} } else { ${other.text} }`, 'any')
-  },
-  length: (node, _words, keep) => lengthOf(node, keep),
-  size: (node, _words, keep) => lengthOf(node, keep),
-  bytesize: (node, _words, keep) => byKind(node, keep, 'integer', { text: (value) => `length(${value})` }),
-  gsub: (node, words) => replaced(node, words, ''),
-  sub: (node, words) => replaced(node, words, ', count: 1'),
-  split: (node, words) => splitBy(node, words),
-  first: (node) => (node.kind === 'list' ? { text: `(get(${node.text}, [0]) ?? null)`, kind: 'any' } : undefined),
-  last: (node) => (node.kind === 'list' ? { text: `(get(${node.text}, [-1]) ?? null)`, kind: 'any' } : undefined),
-}
+const reserved: ReadonlySet<string> = new Set(['record', 'time', 'tag', 'tag_parts', 'nil', 'true', 'false', 'self'])
+const encodings: ReadonlySet<string> = new Set([
+  'force_encoding',
+  'encode',
+  'scrub',
+  'unicode_normalize',
+  'dup',
+  'freeze',
+  'itself',
+])

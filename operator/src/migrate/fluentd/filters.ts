@@ -8,13 +8,14 @@ import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import type { Refusal } from '../page.ts'
 import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
-import { floatIn } from './expression.ts'
 import { always, common } from './inputs.ts'
 import { parsedBy, parseItself, parseOptions } from './parsers.ts'
-import { expressed, recordPath, recordValue } from './ruby.ts'
+import { readsOwnFields, recordLines } from './records.ts'
+import { recordPath } from './ruby.ts'
+import { floatIn } from './ruby-methods.ts'
 import { rubyRegex } from './ruby-text.ts'
 import type { Element } from './syntax.ts'
-import { isKnown, type Tag, tagProgram } from './tags.ts'
+import type { Tag } from './tags.ts'
 
 export interface FilterPlugin {
   readonly name: string
@@ -100,70 +101,6 @@ const grep: FilterPlugin = {
   },
 }
 
-/** Whether a value of `<record>` reads a field that an earlier one sets. */
-function readsOwnFields({ entries }: Plugged): boolean {
-  const own = entries.filter(({ key }) => key.startsWith('record.'))
-  return own.some(({ value }, index) =>
-    own.slice(0, index).some(({ key }) => /["'](.*)["']/s.exec(value)?.[1]?.includes(key.slice('record.'.length))),
-  )
-}
-
-/**
- * Statements that set the fields of `<record>`. All values are computed from the incoming record.
- * @param isStepwise whether a value is computed from the record with the fields before it
- */
-function recordLines(
-  section: Plugged,
-  context: Context,
-  tag: Tag | undefined,
-  isStepwise: boolean,
-): { lines: string[]; names: string[]; kept: string[] } {
-  const entries = section.entries.filter(({ key }) => key.startsWith('record.'))
-  const fields: string[] = []
-  const kept: string[] = []
-  const names: string[] = []
-  const statements: string[] = []
-  /** Statements for fields whose names have placeholders. */
-  const dynamic: string[] = []
-  const keepsTypes = isOn(lastValue(section, 'auto_typecast'), true)
-  let usesTag = false
-  const isFixed = tag?.text.includes('*') === false
-  for (const { key, value, ...place } of entries) {
-    const name = key.slice('record.'.length)
-    const known = tag === undefined || !isKnown(tag) ? undefined : tag
-    const { readsEnvironment } = context
-    const facts = { tag: known && (isFixed ? { text: known.text } : { variable: 'tag' }), readsEnvironment }
-    const found = recordValue(value, facts, `value_${names.length}`, keepsTypes)
-    const named = name.includes('${') ? expressed(name, facts, `name_${names.length}`, false) : undefined
-    const problem = found.ok ? (named?.ok === false ? named.problem : undefined) : found.problem
-    if (!found.ok || problem !== undefined) {
-      context.gap(
-        place,
-        `${section.type}: ${name}`,
-        `\`${problem}\` is Ruby code, or names a value that events do not have`,
-        'Set the field in a remap transform; the comment contains the text.',
-      )
-      kept.push(`${name} ${value}`)
-      continue
-    }
-    usesTag ||= !isFixed && /\$\{[^}]*\btag/.test(`${name} ${value}`)
-    names.push(name)
-    statements.push(...found.before)
-    if (named?.ok === true) statements.push(...named.before)
-    // After an assignment, the compiler would know the kind of the field, but the statements that read it accept any kind.
-    if (isStepwise)
-      statements.push(`. = set!(., [${named?.ok === true ? named.text : textLiteral(name)}], ${found.text})`)
-    else if (named?.ok !== true) fields.push(`${textLiteral(name)}: ${found.text}`)
-    else {
-      dynamic.push(`changed = object(set(changed, [${named.text}], ${found.text}) ?? null) ?? changed`)
-    }
-  }
-  const changed = isStepwise ? [] : [`changed = { ${fields.join(', ')} }`, ...dynamic]
-  const lines = names.length === 0 ? [] : [...statements, ...changed]
-  const before = usesTag && tag !== undefined && isKnown(tag) ? [tagProgram(tag)] : []
-  return { lines: [...before, ...lines], names, kept }
-}
-
 function removals(keys: readonly string[], section: Plugged, context: Context): string[] {
   return keys.flatMap((key) => {
     const path = recordPath(key)
@@ -211,7 +148,7 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
     keep_keys: 'fields to keep in any case',
     whitelist_keys: 'a filter of fields',
     renew_time_key: 'the time of the event',
-    enable_ruby: 'supported Ruby: fields, `tag`, `hostname`, `time`, `||`, and a few string methods',
+    enable_ruby: 'without it, placeholders are names, such as `record["a"]`; other placeholders have no value',
     remove_keys: '`del`',
     auto_typecast: 'whether a value that is one placeholder keeps its type',
     char_encoding: 'a gap',
@@ -219,10 +156,14 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
   },
   itself: { ...always, caching: 'programs are compiled' },
   build: (section, context, _gaps, tag) => {
-    const isStepwise = name === 'record_modifier' && readsOwnFields(section)
-    const { lines, names, kept } = recordLines(section, context, tag, isStepwise)
+    const isModifier = name === 'record_modifier'
+    const isStepwise =
+      isModifier && (readsOwnFields(section) || section.entries.some(({ value }) => value.includes('.delete(')))
+    const isRuby =
+      isModifier || isOn(lastValue(section, 'enable_ruby') || undefined, lastValue(section, 'enable_ruby') === '')
+    const { lines, after, names, kept } = recordLines(section, context, tag, { isRuby, isStepwise })
     const comments = kept.length === 0 ? {} : { comments: ['GAP: the transform does not set these fields:', ...kept] }
-    const text = [...lines]
+    const text = [...lines, ...after]
     const removedKeys = [...new Set([removed, 'remove_keys'])].flatMap((key) => listOf(lastValue(section, key)))
     if (isOn(lastValue(section, 'renew_record'), false)) {
       const kept = ['timestamp', ...listOf(lastValue(section, 'keep_keys'))]

@@ -105,7 +105,7 @@ test('filters of the Logging run before those of the flow', async () => {
   const logging = `---\n${head('Logging', 'all')}spec:\n  globalFilters:\n    - record_transformer: { records: [ { a: one }, { b: two } ] }\n`
   const filters = `filters:
 - parser: { reserve_data: true, remove_key_name_field: true, parse: { type: json } }
-- record_transformer: { enable_ruby: false, remove_keys: noise, records: [ { team: '\${record["a"]}-x', pod: '\${record["kubernetes"]["pod_name"]}' } ] }
+- record_transformer: { enable_ruby: true, remove_keys: noise, records: [ { team: '\${record["a"]}-x', pod: '\${record["kubernetes"]["pod_name"]}' } ] }
 - grep: { regexp: [ { key: level, pattern: '/^warn/' } ] }
 `
   const { document, resource, gaps } = convert(`${flow(`${filters}${refs}`)}${outputs}${logging}`)

@@ -142,6 +142,81 @@ test.each<[value: string, record: object, expected: unknown]>([
   ['${record["a"] && record["a"].start_with?("x") ? 1 : 2}', {}, 2],
   ['${(record["a"] || record["b"].upcase) + "!"}', { a: 'x' }, 'x!'],
   ['${record["a"]&.upcase}', {}, null],
+  // The value of a condition is one of its operands.
+  ['${record["a"] && record["b"]}', { a: 1, b: 'x' }, 'x'],
+  ['${record["a"] && record["b"]}', { b: 'x' }, null],
+  ['${record["a"] && record["a"]["b"] || "none"}', { a: {} }, 'none'],
+  ['${record["a"] == 1 || record["b"]}', { a: 2, b: 'x' }, 'x'],
+  ['${not record["a"]}', {}, true],
+  ['${record["a"] and record["b"] or "none"}', { a: 1 }, 'none'],
+  // Conditional statements.
+  ['${if record["a"] then record["a"] else "none" end}', {}, 'none'],
+  ['${if record["a"] == "x" then 1 elsif record["a"] == "y" then 2 else 3 end}', { a: 'y' }, 2],
+  ['${if record["a"] == "x" then 1 end}', { a: 'y' }, null],
+  ['${if record["a"]; record["a"].include?("E") ? "bad" : "good"; else; ""; end}', { a: 'E1' }, 'bad'],
+  ['${unless record["a"].nil? then record["a"] else "none" end}', { a: 5 }, 5],
+  ['${record["a"] if record["b"] == "x"}', { a: 1, b: 'x' }, 1],
+  ['${record["a"] unless record["b"] == "x"}', { a: 1, b: 'x' }, null],
+  ['${case record["a"] when "x", "y" then 1 when /^e/ then 2 when nil then 3 else 4 end}', { a: 'err' }, 2],
+  ['${case record["a"] when "x", "y" then 1 when /^e/ then 2 when nil then 3 else 4 end}', {}, 3],
+  ['${case record["a"] when Integer then "n" when String then "s" end}', { a: 5 }, 'n'],
+  ['${case when record["a"] > 5 then "many" else "few" end}', { a: 6 }, 'many'],
+  // Variables.
+  ['${x = record["a"].to_s; x = x + "!" if x != ""; x}', { a: 'b' }, 'b!'],
+  ['${k = record["a"]; k["b"]["c"]}', { a: { b: { c: 5 } } }, 5],
+  ['${if record["a"] then x = 1 end; x}', {}, null],
+  // Texts with Ruby in them.
+  ['${"#{record["a"]}-#{record["b"].to_i + 1}"}', { a: 'x', b: '1' }, 'x-2'],
+  ['${"<#{record["a"]}>"}', {}, '<>'],
+  // Lists and objects in code.
+  ['${["x", "y"].include?(record["a"]) ? 1 : 2}', { a: 'y' }, 1],
+  ['${%w[x y].include?(record["a"])}', { a: 'z' }, false],
+  ['${[record["a"], record["b"]].compact.join("/")}', { b: 'x' }, 'x'],
+  ['${{10 => "trace", 20 => "debug"}[record["a"]] || "info"}', { a: 20 }, 'debug'],
+  ['${{"a" => 1, "b" => 2}.fetch(record["a"], 3)}', { a: 'c' }, 3],
+  ['${record["a"][record["b"].to_s]}', { a: { x: 5 }, b: 'x' }, 5],
+  // JSON.
+  ['${JSON.parse(record["a"])["b"]}', { a: '{"b":[1]}' }, [1]],
+  ['${JSON.parse(record["a"]) rescue record["a"]}', { a: 'x' }, 'x'],
+  ['${begin; JSON.parse(record["a"])["b"]["c"]; rescue; "none"; end}', { a: '{}' }, 'none'],
+  ['${begin JSON.parse(record["a"]); rescue StandardError => e; nil; end}', { a: '{"b":1}' }, { b: 1 }],
+  // The rest of a division has the sign of the divisor.
+  ['${record["a"].to_i % 60}', { a: '125' }, 5],
+  ['${record["a"].to_i % 3}', { a: '-7' }, 2],
+  ['${record["a"] % 3}', { a: -7 }, 2],
+  ['${"%03d|%-3s|%%" % [record["a"].to_i, record["b"]]}', { a: '-5', b: 'x' }, '-05|x  |%'],
+  ['${"%s" % record["a"]}', { a: 5 }, '5'],
+  // Groups of the last match.
+  ['${record["a"] =~ /id=(\\d+)/ ? $1 : "none"}', { a: 'x id=42' }, '42'],
+  ['${record["a"] =~ /id=(\\d+)/ ? $1 : "none"}', { a: 'x' }, 'none'],
+  ['${record["a"].match(/id=(?<id>\\d+)/) && $~["id"]}', { a: 'id=42' }, '42'],
+  ['${/id=(\\d+)/.match(record["a"])[1]}', { a: 'id=42' }, '42'],
+  ['${/^x/.match?(record["a"])}', { a: 'xy' }, true],
+  // Further methods of texts.
+  ['${record["a"].capitalize}', { a: 'äBC' }, 'Äbc'],
+  ['${record["a"].tr("-.", "_")}', { a: 'a-b.c' }, 'a_b_c'],
+  ['${record["a"].tr("ab", "xy")}', { a: 'abc' }, 'xyc'],
+  ['${record["a"].delete_prefix("ip-")}', { a: 'ip-ip-1' }, 'ip-1'],
+  ['${record["a"].delete_suffix(".log")}', { a: 'a.log' }, 'a'],
+  ['${record["a"].to_s.rjust(5, "0")}', { a: 42 }, '00042'],
+  ['${record["a"].partition(":").last}', { a: 'x:y:z' }, 'y:z'],
+  ['${record["a"].rpartition(":")[0]}', { a: 'x:y:z' }, 'x:y'],
+  ['${record["a"].split(".", 2)[1]}', { a: 'x.y.z' }, 'y.z'],
+  ['${record["a"].split(/[,;]\\s*/)}', { a: 'x, y;z;' }, ['x', 'y', 'z']],
+  ['${record["a"].split(".").first(2).join("-")}', { a: 'x.y.z' }, 'x-y'],
+  ['${record["a"].to_s.hex}', { a: '0x1F' }, 31],
+  ['${record["a"].gsub(/[ab]/, "a" => "1", "b" => "2")}', { a: 'abc' }, '12c'],
+  ['${record["a"].chop}', { a: 'xy' }, 'x'],
+  ['${record["a"].squeeze(" ")}', { a: 'x   y' }, 'x y'],
+  ['${record["a"].encode("UTF-8", invalid: :replace, undef: :replace, replace: "?")}', { a: 'x' }, 'x'],
+  ['${record["a"].start_with?(/e\\d/)}', { a: 'e5' }, true],
+  ['${record["a"].slice(0, 2)}', { a: 'abc' }, 'ab'],
+  ['${record["a"].to_s.empty? ? "none" : record["a"]}', {}, 'none'],
+  ['${Integer(record["a"]) rescue 0}', { a: '12x' }, 0],
+  ['${record["a"].keys}', { a: { y: 1, x: 2 } }, ['x', 'y']],
+  ['${Digest::MD5.hexdigest(record["a"])}', { a: 'x' }, '9dd4e461268c8034f5c8564e155c67a6'],
+  ['${ENV["PENSTOCK_NO_SUCH_VARIABLE"]}', {}, ''],
+  ['${ENV.fetch("PENSTOCK_NO_SUCH_VARIABLE", "x")}', {}, 'x'],
   // Errors that the code rescues.
   ['${record["a"]["b"]["c"] rescue "none"}', {}, 'none'],
   ['${record["a"]["b"]["c"] rescue "none"}', { a: { b: { c: 5 } } }, 5],
@@ -220,6 +295,18 @@ test.each<[about: string, lines: string, record: object, expected: Readonly<Reco
     { timestamp: '2026-11-24T10:11:12.25Z' },
   ],
   [
+    'deleted fields stay in the record, but later values do not see them',
+    '<record>\n  first ${record["a"]}\n  found ${record.delete("a")}\n  last ${record["a"]}\n</record>',
+    { a: 1 },
+    { a: 1, first: 1, found: 1, last: null },
+  ],
+  [
+    'deleted members are gone',
+    'remove_keys gone\n<record>\n  first ${record["a"]["b"]}\n  gone ${record["a"].delete("b")}\n</record>',
+    { a: { b: 1, c: 2 } },
+    { a: { c: 2 }, first: 1 },
+  ],
+  [
     'fields that are removed are not in the way of those that read them',
     'remove_keys a,$.b.c\n<record>\n  found ${record["a"]}\n</record>',
     { a: 1, b: { c: 2, d: 3 } },
@@ -239,8 +326,41 @@ test.each<[about: string, lines: string, record: object, expected: Readonly<Reco
   expect(await lint(text.replace('assert: ""', `assert: keys(.) == [${keys.sort().join(', ')}]`))).toEqual([])
 })
 
+test.each<[value: string, expected: unknown]>([
+  ['${record["a"]}', { b: 5 }],
+  ['${record["a"]["b"]}', null],
+  ["${record['a']}", null],
+  ['${record["c"]}', 'x'],
+  ['${record["c"].upcase}', null],
+  ['x-${record["a"]["b"]}-${record["c"]}', 'x--x'],
+  ['${tag}-${tag_parts[1]}', 'app.log-log'],
+  ['${ tag }', null],
+  ['${record["c"] || "none"}', null],
+])('without enable_ruby, %s is %j', async (value, expected) => {
+  const text = filter(`<record>\n  found ${value}\n</record>`).replace('  enable_ruby true\n', '')
+  const { document, resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  const hasUnknown = expected === null || value.startsWith('x-')
+  expect(gaps.map(({ isReplaced, line }) => ({ isReplaced, line }))).toEqual(
+    hasUnknown ? [{ isReplaced: true, line: 12 }] : [],
+  )
+  withTest(
+    document,
+    resource,
+    { message: '{"a":{"b":5},"c":"x"}', timestamp: '2026-11-24T10:11:12.25Z' },
+    { found: expected },
+  )
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
 test.each([
   '${record["a"].frobnicate}',
+  '${record["a"].map { |x| x.to_s }}',
+  '${[record["a"], record.delete("a")]}',
+  '${record["a"] = 5}',
+  '${while true do end}',
+  '${record["a"].gsub(/#{record["b"]}/, "")}',
+  '${"%x" % record["a"]}',
+  '${"%.1f" % record["a"].to_f}',
   '${record["a"] =~ /x/}',
   '${eval("1")}',
   '${Time.new.to_i}',
@@ -249,7 +369,6 @@ test.each([
   '${record["a"][0..2000].upcase + record["a"][1..2000]}',
   '${record["a"].match(/x/)}',
   '${time.wday}',
-  '${record["a"][record["b"].to_s]}',
   '${"%05d" % record["a"]}',
 ])('%s is a gap, and its text is in the comment', (value) => {
   const text = filter(`<record>\n  found ${value}\n</record>`)

@@ -5,7 +5,9 @@ import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import { variableRead } from '../environment.ts'
 import { rubyValue } from './expression.ts'
+import { type Node, textNode } from './ruby-node.ts'
 import { timeAs } from './ruby-time.ts'
+import { closing } from './ruby-tokens.ts'
 
 /** Expressions other than the record that placeholders can name. */
 export interface RecordFacts {
@@ -13,24 +15,30 @@ export interface RecordFacts {
   readonly tag: { readonly text: string } | { readonly variable: string } | undefined
   /** Whether the program may read variables from the environment of the agent. */
   readonly readsEnvironment: boolean
+  /** Whether placeholders contain Ruby. Without it, they are names, and a placeholder of any other form has no value. */
+  readonly isRuby: boolean
 }
 
 /** Expressions that always return a text. */
-const isText =
-  /^(?:"|\(get_env_var\(|downcase\(|upcase\(|strip_whitespace\(|replace\(|encode_json\(|\(to_string\(|\(get_hostname\()/
+const isText = /^(?:"|\(get_env_var\(|\(get_hostname\()/
 
-/** Expressions that always return a number. */
-const isNumber = /^\((?:to_int|to_float)\(.*\) \?\? 0(?:\.0)?\)$/s
-
-/** The value of an expression as a text. A number becomes one in any case. */
+/** The value of an expression as a text. */
 function textOf(expression: string): string {
-  if (isText.test(expression)) return expression
-  return isNumber.test(expression) ? `to_string(${expression})` : `(to_string(${expression}) ?? "")`
+  return isText.test(expression) ? expression : `(to_string(${expression}) ?? encode_json(${expression}))`
 }
 
-/** Converts a value with placeholders to an expression, or returns the part that cannot be converted. */
+/** A value with placeholders as an expression, or the part that cannot be converted. */
 export type Expressed =
-  | { readonly ok: true; readonly text: string; readonly before: readonly string[] }
+  | {
+      readonly ok: true
+      readonly text: string
+      /** Statements that must run before. */
+      readonly before: readonly string[]
+      /** Placeholders without a value. */
+      readonly unknown: readonly string[]
+      /** Whether the statements delete a part of the record. */
+      readonly hasDeleted: boolean
+    }
   | { readonly ok: false; readonly problem: string }
 
 /**
@@ -41,7 +49,9 @@ export function recordValue(value: string, facts: RecordFacts, name: string, kee
   const json = /^[{[]/.test(value) ? jsonIn(value) : undefined
   if (json === undefined) return expressed(value, facts, name, keepsTypes)
   const before: string[] = []
+  const unknown: string[] = []
   const problems: string[] = []
+  let hasDeleted = false
   const visit = (item: unknown): string => {
     if (Array.isArray(item)) return `[${item.map(visit).join(', ')}]`
     if (isTable(item)) {
@@ -50,13 +60,18 @@ export function recordValue(value: string, facts: RecordFacts, name: string, kee
     }
     if (typeof item !== 'string') return JSON.stringify(item)
     const found = expressed(item, facts, `${name}_${before.length}`, keepsTypes)
-    if (!found.ok) problems.push(found.problem)
-    before.push(...(found.ok ? found.before : []))
-    return found.ok ? found.text : 'null'
+    if (!found.ok) {
+      problems.push(found.problem)
+      return 'null'
+    }
+    before.push(...found.before)
+    unknown.push(...found.unknown)
+    hasDeleted ||= found.hasDeleted
+    return found.text
   }
   const text = visit(json)
   const [problem] = problems
-  return problem === undefined ? { ok: true, text, before } : { ok: false, problem }
+  return problem === undefined ? { ok: true, text, before, unknown, hasDeleted } : { ok: false, problem }
 }
 
 function jsonIn(text: string): unknown {
@@ -68,116 +83,90 @@ function jsonIn(text: string): unknown {
   }
 }
 
+interface Placeholder {
+  readonly text: string
+  readonly asText: string
+  readonly before: readonly string[]
+  readonly hasDeleted: boolean
+  readonly isUnknown?: true
+}
+
 export function expressed(value: string, facts: RecordFacts, name = 'value', keepsTypes = true): Expressed {
   const parts: string[] = []
   const before: string[] = []
+  const unknown: string[] = []
+  let hasDeleted = false
   let literal = ''
-  let isSingle = false
   for (let at = 0; at < value.length; ) {
     if (!value.startsWith('${', at)) {
       literal += value[at++]
       continue
     }
-    const end = closing(value, at + 2)
+    const end = facts.isRuby ? closing(value, at + 2) : value.indexOf('}', at)
     if (end < 0) return { ok: false, problem: value.slice(at) }
-    const code = value.slice(at + 2, end).trim()
-    const found = rubyExpression(code, facts)
-    const other =
-      found === undefined ? rubyValue(code, (word) => wordOf(word, facts), `${name}_${before.length}`) : undefined
-    before.push(...(other?.before ?? []))
-    const expression = found ?? other?.text
-    if (expression === undefined) return { ok: false, problem: `\${${code}}` }
-    isSingle = keepsTypes && at === 0 && end === value.length - 1
+    const code = value.slice(at + 2, end)
+    const found = placeholder(code, facts, `${name}_${before.length}`)
+    if (found === undefined) return { ok: false, problem: `\${${code.trim()}}` }
+    before.push(...found.before)
+    hasDeleted ||= found.hasDeleted
+    if (found.isUnknown) unknown.push(`\${${code}}`)
+    const isSingle = keepsTypes && at === 0 && end === value.length - 1
     if (literal !== '') parts.push(textLiteral(literal))
     literal = ''
-    parts.push(isSingle ? expression : (other?.asText ?? textOf(expression)))
+    parts.push(isSingle ? found.text : found.asText)
     at = end + 1
   }
   if (literal !== '' || parts.length === 0) parts.push(textLiteral(literal))
-  return { ok: true, text: parts.join(' + '), before }
+  return { ok: true, text: parts.join(' + '), before, unknown, hasDeleted }
 }
 
-/** Ruby names that are not fields. */
-function wordOf(word: string, { tag }: RecordFacts): string | undefined {
-  if (word === 'hostname') return '(get_hostname() ?? "")'
+function placeholder(code: string, facts: RecordFacts, name: string): Placeholder | undefined {
+  const plain = { before: [], hasDeleted: false }
+  if (!facts.isRuby) {
+    const named = /^record\["([^"]*)"\]$/.exec(code)?.[1]
+    const text = named === undefined ? nameExpression(code, facts) : fieldLiteral([named])
+    return text === undefined
+      ? { ...plain, text: 'null', asText: '""', isUnknown: true }
+      : { ...plain, text, asText: textOf(text) }
+  }
+  const text = nameExpression(code.trim(), facts)
+  if (text !== undefined) return { ...plain, text, asText: textOf(text) }
+  return rubyValue(code, (word) => wordOf(word, facts), name)
+}
+
+/** Ruby names that are not fields, and variables of the environment as `ENV NAME default`. */
+function wordOf(word: string, { tag, readsEnvironment }: RecordFacts): Node | undefined {
+  if (word === 'hostname') return textNode('(get_hostname() ?? "")')
+  const [, variable, byDefault] = /^ENV (\w+) (.*)$/s.exec(word) ?? []
+  if (variable !== undefined) return readsEnvironment ? textNode(variableRead(variable, byDefault)) : undefined
   const text = tag && ('text' in tag ? textLiteral(tag.text) : tag.variable)
-  if (word === 'tag') return text
-  if (word === 'tag_parts') return text && `split(${text}, ".")`
-  return undefined
+  if (text === undefined) return undefined
+  if (word === 'tag') return textNode(text)
+  return word === 'tag_parts' ? { text: `split(${text}, ".")`, kind: 'list' } : undefined
 }
 
-function closing(text: string, from: number): number {
-  let depth = 0
-  let quote = ''
-  for (let at = from; at < text.length; at++) {
-    const sign = text[at] as string
-    if (quote !== '') {
-      if (sign === '\\') at++
-      else if (sign === quote) quote = ''
-    } else if (sign === '"' || sign === "'") quote = sign
-    else if (sign === '{') depth++
-    else if (sign === '}' && depth-- === 0) return at
-  }
-  return -1
-}
-
-/** Converts Ruby to an expression; undefined if it is unsupported. */
-function rubyExpression(code: string, facts: RecordFacts): string | undefined {
-  const alternatives = splitOutside(code, '||')
-  if (alternatives.length > 1) {
-    const all = alternatives.map((part) => rubyExpression(part.trim(), facts))
-    if (all.some((part) => part === undefined)) return undefined
-    return `(${all.join(' || ')})`
-  }
-  const text = /^(?:"([^"\\#]*)"|'([^'\\]*)')$/.exec(code)
-  if (text !== null) return textLiteral(text[1] ?? text[2] ?? '')
-  if (/^-?\d+$/.test(code)) return code
-  if (code === 'hostname' || code === 'Socket.gethostname') return '(get_hostname() ?? "")'
-  const { tag, readsEnvironment } = facts
+/** A name that needs no Ruby: the tag and its parts, the host, the time, or a variable of the environment. */
+function nameExpression(code: string, { tag, readsEnvironment }: RecordFacts): string | undefined {
+  if (code === 'hostname') return '(get_hostname() ?? "")'
   if (/^[A-Z][A-Z0-9_]*$/.test(code)) return readsEnvironment ? variableRead(code) : textLiteral(`\${${code}}`)
-  if (code === 'tag') return tag && ('text' in tag ? textLiteral(tag.text) : tag.variable)
-  const tagPart = /^tag_parts\[(-?\d+)\]$/.exec(code)?.[1]
-  if (tagPart !== undefined) {
-    if (tag === undefined) return undefined
-    return 'text' in tag
-      ? textLiteral(tag.text.split('.').at(Number(tagPart)) ?? '')
-      : `split(${tag.variable}, ".")[${tagPart}]`
-  }
-  const some = /^tag_(prefix|suffix)\[(\d+)\]$/.exec(code)
-  if (some !== null) {
-    if (tag === undefined) return undefined
-    const index = Number(some[2])
-    const [from, to] = some[1] === 'prefix' ? [0, index + 1] : [index, undefined]
-    return 'text' in tag
-      ? textLiteral(tag.text.split('.').slice(from, to).join('.'))
-      : `(join(slice(split(${tag.variable}, "."), ${from}${to === undefined ? '' : `, ${to}`}) ?? []) ?? "")`.replace(
-          ' ?? [])',
-          ' ?? [], ".")',
-        )
-  }
   // As in a container, whose zone is UTC.
   if (code === 'time') return timeAs('%Y-%m-%d %H:%M:%S %z')
-  const name = /^record\[\s*(?:"([^"\\#]*)"|'([^'\\]*)')\s*\]$/.exec(code)
-  return name === null ? undefined : fieldLiteral([name[1] ?? name[2] ?? ''])
-}
-
-/** Splits at a separator outside of quotes and brackets. */
-function splitOutside(text: string, separator: string): string[] {
-  const parts: string[] = []
-  let quote = ''
-  let start = 0
-  for (let at = 0; at < text.length; at++) {
-    const sign = text[at] as string
-    if (quote !== '') {
-      if (sign === quote) quote = ''
-    } else if (sign === '"' || sign === "'") quote = sign
-    else if (text.startsWith(separator, at)) {
-      parts.push(text.slice(start, at))
-      start = at + separator.length
-      at = start - 1
-    }
+  if (tag === undefined) return undefined
+  if (code === 'tag') return 'text' in tag ? textLiteral(tag.text) : tag.variable
+  const [, kind, number] = /^tag_(parts|prefix|suffix)\[(-?\d+)\]$/.exec(code) ?? []
+  if (kind === undefined) return undefined
+  const index = Number(number)
+  if ('text' in tag) {
+    const parts = tag.text.split('.')
+    const at = index < 0 ? index + parts.length : index
+    if (at < 0 || at >= parts.length) return 'null'
+    if (kind === 'parts') return textLiteral(parts[at] ?? '')
+    return textLiteral((kind === 'prefix' ? parts.slice(0, at + 1) : parts.slice(at)).join('.'))
   }
-  return [...parts, text.slice(start)]
+  if (kind === 'parts') return `(get(split(${tag.variable}, "."), [${index}]) ?? null)`
+  if (index < 0) return undefined
+  const range = kind === 'prefix' ? `0, ${index + 1}` : `${index}`
+  return `(join(slice(split(${tag.variable}, "."), ${range}) ?? [], ".") ?? "")`
 }
 
 /** Parses `$.a.b`, `$["a"]["b"]` or a plain name to field names; undefined if it is none of these. */

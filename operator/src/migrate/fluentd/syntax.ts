@@ -158,7 +158,9 @@ class Reader implements ElementFile {
     const first = start[0]
     if (first === '"' || first === "'") return this.#quoted(start, first, key)
     if (first === '[' || first === '{') return this.#ruby(this.#balanced(start), key)
-    return this.#ruby(start.replace(/\s+#(?!\{).*$/, ''), key)
+    const plain = start.replace(/\s+#(?!\{).*$/, '')
+    // Without quotes, Ruby within a placeholder belongs to the placeholder.
+    return this.#open.at(-1)?.name === 'record' && plain.includes('${') ? plain : this.#ruby(plain, key)
   }
 
   #quoted(start: string, quote: string, key: string): string {
@@ -168,7 +170,7 @@ class Reader implements ElementFile {
     }
     const end = closingQuote(text, quote)
     const inner = text.slice(1, end < 0 ? undefined : end)
-    if (quote === "'") return inner.replace(/\\'/g, "'")
+    if (quote === "'") return inner.replace(/\\(['\\])/g, '$1')
     return this.#ruby(unescaped(inner), key)
   }
 
@@ -244,10 +246,11 @@ function closingQuote(text: string, quote: string): number {
 }
 
 function unescaped(text: string): string {
-  const letters: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' }
+  const letters: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', f: '\f', b: '\b', '0': '\0', '\n': '' }
   return text.replace(/\\(.)/gs, (whole, sign: string) => {
-    if (sign === '"' || sign === '\\' || sign === '#') return sign
-    return Object.hasOwn(letters, sign) ? (letters[sign] as string) : whole
+    if (Object.hasOwn(letters, sign)) return letters[sign] as string
+    // Fluentd rejects other letters, and takes other signs as they are.
+    return /[A-Za-z0-9]/.test(sign) ? whole : sign
   })
 }
 
