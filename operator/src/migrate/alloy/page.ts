@@ -1,5 +1,6 @@
 // The tables of the guide for Alloy.
 
+import { alloyStages } from '../loki/alloy-stages.ts'
 import { ruleTable, stageTables } from '../loki/page.ts'
 import { mappingTables } from '../page.ts'
 import { components, endpoint, refusedComponents, refusedSources, replacedBlocks } from './components.ts'
@@ -23,6 +24,6 @@ export function alloyTables(): string {
   return [
     mappingTables('Components', [...components, endpoint, ...modules, ...replaced], refusals),
     ruleTable('rule'),
-    stageTables(stageName),
+    stageTables(stageName, alloyStages),
   ].join('\n')
 }

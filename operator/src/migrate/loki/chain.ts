@@ -3,10 +3,12 @@
 
 import { compileProgram, multilineProblems } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
+import { alloyStages } from './alloy-stages.ts'
 import { type Part, type Report, textIn } from './context.ts'
 import { refusedStages } from './refusals.ts'
 import { translateRegex } from './regex.ts'
-import { type Lines, type Scope, stages } from './stages.ts'
+import type { Lines, Scope } from './stage.ts'
+import { stages } from './stages.ts'
 import { isMap, itemsOf, millisecondsOf, type Place, type Tree, textOf } from './tree.ts'
 
 /** The option `multiline` of an `orchestrator_logs` source. A `file` source has the same with other names. */
@@ -14,6 +16,8 @@ export interface Joined {
   readonly start: string
   readonly timeoutMs: number
 }
+
+const allStages = [...stages, ...alloyStages]
 
 interface Piece {
   readonly title: string
@@ -76,7 +80,7 @@ export class Chain {
   }
 
   #lines(part: Part, nested?: () => Lines): Lines {
-    const stage = stages.find(({ name }) => name === part.name)
+    const stage = allStages.find(({ name }) => name === part.name)
     const statements = 'Replace the stage with statements.'
     const comment = (at: Part, reason: string): Lines => [
       `# GAP: the stage \`${at.name}\` (${at.file}:${at.line}) has no counterpart: ${reason}. Events pass unchanged.`,

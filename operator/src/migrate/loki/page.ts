@@ -4,13 +4,17 @@ import { mappingTables } from '../page.ts'
 import { multilineStage } from './chain.ts'
 import { refusedStages } from './refusals.ts'
 import { ruleOptions } from './relabel.ts'
+import type { Stage } from './stage.ts'
 import { stages } from './stages.ts'
 
-/** @param nameOf returns the agent's name of a stage */
-export function stageTables(nameOf: (name: string) => string): string {
+/**
+ * @param nameOf returns the agent's name of a stage
+ * @param more stages that only this agent has
+ */
+export function stageTables(nameOf: (name: string) => string, more: readonly Stage[] = []): string {
   const renamed = <Named extends { readonly name: string }>(all: readonly Named[]) =>
     all.map((each) => ({ ...each, name: nameOf(each.name) }))
-  return mappingTables('Stages', renamed([...stages, multilineStage]), renamed(refusedStages))
+  return mappingTables('Stages', renamed([...stages, ...more, multilineStage]), renamed(refusedStages))
 }
 
 export function ruleTable(title: string): string {

@@ -21,10 +21,4 @@ export const refusedStages: readonly Refusal[] = [
     'no function checks the digits of card numbers',
     'Mask them by pattern: use `redact` with `us_social_security_number` or a pattern.',
   ),
-  {
-    name: 'truncate',
-    reason: 'the source truncates lines',
-    nearest: 'Truncate in a remap transform: `truncate(string!(.message), limit: CHARACTERS)`.',
-    isHere: true,
-  },
 ]

@@ -2,112 +2,41 @@
 // stages do with the entry, its labels and the extracted values. So stages are independent, and the program keeps their order.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
-import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from './context.ts'
+import { flagIn, option, textIn, textsIn } from './context.ts'
 import { extracted, label, labelText, lineText, metadata, textExpression } from './fields.ts'
+import { json } from './json.ts'
 import { formatOfLayout } from './layout.ts'
-import { groupNames, segmentsOf, translateRegex } from './regex.ts'
+import { groupNames, segmentsOf } from './regex.ts'
 import { selectorCondition } from './selector.ts'
+import { block, indent, type Lines, onSource, pattern, type Stage } from './stage.ts'
 import { templateLines } from './template.ts'
 import { bytesOf, itemsOf, millisecondsOf, pairsOf, textsOf } from './tree.ts'
-
-export type Lines = readonly string[]
-
-export interface Scope {
-  readonly report: Report
-  /** Whether the source has already parsed the lines of the container runtime. */
-  readonly isPods: boolean
-  /** Lines of the inner stages of a stage. */
-  readonly nested: (part: Part) => Lines
-  /** Reports a gap and returns its comment, which replaces the stage. */
-  readonly refuse: (part: Part, reason: string, nearest?: string) => Lines
-}
-
-export type Stage = Mapping<readonly [Scope], Lines> & {
-  /** Whether option names are user-defined. */
-  readonly takesNames?: true
-  /** Whether its texts become expressions, which may read the environment. */
-  readonly expresses?: true
-}
-
-const indent = (lines: Lines): string[] => lines.map((line) => line.replace(/^(?=.)/gm, '  '))
-const block = (condition: string, lines: Lines): string[] => [`if ${condition} {`, ...indent(lines), '}']
-
-/** Lines that process a text: the value that `source` names, otherwise the line. A value that is not a text stays unchanged. */
-function onSource(source: string | undefined, lines: (subject: string) => Lines): Lines {
-  if (source === undefined || source === '') return lines(lineText)
-  return block(`is_string(${extracted(source)})`, lines(`string!(${extracted(source)})`))
-}
-
-/** A regular expression as a literal; reports a gap if it cannot be converted. */
-function pattern(part: Part, scope: Scope, regex: string, lines: (literal: string) => Lines): Lines {
-  const translated = translateRegex(regex)
-  if (!translated.ok) return scope.refuse(part, `its regular expression is not valid: ${translated.reason}`)
-  return lines(`r'${translated.text}'`)
-}
-
-const asText =
-  'if is_null(value) || is_string(value) { value } else if is_float(value) { replace(to_string!(value), r\'\\.0$\', "") } else if is_object(value) || is_array(value) { encode_json(value) } else { to_string!(value) }'
-
-/** A JMESPath expression of only names and indexes as a path; undefined for other expressions. */
-function jsonPath(expression: string): string | undefined {
-  let rest = expression.trim()
-  let path = ''
-  if (rest === '@') return ''
-  while (rest !== '') {
-    const found = /^(?:\.?([A-Za-z_]\w*)|\.?"((?:[^"\\]|\\.)*)"|\[(-?\d+)\])/.exec(rest)
-    if (found === null || (path === '' && (rest.startsWith('.') || found[3] !== undefined))) return undefined
-    if (path !== '' && found[3] === undefined && !rest.startsWith('.')) return undefined
-    if (found[3] !== undefined) path += `[${found[3]}]`
-    else path += found[1] === undefined ? `.${textLiteral(JSON.parse(`"${found[2]}"`))}` : `.${found[1]}`
-    rest = rest.slice(found[0].length)
-  }
-  return path
-}
-
-const json: Stage = {
-  name: 'json',
-  becomes: '`parse_json`',
-  options: {
-    expressions: 'paths of names and indexes into the parsed line',
-    source: 'the value to parse',
-    drop_malformed: '`abort`',
-  },
-  build: (part, scope) => {
-    const unread: Lines[] = []
-    const values = pairsOf(option(part, 'expressions')).flatMap(([name, expression, place]) => {
-      const path = jsonPath(expression === '' ? name : expression)
-      if (path !== undefined) return [[name, path] as const]
-      const reason = `\`${expression || name}\` is more than a path of names and indexes`
-      unread.push(
-        scope.refuse({ ...part, line: place.line }, reason, 'Compute the value from `parsed` in the program.'),
-      )
-      return []
-    })
-    return onSource(textIn(part, 'source'), (subject) => [
-      `parsed, error = parse_json(${subject})`,
-      'if error == null && is_object(parsed) {',
-      ...unread.flat().map((line) => `  ${line}`),
-      `  values = { ${values.map(([name, path]) => `${textLiteral(name)}: parsed${path}`).join(', ')} }`,
-      `  values = map_values(values) -> |value| { ${asText} }`,
-      ...values.map(([name]) => `  ${extracted(name)} = values${fieldLiteral([name])}`),
-      ...(flagIn(part, 'drop_malformed') === true ? ['} else {', '  abort', '}'] : ['}']),
-    ])
-  },
-}
 
 const logfmt: Stage = {
   name: 'logfmt',
   becomes: '`parse_logfmt`',
-  options: { mapping: 'fields of the parsed line', source: 'the value to parse' },
-  build: (part) => {
+  options: {
+    mapping: 'fields of the parsed line',
+    regex: 'a pattern for the names of further fields, in Alloy',
+    source: 'the value to parse',
+  },
+  build: (part, scope) => {
     const mapping = pairsOf(option(part, 'mapping')).map(([name, key]) => [name, key === '' ? name : key] as const)
-    return onSource(textIn(part, 'source'), (subject) => [
-      `parsed = parse_logfmt(${subject}) ?? {}`,
-      ...mapping.map(([name, key]) => {
-        const field = `parsed${fieldLiteral([key])}`
-        return `if exists(${field}) { ${extracted(name)} = if is_string(${field}) { ${field} } else { "" } }`
-      }),
-    ])
+    const mapped = mapping.map(([name, key]) => {
+      const field = `parsed${fieldLiteral([key])}`
+      return `if exists(${field}) { ${extracted(name)} = if is_string(${field}) { ${field} } else { "" } }`
+    })
+    const lines = (more: Lines) =>
+      onSource(textIn(part, 'source'), (subject) => [`parsed = parse_logfmt(${subject}) ?? {}`, ...mapped, ...more])
+    const names = textIn(part, 'regex') ?? ''
+    if (names === '') return lines([])
+    return pattern(part, scope, names, (literal) =>
+      lines([
+        `found = filter(parsed) -> |name, _value| { match(name, ${literal}) }`,
+        'found = map_values(found) -> |value| { if is_string(value) { value } else { "" } }',
+        '.extracted = merge(object!(.extracted), found)',
+      ]),
+    )
   },
 }
 
@@ -140,6 +69,8 @@ const regex: Stage = {
 /** The fields of a template: the current value, the line, and the extracted values. */
 const templateFields = (value: string) => (name: string) =>
   name === 'Value' ? value : name === 'Entry' ? lineText : extracted(name)
+/** The stage `replace` has no field for the line. */
+const replaceFields = (name: string) => (name === 'Value' ? 'given' : extracted(name))
 
 const replace: Stage = {
   name: 'replace',
@@ -157,7 +88,7 @@ const replace: Stage = {
         'its groups are not in sequence: one is inside another group, an alternative or a repetition',
       )
     }
-    const made = templateLines(textIn(part, 'replace') ?? '', templateFields('given'))
+    const made = templateLines(textIn(part, 'replace') ?? '', replaceFields)
     if (!made.ok) return scope.refuse(part, `its template has no counterpart: ${made.reason}`)
     // All parts become groups, so that the match consists of groups only.
     const whole = segments.flags + segments.pieces.map(({ text }) => `(${text})`).join('')
@@ -220,14 +151,17 @@ const labels: Stage = {
 
 const structuredMetadata: Stage = {
   name: 'structured_metadata',
-  becomes: '`.metadata`, which is `structured_metadata` of the sink',
+  becomes: '`.metadata`, which is `structured_metadata` of the sink; a label with the name moves there',
   options: {},
   takesNames: true,
-  build: (part) =>
-    pairsOf(part.tree).map(([name, source]) => {
-      const from = extracted(source === '' ? name : source)
-      return `if is_string(${from}) { ${metadata(name)} = ${from} }`
-    }),
+  build: (part) => {
+    const all = pairsOf(part.tree).map(([name, source]) => [name, source === '' ? name : source] as const)
+    return [
+      ...all.map(([name, from]) => `if is_string(${extracted(from)}) { ${metadata(name)} = ${extracted(from)} }`),
+      ...all.map(([name, from]) => `if is_string(${label(from)}) { ${metadata(name)} = ${label(from)} }`),
+      ...[...new Set(all.map(([, from]) => from))].map((from) => `del(${label(from)})`),
+    ]
+  },
 }
 
 const staticLabels: Stage = {
@@ -387,11 +321,14 @@ const drop: Stage = {
         : sources.length === 1
           ? `string!(${extracted(first)} || "")`
           : `join!(filter([${sources.map(extracted).join(', ')}]) -> |_index, item| { is_string(item) }, ${textLiteral(separator)})`
-    // A comparison with null never drops the event.
-    const present = sources.map((name) =>
-      value === undefined && expression === undefined ? `exists(${extracted(name)})` : `is_string(${extracted(name)})`,
+    // A missing value counts as an empty one in a comparison. A comparison with null never drops the event.
+    const isCompared = value !== undefined || expression !== undefined
+    tests.push(
+      ...sources.map((name) => {
+        const field = extracted(name)
+        return isCompared ? `(!exists(${field}) || is_string(${field}))` : `exists(${field})`
+      }),
     )
-    if (sources.length === 1 || (value === undefined && expression === undefined)) tests.push(...present)
     if (value !== undefined) tests.push(`${all} == ${textLiteral(value)}`)
     const finish = (more: Lines): Lines => {
       const conditions = [...tests, ...more]

@@ -1,6 +1,7 @@
 // Converts Go templates of the stages `template` and `replace` to lines of a program that build the variable `text`.
 
 import { textLiteral } from '@penstock/agent/config'
+import { escapedText } from '../escape.ts'
 import { translateRegex } from './regex.ts'
 import { unquote } from './selector.ts'
 
@@ -120,7 +121,8 @@ function wordsOf(text: string): readonly Word[] {
 
 /** The value of an operand or a call. */
 interface Value {
-  readonly type: 'text' | 'number' | 'condition'
+  /** `number` is a literal, `integer` a computed number. */
+  readonly type: 'text' | 'number' | 'integer' | 'condition'
   readonly expression: string
   /** Whether it is a field, which may be null. */
   readonly isField?: true
@@ -130,6 +132,7 @@ interface Value {
 
 const text = (expression: string): Value => ({ type: 'text', expression })
 const condition = (expression: string): Value => ({ type: 'condition', expression })
+const integer = (expression: string): Value => ({ type: 'integer', expression })
 
 /** A regular expression class with the characters of a text. */
 const classOf = (characters: string) =>
@@ -147,17 +150,13 @@ function literalOf(regex: string): string {
   return `r'${translated.text}'`
 }
 
-const cut = (value: string, pattern: string) => text(`replace(${value}, r'${pattern}', "")`)
+const cut = (value: string, regex: string) => text(`replace(${value}, ${literalOf(regex)}, "")`)
 const trimmed = (value: string, set: string, left: boolean, right: boolean): Value => {
   const begin = left ? `replace(${value}, r'^${set}+', "")` : value
   return text(right ? `replace(${begin}, r'${set}+$', "")` : begin)
 }
-const withoutPrefix = (value: string, prefix: string) => cut(value, `^${quoteMeta(prefix)}`)
-const withoutSuffix = (value: string, suffix: string) => cut(value, `${quoteMeta(suffix)}$`)
-
-function quoteMeta(given: string): string {
-  return [...given].map((char) => (/[\w ]/.test(char) ? char : `\\x{${char.codePointAt(0)?.toString(16)}}`)).join('')
-}
+const withoutPrefix = (value: string, prefix: string) => cut(value, `^${escapedText(prefix)}`)
+const withoutSuffix = (value: string, suffix: string) => cut(value, `${escapedText(suffix)}$`)
 
 type Call = (values: readonly Value[], at: (index: number) => string) => Value
 
@@ -194,11 +193,32 @@ const functions: Readonly<Record<string, Call>> = {
   sha1sum: (_, at) => text(`sha1(${at(0)})`),
   sha256sum: (_, at) => text(`sha2(${at(0)}, variant: "SHA-256")`),
   b64enc: (_, at) => text(`encode_base64(${at(0)})`),
+  // As in sprig, positions count bytes.
   trunc: (values, at) => {
     const count = Number(values[0]?.expression)
-    if (!(count >= 0)) throw new Error('`trunc` counts from the end')
-    return text(`truncate(${at(1)}, limit: ${count})`)
+    if (!Number.isInteger(count)) throw new Error('the length of `trunc` must be a literal')
+    const part = count < 0 ? `slice!(${at(1)}, ${count})` : `slice!(${at(1)}, 0, ${count})`
+    return text(`({ if length(${at(1)}) > ${Math.abs(count)} { ${part} } else { ${at(1)} } })`)
   },
+  substr: (values, at) => {
+    const [start, end] = [Number(values[0]?.expression), Number(values[1]?.expression)]
+    if (!(start >= 0) || !Number.isInteger(end)) throw new Error('the positions of `substr` must be literals')
+    const part = end < 0 || end < start ? `slice!(${at(2)}, ${start})` : `slice!(${at(2)}, ${start}, ${end})`
+    return text(`({ if length(${at(2)}) > ${start} { ${part} } else { "" } })`)
+  },
+  quote: (values, at) => text(values.map((_, index) => goQuoted(at(index))).join(' + " " + ')),
+  squote: (values, at) => text(values.map((_, index) => `"'" + ${at(index)} + "'"`).join(' + " " + ')),
+  toString: (_: readonly Value[], at: (index: number) => string) => text(at(0)),
+  nospace: (_, at) => text(`replace(${at(0)}, r'${space}', "")`),
+  b64dec: (_, at) => text(`(decode_base64(${at(0)}) ?? "illegal base64 data")`),
+  regexFind: (values, at) => {
+    const regex = literalOf(`(?P<whole_match>${constantOf(values[0], 'the pattern')})`)
+    return text(`string!(get!(parse_regex(${at(1)}, ${regex}) ?? {}, ["whole_match"]) || "")`)
+  },
+  int: (values, at) => integer(whole(values, at, 0)),
+  int64: (values, at) => integer(whole(values, at, 0)),
+  atoi: (values, at) => integer(whole(values, at, 0)),
+  len: (_, at) => integer(`length(${at(0)})`),
   print: (values, at) => text(values.map((_, index) => at(index)).join(' + ')),
   printf: (values, at) => text(formatted(values, at)),
   contains: (_, at) => condition(`contains(${at(1)}, ${at(0)})`),
@@ -217,8 +237,18 @@ const functions: Readonly<Record<string, Call>> = {
   regexMatch: (values, at) => condition(`match(${at(1)}, ${literalOf(constantOf(values[0], 'the pattern'))})`),
 }
 
-const whole = (values: readonly Value[], at: (index: number) => string, index: number): string =>
-  values[index]?.type === 'number' ? values[index].expression : `(to_int(${at(index)}) ?? 0)`
+const isNumber = (value: Value | undefined) => value?.type === 'number' || value?.type === 'integer'
+
+/** A text that is not a whole number is zero. */
+const whole = (values: readonly Value[], at: (index: number) => string, index: number): string => {
+  const value = values[index]
+  return value !== undefined && isNumber(value) ? value.expression : `(parse_int(${at(index)}) ?? 0)`
+}
+
+/** A text in Go's quotes, in which other control characters than these are hexadecimal. */
+const escapes = '{ "\\"": "\\\\\\"", "\\\\": "\\\\\\\\", "\\n": "\\\\n", "\\t": "\\\\t", "\\r": "\\\\r" }'
+const goQuoted = (value: string) =>
+  `"\\"" + (replace_with(${value}, r'["\\\\\\x00-\\x1f\\x7f]') -> |m| { sign = get(${escapes}, [m.string]) ?? null; if is_string(sign) { string!(sign) } else { "\\\\x" + encode_base16(m.string) } }) + "\\""`
 
 /** `%s` and `%v` consume the values in order. */
 function formatted(values: readonly Value[], at: (index: number) => string): string {
@@ -235,6 +265,12 @@ function formatted(values: readonly Value[], at: (index: number) => string): str
   if (next !== values.length) throw new Error('the number of values of `printf` differs from its verbs')
   return parts.length === 0 ? '""' : parts.join(' + ')
 }
+
+const orders: Readonly<Record<string, string>> = { lt: '<', le: '<=', gt: '>', ge: '>=' }
+
+/** The first text that is not empty. */
+const firstOf = (texts: readonly string[]): Value =>
+  text(`string!(get!(filter([${texts.join(', ')}]) -> |_index, item| { item != "" }, [0]) || "")`)
 
 class Writer {
   readonly required = new Set<string>()
@@ -280,6 +316,7 @@ class Writer {
   #shown(value: Value): string {
     if (value.type === 'condition') throw new Error('a condition is used as text')
     if (value.type === 'number') return textLiteral(value.expression)
+    if (value.type === 'integer') return `to_string(${value.expression})`
     return value.isField ? `string!(${value.expression} || "<no value>")` : value.expression
   }
 
@@ -287,6 +324,7 @@ class Writer {
   #argument(value: Value | undefined): string {
     if (value === undefined) throw new Error('an argument of a function is missing')
     if (value.type === 'number') return value.expression
+    if (value.type === 'integer') return `to_string(${value.expression})`
     if (value.type === 'condition') throw new Error('an argument of a function is a condition')
     if (!value.isField) return value.expression
     if (this.#depth === 0) this.required.add(value.expression)
@@ -296,6 +334,7 @@ class Writer {
   #test(value: Value): string {
     if (value.type === 'condition') return value.expression
     if (value.type === 'number') return value.expression === '0' ? 'false' : 'true'
+    if (value.type === 'integer') return `${value.expression} != 0`
     return value.isField ? `string!(${value.expression} || "") != ""` : `${value.expression} != ""`
   }
 
@@ -338,22 +377,32 @@ class Writer {
     const open = (value: Value | undefined): string => {
       if (value === undefined || value.type === 'condition')
         throw new Error(`\`${name}\` compares values other than texts`)
-      return value.isField
-        ? `string!(${value.expression} || "")`
-        : value.type === 'number'
-          ? textLiteral(value.expression)
-          : value.expression
+      if (value.isField) return `string!(${value.expression} || "")`
+      return value.type === 'number' ? textLiteral(value.expression) : value.expression
+    }
+    /** Two numbers or two texts. Go rejects other comparisons, so that the stage does nothing. */
+    const compared = (sign: string, left: Value | undefined, right: Value | undefined): string => {
+      const numbers = [left, right].filter(isNumber).length
+      if (numbers === 1 && [left, right].some((value) => value?.type === 'integer'))
+        throw new Error(`\`${name}\` compares a number with a text`)
+      if (numbers === 2) return `${left?.expression} ${sign} ${right?.expression}`
+      return `${open(left)} ${sign} ${open(right)}`
     }
     switch (name) {
       case 'eq':
         return condition(
           `(${values
             .slice(1)
-            .map((value) => `${open(first)} == ${open(value)}`)
+            .map((value) => compared('==', first, value))
             .join(' || ')})`,
         )
       case 'ne':
-        return condition(`${open(first)} != ${open(second)}`)
+        return condition(`(${compared('!=', first, second)})`)
+      case 'lt':
+      case 'le':
+      case 'gt':
+      case 'ge':
+        return condition(`(${compared(orders[name] ?? '', first, second)})`)
       case 'not':
         return condition(`!(${this.#test(first ?? text('""'))})`)
       case 'empty':
@@ -362,11 +411,15 @@ class Writer {
       case 'or':
         return condition(`(${values.map((value) => this.#test(value)).join(name === 'and' ? ' && ' : ' || ')})`)
       case 'default':
-        if (first?.constant === undefined || second === undefined) return undefined
-        // An empty text counts as missing.
-        return text(
-          `string!(get!(filter([${open(second)}, ${textLiteral(first.constant)}]) -> |_index, item| { item != "" }, [0]) || "")`,
-        )
+        if (first === undefined || second === undefined) return undefined
+        return firstOf([open(second), open(first)])
+      case 'coalesce':
+        return firstOf(values.map(open))
+      case 'ternary': {
+        const [, , test] = values
+        if (test === undefined) return undefined
+        return text(`({ if ${this.#test(test)} { ${open(first)} } else { ${open(second)} } })`)
+      }
       default:
         return undefined
     }

@@ -1,0 +1,272 @@
+// Stages that compute values: JMESPath of `json`, functions of templates, and stages of Alloy. Each case compares with what the old agent
+// pushes.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertAlloy } from '../alloy/convert.ts'
+import { convertPromtail } from '../promtail/convert.ts'
+
+const promtail = (stages: string) =>
+  converted(convertPromtail, [
+    {
+      file: 'promtail.yaml',
+      text: `clients: [{ url: 'http://loki:3100/loki/api/v1/push' }]
+scrape_configs:
+  - job_name: app
+    static_configs: [{ labels: { job: app, __path__: /srv/app.log } }]
+    pipeline_stages:
+${stages.replace(/^(?=.)/gm, '      ')}
+`,
+    },
+  ])
+
+const alloy = (stages: string) =>
+  converted(convertAlloy, [
+    {
+      file: 'config.alloy',
+      text: `loki.source.file "app" {
+  targets    = [{"__path__" = "/srv/app.log", "job" = "app"}]
+  forward_to = [loki.process.app.receiver]
+}
+loki.process "app" {
+  forward_to = [loki.write.default.receiver]
+${stages}
+}
+loki.write "default" {
+  endpoint { url = "http://loki:3100/loki/api/v1/push" }
+}
+`,
+    },
+  ])
+
+interface Case {
+  readonly name: string
+  readonly line: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly metadata?: Readonly<Record<string, string>>
+  readonly pushed?: string
+}
+
+async function compare(
+  { document, resource, gaps }: ReturnType<typeof promtail>,
+  { line, labels = {}, metadata, pushed }: Case,
+): Promise<void> {
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  const event = { message: line, timestamp: '2026-01-01T00:00:00Z', file: '/srv/app.log' }
+  const all = Object.entries({ filename: '/srv/app.log', job: 'app', ...labels }).filter(([, value]) => value !== '')
+  withTest(document, resource, event, {
+    message: pushed ?? line,
+    labels: Object.fromEntries(all),
+    ...(metadata === undefined ? {} : { metadata }),
+  })
+  expect(await lint(String(document))).toEqual([])
+}
+
+const line =
+  '{"a":"","b":"two","tags":["x","y"],"user":{"id":7,"name":"Ann"},"errors":[{"code":1,"severity":"low"},{"code":2,"severity":"high"},{"note":"none"}],"nested":[[1,2],[3]],"size":12.5,"text":"99","ok":true}'
+
+/** Expressions, and the values that Promtail extracts; empty for those that it leaves alone. */
+const expressions: readonly (readonly [string, string])[] = [
+  ['a || b', 'two'],
+  ['missing || a || user.name', 'Ann'],
+  ['user.id && b', 'two'],
+  ['missing && b', ''],
+  ['!missing', 'true'],
+  ["b == 'two'", 'true'],
+  ['size > `12`', 'true'],
+  ['size <= user.id', 'false'],
+  ['b > `1`', ''],
+  ['length(tags)', '2'],
+  ['length(user)', '2'],
+  ['length(size)', ''],
+  ["join(', ', tags)", 'x, y'],
+  ["join(', ', errors)", ''],
+  ['keys(user)', '["id","name"]'],
+  ['to_string(user)', '{"id":7,"name":"Ann"}'],
+  ['to_string(b)', 'two'],
+  ['to_number(text)', '99'],
+  ['to_number(b)', ''],
+  ['type(tags)', 'array'],
+  ["not_null(missing, b, 'none')", 'two'],
+  ["contains(tags, 'y')", 'true'],
+  ["contains(b, 'w')", 'true'],
+  ["starts_with(b, 'tw')", 'true'],
+  ['errors[*].code', '[1,2]'],
+  ['errors[].code', '[1,2]'],
+  ['nested[]', '[1,2,3]'],
+  ["errors[?severity=='high'].code | [0]", '2'],
+  ['errors[?code].severity', '["low","high"]'],
+  ["errors[?contains(tags, 'x')]", '!'],
+  ['user.*', '[7,"Ann"]'],
+  ['[b, user.id]', '["two",7]'],
+  ['{first: tags[0], n: user.name}', '{"first":"x","n":"Ann"}'],
+  ['tags | [-1]', 'y'],
+  ["'raw'", 'raw'],
+  ['b.c[*].d', ''],
+  ['tags[0:1]', '!'],
+  ['sort(tags)', '!'],
+  ['a ||', '!'],
+]
+
+test.each(expressions)('Promtail and the Pipeline extract the same by `%s`', async (expression, value) => {
+  const text = `- json: { expressions: { found: ${JSON.stringify(expression)}, b: } }\n- labels: { found: }`
+  const made = promtail(text)
+  if (value === '!') {
+    expect(made.gaps.map(({ subject }) => subject)).toEqual(['stage json'])
+    expect(made.gaps[0]?.reason).toContain(expression)
+    return
+  }
+  await compare(made, { name: '', line, labels: { found: value } })
+})
+
+const quoted = 'a "b" \\ c\tüé'
+const templates: readonly Case[] = [
+  { name: '{{ .Value | quote }}', line: quoted, pushed: '"a \\"b\\" \\\\ c\\tüé"' },
+  { name: '{{ quote .Value .job }}', line: 'x', pushed: '"x" "app"' },
+  { name: '{{ quote .Value }}', line: 'x\u0001\u007f', pushed: '"x\\x01\\x7f"' },
+  { name: '{{ squote .Value }}', line: 'x', pushed: "'x'" },
+  { name: '{{ .Value | trunc 3 }}', line: 'abcdef', pushed: 'abc' },
+  { name: '{{ .Value | trunc 9 }}', line: 'abcdef', pushed: 'abcdef' },
+  { name: '{{ .Value | trunc -2 }}', line: 'abcdef', pushed: 'ef' },
+  { name: '{{ .Value | substr 1 3 }}', line: 'abcdef', pushed: 'bc' },
+  { name: '{{ .Value | substr 2 -1 }}', line: 'abcdef', pushed: 'cdef' },
+  { name: '{{ if ge (int .Value) 500 }}error{{ else }}fine{{ end }}', line: '503', pushed: 'error' },
+  { name: '{{ if lt (int .Value) 500 }}fine{{ else }}error{{ end }}', line: 'x', pushed: 'fine' },
+  { name: '{{ if gt (len .Value) 3 }}long{{ else }}short{{ end }}', line: 'abcd', pushed: 'long' },
+  { name: '{{ len .Value }}', line: 'é', pushed: '2' },
+  { name: '{{ if gt .Value "b" }}after{{ else }}before{{ end }}', line: 'a', pushed: 'before' },
+  { name: '{{ .none | default .job }}', line: 'x', pushed: 'app' },
+  { name: '{{ coalesce .none "" .Value }}', line: 'x', pushed: 'x' },
+  { name: '{{ ternary "yes" "no" (eq .Value "x") }}', line: 'x', pushed: 'yes' },
+  { name: '{{ regexFind "[0-9]+" .Value }}', line: 'a12b3', pushed: '12' },
+  { name: '{{ .Value | nospace }}', line: 'a b  c', pushed: 'abc' },
+  { name: '{{ .Value | b64dec }}', line: 'aGk=', pushed: 'hi' },
+  { name: '{{ TrimPrefix .Value "a\'(" }}', line: "a'(b", pushed: 'b' },
+]
+
+test.each(templates)('Promtail and the Pipeline write the same by `$name`', async (given) => {
+  const stages = `- regex: { expression: '(?s)^(?P<all>.*)$' }\n- template: { source: all, template: ${JSON.stringify(given.name)} }\n- output: { source: all }`
+  await compare(promtail(stages), given)
+})
+
+test('a template that compares a number with a text is a gap', () => {
+  const { gaps } = promtail(`- template: { source: a, template: '{{ if eq (int .a) "x" }}y{{ end }}' }`)
+  expect(gaps.map(({ subject }) => subject)).toEqual(['stage template'])
+})
+
+const stages: readonly (Case & { readonly stages: string })[] = [
+  {
+    name: 'structured_metadata moves a label',
+    stages: '- structured_metadata: { job: , path: filename, none: }',
+    line: 'x',
+    labels: { job: '', filename: '' },
+    metadata: { job: 'app', path: '/srv/app.log' },
+  },
+  {
+    name: 'structured_metadata takes an extracted value and a label',
+    stages: '- json: { expressions: { id: } }\n- labels: { id: }\n- structured_metadata: { id: , again: id }',
+    line: '{"id":5}',
+    labels: { id: '' },
+    metadata: { id: '5', again: '5' },
+  },
+  {
+    name: 'drop: a missing value is an empty one for an expression',
+    stages: "- drop: { source: level, expression: '^debug$' }\n- static_labels: { kept: yes }",
+    line: 'x',
+    labels: { kept: 'yes' },
+  },
+]
+
+test.each(stages)('Promtail and the Pipeline push the same: $name', async (given) => {
+  await compare(promtail(given.stages), given)
+})
+
+test('drop: an expression that matches the empty text drops events without the value', async () => {
+  const { document, resource } = promtail("- drop: { source: [level, other], expression: '^$' }")
+  withTest(document, resource, { message: 'x', timestamp: '2026-01-01T00:00:00Z', file: '/srv/app.log' }, undefined)
+  expect(await lint(String(document))).toEqual([])
+})
+
+const ofAlloy: readonly (Case & { readonly stages: string })[] = [
+  {
+    name: 'structured metadata by pattern, from values and labels',
+    stages: `  stage.logfmt { mapping = { "trace_id" = "", "user" = "" } }
+  stage.static_labels { values = { trace_flag = "1" } }
+  stage.structured_metadata {
+    values = { "u" = "user" }
+    regex  = "^trace_"
+  }`,
+    line: 'trace_id=t user=ann',
+    labels: {},
+    metadata: { trace_id: 't', trace_flag: '1', u: 'ann' },
+  },
+  {
+    name: 'structured metadata that is dropped, and one that becomes a label',
+    stages: `  stage.logfmt { mapping = { "a" = "", "b" = "" } }
+  stage.structured_metadata { values = { "a" = "", "b" = "" } }
+  stage.labels {
+    values      = { "from" = "b" }
+    source_type = "structured_metadata"
+  }
+  stage.structured_metadata_drop { values = ["b", "none"] }`,
+    line: 'a=1 b=2',
+    labels: { from: '2' },
+    metadata: { a: '1' },
+  },
+  {
+    name: 'logfmt by pattern',
+    stages: `  stage.logfmt {
+    mapping = { "level" = "lvl" }
+    regex   = "^x_"
+  }
+  stage.labels { values = { "level" = "", "x_a" = "", "y" = "" } }`,
+    line: 'lvl=warn x_a=1 y=2',
+    labels: { level: 'warn', x_a: '1' },
+  },
+  {
+    name: 'pattern',
+    stages: `  stage.pattern {
+    pattern            = "<ip> - <_> [<time>] \\"<verb> "
+    labels_from_groups = true
+  }`,
+    line: '10.0.0.1 - ann [now] "GET /a"',
+    labels: { ip: '10.0.0.1', time: 'now', verb: 'GET' },
+  },
+  {
+    name: 'pattern: the rest of a line without the next text',
+    stages: `  stage.pattern { pattern = "<a>|<b>;<c>" }
+  stage.labels { values = { "a" = "", "b" = "", "c" = "" } }`,
+    line: '1|2|3',
+    labels: { a: '1', b: '2|3' },
+  },
+  {
+    name: 'truncate counts bytes',
+    stages: `  stage.truncate {
+    rule { limit = "6B" }
+    rule {
+      limit       = "8B"
+      suffix      = "~"
+      source_type = "label"
+      sources     = ["filename"]
+    }
+  }
+  stage.labels { values = { "truncated" = "" } }`,
+    line: 'abcdéfgh',
+    pushed: 'abcdé',
+    labels: { filename: '/srv/ap~', truncated: 'label,line' },
+  },
+]
+
+test.each(ofAlloy)('Alloy and the Pipeline push the same: $name', async (given) => {
+  await compare(alloy(given.stages), given)
+})
+
+test.each([
+  ['stage.pattern { pattern = "<a><b>" }', 'stage pattern'],
+  ['stage.pattern { pattern = "none" }', 'stage pattern'],
+  ['stage.truncate { }', 'stage truncate'],
+  ['stage.truncate {\n    rule {\n      limit = "1KiB"\n      source_type = "moon"\n    }\n  }', 'stage truncate'],
+  ['stage.labels {\n    values = { "a" = "" }\n    source_type = "moon"\n  }', 'stage.labels: source_type'],
+])('%s is a gap', (text, subject) => {
+  expect(alloy(`  ${text}`).gaps.map((gap) => gap.subject)).toEqual([subject])
+})
