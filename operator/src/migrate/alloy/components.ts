@@ -174,11 +174,6 @@ export const refusedSources: readonly Refusal[] = [
 export const refusedComponents: readonly Refusal[] = [
   none('prometheus.', 'Penstock does not scrape metrics of other programs', scraping),
   none(
-    'otelcol.',
-    'there is no source or sink for this protocol',
-    'Read pods with `orchestrator_logs`, and send to `log_aggregator` or `http`; keep Alloy for traces.',
-  ),
-  none(
     'discovery.',
     'Penstock has no service discovery of this kind',
     'Set the paths in a `file` source, or read pods with `orchestrator_logs`.',

@@ -309,21 +309,19 @@ test.each(gapCases)('%s is a gap with its place, and the output passes lint', as
 
 test('a sink that discards events replaces a destination without a counterpart', async () => {
   const text = `${pods(namespaceRule)}loki.process "pods" {
-  forward_to = [otelcol.receiver.loki.default.receiver, loki.echo.here.receiver]
+  forward_to = [loki.secretfilter.default.receiver, loki.echo.here.receiver]
 }
-otelcol.receiver.loki "default" {
-  output {
-    logs = [otelcol.exporter.otlp.x.input]
-  }
+loki.secretfilter "default" {
+  forward_to = [loki.echo.here.receiver]
 }
 loki.echo "here" {}
 `
   const { document, resource, gaps } = convert(text)
   expect(resource.spec.sinks.map(({ type }: { type: string }) => type)).toEqual(['blackhole', 'console'])
   expect(String(document)).toContain(
-    '# GAP: `otelcol.receiver.loki.default` (config.alloy:16) has no counterpart. This sink discards its events.',
+    '# GAP: `loki.secretfilter.default` (config.alloy:16) has no counterpart. This sink discards its events.',
   )
-  expect(missing(gaps).map(({ subject }) => subject)).toEqual(['otelcol.receiver.loki.default'])
+  expect(missing(gaps).map(({ subject }) => subject)).toEqual(['loki.secretfilter.default'])
   expect(await lint(String(document))).toEqual([])
 })
 

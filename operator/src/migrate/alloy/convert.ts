@@ -10,6 +10,7 @@ import { pushOf } from '../loki/push.ts'
 import { ruleLines } from '../loki/relabel.ts'
 import { addFiles, addLabels, addPods, isPodPath, type Pods, SourceSet } from '../loki/sources.ts'
 import { flagOf, itemsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { Collector, outputsOf, roleOf } from './collector.ts'
 import {
   type ComponentMapping,
   components,
@@ -50,6 +51,7 @@ class Conversion {
   readonly #blocks = new Map<string, Found>()
   readonly #heads = new Map<string, Head[]>()
   readonly #targets: TargetReader
+  readonly #collector: Collector
   /** Components whose rules others use. */
   readonly #used = new Set<string>()
   /** Components whose events reach no other component. */
@@ -65,7 +67,9 @@ class Conversion {
     this.#draft = draft
     this.#report = new Report(draft.gaps, draft.namespace === undefined)
     this.#sources = new SourceSet(draft)
-    this.#targets = new TargetReader((id) => this.#blocks.get(id), this.#report)
+    const lookup = (id: string) => this.#blocks.get(id)
+    this.#targets = new TargetReader(lookup, this.#report)
+    this.#collector = new Collector(draft, lookup)
   }
 
   read(given: NamedText): void {
@@ -88,9 +92,7 @@ class Conversion {
 
   run(file: string): void {
     for (const found of this.#blocks.values()) this.#source(found)
-    const waiting = [...this.#blocks.values()].filter(({ block }) =>
-      ['loki.process', 'loki.relabel'].includes(block.name),
-    )
+    const waiting = [...this.#blocks.values()].filter(({ block }) => isBetween(block))
     // Convert a component after all components that forward to it.
     while (waiting.length > 0) {
       const index = waiting.findIndex(
@@ -99,7 +101,8 @@ class Conversion {
       const [next] = waiting.splice(Math.max(0, index), 1)
       if (next === undefined) continue
       this.#done.add(idOf(next.block))
-      this.#through(next)
+      if (roleOf(next.block) === 'step') this.#step(next)
+      else this.#through(next)
     }
     for (const found of this.#blocks.values()) this.#sink(found)
     this.#nameSecrets()
@@ -123,17 +126,16 @@ class Conversion {
   }
 
   /** Ids of the components that a component forwards to. */
-  #receivers({ block, evaluator }: Found): readonly string[] {
-    return itemsOf(evaluator.attribute(block, 'forward_to')).flatMap((item) => {
+  #receivers(found: Found): readonly string[] {
+    return receiversIn(found).flatMap((item) => {
       const reference = referenceOf(item)
       return reference === undefined ? [] : [componentOf(reference)]
     })
   }
 
   #forward(found: Found, heads: readonly Head[]): void {
-    const targets = found.evaluator.attribute(found.block, 'forward_to')
     let isReceived = false
-    for (const item of itemsOf(targets)) {
+    for (const item of receiversIn(found)) {
       const reference = referenceOf(item)
       const id = reference === undefined ? undefined : componentOf(reference)
       const to = id === undefined ? undefined : this.#blocks.get(id)
@@ -156,7 +158,8 @@ class Conversion {
     if (isReceived) return
     const { block, evaluator } = found
     const place = evaluator.place(block.line)
-    this.#report.gap(place, idOf(block), 'no component receives its events', 'Name a receiver in `forward_to`.')
+    const option = roleOf(block) === undefined ? 'forward_to' : 'output'
+    this.#report.gap(place, idOf(block), 'no component receives its events', `Name a receiver in \`${option}\`.`)
     this.#ends.push(...heads.map(({ name }) => name))
   }
 
@@ -174,6 +177,10 @@ class Conversion {
   #source(found: Found): void {
     const { block, evaluator } = found
     const place = evaluator.place(block.line)
+    const role = roleOf(block)
+    if (role === 'extension') this.#collector.extension(found)
+    if (role === 'source') this.#records(found)
+    if (role !== undefined) return
     const mapping = components.find(({ name }) => name === block.name)
     if (mapping !== undefined) {
       const tree = this.#options(found, mapping)
@@ -217,6 +224,25 @@ class Conversion {
       name.endsWith('.') ? block.name.startsWith(name) : block.name === name,
     )
     this.#report.missing(place, idOf(block), known, 'component')
+  }
+
+  /** A receiver of the collector. */
+  #records(found: Found): void {
+    if (outputsOf(found).logs.length === 0) this.#collector.unreached(found, true)
+    else this.#forward(found, this.#collector.source(found).map(recordHead))
+  }
+
+  /** A processor of the collector, or a bridge to or from it. */
+  #step(found: Found): void {
+    const heads = (this.#heads.get(idOf(found.block)) ?? []).map(({ name }) => name)
+    if (heads.length === 0) this.#unreached(found)
+    else this.#forward(found, this.#collector.step(found, [...new Set(heads)]).map(recordHead))
+  }
+
+  #unreached(found: Found): void {
+    const id = idOf(found.block)
+    const isOfOthers = [...this.#blocks.values()].some((other) => outputsOf(other).others.includes(id))
+    this.#collector.unreached(found, isOfOthers || outputsOf(found).others.length > 0)
   }
 
   #logs(found: Found, tree: Tree): void {
@@ -414,6 +440,12 @@ class Conversion {
     const isKnown = isWrite || block.name === 'loki.echo'
     const heads = (this.#heads.get(idOf(block)) ?? []).map(({ name }) => name)
     const place = evaluator.place(block.line)
+    const role = roleOf(block)
+    if (role !== undefined) {
+      if (role === 'sink' && heads.length > 0) this.#collector.sink(found, [...new Set(heads)])
+      else if (role === 'sink') this.#unreached(found)
+      return
+    }
     if (!isKnown) {
       // A sink that discards events replaces a component without a counterpart.
       if (heads.length === 0 || ['loki.process', 'loki.relabel'].includes(block.name)) return
@@ -482,6 +514,17 @@ class Conversion {
     })
   }
 }
+
+/** An event of the collector has no extracted values, and a bridge sets new ones. */
+const recordHead = (name: string): Head => ({ name, isPods: false, isFresh: true })
+
+const isBetween = (block: Block) => ['loki.process', 'loki.relabel'].includes(block.name) || roleOf(block) === 'step'
+
+/** References to the components that a component forwards events or logs to. */
+const receiversIn = (found: Found): readonly Tree[] => [
+  ...itemsOf(found.evaluator.attribute(found.block, 'forward_to')),
+  ...outputsOf(found).logs,
+]
 
 function idOf({ name, label }: Block): string {
   return label === undefined ? name : `${name}.${label}`

@@ -65,8 +65,21 @@ function actionLines(part: Part, base: readonly string[], context: Context): str
         `${at} = filter(object(${openRead(base)}) ?? {}) -> |key, _value| { !match(key, ${regexLiteral(pattern)}) }`,
       ]
     }
-    case 'hash':
+    case 'hash': {
+      const hashed = 'sha2(to_string(value) ?? encode_json(value), variant: "SHA-256")'
+      if (pattern !== undefined) {
+        const at = fieldAt(base)
+        const test = `match(key, ${regexLiteral(pattern)})${key === '' ? '' : ` || key == ${textLiteral(key)}`}`
+        return [
+          'made = {}',
+          `for_each(object(${openRead(base)}) ?? {}) -> |key, value| {`,
+          `  made = set!(made, [key], if ${test} { ${hashed} } else { value })`,
+          '}',
+          `${at} = made`,
+        ]
+      }
       return [`if exists(${field}) { ${field} = sha2(to_string(${read}) ?? encode_json(${read}), variant: "SHA-256") }`]
+    }
     case 'extract': {
       if (pattern === undefined) return refuse('the action has no pattern')
       const at = fieldAt(base)

@@ -4,7 +4,7 @@ import { minDiskBuffer } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import { withoutPlaceholders } from './environment.ts'
 import { refusedExtension } from './extensions.ts'
-import { type Context, type Part, seconds, typeOf } from './mapping.ts'
+import { type Context, type Part, seconds } from './mapping.ts'
 
 /** The compression methods of HTTP exporters. */
 export const allCompressions = ['gzip', 'snappy', 'zlib', 'zstd']
@@ -67,6 +67,7 @@ export const httpItself = {
   http2_read_idle_timeout: pool,
   http2_ping_timeout: pool,
   force_attempt_http2: pool,
+  compression_params: 'the sink sets the compression level itself',
 } as const
 
 function tlsOf(part: Part): Record<string, unknown> {
@@ -175,7 +176,7 @@ function credentials(part: Part, context: Context, canSign: boolean): Credential
   }
   if (found === undefined) return refuse('the configuration does not define the extension')
   const extension = withoutPlaceholders(found, true, context)
-  const type = typeOf(id)
+  const { type } = extension
   if (type === 'basicauth') {
     const user = extension.text('client_auth.username')
     if (user === undefined) return refuse('the extension has no `client_auth.username`')

@@ -3,16 +3,13 @@
 
 import { isTable } from '@penstock/agent/schema'
 import { complete, type Ends } from '../complete.ts'
-import type { Draft, Included, NamedText, Step } from '../draft.ts'
-import type { Refusal } from '../page.ts'
+import type { Draft, Included, NamedText } from '../draft.ts'
+import { Components } from './components.ts'
 import { connectors, refusedConnectors } from './connectors.ts'
 import { withoutPlaceholders } from './environment.ts'
-import { exporters, refusedExporters } from './exporters.ts'
 import { serviceGaps } from './extensions.ts'
-import { Context, findMapping, gapComment, type Mapping, Part, type Path } from './mapping.ts'
-import { processors, refusedProcessors } from './processors.ts'
+import { Context, findMapping, Part, type Path } from './mapping.ts'
 import { Config } from './read.ts'
-import { receivers, refusedReceivers } from './receivers.ts'
 
 /** Reads the files of one configuration into a draft. */
 export function convertOtel(files: readonly NamedText[], _included: Included, draft: Draft): void {
@@ -34,6 +31,7 @@ class Conversion {
   readonly #config: Config
   readonly #draft: Draft
   readonly #context: Context
+  readonly #components: Components
   /** For each receiver, the transforms whose output is its records. */
   readonly #sources = new Map<string, readonly string[]>()
   /** For each exporter and connector, the components whose events it receives, in order. */
@@ -51,10 +49,11 @@ class Conversion {
       (id) => this.#find('extension', id),
       (heads, steps, wanted, part) => {
         const { file, line } = part.place()
-        return draft.append(heads, steps, wanted, { file, line, subject: `${part.kind} ${part.id}` })
+        return draft.append(heads, steps, wanted, { file, line, subject: part.title })
       },
       draft.namespace === undefined,
     )
+    this.#components = new Components(draft, this.#context, (part) => !this.#undefined.has(part))
   }
 
   run(): void {
@@ -62,7 +61,8 @@ class Conversion {
     const all = this.#pipelines()
     for (const pipeline of this.#ordered(all)) this.#pipeline(pipeline)
     for (const [id, heads] of this.#arriving) {
-      if (this.#find('connector', id) === undefined) this.#sink(id, [...new Set(heads)])
+      if (this.#find('connector', id) !== undefined) continue
+      this.#components.sink([...new Set(heads)], this.#part('exporter', id, this.#naming(id)))
     }
     this.#draft.removeUnread()
     complete(this.#draft, this.#config.place(['service', 'pipelines']), ends)
@@ -143,17 +143,7 @@ class Conversion {
   #append(heads: readonly string[], id: string, pipeline: Pipeline): string[] {
     const part = this.#part('processor', id, [...pipeline.path, 'processors'])
     const wanted = `${pipeline.id === 'logs' ? '' : `${pipeline.id}-`}${id}`
-    return this.#context.append(heads, this.#steps(part), wanted, part)
-  }
-
-  #steps(given: Part): readonly Step[] {
-    const mapping = this.#mapping(given, processors, refusedProcessors)
-    if (mapping === undefined) {
-      return [{ type: 'remap', text: '.', comments: [this.#comment(given, 'Events pass unchanged.')] }]
-    }
-    const part = withoutPlaceholders(given, false, this.#context, mapping.expresses)
-    this.#context.reportOptions(part, mapping)
-    return mapping.build(part, this.#context)
+    return this.#components.processor(heads, part, wanted)
   }
 
   /** Passes the events of a pipeline to the pipelines that have the connector as a receiver. */
@@ -178,53 +168,15 @@ class Conversion {
   #source(id: string, pipeline: Pipeline): readonly string[] {
     const known = this.#sources.get(id)
     if (known !== undefined) return known
-    const given = this.#part('receiver', id, [...pipeline.path, 'receivers'])
-    const mapping = this.#mapping(given, receivers, refusedReceivers)
-    let heads: readonly string[]
-    if (mapping === undefined) {
-      const name = id.replace(/[^\w-]/g, '-')
-      const config = { include: [`/var/empty/${name}`] }
-      const comments = [this.#comment(given, 'This source reads nothing.')]
-      heads = [this.#draft.add('sources', id, { type: 'file', config, comments })]
-    } else {
-      const part = withoutPlaceholders(given, false, this.#context, mapping.expresses)
-      this.#context.reportOptions(part, mapping)
-      heads = mapping
-        .build(part, this.#context)
-        .flatMap(({ component, follow }) => follow(this.#draft.add('sources', id, component), this.#context))
-    }
+    const heads = this.#components.source(this.#part('receiver', id, [...pipeline.path, 'receivers']))
     this.#sources.set(id, heads)
     return heads
-  }
-
-  #sink(id: string, heads: readonly string[]): void {
-    const given = this.#part('exporter', id, this.#naming(id))
-    const mapping = this.#mapping(given, exporters, refusedExporters)
-    if (mapping === undefined) {
-      const comments = [this.#comment(given, 'This sink discards its events.')]
-      this.#draft.add('sinks', id, { type: 'blackhole', inputs: heads, comments })
-      return
-    }
-    const part = withoutPlaceholders(given, true, this.#context)
-    this.#context.reportOptions(part, mapping)
-    const { component, steps } = mapping.build(part, this.#context)
-    const inputs = this.#context.append(heads, steps, `${id}-form`, part)
-    this.#draft.add('sinks', id, { ...component, inputs })
   }
 
   /** The path of the first pipeline that names an exporter. */
   #naming(id: string): Path {
     const path = this.#pipelines().find((pipeline) => pipeline.exporters.includes(id))?.path
     return path === undefined ? ['service', 'pipelines'] : [...path, 'exporters']
-  }
-
-  #comment(part: Part, effect: string): string {
-    return gapComment(part, effect, this.#undefined.has(part) ? 'is not defined' : 'has no counterpart')
-  }
-
-  /** The mapping of a component. A component that the configuration does not define has none, and one gap. */
-  #mapping<Result>(part: Part, mappings: readonly Mapping<Result>[], refusals: readonly Refusal[]) {
-    return this.#undefined.has(part) ? undefined : findMapping(part, mappings, refusals, this.#context)
   }
 
   /** A component that a pipeline names. */

@@ -3,7 +3,7 @@
 
 import { isTable } from '@penstock/agent/schema'
 import { readReport } from '../environment.ts'
-import { type Context, Part, type Path } from './mapping.ts'
+import type { Context, Part, Path } from './mapping.ts'
 import { variableMark } from './text.ts'
 
 const placeholder = /\$\$|\$\{(?:([a-z][a-z0-9+.-]*):)?([^}]*)\}/g
@@ -51,7 +51,7 @@ export function withoutPlaceholders(
     return isWhole && /^(?:true|false|-?\d+(?:\.\d+)?)$/.test(text) ? JSON.parse(text) : text
   }
   const config = visit(part.config, [])
-  return new Part(part.kind, part.id, isTable(config) ? config : {}, (path) => part.place(path))
+  return part.with(isTable(config) ? config : {})
 }
 
 function resolved(

@@ -40,7 +40,7 @@ export const events: Mapping<readonly SourcePart[]> = {
           config: { include_object: true, ...(namespaces.length === 0 ? {} : { namespaces }) },
         },
         follow: (source, context) =>
-          context.append([source], [{ type: 'remap', text: eventFields, comments }], `${part.id}-record`, part),
+          context.append([source], [{ type: 'remap', text: eventFields, comments }], `${part.name}-record`, part),
       },
     ]
   },
@@ -124,7 +124,7 @@ function objectSource(part: Part, context: Context): SourcePart {
   const steps = [...namespaceSteps(part), recordStep(isWatched, isNew), ...typeSteps(part)]
   return {
     component: { type: 'orchestrator_events', config },
-    follow: (source, later) => later.append([source], steps, `${part.id}-record`, part),
+    follow: (source, later) => later.append([source], steps, `${part.name}-record`, part),
   }
 }
 

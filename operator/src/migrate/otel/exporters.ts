@@ -225,12 +225,23 @@ const splunk: Mapping<SinkPart> = {
     source: 'a field',
     sourcetype: 'a field',
     index: 'a field',
+    'otel_to_hec_fields.severity_text': 'the name of a field',
+    'otel_to_hec_fields.severity_number': 'the name of a field',
     disable_compression: '`compression`',
   },
   itself: {
     ...httpItself,
     max_content_length_logs: 'the sink builds its own batches',
     max_content_length_metrics: 'the sink accepts only logs',
+    max_content_length_traces: 'the sink accepts only logs',
+    health_path: '`healthcheck` of the sink',
+    telemetry: 'the agent has its own metrics',
+    export_raw: {
+      how: 'events have the form of the event collector',
+      unless: /true/,
+      reason: 'the sink sends events with their fields, not only the line',
+      nearest: 'Set `encoding.codec: text` of the sink, and remove the transform before it.',
+    },
     max_event_size: 'the destination limits the size of events',
     log_data_enabled: 'the sink accepts only logs',
     profiling_data_enabled: 'the sink accepts only logs',
@@ -255,7 +266,11 @@ const splunk: Mapping<SinkPart> = {
       request: { ...given, headers: { ...given.headers, Authorization: `Splunk ${part.text('token') ?? ''}` } },
     }
     const fixed = { source: part.text('source'), sourcetype: part.text('sourcetype'), index: part.text('index') }
-    return { component: { type: 'http', config }, steps: hecForm(fixed) }
+    const severity = {
+      text: part.text('otel_to_hec_fields.severity_text') ?? 'otel.log.severity.text',
+      number: part.text('otel_to_hec_fields.severity_number') ?? 'otel.log.severity.number',
+    }
+    return { component: { type: 'http', config }, steps: hecForm(fixed, severity) }
   },
 }
 

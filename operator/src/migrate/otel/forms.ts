@@ -151,6 +151,7 @@ export const withoutEmpty = '. = filter(.) -> |_key, value| { !is_nullish(value)
 /** Events of the HTTP event collector. */
 export function hecForm(
   fixed: Readonly<Record<'source' | 'sourcetype' | 'index', string | undefined>>,
+  severity: Readonly<Record<'text' | 'number', string>>,
 ): readonly Step[] {
   const named = Object.entries(fixed).map(([name, value]) => {
     const from = `get(facts, [${textLiteral(`com.splunk.${name}`)}]) ?? null`
@@ -162,8 +163,8 @@ export function hecForm(
       'facts = merge(object(.resource.attributes) ?? {}, object(.attributes) ?? {})',
       ...named,
       'fields = filter(facts) -> |key, _value| { !starts_with(key, "com.splunk.") && key != "host.name" }',
-      'if !is_nullish(.severity_text) { fields."otel.log.severity.text" = .severity_text }',
-      'if is_integer(.severity_number) { fields."otel.log.severity.number" = .severity_number }',
+      `if !is_nullish(.severity_text) { fields.${textLiteral(severity.text)} = .severity_text }`,
+      `if is_integer(.severity_number) { fields.${textLiteral(severity.number)} = .severity_number }`,
       `time = ${unixSeconds(time)}`,
       'host = if exists(facts."host.name") { facts."host.name" } else { "unknown" }',
       '. = { "time": time, "host": host, "source": source, "sourcetype": sourcetype, "index": index, "event": .message, "fields": fields }',

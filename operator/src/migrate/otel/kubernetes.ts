@@ -26,6 +26,10 @@ const facts: Readonly<Record<string, string | readonly string[]>> = {
     'tag = replace(image, r\'@.*$\', "")',
     "if match(tag, r':[^:/]*$') { name = replace(tag, r'^.*:', \"\") }",
   ],
+  'container.image.tags': [
+    'tag = replace(image, r\'@.*$\', "")',
+    "if match(tag, r':[^:/]*$') { name = [replace(tag, r'^.*:', \"\")] }",
+  ],
   'container.image.repo_digests': [
     'if %orchestrator.container_image_id != null { name = [%orchestrator.container_image_id] }',
   ],
@@ -135,6 +139,8 @@ export const k8sAttributes: Mapping<Steps> = {
     pod_association: 'the source determines the pod from the file',
     wait_for_metadata: 'lines wait for the metadata of their pod',
     wait_for_metadata_timeout: 'lines wait for the metadata of their pod',
+    watch_sync_period: 'the source watches the pods of its node',
+    pod_delete_grace_period: 'the source keeps the metadata of a pod until its files have been read',
     'extract.deployment_name_from_replicaset': 'the name of a Deployment comes from its ReplicaSet',
   },
   build: (part, context) => {

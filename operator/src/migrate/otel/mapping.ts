@@ -35,6 +35,13 @@ export interface SinkPart {
   readonly steps: readonly Step[]
 }
 
+/** Names of a part that do not follow from its id. */
+interface Names {
+  readonly type?: string
+  readonly name?: string
+  readonly title?: string
+}
+
 /** One component of the configuration. */
 export class Part {
   readonly kind: string
@@ -42,16 +49,39 @@ export class Part {
   readonly id: string
   readonly config: Readonly<Record<string, unknown>>
   readonly #placeOf: (path: Path) => Place
+  readonly #names: Names
 
-  constructor(kind: string, id: string, config: Readonly<Record<string, unknown>>, placeOf: (path: Path) => Place) {
+  constructor(
+    kind: string,
+    id: string,
+    config: Readonly<Record<string, unknown>>,
+    placeOf: (path: Path) => Place,
+    names: Names = {},
+  ) {
     this.kind = kind
     this.id = id
     this.config = config
     this.#placeOf = placeOf
+    this.#names = names
   }
 
   get type(): string {
-    return typeOf(this.id)
+    return this.#names.type ?? typeOf(this.id)
+  }
+
+  /** For components of the Pipeline. */
+  get name(): string {
+    return this.#names.name ?? this.id
+  }
+
+  /** For reports. */
+  get title(): string {
+    return this.#names.title ?? `${this.kind} ${this.id}`
+  }
+
+  /** The same part with other options. */
+  with(config: Readonly<Record<string, unknown>>): Part {
+    return new Part(this.kind, this.id, config, this.#placeOf, this.#names)
   }
 
   place(path: Path = []): Place {
@@ -60,7 +90,7 @@ export class Part {
 
   /** A part configured inside this one, such as an operator. */
   within(path: Path, config: Readonly<Record<string, unknown>>, id: string): Part {
-    return new Part(this.kind, id, config, (below) => this.#placeOf([...path, ...below]))
+    return new Part(this.kind, id, config, (below) => this.#placeOf([...path, ...below]), this.#names)
   }
 
   /** The value of an option. Dots in the name separate groups. */
@@ -191,7 +221,7 @@ export function findMapping<Result>(
   const mapping = mappings.find(({ name }) => name === part.type)
   if (mapping !== undefined) return mapping
   const refusal = refusals.find(({ name }) => name.replaceAll('_', '') === part.type)
-  context.missing(part.place(), `${part.kind} ${part.id}`, refusal, part.kind)
+  context.missing(part.place(), part.title, refusal, part.kind)
   return undefined
 }
 
