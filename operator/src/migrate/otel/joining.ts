@@ -1,10 +1,14 @@
-// Multiline rules from the option `multiline` of files or an operator `recombine`. Sources join lines before all transforms.
+// Multiline rules from the option `multiline` of files or from operators `recombine`. Sources join lines before all transforms. Behind a
+// router, each route that joins lines in its own way gets a source of its own.
 
 import { isDeepStrictEqual } from 'node:util'
 import { multilineProblems } from '@penstock/agent/config'
+import { escapedText } from '../escape.ts'
+import type { Exception } from '../page.ts'
 import { type Expression, parseExpression, UnknownExpression } from './expression.ts'
-import { fieldOf } from './field.ts'
+import { type Field, fieldOf } from './field.ts'
 import { type Context, type Part, seconds } from './mapping.ts'
+import type { Key } from './record.ts'
 import { regexLiteral } from './text.ts'
 
 export const isPodLog = (path: string) => /^\/var\/log\/(?:containers|pods)(?:\/|$)/.test(path)
@@ -28,67 +32,212 @@ export const fileRules = ({ start, condition, mode, timeoutMs }: Rules) => ({
   timeout_ms: timeoutMs,
 })
 
-interface Joined {
+/** Outputs of a router: the indexes of routes, and the default. */
+export interface Outputs {
+  readonly router: Part
+  readonly followed: ReadonlySet<number | 'default'>
+}
+
+/** A part of the records of a receiver, which a source of its own reads. */
+export interface Branch {
   readonly rules: Rules | undefined
+  /** The text between joined lines, unless it is a line feed. */
+  readonly between?: string
   /** The operators that the source replaces. */
   readonly done: ReadonlySet<Part>
+  /** The outputs that the records take; undefined without a router, or if they take all. */
+  readonly outputs?: Outputs
+  /** Values of resource attributes that all of these records have. */
+  readonly same?: ReadonlyMap<string, string>
 }
 
 /** The attribute in which parsers for lines of the container runtime put the program's own text. */
-const ofRuntime = /^attributes(?:\.|\[["'])(?:log|message|content)(?:["']\])?$/
+const ofRuntime = ['log', 'message', 'content'].map((name) => `attributes.${name}`)
 
-/**
- * Whether an operator has the same result for the first line as for all lines that are joined to it.
- * @param isPods whether the source parses lines of the container runtime itself
- */
-function isIndifferent(operator: Part, isPods: boolean): boolean {
-  const type = typeOfOperator(operator)
-  const isElsewhere = (option: string) => !/^\$?body/.test(operator.text(option) ?? 'body')
-  if (type === 'regexparser') return /log\.file\.(?:path|name)/.test(operator.text('parse_from') ?? '')
-  if (type === 'move' || type === 'copy') {
-    const restoresLine = isPods && operator.text('to') === 'body' && ofRuntime.test(operator.text('from') ?? '')
-    return restoresLine || (isElsewhere('from') && isElsewhere('to'))
+const fieldsOf = (texts: readonly string[]) => texts.flatMap((text) => fieldOf(text) ?? [])
+
+/** Whether neither of two paths contains the other. */
+function isApart(one: readonly Key[], other: readonly Key[]): boolean {
+  const shared = Math.min(one.length, other.length)
+  return !isDeepStrictEqual(one.slice(0, shared), other.slice(0, shared))
+}
+
+const isElsewhere = (field: Field | undefined, lines: readonly Field[]) =>
+  field !== undefined && lines.every((line) => isApart(field.path, line.path))
+
+/** The paths that an expression reads. */
+function pathsIn(expression: Expression): readonly (readonly Key[])[] {
+  switch (expression.type) {
+    case 'path':
+      return [expression.path]
+    case 'not':
+      return pathsIn(expression.value)
+    case 'operation':
+      return [...pathsIn(expression.left), ...pathsIn(expression.right)]
+    case 'list':
+      return expression.items.flatMap(pathsIn)
+    case 'call':
+      return expression.values.flatMap(pathsIn)
+    default:
+      return []
   }
-  if (type === 'remove') return isElsewhere('field')
+}
+
+function parsed(text: string): Expression | undefined {
+  try {
+    return parseExpression(text)
+  } catch (error) {
+    if (error instanceof UnknownExpression) return undefined
+    throw error
+  }
+}
+
+/** Whether an expression has the same value for the first line as for all lines that are joined to it. */
+function isSame(text: string, lines: readonly Field[]): boolean {
+  const expression = parsed(text)
   return (
-    type === 'noop' ||
-    (type === 'add' &&
-      isElsewhere('field') &&
-      typeof operator.get('value') === 'string' &&
-      !/EXPR/.test(operator.text('value') ?? ''))
+    expression !== undefined && pathsIn(expression).every((path) => lines.every((line) => isApart(path, line.path)))
   )
 }
 
-/** Rules from the option `multiline` of files, or from an operator that comes before all others. */
-export function joinedBy(part: Part, operators: readonly Part[], context: Context): Joined {
+/**
+ * The fields with the line after an operator; undefined if its result for the first line differs from that for all lines that are joined
+ * to it.
+ */
+function linesAfter(operator: Part, lines: readonly Field[]): readonly Field[] | undefined {
+  const type = typeOfOperator(operator)
+  const field = (option: string) => fieldOf(operator.text(option) ?? '')
+  const kept = (isKept: boolean) => (isKept ? lines : undefined)
+  if (operator.has('if') && !isSame(operator.text('if') ?? '', lines)) return undefined
+  switch (type) {
+    case 'noop':
+      return lines
+    case 'regexparser':
+      return kept(operator.has('parse_from') && isElsewhere(field('parse_from'), lines))
+    case 'copy':
+      return kept(isElsewhere(field('from'), lines) && isElsewhere(field('to'), lines))
+    case 'move': {
+      const [from, to] = [field('from'), field('to')]
+      const isLine = lines.some((line) => isDeepStrictEqual(line.path, from?.path))
+      if (isLine && to !== undefined && !operator.has('if')) return [to]
+      return kept(isElsewhere(from, lines) && isElsewhere(to, lines))
+    }
+    case 'remove':
+      return kept(isElsewhere(field('field'), lines))
+    case 'add': {
+      const inner = /^EXPR\((.*)\)$/s.exec(operator.text('value') ?? '')?.[1]
+      return kept(isElsewhere(field('field'), lines) && (inner === undefined || isSame(inner, lines)))
+    }
+    default:
+      return undefined
+  }
+}
+
+/** The first operator for which a line is not the same as all lines that are joined to it, and the fields with the line there. */
+function firstOf(operators: readonly Part[], isPods: boolean) {
+  let lines: readonly Field[] = fieldsOf(isPods ? ['body', ...ofRuntime] : ['body'])
+  for (const operator of operators) {
+    const after = linesAfter(operator, lines)
+    if (after === undefined) return { operator, lines }
+    lines = after
+  }
+  return undefined
+}
+
+/** The sources for a receiver: with rules from its option `multiline`, or from operators that come before all others. */
+export function branchesOf(part: Part, operators: readonly Part[], context: Context): readonly Branch[] {
   const start = part.text('multiline.line_start_pattern')
   const end = part.text('multiline.line_end_pattern')
   const isFile = !part.list('include').every(isPodLog)
-  const first = operators.find((operator) => !isIndifferent(operator, !isFile))
-  const checked = (rules: Rules, at: Part, done: readonly Part[]): Joined => {
-    const [problem] = multilineProblems(fileRules(rules))
-    if (problem === undefined) return { rules, done: new Set(done) }
-    context.gap(
-      at.place(),
-      `${part.id}: multiline`,
-      problem.message,
-      'Set `multiline` of the source, with patterns that use neither look-ahead nor look-behind.',
-    )
-    return { rules: undefined, done: new Set(done) }
-  }
   if (isFile && start !== undefined) {
     const pattern = bare(start)
-    return checked({ start: pattern, condition: pattern, mode: 'halt_before', timeoutMs: 500 }, part, [])
+    return [checked(part, { start: pattern, condition: pattern, mode: 'halt_before', timeoutMs: 500 }, part, context)]
   }
   if (isFile && end !== undefined) {
-    return checked({ start: '', condition: bare(end), mode: 'halt_with', timeoutMs: 500 }, part, [])
+    return [checked(part, { start: '', condition: bare(end), mode: 'halt_with', timeoutMs: 500 }, part, context)]
   }
-  if (first !== undefined && typeOfOperator(first) === 'recombine') {
-    context.reportOptions(first, recombineOperator)
-    const rules = recombined(first, !isFile, context)
-    return rules === undefined ? { rules, done: new Set([first]) } : checked(rules, first, [first])
+  const first = firstOf(operators, !isFile)
+  const type = first === undefined ? '' : typeOfOperator(first.operator)
+  if (first !== undefined && type === 'recombine') return [joinedBy(part, first.operator, first.lines, context)]
+  if (first !== undefined && type === 'router') {
+    return routesOf(part, first.operator, first.lines, operators, context) ?? [{ rules: undefined, done: new Set() }]
   }
-  return { rules: undefined, done: new Set() }
+  return [{ rules: undefined, done: new Set() }]
+}
+
+function checked(part: Part, rules: Rules, at: Part, context: Context, done: readonly Part[] = []): Branch {
+  const [problem] = multilineProblems(fileRules(rules))
+  if (problem === undefined) return { rules, done: new Set(done) }
+  context.gap(
+    at.place(),
+    `${part.id}: multiline`,
+    problem.message,
+    'Set `multiline` of the source, with patterns that use neither look-ahead nor look-behind.',
+  )
+  return { rules: undefined, done: new Set(done) }
+}
+
+function joinedBy(part: Part, recombine: Part, lines: readonly Field[], context: Context): Branch {
+  context.reportOptions(recombine, recombineOperator)
+  const rules = recombined(recombine, lines, context)
+  if (rules === undefined) return { rules, done: new Set([recombine]) }
+  const between = recombine.text('combine_with') ?? '\n'
+  return {
+    ...checked(part, rules, recombine, context, [recombine]),
+    ...(between === '\n' ? {} : { between }),
+  }
+}
+
+/** A source for each route that joins lines, and one for the others; undefined if there are none. */
+function routesOf(
+  part: Part,
+  router: Part,
+  lines: readonly Field[],
+  operators: readonly Part[],
+  context: Context,
+): readonly Branch[] | undefined {
+  const routes = router.tables('routes').map((table, index) => {
+    const row = router.within(['routes', index], table, router.id)
+    return { key: index as number | 'default', outputs: row.list('output'), expression: row.text('expr') }
+  })
+  const byDefault = router.text('default')
+  const all = [
+    ...routes,
+    ...(byDefault === undefined
+      ? []
+      : [{ key: 'default' as const, outputs: [byDefault], expression: undefined as string | undefined }]),
+  ]
+  if (!routes.every(({ expression }) => expression !== undefined && isSame(expression, lines))) return undefined
+  const recombineOf = ({ outputs }: { readonly outputs: readonly string[] }) => {
+    const [id] = outputs
+    const target = operators.find((each) => (each.text('id') ?? each.text('type')) === id)
+    return outputs.length === 1 && target !== undefined && typeOfOperator(target) === 'recombine' ? target : undefined
+  }
+  const joined = all.flatMap((route): readonly Branch[] => {
+    const recombine = recombineOf(route)
+    if (recombine === undefined) return []
+    const outputs: Outputs = { router, followed: new Set([route.key]) }
+    const same = sameValues(parsed(route.expression ?? 'true'))
+    return [{ ...joinedBy(part, recombine, lines, context), outputs, same }]
+  })
+  if (joined.length === 0) return undefined
+  const others = all.filter((route) => recombineOf(route) === undefined)
+  if (others.length === 0) return joined
+  const outputs: Outputs = { router, followed: new Set(others.map(({ key }) => key)) }
+  return [...joined, { rules: undefined, done: new Set(), outputs }]
+}
+
+/** The values of attributes of the resource for which an expression is true. */
+function sameValues(expression: Expression | undefined, found = new Map<string, string>()): Map<string, string> {
+  if (expression?.type !== 'operation') return found
+  const { operator, left, right } = expression
+  if (operator === '&&' || operator === 'and') return sameValues(right, sameValues(left, found))
+  const [root, group, name] = left.type === 'path' ? left.path : []
+  const isLiteral = right.type === 'literal' && typeof right.value === 'string'
+  if (operator === '==' && root === 'resource' && group === 'attributes' && isLiteral) {
+    found.set(String(name), String(right.value))
+  }
+  return found
 }
 
 const recombineOperator = {
@@ -107,7 +256,12 @@ const recombineOperator = {
     source_identifier: 'the source joins lines only within one file or container',
     max_sources: 'the source joins lines only within one file or container',
     max_log_size: 'the source joins lines up to its limit',
-    overwrite_with: 'the joined event keeps the fields of the first line',
+    overwrite_with: {
+      how: 'the joined event keeps the fields of the first line',
+      unless: /newest/,
+      reason: 'the joined event keeps the fields of the first line, and also its time',
+      nearest: 'Nothing, unless a query needs the time of the last line.',
+    } satisfies Exception,
     max_batch_size: 'the source joins lines up to its limit',
     max_unmatched_batch_size: 'lines that do not begin an event become separate events',
     on_error: 'lines that cannot be joined become separate events',
@@ -117,7 +271,7 @@ const recombineOperator = {
 /** A pattern without the outer group that configurations add for Go. */
 const bare = (pattern: string) => regexLiteral(pattern).slice(2, -1)
 
-function recombined(part: Part, isPods: boolean, context: Context): Rules | undefined {
+function recombined(part: Part, lines: readonly Field[], context: Context): Rules | undefined {
   const refuse = (reason: string) => {
     context.gap(
       part.place(),
@@ -127,12 +281,10 @@ function recombined(part: Part, isPods: boolean, context: Context): Rules | unde
     )
     return undefined
   }
-  if (part.has('combine_with') && part.text('combine_with') !== '\n')
-    return refuse('the source joins lines with a line feed')
   const timeoutMs = Math.ceil((seconds(part.text('force_flush_period')) ?? 5) * 1000)
   const option = part.has('is_first_entry') ? 'is_first_entry' : 'is_last_entry'
   const combined = part.text('combine_field') ?? 'body'
-  if (combined !== 'body' && !(isPods && ofRuntime.test(combined)))
+  if (!lines.some((line) => isDeepStrictEqual(line.path, fieldOf(combined)?.path)))
     return refuse(`the source joins lines before \`${combined}\` exists`)
   const found = patternIn(part.text(option) ?? '', combined)
   if (found === undefined) return refuse(`\`${option}\` is not a test of the text in \`${combined}\``)
@@ -152,27 +304,20 @@ function patternIn(
   text: string,
   combined: string,
 ): { readonly pattern: string; readonly isNegated: boolean } | undefined {
-  let expression: Expression
-  try {
-    expression = parseExpression(text)
-  } catch (error) {
-    if (error instanceof UnknownExpression) return undefined
-    throw error
-  }
+  const expression = parsed(text)
+  if (expression === undefined) return undefined
   const isNegated = expression.type === 'not'
   const pattern = patternOf(expression.type === 'not' ? expression.value : expression, combined)
   return pattern === undefined ? undefined : { pattern, isNegated }
 }
 
-const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
-
 /** Tests of a text, as patterns. */
 const patterns: Readonly<Record<string, (text: string) => string>> = {
   matches: (text) => text,
-  startsWith: (text) => `^${escaped(text)}`,
-  endsWith: (text) => `${escaped(text)}$`,
-  contains: escaped,
-  '==': (text) => `^${escaped(text)}$`,
+  startsWith: (text) => `^${escapedText(text)}`,
+  endsWith: (text) => `${escapedText(text)}$`,
+  contains: escapedText,
+  '==': (text) => `^${escapedText(text)}$`,
 }
 
 function patternOf(expression: Expression, combined: string): string | undefined {

@@ -5,7 +5,7 @@ import type { Step } from '../draft.ts'
 import type { Described } from '../page.ts'
 import { conditionOf, parseExpression, UnknownExpression, valueText } from './expression.ts'
 import { type Field, fieldOf, storeLines } from './field.ts'
-import { typeOfOperator } from './joining.ts'
+import { type Outputs, typeOfOperator } from './joining.ts'
 import { type Context, gapComment, type Mapping, type Part } from './mapping.ts'
 import { fieldAt } from './record.ts'
 import { severityLines, severityOptions, timeLines, timeOptions } from './record-time.ts'
@@ -400,12 +400,16 @@ const refusals: Readonly<Record<string, readonly [string, string]>> = {
   stdout: ['an operator cannot be an output', 'Use `penstock tap`.'],
 }
 
-/** @param skipped operators that the source replaces */
+/**
+ * @param skipped operators that the source replaces
+ * @param outputs the only outputs of a router that the records take
+ */
 export function followOperators(
   operators: readonly Part[],
   skipped: ReadonlySet<Part>,
   start: readonly string[],
   context: Context,
+  outputs?: Outputs,
 ): string[] {
   const idOf = (part: Part) => part.text('id') ?? part.text('type') ?? ''
   const arriving = new Map<Part | undefined, string[]>()
@@ -424,11 +428,12 @@ export function followOperators(
       continue
     }
     const output = part.text('output')
-    if (type === 'router' && !skipped.has(part)) route(part, heads, index, pass, context)
-    else if (skipped.has(part)) {
+    if (type === 'router' && !skipped.has(part)) {
+      route(part, heads, index, pass, context, outputs?.router === part ? outputs.followed : undefined)
+    } else if (skipped.has(part)) {
       reportAlone(part, type, context)
       pass(heads, type === 'router' ? firstRoute(part) : output, index)
-    } else pass(context.append(heads, stepsOf(part, type, context), `${part.id}-${idOf(part)}`, part), output, index)
+    } else pass(context.append(heads, stepsOf(part, type, context), `${part.name}-${idOf(part)}`, part), output, index)
   }
   return [...new Set(arriving.get(undefined) ?? [])]
 }
@@ -452,22 +457,25 @@ function route(
   index: number,
   pass: (heads: readonly string[], output: string | undefined, from: number) => void,
   context: Context,
+  followed?: ReadonlySet<number | 'default'>,
 ): void {
+  const isFollowed = (key: number | 'default') => followed?.has(key) ?? true
   context.reportOptions(part, { name: 'router', options: routerOptions })
   const before: string[] = []
   for (const [number, table] of part.tables('routes').entries()) {
     const inner = part.within(['routes', number], table, part.id)
     const test = condition(inner, 'expr', context) ?? 'false'
     const steps: Step[] = [{ type: 'filter', text: [...before.map((text) => `!${text}`), test].join(' && ') }]
-    const made = context.append(heads, steps, `${part.id}-route`, part)
+    before.push(test)
+    if (!isFollowed(number)) continue
+    const made = context.append(heads, steps, `${part.name}-route`, part)
     const outputs = inner.list('output')
     for (const output of outputs.length === 0 ? [undefined] : outputs) pass(made, output, index)
-    before.push(test)
   }
   const byDefault = part.text('default')
-  if (byDefault === undefined) return
+  if (byDefault === undefined || !isFollowed('default')) return
   const rest: Step[] = [{ type: 'filter', text: before.map((text) => `!${text}`).join(' && ') || 'true' }]
-  pass(context.append(heads, rest, `${part.id}-route`, part), byDefault, index)
+  pass(context.append(heads, rest, `${part.name}-route`, part), byDefault, index)
 }
 
 function stepsOf(part: Part, type: string, context: Context): readonly Step[] {

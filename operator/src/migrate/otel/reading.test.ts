@@ -221,3 +221,29 @@ test('values of the chart of Splunk give the pipeline of the collectors on nodes
   ])
   expect(await lint(text)).toEqual([])
 })
+
+test('lines that the chart of Splunk joins in some containers get sources of their own', async () => {
+  const values = `splunkPlatform: { endpoint: 'https://splunk:8088/services/collector', token: t }
+logsCollection:
+  containers:
+    multilineConfigs:
+      - namespaceName: { value: shop }
+        podName: { value: 'web-.*', useRegexp: true }
+        containerName: { value: server }
+        firstEntryRegex: '^[^\\s].*'
+      - namespaceName: { value: 'java-.*', useRegexp: true }
+        firstEntryRegex: '^\\d{4}'
+        combineWith: ' '
+`
+  const { gaps, spec, text } = convert({ file: 'values.yaml', text: values })
+  expect(gaps.filter(({ subject }) => /recombine|multiline/.test(subject))).toEqual([])
+  expect(spec.sources.slice(0, 2)).toMatchObject([
+    {
+      config: { extra_field_selector: 'metadata.namespace=shop' },
+      multiline: { custom: { start: '^[^\\t\\n\\f\\r ].*' } },
+    },
+    { multiline: { custom: { start: '^[0-9]{4}' } } },
+  ])
+  expect(spec.sources[2]).toMatchObject({ type: 'orchestrator_logs' })
+  expect(await lint(text)).toEqual([])
+})

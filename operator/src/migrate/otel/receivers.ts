@@ -6,7 +6,7 @@ import type { Refusal } from '../page.ts'
 import { nodeVariable } from './environment.ts'
 import { events, objects } from './events.ts'
 import { fieldOf } from './field.ts'
-import { fileRules, isPodLog, joinedBy, typeOfOperator } from './joining.ts'
+import { type Branch, branchesOf, fileRules, isPodLog, typeOfOperator } from './joining.ts'
 import { type Context, each, type Mapping, none, type Part, type SourcePart, seconds } from './mapping.ts'
 import { followOperators } from './operators.ts'
 import { regexLiteral, valueLiteral } from './text.ts'
@@ -57,8 +57,8 @@ const filelog: Mapping<readonly SourcePart[]> = {
     const others = include.filter((path) => !isPodLog(path))
     const reading = (paths: readonly string[]) => part.within([], { ...part.config, include: paths }, part.id)
     return [
-      ...(ofPods.length > 0 ? [pods(reading(ofPods), context)] : []),
-      ...(others.length > 0 || ofPods.length === 0 ? [files(reading(others), context)] : []),
+      ...(ofPods.length > 0 ? pods(reading(ofPods), context) : []),
+      ...(others.length > 0 || ofPods.length === 0 ? files(reading(others), context) : []),
     ]
   },
 }
@@ -105,9 +105,16 @@ function recordStep(
   }
 }
 
-function files(part: Part, context: Context): SourcePart {
+function files(part: Part, context: Context): readonly SourcePart[] {
   const operators = operatorsOf(part)
-  const joined = joinedBy(part, operators, context)
+  return branchesOf(part, operators, context).map((branch) => filesOf(part, operators, branch, context))
+}
+
+/** Replaces the line feeds between joined lines, which lines do not contain themselves. */
+const betweenLines = ({ between }: Branch): readonly string[] =>
+  between === undefined ? [] : [`.message = replace(string(.message) ?? "", "\\n", ${textLiteral(between)})`]
+
+function filesOf(part: Part, operators: readonly Part[], joined: Branch, context: Context): SourcePart {
   const encoding = part.text('encoding') ?? 'utf-8'
   const older = seconds(part.text('exclude_older_than'))
   const size = bytes(part.text('max_log_size'))
@@ -121,7 +128,7 @@ function files(part: Part, context: Context): SourcePart {
     ...(/^utf-?8(?:-raw)?$|^nop$|^ascii$/i.test(encoding) ? {} : { encoding: { charset: encoding } }),
     ...(joined.rules === undefined ? {} : { multiline: fileRules(joined.rules) }),
   }
-  const before = []
+  const before = [...betweenLines(joined)]
   const [leading, trailing] = ['leading', 'trailing'].map((end) => part.flag(`preserve_${end}_whitespaces`, false))
   const patterns = [...(leading ? [] : ['^\\s+']), ...(trailing ? [] : ['\\s+$'])]
   if (patterns.length > 0)
@@ -136,7 +143,13 @@ function files(part: Part, context: Context): SourcePart {
   return {
     component: { type: 'file', config },
     follow: (source) =>
-      followOperators(operators, joined.done, context.append([source], steps, `${part.id}-record`, part), context),
+      followOperators(
+        operators,
+        joined.done,
+        context.append([source], steps, `${part.name}-record`, part),
+        context,
+        joined.outputs,
+      ),
   }
 }
 
@@ -208,7 +221,7 @@ function runtimeOf(operators: readonly Part[]): Runtime | undefined {
   }
 }
 
-function pods(part: Part, context: Context): SourcePart {
+function pods(part: Part, context: Context): readonly SourcePart[] {
   const operators = operatorsOf(part)
   const runtime = runtimeOf(operators)
   if (runtime === undefined) {
@@ -222,11 +235,6 @@ function pods(part: Part, context: Context): SourcePart {
   for (const operator of runtime?.skipped ?? []) {
     if (typeOfOperator(operator) === 'container') context.reportOptions(operator, containerOperator)
   }
-  const joined = joinedBy(
-    part,
-    operators.filter((operator) => runtime?.skipped.includes(operator) !== true),
-    context,
-  )
   if (part.has('multiline')) {
     context.gap(
       part.place(['multiline']),
@@ -234,13 +242,6 @@ function pods(part: Part, context: Context): SourcePart {
       'the patterns expect lines of the container runtime, which begin with a time',
       "Set `multiline.custom` of the source, with patterns for the program's own text.",
     )
-  }
-  const size = bytes(part.text('max_log_size'))
-  const older = seconds(part.text('exclude_older_than'))
-  const config = {
-    read_from: part.text('start_at') === 'beginning' ? 'beginning' : 'end',
-    ...(older === undefined ? {} : { ignore_older_secs: Math.ceil(older) }),
-    ...(size === undefined ? {} : { max_line_bytes: size }),
   }
   for (const option of ['delete_after_read', 'encoding']) {
     if (part.has(option) && !/^(?:false|utf-?8)$/i.test(part.text(option) ?? '')) {
@@ -252,10 +253,40 @@ function pods(part: Part, context: Context): SourcePart {
       )
     }
   }
+  const unread = operators.filter((operator) => runtime?.skipped.includes(operator) !== true)
+  return branchesOf(part, unread, context).map((branch) => podsOf(part, operators, runtime, branch, context))
+}
+
+/** Fields of pods that a source can select, by attributes of the resource. */
+const podFields: Readonly<Record<string, string>> = {
+  'k8s.namespace.name': 'metadata.namespace',
+  'k8s.pod.name': 'metadata.name',
+}
+
+function podsOf(
+  part: Part,
+  operators: readonly Part[],
+  runtime: Runtime | undefined,
+  joined: Branch,
+  context: Context,
+): SourcePart {
+  const size = bytes(part.text('max_log_size'))
+  const older = seconds(part.text('exclude_older_than'))
+  // Only a ClusterPipeline may select pods by fields.
+  const fields = Object.entries(context.readsEnvironment ? podFields : {}).flatMap(([name, field]) => {
+    const value = joined.same?.get(name)
+    return value === undefined ? [] : [`${field}=${value}`]
+  })
+  const config = {
+    read_from: part.text('start_at') === 'beginning' ? 'beginning' : 'end',
+    ...(fields.length === 0 ? {} : { extra_field_selector: fields.join(',') }),
+    ...(older === undefined ? {} : { ignore_older_secs: Math.ceil(older) }),
+    ...(size === undefined ? {} : { max_line_bytes: size }),
+  }
   const steps: Step[] = []
   const choice = choiceOf(part.list('include'), part.list('exclude'))
   if (choice !== undefined) steps.push({ type: 'filter', text: choice })
-  steps.push(podRecord(part, runtime, context))
+  steps.push(podRecord(part, runtime, joined, context))
   return {
     component: {
       type: 'orchestrator_logs',
@@ -263,8 +294,9 @@ function pods(part: Part, context: Context): SourcePart {
       ...(joined.rules === undefined ? {} : { multiline: { custom: joined.rules } }),
     },
     follow: (source) => {
-      const heads = context.append([source], steps, `${part.id}-record`, part)
-      return followOperators(operators, new Set([...(runtime?.skipped ?? []), ...joined.done]), heads, context)
+      const heads = context.append([source], steps, `${part.name}-record`, part)
+      const done = new Set([...(runtime?.skipped ?? []), ...joined.done])
+      return followOperators(operators, done, heads, context, joined.outputs)
     },
   }
 }
@@ -275,7 +307,7 @@ const containerOperator = {
   itself: { max_log_size: 'the source joins partial lines up to its limit', on_error: 'the source reads all formats' },
 }
 
-function podRecord(part: Part, runtime: Runtime | undefined, context: Context): Step {
+function podRecord(part: Part, runtime: Runtime | undefined, joined: Branch, context: Context): Step {
   const hasMetadata = runtime?.hasMetadata === true
   const attributes = [
     ...(runtime?.isContainer === true ? ['"log.iostream": .stream', '"logtag": "F"'] : []),
@@ -296,7 +328,11 @@ function podRecord(part: Part, runtime: Runtime | undefined, context: Context): 
       : []),
     ...fixedMembers(part, 'resource', context),
   ]
-  const before = ['# Keeps the pod metadata for the processor k8sattributes.', '%orchestrator = .orchestrator']
+  const before = [
+    ...betweenLines(joined),
+    '# Keeps the pod metadata for the processor k8sattributes.',
+    '%orchestrator = .orchestrator',
+  ]
   if (hasMetadata || part.flag('include_file_name', true)) before.push('name = split(string(.file) ?? "", "/")')
   const message = runtime?.toBody === true ? `{ ${runtime.members.join(', ')} }` : '.message'
   return recordStep(attributes, resource, before, message)

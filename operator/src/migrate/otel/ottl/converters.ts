@@ -1,6 +1,7 @@
 // Converters: OTTL functions that return a value.
 
 import { textLiteral } from '@penstock/agent/config'
+import { escapedText } from '../../escape.ts'
 import { goLayout, matchesNothing, regexLiteral, strptimeLayout } from '../text.ts'
 import type { Kind, Lines, Value } from './code.ts'
 import type { Program } from './compile.ts'
@@ -84,7 +85,7 @@ const trimEdge = (pattern: (escaped: string) => string, parameter: string): Conv
   becomes: '`replace`',
   parameters: ['target', parameter],
   run: (program, lines, values) => {
-    const escaped = constantText(values, parameter).replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+    const escaped = escapedText(constantText(values, parameter))
     return { code: `replace(${textAt(program, lines, values)}, ${regexLiteral(pattern(escaped))}, "")`, kind: 'text' }
   },
 })
