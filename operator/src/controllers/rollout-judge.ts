@@ -26,10 +26,10 @@ export function isWithout(node: AgentNode, candidate: TriedRevision, ids?: Reado
 }
 
 /**
- * Whether the state of a chosen agent tells something about the candidate: an agent that kept ending before the trial began would end
- * without it, too, so others decide if there are any.
+ * Whether the state of a chosen agent is evidence about the candidate. An agent that ended repeatedly before the trial would also end
+ * without the candidate, so it only counts if no other agent has the candidate.
  */
-export function isTelling(node: AgentNode, nodes: readonly AgentNode[], candidate: TriedRevision): boolean {
+export function isEvidence(node: AgentNode, nodes: readonly AgentNode[], candidate: TriedRevision): boolean {
   if (node.isUnsteady !== true) return true
   return !nodes.some((other) => other.isUnsteady !== true && !other.stale && takesCandidate(candidate, other.node))
 }
@@ -43,7 +43,7 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
     node.waitingSince !== undefined && !node.stale && isWithout(node, candidate) && now - node.waitingSince >= maxWaitMs
   const fails = (node: AgentNode) =>
     [...node.failed].filter((id) => suspects.has(id) && !isWithout(node, candidate, new Set([id])))
-  const isEnded = (node: AgentNode) => node.crashed && isTelling(node, seen.nodes, candidate)
+  const isEnded = (node: AgentNode) => node.crashed && isEvidence(node, seen.nodes, candidate)
   const isAny = (node: AgentNode) => node.isLater !== true && (isEnded(node) || node.stuck || onlyWaits(node))
   const failing = chosen.filter((node) => isAny(node) || fails(node).length > 0)
   const tooMany = (failing.length * 100) / Math.max(1, chosen.length) > policy.maxFailedPercent

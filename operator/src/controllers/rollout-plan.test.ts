@@ -192,7 +192,7 @@ test.each<[string, Partial<AgentNode>, Partial<AgentNode>, 'spared' | 'suspected
 )
 
 test.each([2, 3, 10, 40])(
-  'an agent of %i that kept ending before a change takes nothing back, if others run it',
+  'one agent of %i that ended repeatedly before a change does not cause a rollback if others run the change',
   (count) => {
     // The agent with the lowest bucket would be the canary if it were steady.
     for (const index of forty.slice(0, count).keys()) {
@@ -208,14 +208,14 @@ test.each([2, 3, 10, 40])(
   },
 )
 
-test('an agent that kept ending counts if a steady one ends, too, or if no other has the change', () => {
+test('an unsteady agent counts if a steady one also ends, or if no other agent has the change', () => {
   const unsteady = forty.map((each, at) => (at % 2 === 0 ? { ...each, isUnsteady: true } : each))
   const crash = (each: AgentNode) => ({ ...each, revision: 'new', crashed: true })
   for (const nodes of [unsteady, forty.map((each) => ({ ...each, isUnsteady: true }))])
     expect(run({ ...base, desired: 'new', nodes }, crash).end).toMatchObject({ action: 'abort' })
 })
 
-test('what an agent that kept ending reports about a Pipeline still counts', () => {
+test('a failure of a Pipeline that an unsteady agent reports still counts', () => {
   const candidate = { rev: 'new', percent: 100, salt: 's', step: 3, since: 0 }
   const report = { revision: 'new', failed: new Set(['shop/a']), isUnsteady: true }
   const nodes = forty.map((each, at) => (at === 0 ? { ...each, ...report } : { ...each, revision: 'new' }))

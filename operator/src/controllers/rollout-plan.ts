@@ -5,7 +5,7 @@ import { bucketOf, type LoadFailure, takesCandidate } from '@penstock/agent/bund
 import { counted } from '@penstock/agent/program'
 import { type AgentSpec, agentDefaults } from '../api/agent.ts'
 import { maxAside, mayHalve } from '../fleet/aside.ts'
-import { isTelling, isWithout, type Judgement, judge, maxWaitMs } from './rollout-judge.ts'
+import { isEvidence, isWithout, type Judgement, judge, maxWaitMs } from './rollout-judge.ts'
 
 export interface RolloutPolicy {
   /** Null: all agents receive a revision at once, with the same rules for a rollback. */
@@ -88,7 +88,7 @@ export interface AgentNode {
   readonly isAway?: boolean | undefined
   /** The same, perhaps because of changes that have just been rolled back or set aside. */
   readonly isAwayByChange?: boolean | undefined
-  /** It kept ending before the trial began. Its ends count only if no other agent has the candidate. */
+  /** It ended repeatedly before the trial began. Its ends count only if no other agent has the candidate. */
   readonly isUnsteady?: boolean | undefined
   /** When its last report arrived. */
   readonly heardAt?: number | undefined
@@ -353,7 +353,7 @@ function begin(seen: Observation): Decision {
   const { canary } = policy
   if (canary === null || seen.isArrival === true || isAtOnce(seen))
     return { action: 'start', percent: maxPercent, salt }
-  // A lost agent tests nothing, and one that ends by itself tests little.
+  // A lost agent cannot test a change, and one that ended before it says little about it.
   const all = nodes.filter(({ stale }) => !stale)
   const steady = all.filter(({ isUnsteady }) => isUnsteady !== true)
   const alive = steady.length > 0 ? steady : all
@@ -428,7 +428,7 @@ export function readersFor(
 
 /** The number of live chosen agents that do not run the candidate yet, or not these of its changes. */
 function waitingFor(seen: Observation, candidate: TriedRevision, ids?: ReadonlySet<string>): number {
-  const chosen = tellingOf(seen, candidate)
+  const chosen = evidenceOf(seen, candidate)
   const waiting = chosen.filter((node) => isWithout(node, candidate, ids)).length
   // Agents of the previous step already run it. If other changes wait, the rollout does not wait for a few agents that
   // fail to load it.
@@ -442,13 +442,13 @@ function waitingFor(seen: Observation, candidate: TriedRevision, ids?: ReadonlyS
  */
 function quietSince(seen: Observation, candidate: TriedRevision, clocks: readonly Pick<TrialClock, 'since'>[]): number {
   const since = Math.max(...clocks.map((clock) => clock.since ?? 0))
-  return tellingOf(seen, candidate).filter(({ heardAt }) => heardAt !== undefined && heardAt < since).length
+  return evidenceOf(seen, candidate).filter(({ heardAt }) => heardAt !== undefined && heardAt < since).length
 }
 
-/** The live chosen agents whose state tells something about the candidate. */
-function tellingOf({ nodes }: Observation, candidate: TriedRevision): AgentNode[] {
+/** The live chosen agents whose state is evidence about the candidate. */
+function evidenceOf({ nodes }: Observation, candidate: TriedRevision): AgentNode[] {
   return nodes.filter(
-    (each) => !each.stale && takesCandidate(candidate, each.node) && isTelling(each, nodes, candidate),
+    (each) => !each.stale && takesCandidate(candidate, each.node) && isEvidence(each, nodes, candidate),
   )
 }
 

@@ -1,4 +1,4 @@
-// How many writes show the progress of rollouts, and that results do not wait for them. The test controls time.
+// Limits the writes that only report the progress of rollouts, without delaying results. The test controls time.
 
 import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
@@ -88,7 +88,7 @@ test('the progress of one Pipeline is written as it happens', async () => {
   }
 })
 
-test('with 1,000 rollouts at once, progress has few writes, and results have no delay', async () => {
+test('with 1,000 concurrent rollouts, few writes report progress, and results are not delayed', async () => {
   await using many = operator(1_000)
   for (const name of many.names) {
     many.compile(name)
@@ -100,7 +100,7 @@ test('with 1,000 rollouts at once, progress has few writes, and results have no 
     for (const name of many.names) many.rollOut(name, 'False', 'RollingOut', `${agents} of 60 agents run it.`)
     writes += await many.pass(2)
   }
-  // Fifty at once, and five a second.
+  // A burst of fifty, then five per second.
   expect(writes).toBeGreaterThan(300)
   expect(writes).toBeLessThanOrEqual(50 + 5 * 120 + 5)
   for (const name of many.names) many.rollOut(name, 'True', 'Programmed', '60 of 60 agents run it.')
@@ -109,7 +109,7 @@ test('with 1,000 rollouts at once, progress has few writes, and results have no 
   expect(await many.pass(600)).toBe(0)
 })
 
-test('a failure during a rollout is written at once, and so is progress that no other follows', async () => {
+test('a failure during a rollout is written at once, and the last progress is written later', async () => {
   await using many = operator(200)
   for (const name of many.names) {
     many.compile(name)

@@ -33,8 +33,8 @@ const statusManager = 'penstock-status'
 const writers = 32
 
 /**
- * Writes a second that only show how far a rollout is. With many changes a second there would be several for each, and results would
- * wait behind them.
+ * Limit for writes that only report the progress of a rollout. With many changes a second, each would cause several such writes, and
+ * results would wait behind them.
  */
 const progressWrites = { perSecond: 5, burst: 50 }
 const progressReasons: ReadonlySet<string> = new Set<Reason>(['Pending', 'RollingOut', 'Progressing'])
@@ -89,7 +89,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
   readonly #reports = new Map<string, Reports>()
   readonly #writtenAt = new Map<string, number>()
   readonly #progress = new TokenBucket(progressWrites.perSecond, progressWrites.burst)
-  /** When a status that only shows progress may be written. */
+  /** When a status may be written that only reports progress, by key. */
   readonly #progressAt = new Map<string, number>()
   readonly #subscriptions: Disposable[] = []
 
@@ -149,7 +149,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     this.#progressAt.delete(key)
   }
 
-  /** Milliseconds until a status that only shows progress may be written. */
+  /** Milliseconds until a status may be written that only reports progress. */
   #progressWait(key: string): number {
     const now = performance.now()
     const at = this.#progressAt.get(key) ?? now + this.#progress.takeAfterMs(now)
@@ -223,7 +223,7 @@ function normal(status: Readonly<Record<string, unknown>>): string {
   })
 }
 
-/** Whether conditions only differ in how far a rollout is. */
+/** Whether conditions differ only in the progress of a rollout. */
 function isProgress(before: readonly Condition[] | undefined, after: readonly Condition[]): boolean {
   const known = new Map(before?.map((condition) => [condition.type, condition]))
   const changed = after.filter((condition) => canonicalJson(condition) !== canonicalJson(known.get(condition.type)))
@@ -327,7 +327,7 @@ function summaryOf(
   // A Pipeline is ready when it runs, whatever happens to its events.
   const unreachable = always.includes('Reachable') ? found.get('Reachable') : undefined
   const failed = relevant.find(({ status }) => status === 'False')
-  const stalled = [...relevant].find(({ status, reason }) => status === 'False' && terminal.has(reason))
+  const stalled = relevant.find(({ status, reason }) => status === 'False' && terminal.has(reason))
   if (failed !== undefined) {
     const { reason, message } = stalled ?? failed
     const ready: Finding = { type: 'Ready', status: 'False', reason, message }

@@ -118,7 +118,7 @@ test('an agent may report several times a second', async () => {
 })
 
 test.each(['/v1/heartbeat', '/v1/bundle', '/v1/inquiries', '/v1/readers'])(
-  '%s rejects a body that is too large, broken or no object, and closes the connection',
+  '%s rejects a body that is too large, malformed or not an object, and closes the connection',
   async (path) => {
     await using operator = await serving('agent')
     const token = tokenOf('agent')
@@ -154,7 +154,7 @@ test('a malformed path or an invalid token gets an answer, and closes the connec
   }
 })
 
-test('connections without a request do not keep agents out, even at the address of one', async () => {
+test('connections without a request do not lock agents out, even if they come from the address of one', async () => {
   await using operator = await servingWith({ maxStrangers: 20 }, 'agent')
   const held = new AbortController()
   const waiting = fetch(`http://127.0.0.1:${operator.port}/v1/inquiries`, {
@@ -175,7 +175,7 @@ test('connections without a request do not keep agents out, even at the address 
   await expect(waiting).rejects.toThrow()
 })
 
-test('what one namespace sends keeps no memory from others', async () => {
+test('bodies of one namespace do not use up the memory for others', async () => {
   const tenants = { perNamespace: 2_000_000, total: 3_000_000 }
   await using operator = await servingWith({ bodies: { tenants } }, 'evil', 'bank/good')
   using slow = await slowPost(operator.port, tokenOf('evil'), 1_990_000)

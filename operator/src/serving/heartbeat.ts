@@ -63,7 +63,7 @@ type Pod = KubeObject & {
 const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond: 10, burst: 60 } }
 /** Maximum size of a report, or of an agent's answer to an observer. */
 const maxBytes = 4 * 1024 * 1024
-/** The same for a request for a bundle, which names up to 5,000 Pipelines, and for the other requests. */
+/** Maximum size of a request for a bundle, which names up to 5,000 Pipelines; and of each other request. */
 const maxStreamBytes = 1024 * 1024
 const maxOtherBytes = 64 * 1024
 /** Limits for the bodies of agents in the operator's namespace, and of all others, which tenants may control. */
@@ -430,7 +430,7 @@ function routeOf(path: string): Route | undefined {
   }
 }
 
-/** A request whose body is not what its header or path says. */
+/** The body of a request does not match its header or its path. */
 class InvalidBody extends Error {}
 
 /** The object in a body, which is no longer in memory afterwards. */
@@ -460,7 +460,7 @@ function split(address: string): { readonly host: string; readonly port: number 
   return { host: host === '' ? '0.0.0.0' : host, port: Number(address.slice(at + 1)) }
 }
 
-/** Rejects a request and ends its connection, so that rejected clients keep none. */
+/** Rejects a request and closes its connection, so that rejected clients hold no connections. */
 function refuse(response: ServerResponse, status: number, problem: string): void {
   response.setHeader('connection', 'close')
   answer(response, status, problem)

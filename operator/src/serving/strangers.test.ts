@@ -40,7 +40,7 @@ async function serving(secure: boolean, max: number) {
 }
 
 test.each([false, true])(
-  'an address that opens connections without a request only loses its own (TLS: %s)',
+  'an address with too many connections without a request loses only its own (TLS: %s)',
   async (secure) => {
     await using server = await serving(secure, 20)
     // A known client at the same address, and a few unknown ones at another.

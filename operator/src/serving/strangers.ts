@@ -1,10 +1,10 @@
-// Limits the connections of clients that have not proved who they are. Everyone who can reach a server can open connections, and each costs
-// memory (some 80 KB with TLS) until its first request is authenticated or it times out.
+// Limits the connections of unauthenticated clients. Any client that can reach a server can open connections, and each needs memory (some
+// 80 KB with TLS) until its first request is authenticated or it times out.
 
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Enough for the agents of a large cluster that connect at once after a restart; a known pod at its own address does not count. */
+/** Enough for the agents of a large cluster that connect at once after a restart. A known pod at its own address does not count. */
 const maxStrangers = 2_048
 
 export class Strangers {
@@ -21,7 +21,7 @@ export class Strangers {
     server.on('connection', (socket: Socket) => this.#add(socket))
   }
 
-  /** The client of this connection has proved who it is. */
+  /** Stops counting a connection, because its client is authenticated. */
   know({ remoteAddress, remotePort }: Socket): void {
     this.#remove(remoteAddress ?? '', remotePort ?? 0)
   }
@@ -42,12 +42,12 @@ export class Strangers {
     if (this.#open > this.#max) this.#closeOne()
   }
 
-  /** Closes the oldest connection of the address with the most, so that no address keeps others out. */
+  /** Closes the oldest connection of the address with the most connections, so that no address can use up the limit alone. */
   #closeOne(): void {
     let address = ''
-    let most = 0
+    let max = 0
     for (const [each, { size }] of this.#byAddress) {
-      if (size > most) [address, most] = [each, size]
+      if (size > max) [address, max] = [each, size]
     }
     const [oldest] = this.#byAddress.get(address) ?? []
     if (oldest === undefined) return

@@ -1,10 +1,10 @@
-// Opens many connections that prove nothing, as a hostile pod would: without a byte, with half a request, or with TLS and nothing more.
+// Opens many unauthenticated connections, as a hostile pod would: without a byte, with half a request, or with only a TLS handshake.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
 
-/** Addresses of loopback stand for pods. */
+/** @param localAddress a loopback address that stands for a pod */
 export async function flood(port: number, localAddress: string, count: number, secure: boolean): Promise<Flood> {
   const sockets: Socket[] = []
   for (let index = 0; index < count; index++) {

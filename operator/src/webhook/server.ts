@@ -31,7 +31,7 @@ export interface ClientAuthority {
 }
 
 export interface WebhookOptions {
-  /** Maximum number of connections of clients that are not known to be the API server. */
+  /** Maximum number of connections of clients that have not been identified as the API server. */
   readonly maxStrangers?: number
   readonly tokens: WebhookTokens
   /** Undefined: clients do not need a certificate. */

@@ -64,14 +64,14 @@ export function isAway(pod: AgentPod, report: Report | undefined, now: number): 
   return (pod.status?.containerStatuses ?? []).some(isDown) || !(Date.parse(report?.startedAt ?? '') >= end)
 }
 
-/** Two ends within this time are a series: the kubelet waits at most five minutes before it starts a container again. */
+/** Ends within this time are a series: the kubelet waits at most five minutes before it starts a container again. */
 const seriesMs = 600_000
 
 /**
- * Whether the containers of a pod kept ending until this time. @param since an end before this time may have a known cause, and is no
- * part of a series
+ * Whether the containers of a pod ended repeatedly until shortly before a time. @param since earlier ends may have a known cause, so they
+ * do not count
  */
-export function keptEnding(pod: AgentPod, until: number, since: number): boolean {
+export function endedRepeatedly(pod: AgentPod, until: number, since: number): boolean {
   const end = lastEndOf(pod)
   return end !== undefined && endsOf(pod) > 1 && end < until && end >= Math.max(since, until - seriesMs)
 }

@@ -1,7 +1,7 @@
 import type { Candidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import type { Report } from '../../fleet/state.ts'
-import { type AgentPod, endsOf, isAway, keptEnding } from './pods.ts'
+import { type AgentPod, endedRepeatedly, endsOf, isAway } from './pods.ts'
 import { StepWatch, StepWatches, worseIn } from './step.ts'
 
 function pod(restartCount: number): AgentPod {
@@ -124,13 +124,13 @@ test.each<[string, restarts: number, until: string, since: string, kept: boolean
   ['the last end long before', 2, '00:12:00', '00:00:00', false],
   ['an end after it', 2, '00:00:30', '00:00:00', false],
   ['an end that a change may have caused', 2, '00:02:00', '00:01:30', false],
-])('an agent kept ending before a trial: %s', (_, restartCount, until, since, kept) => {
+])('whether an agent ended repeatedly before a trial: %s', (_, restartCount, until, since, kept) => {
   const at = (time: string) => Date.parse(`2026-01-01T${time}Z`)
   const status = { containerStatuses: [{ name: 'agent', restartCount, state: {}, lastState: { terminated: end } }] }
-  expect(keptEnding({ ...pod(0), status }, at(until), at(since))).toBe(kept)
+  expect(endedRepeatedly({ ...pod(0), status }, at(until), at(since))).toBe(kept)
 })
 
-test('which agents kept ending is decided when a trial begins, and anew without one', () => {
+test('the unsteady agents of a trial are those at its beginning; without a trial they can change', () => {
   const watches = new StepWatches()
   const ended = (finishedAt: string) => [
     {

@@ -4,7 +4,7 @@ import { type Candidate, takesCandidate } from '@penstock/agent/bundle'
 import { setAsideAt } from '../../fleet/aside.ts'
 import type { Report, RolloutRecord, TrialRecord } from '../../fleet/state.ts'
 import type { AgentNode } from '../rollout-plan.ts'
-import { type AgentPod, endsOf, hasEndedSince, keptEnding } from './pods.ts'
+import { type AgentPod, endedRepeatedly, endsOf, hasEndedSince } from './pods.ts'
 
 /** Records restarts and waits during a step, and provides the rollout's view of each agent. */
 export class StepWatch {
@@ -94,7 +94,7 @@ export class StepWatch {
 /** A watch for the current step of each candidate. */
 export class StepWatches {
   readonly #watches = new Map<string, StepWatch>()
-  /** Uids of the pods that kept ending before a trial began, by the time of its begin. */
+  /** Uids of the pods that ended repeatedly before a trial began, by the time at which it began. */
   readonly #unsteady = new Map<string, ReadonlySet<string>>()
   /** Steps that an earlier process began; undefined before the first look. */
   #inherited: ReadonlySet<string> | undefined
@@ -107,15 +107,13 @@ export class StepWatches {
     return watch
   }
 
-  /**
-   * Uids of the pods that kept ending before the trial began; without a trial, until now. What ended them is not in the trial.
-   */
+  /** Uids of the pods that ended repeatedly before the trial began, so not because of it; without a trial, before now. */
   unsteady(record: Begun, pods: readonly AgentPod[], now: number): ReadonlySet<string> {
     const { begun } = record
     const known = begun === undefined ? undefined : this.#unsteady.get(begun)
     if (known !== undefined) return known
     const since = suspectUntil(record)
-    const all = pods.filter((pod) => keptEnding(pod, timeOf(begun) || now, since))
+    const all = pods.filter((pod) => endedRepeatedly(pod, timeOf(begun) || now, since))
     const uids = new Set(all.map(({ metadata }) => metadata.uid ?? ''))
     if (begun !== undefined) this.#unsteady.set(begun, uids)
     return uids
