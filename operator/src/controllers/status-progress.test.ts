@@ -88,8 +88,8 @@ test('the progress of one Pipeline is written as it happens', async () => {
   }
 })
 
-test('with 1,000 concurrent rollouts, few writes report progress, and results are not delayed', async () => {
-  await using many = operator(1_000)
+test('with 300 concurrent rollouts, few writes report progress, and results are not delayed', async () => {
+  await using many = operator(300)
   for (const name of many.names) {
     many.compile(name)
     many.rollOut(name, 'False', 'Pending', 'No agent runs it yet.')
@@ -104,7 +104,7 @@ test('with 1,000 concurrent rollouts, few writes report progress, and results ar
   expect(writes).toBeGreaterThan(300)
   expect(writes).toBeLessThanOrEqual(50 + 5 * 120 + 5)
   for (const name of many.names) many.rollOut(name, 'True', 'Programmed', '60 of 60 agents run it.')
-  expect(await many.pass(1)).toBe(1_000)
+  expect(await many.pass(1)).toBe(300)
   for (const name of many.names) expect(many.programmed(name)).toBe('True Programmed 60 of 60 agents run it.')
   expect(await many.pass(600)).toBe(0)
 })
