@@ -113,13 +113,15 @@ test('line protocol', () => {
 test.each([
   ['m f=1 7 ', [['f', 1]]],
   [
-    ' \t# a comment\n\n m a=-2i,b=3u,c=1.5,d=2e+3,e=-0.5E-1,g=t,h=FALSE',
+    ' \t# a comment\n\n m a=-2i,b=3u,c=1.5,d=2e+3,e=-0.5E-1,i=1e5,j=-2E1,g=t,h=FALSE',
     [
       ['a', -2],
       ['b', 3],
       ['c', 1.5],
       ['d', 2000],
       ['e', -0.05],
+      ['i', 100_000],
+      ['j', -20],
       ['g', true],
       ['h', false],
     ],
@@ -143,7 +145,8 @@ test('line protocol: a backslash stays unless it escapes a delimiter or another 
 
 test.each([
   'm f=',
-  'm f=1e5',
+  'm f=1e',
+  'm f=1e+',
   'm f=.5',
   'm f=1.',
   'm f=+1',

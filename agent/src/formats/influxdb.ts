@@ -23,7 +23,7 @@ export function parseInfluxLines(text: string): InfluxLine[] | string {
 }
 
 const quotedValue = /"((?:[^"\\]|\\.)*)"/sy
-const number = /-?\d+i|\d+u|(?:-?\d+\.)?\d+[eE][+-]\d+|-?\d+(?:\.\d+)?/y
+const number = /-?\d+i|\d+u|-?(?:\d+\.)?\d+[eE][+-]?\d+|-?\d+(?:\.\d+)?/y
 const yesOrNo = /true|True|TRUE|t|T|false|False|FALSE|f|F/y
 /** A timestamp, with blanks around it, that ends the line. */
 const ending = /(?: +(-?\d+) *)?$/y
