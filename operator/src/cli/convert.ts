@@ -91,7 +91,9 @@ export async function run(argv: string[]): Promise<number> {
       `The configuration becomes ${names.length} Pipelines, which replace it together: ${names.join(', ')}.`,
     )
   }
-  process.stdout.write(pipelines.map((each) => each.toString({ lineWidth: 0, blockQuote: 'literal' })).join('---\n'))
+  const agents = draft.agents({ name: values.name, namespace: values.namespace })
+  const documents = [...agents, ...pipelines].map((each) => each.toString({ lineWidth: 0, blockQuote: 'literal' }))
+  process.stdout.write(documents.join('---\n'))
   return proof === undefined
     ? 0
     : prove(

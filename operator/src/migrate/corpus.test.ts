@@ -32,7 +32,7 @@ test.each(corpus)('$agent: $about', (given: CorpusCase) => {
   const { agent, file, expected, text } = given
   const { draft, found } = convertedCase(given)
   expect(found?.agent.name).toBe(agent)
-  const documents = draft.documents({ name: 'converted' })
+  const documents = [...draft.agents({ name: 'converted' }), ...draft.documents({ name: 'converted' })]
   expect(errorsIn(documents.map((document) => document.toString({ lineWidth: 0 })).join('---\n'))).toEqual([])
   const lines = text.split('\n').length
   for (const gap of draft.gaps) {

@@ -3,7 +3,7 @@
 
 import { compileCondition, compileProgram } from '@penstock/agent/config'
 import { type Document, isCollection, type Node, Document as YamlDocument } from 'yaml'
-import { ClusterPipelineModel, PipelineModel } from '../api/models.ts'
+import { AgentModel, ClusterPipelineModel, PipelineModel } from '../api/models.ts'
 import type { PipelineSpec } from '../api/pipeline.ts'
 import { runsOn } from '../compile/tenancy.ts'
 import { bySize, downstreamOf } from './split.ts'
@@ -93,6 +93,15 @@ export type Kind = 'sources' | 'transforms' | 'sinks'
 
 export type Components = Readonly<Record<Kind, Map<string, Component>>>
 
+/** The pods of an old agent that did not run on every node, as `spec` of an Agent has them. */
+export interface AggregatorPods {
+  readonly aggregator: Readonly<Record<string, unknown>>
+  readonly resources?: Readonly<Record<string, unknown>>
+}
+
+/** The label of Pipelines that a converted Agent selects. */
+const aggregatorLabel = 'aggregator'
+
 export interface Identity {
   readonly name: string
   /** The namespace of the Pipeline; without it, the result is a ClusterPipeline. */
@@ -110,6 +119,8 @@ export class Draft {
   /** Variables whose Secrets have been reported. */
   readonly #reported = new Set<string>()
   readonly #tests: Test[] = []
+  /** The pods of the Agent that runs the Pipelines, if the old agent did not run on every node. */
+  aggregator: AggregatorPods | undefined
 
   constructor(namespace?: string) {
     this.namespace = namespace
@@ -220,9 +231,24 @@ export class Draft {
   documents(identity: Identity): readonly Document[] {
     return this.#places(identity).flatMap(([own, parts]) =>
       bySize(parts, this.#tested(), this.gaps).map((part, index) =>
-        this.#document(index === 0 ? own : { ...own, name: `${own.name}-${index + 1}` }, part),
+        this.#document(index === 0 ? own : { ...own, name: `${own.name}-${index + 1}` }, part, identity.name),
       ),
     )
+  }
+
+  /** The Agent that runs the Pipelines; none if agents on nodes run them. */
+  agents({ name, namespace }: Identity): readonly Document[] {
+    const isOfNodes = [...this.#components.sources.values()].every(({ type }) => runsOn(type) === 'node')
+    if (this.aggregator === undefined || isOfNodes) return []
+    const selector = { matchLabels: { [aggregatorLabel]: name } }
+    const own = { matchLabels: { 'kubernetes.io/metadata.name': namespace } }
+    const pipelines = namespace === undefined ? { clusterPipelines: { selector } } : { namespaceSelector: own, selector }
+    const { aggregator, resources } = this.aggregator
+    const agent = new AgentModel({
+      metadata: { name, namespace: namespace ?? 'penstock-system' },
+      spec: { mode: 'Aggregator', pipelines, ...(resources && { resources }), aggregator },
+    } as ConstructorParameters<typeof AgentModel>[0])
+    return [new YamlDocument(agent, { aliasDuplicateObjects: false })]
   }
 
   /** Names of transforms that tests refer to. */
@@ -249,9 +275,13 @@ export class Draft {
     ]
   }
 
-  #document(identity: Identity, parts: Components): Document {
+  /** @param agent the name of the Agent that runs it, if the old agent did not run on every node */
+  #document(identity: Identity, parts: Components, agent: string): Document {
     const { name, namespace } = identity
     const spec: Record<string, unknown> = {}
+    const isOfNodes = [...parts.sources.values()].some(({ type }) => runsOn(type) === 'node')
+    const isAggregated = this.aggregator !== undefined && !isOfNodes
+    if (isAggregated) spec['mode'] = 'Aggregator'
     const references = new References(this.secrets, namespace)
     for (const [kind, components] of Object.entries(parts)) {
       if (components.size === 0) continue
@@ -273,7 +303,8 @@ export class Draft {
     if (secrets.length > 0) spec['secrets'] = secrets
     this.#reportSecrets(references.used, namespace)
     const Model = namespace === undefined ? ClusterPipelineModel : PipelineModel
-    const metadata = { name, ...(namespace === undefined ? {} : { namespace }) }
+    const labels = isAggregated ? { labels: { [aggregatorLabel]: agent } } : {}
+    const metadata = { name, ...(namespace === undefined ? {} : { namespace }), ...labels }
     const document = new YamlDocument(new Model({ metadata, spec: spec as unknown as PipelineSpec }), {
       aliasDuplicateObjects: false,
     })

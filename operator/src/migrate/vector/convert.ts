@@ -90,6 +90,7 @@ class Conversion {
 
   run(): void {
     for (const root of this.#roots) this.#reportSettings(root)
+    this.#draft.aggregator = this.#roots.find(({ aggregator }) => aggregator !== undefined)?.aggregator
     const own = this.#ofAgentItself()
     const left = this.#olds.filter((old) => !own.has(old))
     for (const old of left.filter(({ kind }) => kind === 'sources')) this.#source(old)

@@ -4,13 +4,15 @@
 import { formatOf, type Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import { type Root as FoundRoot, type Table, type TableDocument, tableDocuments } from '../documents.ts'
-import type { Gap, NamedText } from '../draft.ts'
+import type { AggregatorPods, Gap, NamedText } from '../draft.ts'
 import { isBlank } from '../inner.ts'
 
 /** One configuration with line numbers. */
 export interface Root extends FoundRoot {
   /** The resource of the operator for Vector that contains it. */
   readonly resource?: Resource
+  /** The pods of the chart, if it does not run one on every node. */
+  readonly aggregator?: AggregatorPods
 }
 
 export interface Resource {
@@ -94,17 +96,19 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Ga
     return [{ ...below([], {}), resource: resourceOf(kind, metadata) }]
   }
   const isValues = (isTable(customConfig) && isConfig(customConfig)) || isOfChart(value)
-  if (isValues && typeof role === 'string' && /aggregator/i.test(role)) {
+  const pods = isValues && typeof role === 'string' && /aggregator/i.test(role) ? { aggregator: podsOf(value) } : {}
+  if (isValues && 'aggregator' in pods) {
     gaps.push({
       file,
       line: lineOf(['role']),
       subject: `role: ${role}`,
-      reason: 'node agents run the Pipeline unless an Agent with mode Aggregator selects it',
-      nearest: 'Create an Agent with `spec.mode: Aggregator` for the Pipeline.',
+      reason: 'an Agent of mode Aggregator runs the Pipeline; sources that read a node stay with the agents of the nodes',
+      nearest: 'Apply the Agent, too. Set other values of the pods in its `spec.podTemplate`.',
+      isReplaced: true,
     })
   }
-  if (isTable(customConfig) && isConfig(customConfig)) return [below(['customConfig'], customConfig)]
-  if (kind === undefined && isOfChart(value)) return [withoutConfig(value, file, lineOf, gaps)]
+  if (isTable(customConfig) && isConfig(customConfig)) return [{ ...below(['customConfig'], customConfig), ...pods }]
+  if (kind === undefined && isOfChart(value)) return [{ ...withoutConfig(value, file, lineOf, gaps), ...pods }]
   if (typeof kind === 'string' && isTable(spec) && isConfig(spec))
     return [{ ...below(['spec'], spec), resource: resourceOf(kind, metadata) }]
   if (kind === 'ConfigMap' && isTable(data)) {
@@ -115,6 +119,35 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Ga
     })
   }
   return isConfig(value) ? [below([], value)] : []
+}
+
+/** The pods of the chart as those of an Agent. */
+function podsOf(values: Table): AggregatorPods {
+  const { replicas, autoscaling, persistence, resources, ...others } = values
+  const scaled = isTable(autoscaling) && autoscaling['enabled'] === true ? autoscaling : undefined
+  const stored = isTable(persistence) && persistence['enabled'] === true && !/^Stateless/.test(String(values['role']))
+  const placed = ['tolerations', 'nodeSelector', 'affinity', 'topologySpreadConstraints'].flatMap((name) => {
+    const value = others[name]
+    const isEmpty = !isTable(value) || Object.keys(value).length === 0
+    return Array.isArray(value) ? (value.length === 0 ? [] : [[name, value]]) : isEmpty ? [] : [[name, value]]
+  })
+  const { storageClassName, size = '10Gi' } = stored ? persistence : {}
+  return {
+    aggregator: {
+      ...(scaled === undefined
+        ? { replicas: typeof replicas === 'number' ? replicas : 1 }
+        : {
+            autoscaling: {
+              minReplicas: scaled['minReplicas'] ?? 1,
+              maxReplicas: scaled['maxReplicas'] ?? 10,
+              targetCPU: scaled['targetCPUUtilizationPercentage'] ?? 80,
+            },
+          }),
+      ...(stored ? { storage: { size, ...(typeof storageClassName === 'string' && { storageClassName }) } } : {}),
+      ...Object.fromEntries(placed),
+    },
+    ...(isTable(resources) && Object.keys(resources).length > 0 && { resources }),
+  }
 }
 
 /** Whether a table contains chart values, whose configuration is in `customConfig` or missing. */

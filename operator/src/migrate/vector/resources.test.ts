@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
+import { Draft } from '../draft.ts'
 import { convertVector } from './convert.ts'
 import { isVector } from './read.ts'
 
@@ -55,9 +56,60 @@ test.each(['Vector', 'VectorAggregator', 'ClusterVectorAggregator'])('%s contain
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('values for an aggregator give a row about the Agent that runs them', () => {
-  const { gaps } = convert(`role: Aggregator\ncustomConfig:\n${components}`)
-  expect(gaps[0]).toMatchObject({ subject: 'role: Aggregator', line: 1 })
+const queue = `customConfig:
+  sources: { q: { type: amqp, connection_string: "amqp://r:5672/%2f" } }
+  sinks: { out: { type: console, inputs: [q], encoding: { codec: json } } }
+`
+test.each([
+  { values: 'role: Aggregator\n', aggregator: { replicas: 1 } },
+  {
+    values:
+      'role: Aggregator\nreplicas: 3\npersistence: { enabled: true, size: 20Gi }\nnodeSelector: { disk: fast }\ntolerations: []\n',
+    aggregator: { replicas: 3, storage: { size: '20Gi' }, nodeSelector: { disk: 'fast' } },
+  },
+  {
+    values:
+      'role: Stateless-Aggregator\npersistence: { enabled: true }\nautoscaling: { enabled: true, maxReplicas: 4, targetCPUUtilizationPercentage: 60 }\nresources: { limits: { memory: 1Gi } }\n',
+    aggregator: { autoscaling: { minReplicas: 1, maxReplicas: 4, targetCPU: 60 } },
+    resources: { limits: { memory: '1Gi' } },
+  },
+])('values for an aggregator give an Agent that runs the Pipeline: $values', async ({ values, aggregator, resources }) => {
+  const draft = new Draft()
+  convertVector([{ file: 'values.yaml', text: `${values}${queue}` }], () => [], draft)
+  expect(draft.gaps).toMatchObject([{ line: 1, isReplaced: true }])
+  const [agent] = draft.agents({ name: 'shop' })
+  const [pipeline, ...others] = draft.documents({ name: 'shop' })
+  expect(agent?.toJSON()).toMatchObject({
+    kind: 'Agent',
+    metadata: { name: 'shop', namespace: 'penstock-system' },
+    spec: {
+      mode: 'Aggregator',
+      pipelines: { clusterPipelines: { selector: { matchLabels: pipeline?.toJSON().metadata.labels } } },
+      ...(resources && { resources }),
+    },
+  })
+  expect(agent?.toJSON().spec.aggregator).toEqual(aggregator)
+  expect(pipeline?.toJSON().spec.mode).toBe('Aggregator')
+  expect(others).toEqual([])
+  expect(await lint(`${pipeline}---\n${agent}`)).toEqual([])
+})
+
+test('an Agent of a namespace runs the Pipelines of this namespace', () => {
+  const draft = new Draft('shop')
+  convertVector([{ file: 'values.yaml', text: `role: Aggregator\n${queue}` }], () => [], draft)
+  const [agent] = draft.agents({ name: 'hub', namespace: 'shop' })
+  expect(agent?.toJSON()).toMatchObject({
+    metadata: { name: 'hub', namespace: 'shop' },
+    spec: { pipelines: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } } } },
+  })
+})
+
+test('sources of nodes stay with the agents of the nodes', () => {
+  const draft = new Draft()
+  convertVector([{ file: 'values.yaml', text: `role: Aggregator\ncustomConfig:\n${components}` }], () => [], draft)
+  expect(draft.gaps[0]).toMatchObject({ subject: 'role: Aggregator', line: 1, isReplaced: true })
+  expect(draft.agents({ name: 'shop' })).toEqual([])
+  expect(draft.documents({ name: 'shop' }).map((each) => each.toJSON().spec.mode)).toEqual([undefined])
 })
 
 test.each([
