@@ -191,7 +191,7 @@ const search = (name: string): Plugin<SinkPart> => ({
         'The sink sends `index`; with `id_key`, it replaces an existing document with the same id.',
       )
     }
-    const timeField = fieldLiteral([lastValue(section, 'time_key') ?? '@timestamp'])
+    const timeKey = lastValue(section, 'time_key') ?? '@timestamp'
     const idLines = idOf(section)
     const config = {
       endpoints: [cloudAddress(section) ?? addressOf(section, '9200', value(section, 'path') ?? '')],
@@ -211,10 +211,10 @@ const search = (name: string): Plugin<SinkPart> => ({
     const dots = isOn(lastValue(section, 'replace_dots'), false)
       ? ['. = map_keys(., recursive: true) -> |key| { replace(key, ".", "_") }']
       : []
-    return {
-      component: { type: 'search_engine', config },
-      steps: remap(...named, ...tagged, ...dots, ...idLines, `${timeField} = .timestamp`),
-    }
+    // Outputs of Fluentd, which share this mapping, set the field themselves.
+    const timed = timeKey === '' ? [] : [`${fieldLiteral([timeKey])} = .timestamp`]
+    const lines = [...named, ...tagged, ...dots, ...idLines, ...timed]
+    return { component: { type: 'search_engine', config }, steps: lines.length === 0 ? [] : remap(...lines) }
   },
 })
 
@@ -264,7 +264,7 @@ function idOf(section: Section): readonly string[] {
 }
 
 /** The time field in JSON bodies. */
-function dateLines(section: Section): string[] {
+function dateLines(section: Section, context: Context): string[] {
   const key = lastValue(section, 'json_date_key') ?? 'date'
   if (/^(false|off)$/i.test(key)) return []
   const format = lastValue(section, 'json_date_format') ?? 'double'
@@ -274,8 +274,13 @@ function dateLines(section: Section): string[] {
     epoch_ms: `to_unix_timestamp(${time}, unit: "milliseconds")`,
     iso8601: `format_timestamp(${time}, "%Y-%m-%dT%H:%M:%S%.6fZ") ?? null`,
     double: unixSeconds(time),
+    java_sql_timestamp: `format_timestamp(${time}, "%Y-%m-%d %H:%M:%S%.6f") ?? null`,
   }
-  return [`${fieldLiteral([key])} = ${forms[format] ?? forms['double']}`]
+  if (!Object.hasOwn(forms, format)) {
+    const known = Object.keys(forms).join(', ')
+    context.gap(section, `json_date_format ${format}`, `the format must be one of ${known}`, 'The sink sends a number.')
+  }
+  return [`${fieldLiteral([key])} = ${Object.hasOwn(forms, format) ? forms[format] : forms['double']}`]
 }
 
 const dated = { json_date_key: 'a field for the time', json_date_format: 'the format of the time' } as const
@@ -325,7 +330,7 @@ const http: Plugin<SinkPart> = {
         ? {}
         : { request: { ...(request as object | undefined), ...(Object.keys(headers).length > 0 ? { headers } : {}) } }),
     }
-    const lines = dateLines(section)
+    const lines = dateLines(section, context)
     return { component: { type: 'http', config }, steps: lines.length === 0 ? [] : remap(...lines) }
   },
 }
@@ -482,7 +487,7 @@ const stdout: Plugin<SinkPart> = {
         'the sink writes lines of JSON, and has no format for people',
         'Nothing to do, unless a program reads the output of the agent.',
       )
-    const lines = dateLines(section)
+    const lines = dateLines(section, context)
     return {
       component: { type: 'console', config: { encoding: { codec: 'json', except_fields: ['timestamp'] } } },
       steps: lines.length === 0 ? [] : remap(...lines),

@@ -378,6 +378,8 @@ class Conversion {
 
   #rewrite(section: Plugged, flow: Flow, label: string): void {
     const before: string[] = []
+    const prefix = lastValue(section, 'remove_tag_prefix')
+    const shorter = prefix === undefined ? flow.tag.text : withoutPrefix(flow.tag.text, prefix)
     for (const element of childrenOf(section.element, 'rule')) {
       const rule = this.#section(element)
       const path = recordPath(lastValue(rule, 'key') ?? '')
@@ -392,14 +394,18 @@ class Conversion {
         )
         continue
       }
-      const found = `is_object(parse_grok(to_string(${fieldLiteral(path)}) ?? "", ${pattern(regex)}) ?? null)`
-      const test = isOn(lastValue(rule, 'invert'), false) ? `!${found}` : found
+      const value = `(to_string(${fieldLiteral(path)}) ?? encode_json(${fieldLiteral(path)}))`
+      const found = `is_object(parse_grok(${value}, ${pattern(regex)}) ?? null)`
+      // An empty value matches no rule, unless the rule is inverted.
+      const test = isOn(lastValue(rule, 'invert'), false) ? `!${found}` : `(${value} != "" && ${found})`
       const condition = [...before.map((earlier) => `!(${earlier})`), test].join(' && ')
       before.push(test)
       const heads = this.#append(flow.heads, [{ type: 'filter', text: condition }], `${nameOf(section)}-rule`, rule)
       const next = lastValue(rule, 'label') ?? lastValue(section, '@label') ?? label
-      const text = tag.replace(/\$\{tag\}/g, flow.tag.text).replace(/\$(?:\{[^}]*\}|\d+)|__[A-Z_]+(?:\[\d+\])?__/g, '*')
-      const isWhole = text.includes(flow.tag.text)
+      const text = tag
+        .replace(/\$\{tag\}|__TAG__/g, shorter)
+        .replace(/\$(?:\{[^}]*\}|\d+)|__[A-Z_]+(?:\[\d+\])?__/g, '*')
+      const isWhole = text.includes(shorter)
       const own = { text, isOfPods: flow.tag.isOfPods && isWhole, isOfFile: flow.tag.isOfFile === true && isWhole }
       this.#follow({ ...flow, heads, tag: own }, next)
     }
@@ -525,6 +531,11 @@ const ends: Ends = {
     reason: 'no match of the configuration receives events',
     comment: 'the configuration has no output.',
   },
+}
+
+/** A tag without a prefix and the period behind it. */
+function withoutPrefix(tag: string, prefix: string): string {
+  return tag.startsWith(prefix) ? tag.slice(prefix.length).replace(/^\./, '') : tag
 }
 
 /** Whether a match before it in its label has the same pattern, or one for all tags. */

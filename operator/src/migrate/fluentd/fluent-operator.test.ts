@@ -197,7 +197,11 @@ test('a FluentdConfig selects pods, filters and outputs in its namespace, and cl
     namespaces: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: ['shop'] }] },
   })
   expect(made.spec.sinks.map(({ name }: { name: string }) => name)).toEqual(['audit', 'o-2'])
-  withTest(document, made, event('x', { pod_namespace: 'shop' }), { team: 'shop', message: 'x' })
+  withTest(document, made, event('x', { pod_namespace: 'shop' }), {
+    team: 'shop',
+    log: 'x',
+    ddtags: 'container_name:web,kube_namespace:shop,pod_name:web-1',
+  })
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
   expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject }) => subject)).toEqual(['Filter g'])
 })

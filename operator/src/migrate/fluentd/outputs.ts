@@ -1,22 +1,46 @@
 // Converts Fluentd outputs to sinks.
 
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { secret } from '../fluent-bit/connection.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { hostVariable } from '../fluent-bit/text.ts'
 import type { Refusal } from '../page.ts'
+import { eventTime } from '../unix-time.ts'
 import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
 import { recordPath } from './ruby.ts'
 import { search } from './search.ts'
 import type { Tag } from './tags.ts'
 import { chunkTemplate, login, type OutputPlugin, objectIn, security, tagLines, translated } from './translation.ts'
 
+/** A field in the syntax of Fluent Bit. */
+const accessorOf = ([first = '', ...rest]: readonly string[]) =>
+  `$${first}${rest.map((part) => `['${part}']`).join('')}`
+
+/** Options of Fluent Bit for labels from fields, and labels with fixed values. */
+function lokiLabels(section: Plugged, context: Context, areExtracted: boolean): readonly [string, string][] {
+  const labels: [string, string][] = []
+  for (const { key, value } of childrenOf(section.element, 'label').flatMap(({ parameters }) => parameters)) {
+    const path = recordPath(value === '' ? key : value)
+    labels.push(['labels', `${key}=${path === undefined ? value : accessorOf(path)}`])
+  }
+  const extra = objectIn(lastValue(section, 'extra_labels'))
+  if (extra === undefined) {
+    const nearest = 'Add the labels to `labels` of the sink.'
+    context.gap(section, 'loki: extra_labels', 'the value is not an object', nearest)
+  }
+  for (const [name, value] of Object.entries(extra ?? {})) labels.push(['labels', `${name}=${value}`])
+  return labels.length === 0 && !areExtracted ? [['labels', 'job=fluentd']] : labels
+}
+
 const loki = translated({
   name: 'loki',
   as: 'loki',
   becomes: '`log_aggregator`',
-  names: { ...login, ...security, tenant: 'tenant_id' },
+  names: { ...login, ...security, compress: 'compress' },
   options: {
     url: '`endpoint`',
+    tenant: '`tenant_id`',
     extra_labels: '`labels`',
     label: '`labels`',
     remove_keys: '`encoding.except_fields`',
@@ -29,45 +53,15 @@ const loki = translated({
   },
   itself: {
     include_thread_label: 'labels alone define the streams',
-    compress: 'set `compression` of the sink',
     cert: 'as `tls`',
   },
-  also: (section, context) => {
+  also: (section, context, tag) => {
     const read = (key: string) => lastValue(section, key)
     const url = /^(https?):\/\/([^:/]+|\$\{\w+\})(?::(\d+))?(\/.*)?$/.exec(
       read('url') ?? 'https://logs-prod-us-central1.grafana.net',
     )
-    const labels: [string, string][] = []
-    for (const child of childrenOf(section.element, 'label')) {
-      for (const { key, value } of child.parameters) {
-        const path = recordPath(value === '' ? key : value)
-        labels.push([
-          'labels',
-          path === undefined
-            ? `${key}=${value}`
-            : `${key}=$${path[0]}${path
-                .slice(1)
-                .map((part) => `['${part}']`)
-                .join('')}`,
-        ])
-      }
-    }
-    const extra = read('extra_labels')
-    if (extra !== undefined) {
-      try {
-        for (const [name, value] of Object.entries(JSON.parse(extra) as Record<string, unknown>))
-          labels.push(['labels', `${name}=${String(value)}`])
-      } catch {
-        context.gap(
-          section,
-          'loki: extra_labels',
-          'the value is not an object',
-          'Add the labels to `labels` of the sink.',
-        )
-      }
-    }
     const areExtracted = isOn(read('extract_kubernetes_labels'), false)
-    if (labels.length === 0 && !areExtracted) labels.push(['labels', 'job=fluentd'])
+    const labels = lokiLabels(section, context, areExtracted)
     if (read('bearer_token_file') !== undefined) {
       context.gap(
         section,
@@ -76,6 +70,12 @@ const loki = translated({
         'Set `auth: {strategy: bearer, token: SECRET[…]}`.',
       )
     }
+    const headers = headersOf(section, 'custom_headers', context)
+    const tenant = read('tenant') === undefined ? undefined : chunkTemplate(read('tenant') ?? '', tag)
+    if (read('tenant') !== undefined && tenant === undefined) {
+      const reason = 'the name of the tenant contains parts of tags'
+      context.gap(section, `loki: tenant ${read('tenant')}`, reason, 'Set `tenant_id` to a template with fields.')
+    }
     const format = read('line_format') ?? 'key_value'
     // A field that becomes a label is removed from the record.
     const ofLabels = childrenOf(section.element, 'label').flatMap(({ parameters }) =>
@@ -83,14 +83,7 @@ const loki = translated({
     )
     const removed = [...ofLabels, ...listOf(read('remove_keys'))].flatMap((key) => {
       const path = recordPath(key)
-      return path === undefined
-        ? []
-        : [
-            `$${path[0]}${path
-              .slice(1)
-              .map((part) => `['${part}']`)
-              .join('')}`,
-          ]
+      return path === undefined ? [] : [accessorOf(path)]
     })
     return {
       options: {
@@ -103,12 +96,25 @@ const loki = translated({
         drop_single_key: isOn(read('drop_single_key'), false) ? 'raw' : undefined,
         auto_kubernetes_labels: areExtracted ? 'on' : undefined,
       },
-      // The whole address may be a variable.
-      ...(/^\$\{\w+\}/.test(read('url') ?? '') ? { config: { endpoint: secret(read('url') ?? '') } } : {}),
+      config: {
+        ...(tenant === undefined ? {} : { tenant_id: secret(tenant) }),
+        ...(Object.keys(headers).length === 0 ? {} : { request: { headers } }),
+        // The whole address may be a variable.
+        ...(/^\$\{\w+\}/.test(read('url') ?? '') ? { endpoint: secret(read('url') ?? '') } : {}),
+      },
       several: [...labels, ...removed.map((key): [string, string] => ['remove_keys', key])],
     }
   },
 })
+
+/** Headers in a JSON object. */
+function headersOf(section: Plugged, option: string, context: Context): Readonly<Record<string, string>> {
+  const headers = objectIn(lastValue(section, option))
+  if (headers === undefined) {
+    context.gap(section, `${section.type}: ${option}`, 'the value is not an object', 'Set `request.headers`.')
+  }
+  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name, secret(value)]))
+}
 
 const http = translated({
   name: 'http',
@@ -122,7 +128,7 @@ const http = translated({
     json_array: '`framing`',
     'format.@type': '`encoding`',
     'auth.method': '`auth`',
-    content_type: 'the encoding determines the content type',
+    content_type: 'a header',
     tls_verify_mode: '`tls`',
     serializer: '`encoding`',
     compress: '`compression`',
@@ -157,9 +163,12 @@ const http = translated({
         `the sink sends JSON, not \`${format}\``,
         'Configure the receiver to read lines of JSON.',
       )
-    const headers = objectIn(read('headers'))
-    if (headers === undefined)
-      context.gap(section, 'http: headers', 'the value is not an object', 'Set `request.headers`.')
+    const headers = headersOf(section, 'headers', context)
+    const method = (read('auth.method') ?? 'basic').toLowerCase()
+    if (method !== 'basic') {
+      const reason = `the sink does not use the authentication \`${method}\``
+      context.gap(section, `http: auth ${method}`, reason, 'Set `auth` of the sink to one of its strategies.')
+    }
     return {
       options: {
         format: isOn(read('json_array'), false) ? 'json' : 'json_lines',
@@ -167,7 +176,10 @@ const http = translated({
         compress: read('compress'),
         'tls.verify': read('tls_verify_mode') === 'none' ? 'off' : 'on',
       },
-      several: Object.entries(headers ?? {}).map(([name, value]) => ['header', `${name} ${value}`] as const),
+      several: [
+        ...Object.entries(headers).map(([name, value]) => ['header', `${name} ${value}`] as const),
+        ...(read('content_type') === undefined ? [] : [['header', `Content-Type ${read('content_type')}`] as const]),
+      ],
       config: { uri: secret(uri ?? endpoint) },
     }
   },
@@ -250,13 +262,9 @@ const splunk = (name: string): OutputPlugin =>
 /** The options of `splunk` for members of the event, from texts and from fields of the record. */
 function eventMembers(name: string, section: Plugged, context: Context, tag: Tag | undefined): [string, string][] {
   const read = (key: string) => lastValue(section, key)
-  const accessorOf = (key: string): string | undefined => {
+  const pathIn = (key: string): string | undefined => {
     const path = recordPath(key)
-    if (path !== undefined)
-      return `$${path[0]}${path
-        .slice(1)
-        .map((part) => `['${part}']`)
-        .join('')}`
+    if (path !== undefined) return accessorOf(path)
     context.gap(section, `${name}: ${key}`, 'a program cannot refer to the field', 'Set it in a remap transform.')
     return undefined
   }
@@ -264,19 +272,22 @@ function eventMembers(name: string, section: Plugged, context: Context, tag: Tag
   const keepsKeys = isOn(read('keep_keys'), false)
   for (const word of ['host', 'source', 'sourcetype', 'index']) {
     several.push(...filledMember(section, word, context, tag))
-    const path = read(`${word}_key`) === undefined ? undefined : accessorOf(read(`${word}_key`) ?? '')
+    // Without an address of its own, an event is from the machine of Fluentd.
+    if (word === 'host' && read('host') === undefined && read('host_key') === undefined)
+      several.push(['event_host', hostVariable])
+    const path = read(`${word}_key`) === undefined ? undefined : pathIn(read(`${word}_key`) ?? '')
     if (path === undefined) continue
     several.push([`event_${word}`, path])
     if (!keepsKeys) several.push(['event_remove', path])
   }
   const members = childrenOf(section.element, 'fields').flatMap(({ parameters }) => parameters)
   for (const { key, value } of members) {
-    const path = accessorOf(value === '' ? key : value)
+    const path = pathIn(value === '' ? key : value)
     if (path === undefined) continue
     several.push(['event_field', `${key} ${path}`])
     if (!keepsKeys) several.push(['event_remove', path])
   }
-  const whole = read('event_key') === undefined ? undefined : accessorOf(read('event_key') ?? '')
+  const whole = read('event_key') === undefined ? undefined : pathIn(read('event_key') ?? '')
   if (whole !== undefined) several.push(['event_key', whole])
   return several
 }
@@ -285,43 +296,83 @@ const datadog = translated({
   name: 'datadog',
   as: 'datadog',
   becomes: '`monitor_a_logs`',
-  names: { api_key: 'apikey', service: 'dd_service', dd_source: 'dd_source', dd_tags: 'dd_tags', host: 'host' },
+  names: { api_key: 'apikey', host: 'host' },
   options: {
+    service: 'a field, unless the record has it',
+    dd_source: 'the field `ddsource`, unless the record has it',
+    dd_tags: 'the field `ddtags`, unless the record has it; tags for the pod follow',
+    dd_sourcecategory: 'the field `ddsourcecategory`, unless the record has it',
+    dd_hostname: 'the field `hostname`, unless the record has it; by default, the name of the host',
     use_ssl: 'the address',
+    port: 'the address',
     ssl_port: 'the address',
+    no_ssl_validation: '`tls`',
     include_tag_key: 'a field for the tag',
     tag_key: 'a field for the tag',
-    timestamp_key: 'the time of the event',
+    timestamp_key: 'a field for the time, unless the record has it',
     use_compression: '`compression`',
+    delete_extracted_tag_attributes: 'a gap if enabled',
   },
   itself: Object.fromEntries(
-    [
-      'use_json',
-      'use_http',
-      'http_proxy',
-      'compression_level',
-      'max_retries',
-      'max_backoff',
-      'tcp_ping_rate',
-      'no_ssl_validation',
-      'dd_hostname',
-      'dd_sourcecategory',
-      'force_v1_routes',
-      'delete_extracted_tag_attributes',
-    ].map((name) => [name, 'the sink uses the intake API'] as const),
+    ['use_json', 'use_http', 'compression_level', 'max_retries', 'max_backoff', 'tcp_ping_rate', 'force_v1_routes'].map(
+      (name) => [name, 'the sink uses the intake API'] as const,
+    ),
   ),
-  also: (section, context, tag) => ({
-    options: { compress: isOn(lastValue(section, 'use_compression'), true) ? 'gzip' : 'none' },
-    steps: isOn(lastValue(section, 'include_tag_key'), false)
-      ? [
-          {
-            type: 'remap',
-            text: tagLines(lastValue(section, 'tag_key') ?? 'tag', section, context, tag).join('\n') || '.',
-          },
-        ]
-      : [],
-  }),
+  also: (section, context, tag) => {
+    const read = (key: string) => lastValue(section, key)
+    if (isOn(read('delete_extracted_tag_attributes'), false)) {
+      const reason = 'the transform does not remove the fields that become tags'
+      const nearest = 'Remove `.kubernetes` and `.docker` in the remap transform before the sink.'
+      context.gap(section, 'datadog: delete_extracted_tag_attributes', reason, nearest)
+    }
+    const isSecure = isOn(read('use_ssl'), true)
+    const text = [
+      ...extraFields(section),
+      ...(isOn(read('include_tag_key'), false) ? tagLines(read('tag_key') ?? 'tag', section, context, tag) : []),
+      ...podTags,
+    ].join('\n')
+    return {
+      options: {
+        compress: isOn(read('use_compression'), true) ? 'gzip' : 'none',
+        tls: isSecure ? 'on' : 'off',
+        port: isSecure ? read('ssl_port') : read('port'),
+        'tls.verify': isOn(read('no_ssl_validation'), false) ? 'off' : 'on',
+        // The plugin does not rename the field with the line.
+        dd_message_key: 'message',
+      },
+      steps: [{ type: 'remap', text }],
+    }
+  },
 })
+
+/** Fields that the plugin adds to records without them. */
+function extraFields(section: Plugged): readonly string[] {
+  const read = (key: string) => lastValue(section, key)
+  const unless = (name: string, value: string) => {
+    const field = fieldLiteral([name])
+    return `if ${field} == null { ${field} = ${value} }`
+  }
+  const texts = { ddsourcecategory: 'dd_sourcecategory', ddsource: 'dd_source', ddtags: 'dd_tags', service: 'service' }
+  const host = read('dd_hostname')
+  const time = read('timestamp_key') ?? '@timestamp'
+  return [
+    ...Object.entries(texts).flatMap(([name, option]) => {
+      const text = read(option)
+      return text === undefined ? [] : [unless(name, textLiteral(text))]
+    }),
+    unless('hostname', host === undefined ? 'get_hostname() ?? null' : textLiteral(host)),
+    unless(time, `format_timestamp(${eventTime}, "%Y-%m-%dT%H:%M:%S%.3fZ") ?? null`),
+  ]
+}
+
+/** Tags for the pod of a record. */
+const podTags: readonly string[] = [
+  'names = { "image_name": .kubernetes.container_image, "container_name": .kubernetes.container_name, "kube_namespace": .kubernetes.namespace_name, "pod_name": .kubernetes.pod_name, "container_id": .docker.container_id }',
+  'tags = [string(.ddtags) ?? ""]',
+  'for_each(names) -> |name, value| { if value != null { tags = push(tags, name + ":" + (to_string(value) ?? "")) } }',
+  'tags = filter(tags) -> |_index, tag| { tag != "" }',
+  'if !is_empty(tags) { .ddtags = join(tags, ",") ?? null }',
+]
 
 const newRelic = translated({
   name: 'newrelic',

@@ -1,9 +1,11 @@
 // Converts Fluentd outputs for search engines.
 
-import { fieldLiteral } from '@penstock/agent/config'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
+import { secret } from '../fluent-bit/connection.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { eventTime } from '../unix-time.ts'
 import { listOf, type Plugged } from './element.ts'
 import { recordPath } from './ruby.ts'
 import type { Tag } from './tags.ts'
@@ -34,7 +36,10 @@ const searchOptions: Readonly<Record<string, string>> = {
   include_tag_key: 'a field for the tag',
   tag_key: 'a field for the tag',
   include_timestamp: 'the field `@timestamp`',
-  time_key: 'the field for the time',
+  time_key: 'the field with the time of the event',
+  time_key_format: 'the format of that time',
+  time_key_exclude_timestamp: 'whether to leave out `@timestamp`',
+  type_name: '`doc_type`',
   write_operation: '`bulk.action`',
   data_stream_name: 'the data stream',
   pipeline: '`pipeline`',
@@ -65,6 +70,18 @@ const exceptions: OutputPlugin['itself'] = {
     nearest: 'Add a remap transform before the sink: `. = flatten(., "_")`.',
   },
   flatten_hashes_separator: 'see `flatten_hashes`',
+  utc_index: {
+    how: 'dates of indexes are in UTC',
+    unless: /^(?:false|no)$/i,
+    reason: 'the sink writes the dates of indexes in UTC',
+    nearest: 'Nothing to do if the zone of the machine is UTC, as in containers.',
+  },
+  target_type_key: {
+    how: 'documents have no types',
+    unless: /./,
+    reason: 'the sink does not read types from events',
+    nearest: 'Set `doc_type` of the sink for servers up to version 6, and remove the field in a remap transform.',
+  },
   ...Object.fromEntries(
     [
       ...'template_name template_file template_overwrite template_pattern customize_template templates'.split(' '),
@@ -116,19 +133,11 @@ const searchItself: OutputPlugin['itself'] = Object.fromEntries(
       'exception_backup',
       'include_index_in_url',
       'validate_client_version',
-      'utc_index',
       'unrecoverable_error_types',
       'reconnect',
     ],
-    ...[
-      'ignore_exceptions',
-      'content_type',
-      'time_precision',
-      'time_key_exclude_timestamp',
-      'time_key_format',
-      'time_parse_error_tag',
-    ],
-    ...['emit_error_for_missing_id', 'emit_error_label_event', 'type_name', 'selector_class_name', 'target_type_key'],
+    ...['ignore_exceptions', 'content_type', 'time_precision', 'time_parse_error_tag'],
+    ...['emit_error_for_missing_id', 'emit_error_label_event', 'selector_class_name'],
   ].map((name) => [name, 'the sink detects the version, reuses connections, and logs rejected documents'] as const),
 )
 
@@ -137,7 +146,7 @@ export const search = (name: string): OutputPlugin =>
     name,
     as: 'es',
     becomes: '`search_engine`',
-    names: { ...login, ...security, id_key: 'id_key', pipeline: 'pipeline' },
+    names: { ...login, ...security, id_key: 'id_key', pipeline: 'pipeline', type_name: 'type' },
     options: searchOptions,
     itself: { ...searchItself, ...exceptions },
     also: (section, context, tag) => searchParts(name, section, context, tag),
@@ -146,7 +155,7 @@ export const search = (name: string): OutputPlugin =>
 function searchParts(name: string, section: Plugged, context: Context, tag: Tag | undefined): Parts {
   const read = (key: string) => lastValue(section, key)
   const isDated = isOn(read('logstash_format'), false)
-  const index = indexOf(name, section, context, tag)
+  const { index, steps: indexSteps } = indexOf(name, section, context, tag)
   // The plugin for services of a cloud names one address in an element.
   const service = read('endpoint.url')
   const hosts = service === undefined ? listOf(read('hosts')) : [service.replace(/\/+$/, '')]
@@ -159,7 +168,8 @@ function searchParts(name: string, section: Plugged, context: Context, tag: Tag 
     const port = service === undefined ? (read('port') ?? '9200') : isSecure ? '443' : '80'
     return (/:\d+(\/|$)/.test(text.slice(8)) ? text : `${text}:${port}`).replace(/\$\{(\w+)\}/g, 'SECRET[env.$1]')
   })
-  const hasTime = isDated || isOn(read('include_timestamp'), false)
+  const isStream = name.includes('data_stream')
+  const hasTime = isDated || isStream || isOn(read('include_timestamp'), false)
   const tagSteps: Step[] = isOn(read('include_tag_key'), false)
     ? [{ type: 'remap', text: tagLines(read('tag_key') ?? 'tag', section, context, tag).join('\n') || '.' }]
     : []
@@ -174,7 +184,7 @@ function searchParts(name: string, section: Plugged, context: Context, tag: Tag 
   }
   const removed = listOf(read('remove_keys')).flatMap((key) => recordPath(key) ?? [])
   const request = requestOf(name, section, context)
-  const action = (read('write_operation') ?? (name.includes('data_stream') ? 'create' : 'index')).toLowerCase()
+  const action = (read('write_operation') ?? (isStream ? 'create' : 'index')).toLowerCase()
   return {
     options: {
       host: address?.[2] ?? 'localhost',
@@ -191,9 +201,10 @@ function searchParts(name: string, section: Plugged, context: Context, tag: Tag 
             aws_role_arn: read('endpoint.assume_role_arn'),
             aws_service_name: read('endpoint.aws_service_name'),
           }),
-      time_key: hasTime || name.includes('data_stream') ? '@timestamp' : (read('time_key') ?? '@timestamp'),
+      // The steps below set the field for the time.
+      time_key: '',
     },
-    steps: tagSteps,
+    steps: [...(hasTime ? timeSteps(section, isStream) : []), ...indexSteps, ...tagSteps],
     config: {
       bulk: { action: action === 'create' ? 'create' : 'index', index: index ?? 'fluentd' },
       ...(endpoints.length > 1 || hosts.length > 0 ? { endpoints } : {}),
@@ -204,18 +215,57 @@ function searchParts(name: string, section: Plugged, context: Context, tag: Tag 
   }
 }
 
-/** The template of the index; undefined if it contains parts of tags, which is reported. */
-function indexOf(name: string, section: Plugged, context: Context, tag: Tag | undefined): string | undefined {
+const timeField = fieldLiteral(['@timestamp'])
+
+/** Forms of times that the plugin reads without a format. */
+const timeForms = [
+  '%+',
+  '%Y-%m-%dT%H:%M:%S%.f%z',
+  '%Y-%m-%d %H:%M:%S%.f %z',
+  '%Y-%m-%dT%H:%M:%S%.f',
+  '%Y-%m-%d %H:%M:%S%.f',
+]
+
+/** The time of the event is that of `@timestamp` or of another field, if the record has it; otherwise the record gets `@timestamp`. */
+function timeSteps(section: Plugged, isStream: boolean): Step[] {
+  const key = lastValue(section, 'time_key') ?? '@timestamp'
+  const own = fieldLiteral([key])
+  const format = lastValue(section, 'time_key_format')?.replaceAll(/\.%[369]?N|\.%L/g, '%.f')
+  const calls = (format === undefined ? timeForms : [format]).map(
+    (form) => `parse_timestamp(found, ${textLiteral(form)})`,
+  )
+  const isLeftOut = isOn(lastValue(section, 'time_key_exclude_timestamp'), false)
+  const set = isStream ? `${timeField} = .timestamp` : `if !exists(${timeField}) { ${timeField} = .timestamp }`
+  const text = [
+    `found = ${timeField}`,
+    ...(key === '@timestamp' ? [] : [`if found == null { found = ${own} }`]),
+    'if is_string(found) {',
+    '  found = string!(found)',
+    `  .timestamp = ${calls.join(' ?? ')} ?? .timestamp`,
+    '} else if is_integer(found) || is_float(found) {',
+    '  micros = to_int((to_float(found) ?? 0.0) * 1000000.0)',
+    '  .timestamp = from_unix_timestamp(micros, unit: "microseconds") ?? .timestamp',
+    '}',
+    isLeftOut && key !== '@timestamp' ? `if !exists(${own}) { ${set} }` : set,
+  ]
+  return [{ type: 'remap', text: text.join('\n') }]
+}
+
+/** The template of the index, and a step for an index from a field. If the name contains parts of tags, this is reported. */
+function indexOf(
+  name: string,
+  section: Plugged,
+  context: Context,
+  tag: Tag | undefined,
+): { readonly index: string | undefined; readonly steps: readonly Step[] } {
   const read = (key: string) => lastValue(section, key)
   const isDated = isOn(read('logstash_format'), false)
   const separator = read('logstash_prefix_separator') ?? '-'
-  const wanted = read('target_index_key') ?? undefined
-  const target = wanted === undefined ? undefined : recordPath(wanted)
   const given = isDated
     ? `${read('logstash_prefix') ?? 'logstash'}${separator}${read('logstash_dateformat') ?? '%Y.%m.%d'}`
     : (read('data_stream_name') ?? read('index_name') ?? 'fluentd')
-  const index = target === undefined ? chunkTemplate(given, tag) : `{{ ${fieldLiteral(target).slice(1)} }}`
-  if (index === undefined) {
+  const template = chunkTemplate(given, tag)
+  if (template === undefined) {
     context.gap(
       section,
       `${name}: ${given}`,
@@ -223,7 +273,33 @@ function indexOf(name: string, section: Plugged, context: Context, tag: Tag | un
       'Set `bulk.index` to a template with fields, such as `{{ kubernetes.namespace_name }}`.',
     )
   }
-  return index
+  const index = secret(lowerCase(template ?? 'fluentd'))
+  const target = recordPath(read('target_index_key') ?? '')
+  if (target === undefined) return { index, steps: [] }
+  const field = fieldLiteral(target)
+  const text = [
+    `index = ${field}`,
+    `%index = if is_string(index) { downcase(string!(index)) } else { ${expressionOf(index)} }`,
+    `if is_string(index) { del(${field}) }`,
+  ]
+  return { index: '{{ %index }}', steps: [{ type: 'remap', text: text.join('\n') }] }
+}
+
+/** Names of indexes are in lower case. Fields, parts of dates and variables keep their names. */
+const lowerCase = (template: string) =>
+  template.replace(/\{\{.*?\}\}|\$\{\w+\}|%[-_0^#]?[A-Za-z]|[A-Z]+/g, (part) =>
+    /^[A-Z]+$/.test(part) ? part.toLowerCase() : part,
+  )
+
+/** A template as an expression. */
+function expressionOf(template: string): string {
+  const parts = template.split(/(\{\{ .*? \}\})/).filter((part) => part !== '')
+  const texts = parts.map((part) => {
+    const field = /^\{\{ (.*) \}\}$/.exec(part)?.[1]
+    if (field !== undefined) return `(to_string(${field.startsWith('%') ? field : `.${field}`}) ?? "")`
+    return /%[A-Za-z]/.test(part) ? `(format_timestamp(${eventTime}, ${textLiteral(part)}) ?? "")` : textLiteral(part)
+  })
+  return texts.join(' + ')
 }
 
 /** Options of the sink's `request`. */

@@ -1,0 +1,180 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
+// The events that outputs of Fluentd send: fields that the plugin adds only to records without them, times from fields, and the sink's
+// options for each request.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertFluentd } from './convert.ts'
+
+const source =
+  '<source>\n  @type tail\n  path /srv/app.log\n  tag team.app\n  <parse>\n    @type json\n  </parse>\n</source>\n'
+const time = '2026-11-24T10:11:12.25Z'
+const given = (lines: string) => ({
+  file: 'fluent.conf',
+  text: `${source}<match **>\n${lines.replace(/^(?=.)/gm, '  ')}\n</match>\n`,
+})
+const missing = (gaps: readonly { isReplaced?: true }[]) => gaps.filter(({ isReplaced }) => isReplaced !== true)
+
+const search = '@type elasticsearch\nhost es\n'
+const datadog = '@type datadog\napi_key k\nservice web\ndd_tags env:prod\n'
+
+test.each<[about: string, lines: string, record: object, expected: Readonly<Record<string, unknown>>]>([
+  [
+    'a record without a time gets one',
+    `${search}logstash_format true`,
+    { a: 1 },
+    { '"@timestamp" == .timestamp && .a': 1 },
+  ],
+  [
+    'the time of a record stays, and is that of the event',
+    `${search}logstash_format true`,
+    { '@timestamp': '2026-01-02T03:04:05.678Z' },
+    { '"@timestamp"': '2026-01-02T03:04:05.678Z', timestamp: '2026-01-02T03:04:05.678Z' },
+  ],
+  [
+    'a time that is none stays, and the event keeps its own',
+    `${search}logstash_format true`,
+    { '@timestamp': 'soon' },
+    { '"@timestamp"': 'soon', timestamp: time },
+  ],
+  [
+    'a field has the time',
+    `${search}logstash_format true\ntime_key at`,
+    { at: '2026-01-02 03:04:05.5 +0100' },
+    { at: '2026-01-02 03:04:05.5 +0100', timestamp: '2026-01-02T02:04:05.5Z' },
+  ],
+  [
+    'a field has the time in a format of its own',
+    `${search}include_timestamp true\ntime_key at\ntime_key_format %d.%m.%Y %H:%M %z`,
+    { at: '02.01.2026 03:04 +0000' },
+    { timestamp: '2026-01-02T03:04:00Z' },
+  ],
+  [
+    'a number of seconds is a time',
+    `${search}logstash_format true\ntime_key at`,
+    { at: 1.5 },
+    { timestamp: '1970-01-01T00:00:01.5Z' },
+  ],
+  [
+    'the field stays without `@timestamp`',
+    `${search}logstash_format true\ntime_key at\ntime_key_exclude_timestamp true`,
+    { at: 1.5 },
+    { '"@timestamp" == null && .at': 1.5 },
+  ],
+  [
+    'the index is that of a field, in lower case, and the field is gone',
+    `${search}target_index_key idx\nindex_name Rest`,
+    { idx: 'Team-A', a: 1 },
+    { 'idx == null && .a == 1 && %index': 'team-a' },
+  ],
+  [
+    'without the field, the index has its prefix and date',
+    `${search}target_index_key $.k.idx\nlogstash_format true\nlogstash_prefix Team`,
+    { k: {} },
+    { 'k == {} && %index': 'team-2026.11.24' },
+  ],
+  [
+    'fields for the service',
+    datadog,
+    { log: 'x', service: 'own' },
+    {
+      log: 'x',
+      service: 'own',
+      ddtags: 'env:prod',
+      'hostname == get_hostname!() && ."@timestamp"': '2026-11-24T10:11:12.250Z',
+    },
+  ],
+  [
+    'tags for the pod',
+    `${datadog}dd_hostname h\ninclude_tag_key true`,
+    { kubernetes: { pod_name: 'p', namespace_name: 'n' }, docker: { container_id: 'c' } },
+    { ddtags: 'env:prod,container_id:c,kube_namespace:n,pod_name:p', hostname: 'h', tag: 'team.app', service: 'web' },
+  ],
+  [
+    'the host of an event',
+    '@type splunk_hec\nhec_host s\nhec_token t',
+    { a: 1 },
+    { event: { a: 1 }, 'host == get_hostname!() && .event.a': 1 },
+  ],
+])('%s', async (_, lines, record, expected) => {
+  const { document, resource, gaps } = converted(convertFluentd, [given(lines)])
+  expect(missing(gaps)).toEqual([])
+  withTest(document, resource, { message: JSON.stringify(record), timestamp: time }, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('without logstash_format, a record for a search engine gets no time', async () => {
+  const { document, resource, gaps } = converted(convertFluentd, [given(`${search}index_name Logs-%Y.%m`)])
+  expect(missing(gaps)).toEqual([])
+  expect(resource.spec.sinks[0].config).toMatchObject({
+    bulk: { index: 'logs-%Y.%m' },
+    encoding: { except_fields: ['timestamp'] },
+  })
+  withTest(document, resource, { message: '{"a":1}', timestamp: time }, { '"@timestamp" == null && .a': 1 })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each([
+  [
+    'headers, the tenant and the compression of Loki',
+    '@type loki\nurl http://loki:3100\ntenant ${$.kubernetes.namespace_name}\ncompress gzip\ncustom_headers {"X-Team":"a"}',
+    { tenant_id: '{{ kubernetes.namespace_name }}', compression: 'gzip', request: { headers: { 'X-Team': 'a' } } },
+  ],
+  [
+    'a content type',
+    '@type http\nendpoint http://h/\ncontent_type application/json\nheaders {"X-A":"b"}',
+    { request: { headers: { 'X-A': 'b', 'Content-Type': 'application/json' } } },
+  ],
+  [
+    'the address of a service without TLS',
+    '@type datadog\napi_key k\nhost proxy\nport 8080\nuse_ssl false',
+    { endpoint: 'http://proxy:8080', compression: 'gzip' },
+  ],
+  [
+    'a variable in the name of an index',
+    `${search}logstash_format true\nlogstash_prefix "#{ENV['TEAM']}"`,
+    { bulk: { index: 'SECRET[env.TEAM]-%Y.%m.%d' } },
+  ],
+])('%s', async (_, lines, config) => {
+  const { document, resource, gaps } = converted(convertFluentd, [given(lines)])
+  expect(missing(gaps)).toEqual([])
+  expect(resource.spec.sinks[0].config).toMatchObject(config)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each([
+  ['@type http\nendpoint http://h/\n<auth>\n  method digest\n  username a\n  password b\n</auth>', 'http: auth digest'],
+  [`${search}utc_index false`, 'elasticsearch: utc_index'],
+  [`${search}target_type_key t`, 'elasticsearch: target_type_key'],
+  [`${datadog}delete_extracted_tag_attributes true`, 'datadog: delete_extracted_tag_attributes'],
+  ['@type loki\nurl http://loki\ntenant ${tag_suffix[1]}', 'loki: tenant ${tag_suffix[1]}'],
+])('%s is a gap', (lines, subject) => {
+  const { gaps } = converted(convertFluentd, [given(lines)])
+  expect(missing(gaps)).toMatchObject([{ subject }])
+})
+
+test.each<[about: string, rules: string, record: object, team: string | undefined]>([
+  ['an empty value matches no rule', '<rule>\n  key a\n  pattern .*\n  tag x\n</rule>', {}, undefined],
+  [
+    'an empty value matches an inverted rule',
+    '<rule>\n  key a\n  pattern /^x/\n  invert true\n  tag x\n</rule>',
+    {},
+    'x',
+  ],
+  [
+    'a tag without its prefix',
+    'remove_tag_prefix team\n<rule>\n  key a\n  pattern /./\n  tag x.${tag}\n</rule>',
+    { a: 'b' },
+    'x.app',
+  ],
+])('rewrite_tag_filter: %s', async (_, rules, record, tag) => {
+  const { document, resource } = converted(convertFluentd, [
+    {
+      file: 'fluent.conf',
+      text: `${given(`@type rewrite_tag_filter\n${rules}`).text.replace('<match **>', '<match team.**>')}<match x.**>\n  @type null\n  <inject>\n    tag_key tag\n  </inject>\n</match>\n`,
+    },
+  ])
+  const expected = tag === undefined ? undefined : { tag }
+  withTest(document, resource, { message: JSON.stringify(record), timestamp: time }, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
