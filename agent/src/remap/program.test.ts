@@ -25,6 +25,7 @@ function outcome(source: string, event: Tagged = {}, options: CompileOptions = {
 
 test.each([
   // A failure undoes every change, wherever it was made.
+  ['.m = 1\n.n = 1\nx = {}\nx.a || (.n = "s")\n.n + 1', { b: 2 }],
   ['.a = 1\nto_int!("x")', { b: 2 }],
   ['.o.p = 1\ndel(.b)\nabort', { o: { p: 0 }, b: 2 }],
   ['.l[3] = 1\n.c = to_int!(.b)', { l: [0], b: 'x' }],
@@ -73,6 +74,12 @@ test.each([
   // The right side of a lazy operator may not run.
   ['x = 1\nfalse && (x = 2) == 2\nx', {}, 1],
   ['x = 1\n"a" || (x = 2)\nx', {}, 1],
+  ['null || (y = 5)\ny + 1', {}, 6],
+  ['true && (y = 5) == 5\ny + 1', {}, 6],
+  // A missing value counts as true for the compiler, which so expects no number here.
+  ['x = {}\nx.a || 5', {}, 5],
+  ['x = split("a", ",")\nupcase(x[1] || 5) ?? "none"', {}, 'none'],
+  ['x = split("a", ",")\ny, err = to_int(x[1] || to_string({}))\nerr != null', {}, true],
   // Names of prototype members are ordinary names.
   ['.constructor', {}, null],
   ['.constructor.name', {}, null],

@@ -47,7 +47,14 @@ export type Typed = Common &
         readonly consequent: Typed
         readonly alternative: Typed | undefined
       }
-    | { readonly op: 'binary'; readonly operator: BinaryOperator; readonly left: Typed; readonly right: Typed }
+    | {
+        readonly op: 'binary'
+        readonly operator: BinaryOperator
+        readonly left: Typed
+        readonly right: Typed
+        /** Whether the value may be of another kind. */
+        readonly isNominal: boolean
+      }
     | { readonly op: 'not'; readonly operand: Typed }
     | { readonly op: 'assign'; readonly to: Place; readonly value: Typed; readonly rootKind: Kind }
     | {

@@ -5,7 +5,7 @@ import type { Binary, Expression, Span } from '../ast.ts'
 import { isFailure } from '../function.ts'
 import { type Kind, kinds, mergedObjects } from '../kind.ts'
 import { add, divide, multiply, subtract } from '../operations.ts'
-import type { Typed } from '../typed.ts'
+import { some, type Typed } from '../typed.ts'
 import type { CheckContext } from './context.ts'
 import { copyOf, mergeInto, type State } from './state.ts'
 
@@ -30,7 +30,11 @@ export function checkBinary(check: CheckContext, node: Binary, state: State): Ty
   const lazy = node.operator === '??' || node.operator === '||' || node.operator === '&&'
   const rightState = lazy ? copyOf(state) : state
   const right = check.expression(node.right, rightState)
-  if (lazy) mergeInto(state, rightState)
+  if (lazy) {
+    const runs = rightRuns(node.operator, left)
+    if (runs === 'always') Object.assign(state, rightState)
+    else if (runs === 'perhaps') mergeInto(state, rightState)
+  }
   const pending = check.pending.splice(before)
   if (comparisons.has(node.operator) && node.left.node === 'binary' && comparisons.has(node.left.operator)) {
     check.report(650, 'comparison operators cannot be chained', [
@@ -56,11 +60,12 @@ export function typedOperation(
   left: Typed,
   right: Typed,
 ): Typed {
-  const result: Result = (kind, fallible, value) => ({
+  const result: Result = (kind, fallible, value, isNominal = false) => ({
     op: 'binary',
     operator: node.operator,
     left,
     right,
+    isNominal,
     kind,
     fallible,
     constant: value,
@@ -73,16 +78,19 @@ export function typedOperation(
     case '??':
       return result(l.or(r), right.fallible)
     case '||': {
-      const falsy = l.is(kinds.null) || left.constant === false
-      if (falsy) return result(r, operands)
-      if (left.constant === true || !l.overlaps(kinds.null.or(kinds.boolean).or(kinds.undefined))) {
-        return result(l, left.fallible)
+      const runs = rightRuns('||', left)
+      if (runs === 'always') return result(r, operands)
+      if (runs === 'never') {
+        // A missing value counts as true here, although it is null at run time.
+        const differs = l.overlaps(kinds.undefined) && (!r.within(l) || some(right, hasEffects))
+        return result(l, left.fallible, undefined, differs)
       }
       return result(l.without(kinds.null).or(r), operands)
     }
     case '&&': {
-      if (l.is(kinds.null) || left.constant === false) return result(kinds.boolean, left.fallible)
-      if (left.constant === true) return result(kinds.boolean, right.fallible)
+      const runs = rightRuns('&&', left)
+      if (runs === 'never') return result(kinds.boolean, left.fallible)
+      if (runs === 'always') return result(kinds.boolean, right.fallible)
       return result(kinds.boolean, operands || isOutside(left, right, kinds.null.or(kinds.boolean)))
     }
     case '==':
@@ -117,8 +125,21 @@ export function typedOperation(
   }
 }
 
+/** Whether the right operand of an operator that may skip it runs, as far as the left one tells. */
+function rightRuns(operator: Binary['operator'], left: Typed): 'always' | 'never' | 'perhaps' {
+  if (operator === '??') return 'perhaps'
+  const isFalse = left.kind.is(kinds.null) || left.constant === false
+  if (operator === '&&') return isFalse ? 'never' : left.constant === true ? 'always' : 'perhaps'
+  if (isFalse) return 'always'
+  return left.constant === true || !left.kind.overlaps(kinds.null.or(kinds.boolean)) ? 'never' : 'perhaps'
+}
+
+function hasEffects({ op }: Typed): boolean {
+  return op === 'assign' || op === 'assign-or-error' || op === 'del'
+}
+
 /** Builds the result of an operator: its kind, whether it can fail, and its value if that is known. */
-type Result = (kind: Kind, fallible: boolean, value?: Value) => Typed
+type Result = (kind: Kind, fallible: boolean, value?: Value, isNominal?: boolean) => Typed
 
 function arithmetic(operator: '+' | '-' | '*', left: Typed, right: Typed, result: Result): Typed {
   const operands = left.fallible || right.fallible

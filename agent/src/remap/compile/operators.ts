@@ -87,7 +87,7 @@ export function binary(g: Generation, typed: Node<'binary'>, fail: Fail): string
   g.out.emit(`const ${result} = ${names[operator]}(${a}, ${b});`)
   if (joins) g.budget.limitJoined([left, a], [right, b], result, typed.span)
   // Sums of floats may be NaN although the checker calls them infallible.
-  const counts = typed.fallible || typed.kind.overlaps(kinds.float) || operator === '*'
+  const counts = typed.fallible || !g.trusted || typed.kind.overlaps(kinds.float) || operator === '*'
   const place = g.out.hoist(g.placeOf(typed.span, operator))
   g.out.emit(`if (${result} instanceof E) { ${fail(`placed(${place}, ${result})`, counts)} }`)
   return result
@@ -120,7 +120,7 @@ function and(g: Generation, typed: Node<'binary'>, fail: Fail): string {
   }
   const b = g.out.temp(second.value)
   g.out.emit(`if (${name} === true && (${b} === null || typeof ${b} === 'boolean')) ${result} = ${b} === true;`)
-  g.out.emit(`else { ${fail(`invalidAnd(${name}, ${b})`, typed.fallible)} }`)
+  g.out.emit(`else { ${fail(`invalidAnd(${name}, ${b})`, typed.fallible || !g.trusted)} }`)
   g.out.emit('}')
   return result
 }

@@ -4,7 +4,7 @@ import { type Slot, some, type Typed } from '../typed.ts'
 
 /** Effects on kinds that the checker does not follow: in closures, and in code that a failure may skip. */
 export function isUnseen(typed: Typed, maySkip: boolean): boolean {
-  if (typed.op === 'call') return typed.isNominal
+  if (typed.op === 'call' || typed.op === 'binary') return typed.isNominal
   if (typed.op === 'del') return maySkip || (typed.at.op === 'read' && typed.at.place.root === 'variable')
   return maySkip && (typed.op === 'assign' || typed.op === 'assign-or-error')
 }
