@@ -125,7 +125,7 @@ export function typedOperation(
   }
 }
 
-/** Whether the right operand of an operator that may skip it runs, as far as the left one tells. */
+/** Whether the right operand of an operator that may skip it runs, if the left one decides that. */
 function rightRuns(operator: Binary['operator'], left: Typed): 'always' | 'never' | 'perhaps' {
   if (operator === '??') return 'perhaps'
   const isFalse = left.kind.is(kinds.null) || left.constant === false
