@@ -15,7 +15,7 @@ async function check(transform: Table, output: string, event: object, count: num
     sinks: { out: { type: 'console', inputs: [output], encoding: { codec: 'json' } } },
   }
   const { document, resource, gaps } = converted(convertVector, [{ file: 'vector.yaml', text: stringify(config) }])
-  expect(gaps).toEqual([])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
   const at = resource.spec.sinks[0].inputs[0]
   document.setIn(
     ['spec', 'tests'],

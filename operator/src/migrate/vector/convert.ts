@@ -325,7 +325,11 @@ class Conversion {
       this.#setOutputs(old, this.#draft.append(inputs, [{ type, text: program }], old.id, this.#origin(old))[0])
       return
     }
-    this.#setOutputs(old, this.#draft.add('transforms', old.id, { type, inputs: taken, config, origin: this.#origin(old) }), found.ports)
+    this.#setOutputs(
+      old,
+      this.#draft.add('transforms', old.id, { type, inputs: taken, config, origin: this.#origin(old) }),
+      found.ports,
+    )
   }
 
   /** Reports a component that is left out because it receives nothing, with the component that causes this. */
@@ -365,6 +369,7 @@ class Conversion {
       const reason = `the option has no counterpart if \`${old.type}\` becomes ${rewriting.becomes}`
       this.#gap(old.root, [old.kind, old.id, option], `${old.id}: ${option}`, reason, 'Remove it.')
     }
+    if (rewriting.note !== undefined) this.#gap(old.root, [old.kind, old.id], old.id, rewriting.note, 'The share of the events stays the same.', true)
     const options = this.#withoutVariables(old, false)
     const rewritten = rewriting.rewrite(options)
     if (rewritten === undefined) {

@@ -102,7 +102,8 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Ga
       file,
       line: lineOf(['role']),
       subject: `role: ${role}`,
-      reason: 'an Agent of mode Aggregator runs the Pipeline; sources that read a node stay with the agents of the nodes',
+      reason:
+        'an Agent of mode Aggregator runs the Pipeline; sources that read a node stay with the agents of the nodes',
       nearest: 'Apply the Agent, too. Set other values of the pods in its `spec.podTemplate`.',
       isReplaced: true,
     })

@@ -73,26 +73,29 @@ test.each([
     aggregator: { autoscaling: { minReplicas: 1, maxReplicas: 4, targetCPU: 60 } },
     resources: { limits: { memory: '1Gi' } },
   },
-])('values for an aggregator give an Agent that runs the Pipeline: $values', async ({ values, aggregator, resources }) => {
-  const draft = new Draft()
-  convertVector([{ file: 'values.yaml', text: `${values}${queue}` }], () => [], draft)
-  expect(draft.gaps).toMatchObject([{ line: 1, isReplaced: true }])
-  const [agent] = draft.agents({ name: 'shop' })
-  const [pipeline, ...others] = draft.documents({ name: 'shop' })
-  expect(agent?.toJSON()).toMatchObject({
-    kind: 'Agent',
-    metadata: { name: 'shop', namespace: 'penstock-system' },
-    spec: {
-      mode: 'Aggregator',
-      pipelines: { clusterPipelines: { selector: { matchLabels: pipeline?.toJSON().metadata.labels } } },
-      ...(resources && { resources }),
-    },
-  })
-  expect(agent?.toJSON().spec.aggregator).toEqual(aggregator)
-  expect(pipeline?.toJSON().spec.mode).toBe('Aggregator')
-  expect(others).toEqual([])
-  expect(await lint(`${pipeline}---\n${agent}`)).toEqual([])
-})
+])(
+  'values for an aggregator give an Agent that runs the Pipeline: $values',
+  async ({ values, aggregator, resources }) => {
+    const draft = new Draft()
+    convertVector([{ file: 'values.yaml', text: `${values}${queue}` }], () => [], draft)
+    expect(draft.gaps).toMatchObject([{ line: 1, isReplaced: true }])
+    const [agent] = draft.agents({ name: 'shop' })
+    const [pipeline, ...others] = draft.documents({ name: 'shop' })
+    expect(agent?.toJSON()).toMatchObject({
+      kind: 'Agent',
+      metadata: { name: 'shop', namespace: 'penstock-system' },
+      spec: {
+        mode: 'Aggregator',
+        pipelines: { clusterPipelines: { selector: { matchLabels: pipeline?.toJSON().metadata.labels } } },
+        ...(resources && { resources }),
+      },
+    })
+    expect(agent?.toJSON().spec.aggregator).toEqual(aggregator)
+    expect(pipeline?.toJSON().spec.mode).toBe('Aggregator')
+    expect(others).toEqual([])
+    expect(await lint(`${pipeline}---\n${agent}`)).toEqual([])
+  },
+)
 
 test('an Agent of a namespace runs the Pipelines of this namespace', () => {
   const draft = new Draft('shop')

@@ -168,7 +168,7 @@ test('very old parsers become programs', async () => {
     document,
     resource,
     { message: "200 it's ok", n: '1.5', at: 'never' },
-    { status: 200, rest: 'ok', n: 1.5, at: 'never' },
+    { status: 200, rest: 'ok', n: 1.5, at: null },
   )
   expect(await lint(document.toString())).toEqual([])
 })

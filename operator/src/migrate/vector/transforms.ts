@@ -7,7 +7,7 @@ import type { Table } from '../documents.ts'
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { conditionOf, mayFail } from './conditions.ts'
-import { parserRewritings } from './old-parsers.ts'
+import { otherRewritings, parserRewritings } from './old-parsers.ts'
 import { templateExpression } from './services.ts'
 
 /** A transform that becomes several steps, with its outputs by name. The empty name is the transform's main output. */
@@ -20,6 +20,8 @@ export interface Rewriting {
   readonly becomes: string
   /** Supported options. All other options become gaps. */
   readonly options: readonly string[]
+  /** A difference that changes no result, for the report. */
+  readonly note?: string
   /** Returns undefined if the options are not valid. */
   readonly rewrite: (options: Table) => Rewritten | undefined
 }
@@ -55,9 +57,22 @@ function unless(conditions: readonly string[]): readonly Step[] {
     : [filter(conditions.map(not).join(' && '))]
 }
 
-/** A condition on the hash of a field, or another one for events without the field. */
-const byHash = (at: string, per: number, otherwise: string) =>
-  `((exists(${at}) && mod(abs(seahash(to_string(${at}) ?? encode_json(${at}))), 1000000) < ${per}) || (!exists(${at}) && ${otherwise}))`
+/** The hash of a field as the old agent calculates it, which is a number without a sign. */
+const hashOf = (at: string) => `seahash(to_string(${at}) ?? encode_json(${at}))`
+
+/** A condition that chooses the same values of a field as the old agent: one of so many, or a part of all. */
+function byHash(at: string, rate: number | undefined, ratio: number): string {
+  const all = 2n ** 64n
+  const hash = hashOf(at)
+  if (rate !== undefined) {
+    // A hash with a sign is smaller by 2^64 if it is negative.
+    const missing = (all % BigInt(rate)) + BigInt(rate)
+    return `((${hash} >= 0 && mod(${hash}, ${rate}) == 0) || (${hash} < 0 && mod(mod(${hash}, ${rate}) + ${missing}, ${rate}) == 0))`
+  }
+  if (ratio === 1) return 'true'
+  const limit = BigInt(Math.floor(ratio * 2 ** 64))
+  return limit < 2n ** 63n ? `(${hash} >= 0 && ${hash} <= ${limit})` : `(${hash} >= 0 || ${hash} <= 0 - ${all - limit})`
+}
 
 /** Statements that run only for metrics, which have a name and a kind. */
 const onlyMetrics = (lines: readonly string[]) =>
@@ -86,20 +101,7 @@ function routes(options: Table, isExclusive: boolean): Rewritten | undefined {
   return { outputs: isWanted ? [...outputs, { name: '_unmatched', steps: unmatched }] : outputs }
 }
 
-/** Transforms of old versions that programs have replaced. */
-const calls = {
-  tokenizer: 'parse_tokens',
-  concat: 'join',
-  aws_cloudwatch_logs_subscription_parser: 'parse_aws_cloudwatch_log_subscription_message',
-} as const
-
 export const oldTransforms: readonly Refusal[] = [
-  ...Object.entries(calls).map(([name, call]) => ({
-    name,
-    reason: '`convert` does not convert this transform of old versions',
-    nearest: `Use a remap transform with \`${call}\`.`,
-    isHere: true,
-  })),
   {
     name: 'merge',
     reason: 'a transform processes one event at a time',
@@ -135,20 +137,34 @@ export const rewritings: readonly Rewriting[] = [
   {
     type: 'sample',
     becomes: replacedTransforms.sample,
-    options: ['rate', 'ratio', 'key_field', 'exclude'],
+    options: ['rate', 'ratio', 'key_field', 'exclude', 'sample_rate_key', 'group_by'],
+    note: 'the old agent takes every so many events of a group; here, each event is chosen at random',
     rewrite(options) {
-      const { rate, ratio, key_field: key, exclude } = options
+      const { rate, ratio, key_field: key, exclude, sample_rate_key: rateKey = 'sample_rate' } = options
       const share = typeof rate === 'number' ? 1 / rate : ratio
       if (typeof share !== 'number' || !(share > 0 && share <= 1)) return undefined
+      if (rate !== undefined && (!Number.isInteger(rate) || ratio !== undefined)) return undefined
       const per = Math.max(1, Math.round(share * 1_000_000))
       if (typeof key === 'string' && key.includes('{{')) return undefined
       const random = `random_int(0, 1000000) < ${per}`
+      const at = typeof key === 'string' ? field(key) : undefined
       // Events without the field are chosen one by one.
-      const chosen = typeof key === 'string' ? byHash(field(key), per, random) : random
+      const chosen =
+        at === undefined
+          ? random
+          : `((exists(${at}) && ${byHash(at, typeof rate === 'number' ? rate : undefined, share)}) || (!exists(${at}) && ${random}))`
       const excluded = exclude === undefined ? undefined : conditionOf(exclude)
       if (exclude !== undefined && excluded === undefined) return undefined
-      if (excluded !== undefined && mayFail(excluded)) return one(...judged([excluded], (is) => `${is} || ${chosen}`))
-      return one(filter(excluded === undefined ? chosen : `${part(excluded)} || ${chosen}`))
+      if (typeof rateKey !== 'string') return undefined
+      // Events that are excluded from sampling do not get the rate.
+      const mark = rateKey === '' ? [] : [program(`${field(rateKey)} = ${textLiteral(String(rate ?? ratio))}`)]
+      if (excluded === undefined) return one(filter(chosen), ...mark)
+      if (mark.length === 0 && !mayFail(excluded)) return one(filter(`${part(excluded)} || ${chosen}`))
+      const [first, ...others] = judged([excluded], (is) => `${is} || ${chosen}`)
+      const unlessExcluded = mark.map(({ text }) => program(`if !(%condition == true) { ${text} }`))
+      return one(
+        ...[first, ...others.slice(0, -1), ...unlessExcluded, ...others.slice(-1)].filter((step) => step !== undefined),
+      )
     },
   },
   {
@@ -229,19 +245,34 @@ export const rewritings: readonly Rewriting[] = [
     type: 'json_parser',
     becomes: replacedTransforms.json_parser,
     options: ['field', 'drop_field', 'drop_invalid', 'target_field', 'overwrite_target'],
-    rewrite({ field: from = 'message', drop_field: drops, drop_invalid: dropsInvalid, target_field: target }) {
+    rewrite({
+      field: from = 'message',
+      drop_field: drops,
+      drop_invalid: dropsInvalid,
+      target_field: target,
+      ...others
+    }) {
       if (typeof from !== 'string' || (target !== undefined && typeof target !== 'string')) return undefined
-      const lines = [
-        `parsed, err = parse_json(string(${field(from)}) ?? "")`,
-        `if err == null${target === undefined ? ' && is_object(parsed)' : ''} {`,
-        ...(drops === false ? [] : [`  del(${field(from)})`]),
-        target === undefined ? '  . = merge(., object!(parsed))' : `  ${field(target)} = parsed`,
-        '}',
+      // An existing target stays, and so does the text, unless the target may be replaced.
+      const isFree = target === undefined || others['overwrite_target'] === true ? 'true' : `!exists(${field(target)})`
+      const set = [
+        ...(drops === false ? [] : [`del(${field(from)})`]),
+        target === undefined ? '. = merge(., object!(parsed))' : `${field(target)} = parsed`,
       ]
-      if (dropsInvalid === true) lines.push(`else { abort }`)
-      const text = lines.join('\n').replace('}\nelse', '} else')
-      return one(program(text))
+      return one(
+        program(
+          [
+            `parsed, err = parse_json(string(${field(from)}) ?? "")`,
+            'if err == null && is_object(parsed) {',
+            ...(isFree === 'true'
+              ? set.map((line) => `  ${line}`)
+              : [`  if ${isFree} {`, ...set.map((line) => `    ${line}`), '  }']),
+            dropsInvalid === true ? '} else { abort }' : '}',
+          ].join('\n'),
+        ),
+      )
     },
   },
   ...parserRewritings,
+  ...otherRewritings,
 ]
