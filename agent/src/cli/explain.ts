@@ -17,7 +17,7 @@ export const flags = {
 
 /**
  * @param unknownHelp advice for an unknown name @param others names that the caller explains itself
- * @param ownText what the caller knows about the name, if no page has it
+ * @param ownText the caller's text about the name, for a name without a page
  */
 export async function run(
   argv: readonly string[],
@@ -71,12 +71,12 @@ export async function run(
   return exitCodes.ok
 }
 
-/** More different descriptions are not printed: the components that have the option are named instead. */
+/** If the descriptions of an option differ more than this, the output names its components instead. */
 const maxDescriptions = 3
 
 type Described = ReturnType<typeof describedComponents>[number]
 
-/** The description of an option, with the components that have it; undefined if none has. */
+/** The description of an option, and the components that have it; undefined if no component has it. */
 function optionsText(name: string): string | undefined {
   const all = describedComponents()
   const ownersByText = Map.groupBy(
@@ -91,7 +91,7 @@ function optionsText(name: string): string | undefined {
   return [...ownersByText].map(([text, some]) => `Option of ${ownersText(some, all)}:\n\n${text}\n`).join('\n')
 }
 
-/** Names components, or a kind that is among them as a whole. */
+/** The names of components; if all components of a kind are among them, the kind instead. */
 function ownersText(some: readonly Described[], all: readonly Described[]): string {
   const totals = Map.groupBy(all, ({ kind }) => kind)
   return [...Map.groupBy(some, ({ kind }) => kind)]

@@ -11,7 +11,7 @@ export { watchFiles } from '../topology/watch.ts'
 
 /**
  * Prints the page of a component, function, metric or error. Imported on use, because it loads all components.
- * @param others names that the caller explains itself, for suggestions @param ownText what the caller knows about the name
+ * @param others names that the caller explains itself, for suggestions @param ownText the caller's text about the name
  */
 export async function explain(words: string[], others: readonly string[], ownText?: string): Promise<number> {
   const { run } = await import('../cli/explain.ts')

@@ -73,7 +73,10 @@ const integers = new Set([
 ])
 const floats = new Set(['request_time', 'upstream_response_time', 'excess'])
 
-/** The fields of a matched line; the pattern parses the field `timestamp`, and an error names it where the user chose it. */
+/**
+ * The fields of a matched line. @param timestampPattern format of the field `timestamp` @param choosable whether users choose this format, so
+ * that an error names it
+ */
 export function lineFields(
   groups: Readonly<Record<string, string | undefined>>,
   timestampPattern: Strftime,

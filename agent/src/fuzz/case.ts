@@ -51,12 +51,12 @@ interface Watched {
 }
 const watched = new Script('penstockFuzz()')
 
-/** How many times the limit a call may wait for the processor on a busy machine. */
+/** Maximum time of a call on a busy machine, as a multiple of its limit. */
 const maxWaiting = 64
 
 /**
- * Calls a function, and stops it when it takes too long, even inside a loop or a regular expression. Only the time of the processor
- * counts: a call that a busy machine delayed runs again, with more time.
+ * Calls a function, and stops it when it takes too long, even inside a loop or a regular expression. Only CPU time counts: a call that a
+ * busy machine delayed runs again, with more time.
  */
 export function within<T>(timeoutMs: number, run: () => T): T {
   const holder = globalThis as Watched
@@ -85,7 +85,7 @@ export function runCase(test: Case, timeoutMs: number): Verdict {
     verdict = within(timeoutMs, () => judged(test))
   } catch (error) {
     const hang = isTimeout(error)
-    const text = hang ? `took longer than ${timeoutMs} ms of the processor` : String((error as Error).stack ?? error)
+    const text = hang ? `took more than ${timeoutMs} ms of CPU time` : String((error as Error).stack ?? error)
     verdict = { compiled: true, problem: { what: hang ? 'hang' : 'exception', text }, failed: 0 }
   }
   const pollution = polluted()

@@ -135,17 +135,17 @@ class Side {
 type Sides = { readonly bytes: Side; readonly objects: Side }
 type Total = { events: number; asBytes: number; restored: number }
 
-/** A look at a result that may happen only after the memory of the lines was reused. */
-interface Look {
+/** A check of a result that waits, possibly until the memory of the lines has been reused. */
+interface PendingCheck {
   readonly late: boolean
-  take(): void
+  run(): void
 }
 
 /** Passes the lines of a chunk through both lanes. */
 class Comparison {
   readonly #random: Random
   readonly #total: Total
-  readonly #looks: Look[] = []
+  readonly #pending: PendingCheck[] = []
 
   constructor(random: Random, total: Total) {
     this.#random = random
@@ -182,7 +182,7 @@ class Comparison {
     total.events += expected.json.length
     if (after instanceof ByteBatch) total.asBytes += after.lineCount
     const way = random.below(7)
-    const take = () => {
+    const run = () => {
       if (way === 0) total.restored += checkStored(after, expected, random)
       else if (way === 1) checkChosen(after, expected, random)
       else {
@@ -190,16 +190,16 @@ class Comparison {
         check(after, expected, random)
       }
     }
-    // Some consumers read the lines only after the chunk has been reused, and some only after others.
-    if (random.chance(0.5)) take()
-    else this.#looks.push({ late: random.chance(0.3), take })
+    // Some consumers read the lines after other consumers, and some only after the chunk has been reused.
+    if (random.chance(0.5)) run()
+    else this.#pending.push({ late: random.chance(0.3), run })
   }
 
-  /** Takes the looks that waited. @param isEnd whether no chunk follows */
-  wait(isEnd: boolean): void {
-    for (const look of this.#looks.splice(0)) {
-      if (isEnd || !look.late) look.take()
-      else this.#looks.push(look)
+  /** Runs the pending checks. @param isEnd whether no chunk follows */
+  runPending(isEnd: boolean): void {
+    for (const check of this.#pending.splice(0)) {
+      if (isEnd || !check.late) check.run()
+      else this.#pending.push(check)
     }
   }
 }
@@ -243,7 +243,7 @@ async function runCase(
           comparison.consume(one, sides[index % sides.length] as Sides, pod, chunk)
       })
     }
-    comparison.wait(round === 2)
+    comparison.runPending(round === 2)
   }
 }
 

@@ -130,7 +130,7 @@ interface Quantifier {
 const beginsEmpty = /^\((?:\?:|\?<[^>]*>|(?!\?))(?:\||\(\?:(?:[^()]|\(\?:[^()]*\))*\)[?*]\?\)$)/
 
 function repeated(atom: string, { min, max, lazy }: Quantifier): string {
-  // An iteration that matches nothing ends a repetition. JavaScript would try its other ways before.
+  // An iteration that matches nothing ends a repetition. JavaScript would first try the other alternatives.
   if (max === Number.POSITIVE_INFINITY && beginsEmpty.test(atom)) return `(?:${atom})${min > 1 ? `{${min},}` : '+'}?`
   const optional = max - min
   // JavaScript undoes an iteration that matches nothing and tries others; the dialect keeps it.

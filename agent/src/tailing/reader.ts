@@ -407,7 +407,7 @@ export class FileReader<State> {
     return waiting
   }
 
-  /** Passes on the last lines of all files, which are read to their ends. */
+  /** Passes on the last lines of all files, after each file has been read to its end. */
   async #finishAll(): Promise<void> {
     for (const file of [...this.#registry.files()]) this.finish(file)
     for (const delay of this.#delays) await this.#waits.unlessStopping(delay)

@@ -57,7 +57,7 @@ function template(random: Random): string {
 
 const encoding = (random: Random): object => ({ codec: 'json', ...selection(random) })
 
-/** Which fields are written, and how times are. */
+/** Options that select the fields to write, and the format of times. */
 function selection(random: Random): object {
   const some = () => Array.from({ length: 1 + random.below(4) }, () => random.pick(fields))
   return {

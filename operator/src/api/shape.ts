@@ -144,11 +144,11 @@ function helpFor(name: string, members: Readonly<Record<string, Table>>): string
   return isComponent ? 'Options of the component belong below `config`, indented one level further.' : undefined
 }
 
-/** A field that exists in more places than this says nothing about the place that the user means. */
+/** If a field exists in more places than this, it is unclear which one the user means, and the problem names none. */
 const maxPlaces = 2
 const maxPlaceDepth = 3
 
-/** The tables below these members that have a field of this name: its place one or more levels further in. */
+/** The paths of the tables below these members that have a field of this name. */
 function placesBelow(name: string, members: Readonly<Record<string, Table>>, depth = 1): readonly string[] {
   return Object.entries(members).flatMap(([member, schema]) => {
     const table = (schema['items'] as Table | undefined) ?? schema

@@ -16,7 +16,7 @@ export function parseFlags<const F extends Flags>(argv: readonly string[], flags
   const parsed = read(argv, flags, dialect)
   const [word] = parsed.words
   if (words === undefined && word !== undefined) {
-    throw new PenstockError('PEN_USAGE', `\`${word}\` is one word too many.`)
+    throw new PenstockError('PEN_USAGE', `Unexpected argument \`${word}\`.`)
   }
   return parsed
 }

@@ -473,7 +473,7 @@ test.each([
     says: 'No sink has "kafka" in its type or products. `penstock explain kafka` names a replacement if another agent has one. See `penstock list --help`.\n',
   },
   { args: 'explain T15', says: 'There is no rule T15; the rules are T1 to T14. See `penstock explain --help`.\n' },
-  { args: 'cleanup now', says: '`now` is one word too many. See `penstock cleanup --help`.\n' },
+  { args: 'cleanup now', says: 'Unexpected argument `now`. See `penstock cleanup --help`.\n' },
 ])('penstock $args gets one line, with one suggestion', async ({ args, says }) => {
   expect(await penstock(args)).toEqual({ code: 64, out: '', err: says })
 })
@@ -579,7 +579,7 @@ test.each([
   { args: 'rollout', says: 'Name the action and its object: penstock rollout status|' },
   { args: 'rollout undo', says: 'Name the object: penstock rollout undo AGENT.' },
   { args: 'rollout retry', says: 'Name the object: penstock rollout retry PIPELINE [--cluster].' },
-  { args: 'rollout undo node r1', says: '`r1` is one word too many.' },
+  { args: 'rollout undo node r1', says: 'Unexpected argument `r1`.' },
   { args: 'lint -o', says: '-o needs a value: one of text, sarif, junit. See `penstock lint --help`.' },
   { args: 'rollout status node --to-revision x', says: '`--to-revision` is for `penstock rollout undo`.' },
   { args: 'render -f a.yaml -A', says: 'Use `-f PATH`, or select resources of the cluster' },

@@ -66,7 +66,7 @@ export async function run(argv: string[]): Promise<number> {
     const object = action === 'retry' ? 'PIPELINE [--cluster]' : 'AGENT'
     throw new PenstockError('PEN_USAGE', `Name the object: penstock rollout ${action} ${object}.`)
   }
-  if (more.length > 0) throw new PenstockError('PEN_USAGE', `\`${more[0]}\` is one word too many.`)
+  if (more.length > 0) throw new PenstockError('PEN_USAGE', `Unexpected argument \`${more[0]}\`.`)
   if (values['to-revision'] !== undefined && action !== 'undo')
     throw new PenstockError('PEN_USAGE', '`--to-revision` is for `penstock rollout undo`.')
   if (values.output !== undefined && action !== 'status')

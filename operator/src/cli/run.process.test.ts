@@ -186,7 +186,7 @@ test('--print delivers nothing, and needs no Secrets', () => {
 })
 
 test.skipIf(noTerminals)('on a terminal, lines have colours and end at the edge, and a hint stays below them', () => {
-  // A path as long as a person's may be, so that the result does not depend on the folder of this clone.
+  // A long path, so that the result does not depend on the folder of this clone.
   const resources = join(folder, 'a'.repeat(80))
   cpSync(quickstart, resources, { recursive: true })
   const command = `stty cols 80; ${process.execPath} --conditions=source ${main} run -f ${resources} --for 2s`

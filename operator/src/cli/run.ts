@@ -407,18 +407,21 @@ function introduceSamples(logsDir: string, idle: readonly IdleSource[], advice: 
   console.error(`They write their logs below:\n  ${logsDir}\n\n${advice}\n`)
 }
 
-/** The next steps, where a path stands in a command of its own line only: a path has any length. @param isWatched whether a file change starts a new run */
+/**
+ * The next steps. Paths appear only in commands on lines of their own, because a path can be long. @param isWatched whether a change of a file
+ * starts a new run
+ */
 export function next(api: string, paths: readonly string[], isWatched = false): string {
   const files = paths.map((path) => `-f ${path}`).join(' ')
-  const looks = [
+  const commands = [
     [`${npx}penstock-agent top --url http://${api}`, 'live figures'],
     [`${npx}penstock-agent tap --url http://${api} '*'`, 'events at each step'],
     [`curl http://${api}/metrics`, 'for Prometheus'],
   ]
-  const width = Math.max(...looks.map(([command = '']) => command.length))
+  const width = Math.max(...commands.map(([command = '']) => command.length))
   return [
     'While it runs, in another terminal (Ctrl-C exits):',
-    ...looks.map(([command = '', shows]) => `  ${command.padEnd(width)}  ${shows}`),
+    ...commands.map(([command = '', shows]) => `  ${command.padEnd(width)}  ${shows}`),
     isWatched
       ? 'Then change the files: it restarts automatically. To check them:'
       : 'Then change the files and start again, or use --watch. To check them:',

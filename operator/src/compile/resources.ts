@@ -230,7 +230,7 @@ function objectsOf(value: unknown): readonly { readonly content: unknown; readon
   return items.map((content, index) => ({ content, at: ['items', index] }))
 }
 
-/** Where an object is in a file: a whole document, or below `at`. */
+/** The place of an object in a file: a whole document, or the part of it at `at`. */
 interface Place {
   readonly document: Document
   readonly file: string

@@ -139,7 +139,7 @@ export function agentFor(files: readonly NamedText[], name?: string): FoundAgent
   return name === undefined || agent === undefined ? undefined : foundAgent(agent, files, files)
 }
 
-/** The agents of which a file is, or contains, a configuration. */
+/** The agents whose configuration is, or is part of, one of the files. */
 export const agentsOf = (files: readonly NamedText[]): readonly OldAgent[] =>
   oldAgents.filter((agent) => files.some((file) => partsFor(agent, file, 0) !== undefined))
 

@@ -14,7 +14,7 @@ export function checkBlock(check: CheckContext, node: Block, state: State): Type
   return blockOf(body, node.span)
 }
 
-/** Variables of the predicate stay after the branches; those of a later predicate belong to the branch before it. */
+/** Variables of the first predicate remain visible after the branches. Those of an `else if` end with it. */
 export function checkIf(check: CheckContext, node: If, state: State): Typed {
   let cause: Diagnostic | undefined
   const body = check.consuming(() => {

@@ -41,7 +41,7 @@ export const parseCef = defineFunction({
     },
     kinds.string,
   ),
-  // A label without a value names a field that is null, and it may be one of the above.
+  // A custom label without a value makes a field null, possibly one of those above.
   nominal: (call) => call.constant('translate_custom_fields') !== false,
   fallible: 'always',
   errors: ['The line has another format.'],

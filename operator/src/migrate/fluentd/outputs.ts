@@ -253,7 +253,7 @@ const splunk = (name: string): OutputPlugin =>
           'tls.verify': isOn(read('insecure_ssl'), false) ? 'off' : 'on',
         },
         several,
-        // The plugin sends to this address as it is, whatever its path.
+        // The plugin sends to this address without appending a path.
         ...(url === undefined ? {} : { config: { uri: secret(url) } }),
       }
     },
