@@ -2,6 +2,7 @@
 
 import type { Attempt, Failure } from '../delivery/delivery.ts'
 import type { Request } from '../delivery/request.ts'
+import { isTable } from '../schema/walk.ts'
 import { type Fact, fact } from '../telemetry/facts.ts'
 import { classifyResponse, responseFailure } from './classify.ts'
 import type { HttpResponse } from './client.ts'
@@ -138,15 +139,15 @@ function parseItems(text: string): Item[] | 'none' | undefined {
   } catch {
     return undefined // truncated, or not JSON
   }
-  if (!isRecord(answer)) return undefined
+  if (!isTable(answer)) return undefined
   if (answer['errors'] !== true) return 'none'
   const { items } = answer
   if (!Array.isArray(items)) return undefined
   const parsed: Item[] = []
   for (const item of items) {
-    const [action, result] = isRecord(item) ? (Object.entries(item)[0] ?? []) : []
-    if (action === undefined || !isRecord(result) || typeof result['status'] !== 'number') return undefined
-    const error = isRecord(result['error']) ? result['error'] : {}
+    const [action, result] = isTable(item) ? (Object.entries(item)[0] ?? []) : []
+    if (action === undefined || !isTable(result) || typeof result['status'] !== 'number') return undefined
+    const error = isTable(result['error']) ? result['error'] : {}
     parsed.push({
       action,
       status: result['status'],
@@ -155,8 +156,4 @@ function parseItems(text: string): Item[] | 'none' | undefined {
     })
   }
   return parsed
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -4,7 +4,7 @@
 import { stringify } from 'yaml'
 import { meaningOf, operatorTreatment } from './meaning.ts'
 import { isRequired, type Option, type Options } from './options.ts'
-import { aliasesOf, membersOf, type Schema, variantsOf } from './walk.ts'
+import { aliasesOf, isTable, membersOf, type Schema, variantsOf } from './walk.ts'
 
 export interface Page {
   /** The words by which `explain` finds the page. */
@@ -392,7 +392,7 @@ function plainText(value: unknown): string {
 }
 
 function isEmptyTable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
+  return isTable(value) && Object.keys(value).length === 0
 }
 
 function code(text: string): string {

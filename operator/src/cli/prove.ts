@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path'
 import { orchestratorLogs } from '@penstock/agent/config'
 import { fileReason, PenstockError } from '@penstock/agent/errors'
 import { counted, type Flags } from '@penstock/agent/program'
+import { isTable } from '@penstock/agent/schema'
 import { stringify } from 'yaml'
 import { type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { type Comparison, compareEvents, type Difference, type EventFields } from '../migrate/compare.ts'
@@ -277,7 +278,7 @@ function eventsIn(text: string, file: string): readonly EventFields[] {
     }
     const events = Array.isArray(value) ? value : [value]
     for (const event of events) {
-      if (typeof event === 'object' && event !== null && !Array.isArray(event)) continue
+      if (isTable(event)) continue
       throw new PenstockError(
         'PEN_USAGE',
         `${file}:${line} contains ${JSON.stringify(event)}, which is not an event: an event is a JSON object.`,

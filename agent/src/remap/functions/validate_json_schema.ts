@@ -5,6 +5,7 @@ import type { Ajv, Options, ValidateFunction } from 'ajv'
 import { BoundedMap } from '../../bounded-map.ts'
 import { compileBounded } from '../../formats/regex-linear.ts'
 import { GivenFileError, parseSecretJson, readGivenText } from '../../given-file.ts'
+import { isTable } from '../../schema/walk.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
 
@@ -164,7 +165,7 @@ function load(path: string, ignoreFormats: boolean): Validator {
 type Schema = Readonly<Record<string, unknown>>
 
 function isSchema(schema: unknown): schema is Schema {
-  return typeof schema === 'object' && schema !== null && !Array.isArray(schema)
+  return isTable(schema)
 }
 
 /** Removes the trailing `#`, which has no meaning. */

@@ -1,8 +1,8 @@
 // The major version of the engine, which decides whether documents have a type. OpenSearch restarted its numbering at 1; it
 // behaves like version 7 and later.
 
-import { isRecord } from '../../http/bulk.ts'
 import type { HttpResponse } from '../../http/client.ts'
+import { isTable } from '../../schema/walk.ts'
 
 /** The major version in the response to `GET /`; undefined if the response does not contain it. */
 export function majorVersion(response: HttpResponse): number | undefined {
@@ -13,8 +13,8 @@ export function majorVersion(response: HttpResponse): number | undefined {
   } catch {
     return undefined // not JSON
   }
-  const version = isRecord(answer) ? answer['version'] : undefined
-  if (!isRecord(version) || typeof version['number'] !== 'string') return undefined
+  const version = isTable(answer) ? answer['version'] : undefined
+  if (!isTable(version) || typeof version['number'] !== 'string') return undefined
   const major = Number.parseInt(version['number'], 10)
   if (Number.isNaN(major)) return undefined
   return version['distribution'] === 'opensearch' ? Math.max(7, major) : major

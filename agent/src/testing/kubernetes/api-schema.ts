@@ -2,6 +2,7 @@
 // all fields of that version.
 
 import { readFileSync } from 'node:fs'
+import { isTable } from '../../schema/walk.ts'
 
 type Table = Readonly<Record<string, unknown>>
 
@@ -102,8 +103,6 @@ function memberOf(text: string): Member {
   const [name = '', type = ''] = text.split(':')
   return { name: name.replace(/!$/, ''), type, isRequired: name.endsWith('!') }
 }
-
-const isTable = (value: unknown): value is Table => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function typeNameOf(value: unknown): string {
   return Number.isInteger(value) ? 'integer' : typeof value

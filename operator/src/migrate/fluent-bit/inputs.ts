@@ -2,6 +2,7 @@
 // then gives each event the fields of Fluent Bit's record, so that filters and outputs find the fields that they name.
 
 import { textLiteral } from '@penstock/agent/config'
+import { isTable } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { bare, type Joined, multilineOf, runtimeParsers, startingWith } from './joining.ts'
@@ -336,7 +337,7 @@ const dummy: Plugin<SourcePart> = {
 function objectText(text: string): string | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? JSON.stringify(value) : undefined
+    return isTable(value) ? JSON.stringify(value) : undefined
   } catch {
     return undefined // The caller reports it.
   }
