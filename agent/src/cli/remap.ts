@@ -12,7 +12,7 @@ import { errorText, fileReason, PenstockError } from '../errors.ts'
 import { noMetadata } from '../event/log.ts'
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson, writeJson } from '../formats/json.ts'
-import { findZone } from '../formats/timezone.ts'
+import { findZone, zoneName } from '../formats/timezone.ts'
 import { printable } from '../printable.ts'
 import { named, positionOfByte } from '../remap/diagnostics.ts'
 import { explainProgram } from '../remap/explain.ts'
@@ -66,7 +66,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     return exitCodes.ok
   }
   const source = programIn(words, given.program)
-  const timezone = given.timezone === 'local' ? localZone() : (given.timezone ?? 'UTC')
+  const timezone = zoneName(given.timezone ?? 'UTC')
   if (findZone(timezone) === undefined) {
     const expected = 'a name of the time zone database, such as `Europe/Paris`, or `local`'
     throw new PenstockError('PEN_USAGE', `--timezone is "${timezone}"; it must be ${expected}.`)
@@ -134,10 +134,6 @@ function programIn(words: readonly string[], file: string | undefined): string |
       cause: error,
     })
   }
-}
-
-function localZone(): string {
-  return Intl.DateTimeFormat().resolvedOptions().timeZone
 }
 
 function logLine(level: string, text: string): void {

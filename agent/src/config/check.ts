@@ -13,6 +13,7 @@ import type { Tables } from '../enrichment/tables.ts'
 import type { Environment } from '../environment.ts'
 import type { EventType } from '../event/batch.ts'
 import { parsePath } from '../event/path.ts'
+import { findZone } from '../formats/timezone.ts'
 import { mergeProxy, proxyProblems } from '../net/proxy.ts'
 import type { ProgramRules } from '../remap/rules.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
@@ -31,7 +32,7 @@ import type {
   UnitTest,
 } from './config.ts'
 import { tableSinks } from './enrichment.ts'
-import { type GlobalOptions, globalOptions, globalsOf, isTimezone } from './globals.ts'
+import { type GlobalOptions, globalOptions, globalsOf } from './globals.ts'
 import { type GraphNode, type Inputs, ownerOf, resolveGraph } from './graph.ts'
 import type { Raw } from './merge.ts'
 import { otherOption, valueAt } from './other-options.ts'
@@ -118,7 +119,7 @@ function globalFindings(settings: GlobalOptions): (ProblemFacts & { readonly seg
     findings.push({ segments, message: `\`${segments.at(-1)}\` ${message}` })
   }
   const zone = settings.timezone
-  if (zone !== 'local' && !isTimezone(zone)) {
+  if (findZone(zone) === undefined) {
     findings.push({
       segments: ['timezone'],
       message: `\`timezone\` must be \`local\` or a name from the TZ database, found ${JSON.stringify(zone)}`,

@@ -4,6 +4,7 @@ import { enrichmentOption } from '../enrichment/options.ts'
 import type { Tables } from '../enrichment/tables.ts'
 import type { Environment } from '../environment.ts'
 import { parsePath } from '../event/path.ts'
+import { findZone } from '../formats/timezone.ts'
 import { environmentProxy, mergeProxy } from '../net/proxy.ts'
 import type { ProgramRules } from '../remap/rules.ts'
 import { proxy } from '../schema/groups.ts'
@@ -145,14 +146,5 @@ function fieldName(text: string): string {
 
 export function localTimezone(environment: Environment): string {
   const zone = environment['TZ']
-  return zone !== undefined && isTimezone(zone) ? zone : Temporal.Now.timeZoneId()
-}
-
-export function isTimezone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    return true
-  } catch {
-    return false // the constructor throws for an unknown zone, and there is no other check
-  }
+  return zone !== undefined && findZone(zone) !== undefined ? zone : Temporal.Now.timeZoneId()
 }

@@ -30,7 +30,7 @@ const found = new BoundedMap<Zone | 'none'>({ maxEntries: 1000, maxBytes: 1 << 2
 /** The zone of a name in the time zone database, or of `local`; undefined if it is unknown. */
 export function findZone(name: string): Zone | undefined {
   if (name === 'UTC') return utc
-  if (name === 'local') return findZone(Temporal.Now.timeZoneId())
+  if (name === 'local') return findZone(zoneName(name))
   let zone = found.get(name)
   if (zone === undefined) {
     zone = openZone(name) ?? 'none'
@@ -49,6 +49,18 @@ export function zoneOfProgram(name: string): Zone | undefined {
 /** The zone of an already validated name; UTC if this machine does not know it. */
 export function zoneOrUtc(name: string): Zone {
   return findZone(name) ?? utc
+}
+
+/** The name of the zone that an option names; `local` is the zone of this machine. */
+export function zoneName(name: string): string {
+  return name === 'local' ? Temporal.Now.timeZoneId() : name
+}
+
+/** The problem of an option that names no zone. @param path path of the option */
+export function zoneProblems(path: string, name: string | undefined) {
+  if (name === undefined || findZone(name) !== undefined) return []
+  const help = 'Use a name from the TZ database, such as `Europe/Berlin`, or `local`.'
+  return [{ path, message: `\`${name}\` is not a time zone.`, help }]
 }
 
 function openZone(name: string): Zone | undefined {

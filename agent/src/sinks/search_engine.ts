@@ -11,7 +11,7 @@ import { compileCompression, compressionProblems } from '../delivery/compression
 import { framed } from '../delivery/request.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { parsePath } from '../event/path.ts'
-import { findZone, zoneOrUtc } from '../formats/timezone.ts'
+import { zoneProblems } from '../formats/timezone.ts'
 import { authProblems } from '../http/auth.ts'
 import { classifyBulk } from '../http/bulk.ts'
 import type { HttpClient } from '../http/client.ts'
@@ -34,6 +34,7 @@ import {
   url,
 } from '../schema/options.ts'
 import { compileTemplate } from '../template.ts'
+import { metricLogForm, metricLogOptions } from '../transforms/metric-log.ts'
 import { ActionLines } from './search_engine/action-lines.ts'
 import { DataStreams, Indices } from './search_engine/destinations.ts'
 import { DocumentWriter } from './search_engine/documents.ts'
@@ -101,26 +102,7 @@ export const searchEngine = defineSink({
       'Whether to retry documents that fail for a temporary reason. Set `id_key` if a retry must not duplicate documents.',
       { default: true },
     ),
-    metrics: group(
-      {
-        host_tag: optional(
-          text('Tag of metric events that becomes the host field. If not given, all tags stay below `tags`.'),
-        ),
-        timezone: optional(
-          text(
-            'Time zone for times without one, for metric events with their time in a tag (`log_schema.timestamp_key`). The default is the global `timezone`.',
-          ),
-        ),
-        metric_tag_values: oneOf(
-          ['single', 'full'],
-          'Whether a tag becomes its last value or an array of all its values.',
-          {
-            default: 'single',
-          },
-        ),
-      },
-      'How metric events become documents.',
-    ),
+    metrics: group(metricLogOptions, 'How metric events become documents.'),
     distribution: group(
       {
         retry_initial_backoff_secs: seconds('Seconds before the first retry of a failed endpoint.', {
@@ -174,14 +156,7 @@ export const searchEngine = defineSink({
         help: 'Omit one of them.',
       })
     }
-    const { timezone } = options.metrics
-    if (timezone !== undefined && timezone !== 'local' && findZone(timezone) === undefined) {
-      problems.push({
-        path: 'metrics.timezone',
-        message: `\`${timezone}\` is not a time zone.`,
-        help: 'Use a name of the TZ database such as `Europe/Berlin`, or `local`.',
-      })
-    }
+    problems.push(...zoneProblems('metrics.timezone', options.metrics.timezone))
     for (const address of options.endpoints) problems.push(...authProblems('auth', address, options.auth))
     problems.push(...authProblems('auth', options.endpoint, options.auth))
     if (options.auth?.strategy === 'aws') {
@@ -212,7 +187,7 @@ export const searchEngine = defineSink({
   },
 
   async build(options, context) {
-    const { timestampKey, hostKey } = context.globals.logSchema
+    const { timestampKey } = context.globals.logSchema
     const bases = basesOf(options, context)
     const lines = new ActionLines(options.bulk.version_type)
     const documents = new DocumentWriter(
@@ -226,13 +201,7 @@ export const searchEngine = defineSink({
         encoder: compileEncoder(options.encoding),
         id: options.id_key === undefined || options.id_key === '' ? undefined : parsePath(options.id_key),
         version: options.bulk.version === undefined ? undefined : compileTemplate(options.bulk.version, timestampKey),
-        metrics: {
-          hostTag: options.metrics.host_tag,
-          zone: zoneOrUtc(options.metrics.timezone ?? context.globals.timezone),
-          hostKey,
-          timestampKey,
-          tagValues: options.metrics.metric_tag_values,
-        },
+        metrics: metricLogForm(options.metrics, context.globals),
         maxWritten: Math.max(4 << 20, 4 * (options.batch.max_bytes ?? 0)),
       },
       options.id_key,

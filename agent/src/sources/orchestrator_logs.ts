@@ -4,6 +4,7 @@
 import { defineSource, type LogPosition, type SourceContext } from '../component.ts'
 import { PenstockError } from '../errors.ts'
 import { parsePath } from '../event/path.ts'
+import { zoneName } from '../formats/timezone.ts'
 import { PodLogConfinement } from '../tailing/confinement.ts'
 import type { DiscoveryRules } from '../tailing/discovery.ts'
 import { compileGlob, type Glob } from '../tailing/glob.ts'
@@ -118,7 +119,7 @@ function readerOf(
 ): { readonly reader: PodLogReader; readonly writtenAt: LineTime; readonly compressed: CompressedLogs } {
   const { logSchema, timezone } = context.globals
   const { messageKey, timestampKey, sourceTypeKey } = logSchema
-  const zone = zoneOffset(options.timezone === 'local' ? Temporal.Now.timeZoneId() : (options.timezone ?? timezone))
+  const zone = zoneOffset(zoneName(options.timezone ?? timezone))
   const cri = new CriParser(zone)
   const docker = new DockerParser(zone)
   const writtenAt = compileLineTime(cri, docker)

@@ -1,15 +1,31 @@
 // Converts a metric event to a log event, for documents and for sinks that accept only logs. The log event has the members of the
 // metric's JSON form, the time as `timestamp`, and one tag as the host if configured.
 
+import type { Globals } from '../component.ts'
 import { LogEvent } from '../event/log.ts'
 import { type MetricEvent, type MetricValue, singleTagValue, type TagValue } from '../event/metric.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { compareKeys, float, setField, type Value, type ValueObject } from '../event/value.ts'
 import { floatText } from '../formats/json.ts'
-import type { Zone } from '../formats/timezone.ts'
+import { type Zone, zoneOrUtc } from '../formats/timezone.ts'
+import { oneOf, optional, type Parsed, text } from '../schema/options.ts'
 import { instantOf } from '../time-field.ts'
 
-export interface MetricLogOptions {
+export const metricLogOptions = {
+  host_tag: optional(
+    text('Tag that becomes the host field (`log_schema.host_key`). By default, all tags stay below `tags`.'),
+  ),
+  timezone: optional(
+    text(
+      'Time zone for times without one, for metric events with their time in a tag (`log_schema.timestamp_key`). The default is the global `timezone`.',
+    ),
+  ),
+  metric_tag_values: oneOf(['single', 'full'], 'Whether a tag becomes its last value or an array of all its values.', {
+    default: 'single',
+  }),
+}
+
+export interface MetricLogForm {
   readonly hostTag: string | undefined
   readonly hostKey: string
   readonly timestampKey: string
@@ -18,7 +34,20 @@ export interface MetricLogOptions {
   readonly tagValues: 'single' | 'full'
 }
 
-export function metricLog(metric: MetricEvent, options: MetricLogOptions): LogEvent {
+export function metricLogForm(
+  options: Parsed<typeof metricLogOptions>,
+  { logSchema, timezone }: Globals,
+): MetricLogForm {
+  return {
+    hostTag: options.host_tag,
+    hostKey: logSchema.hostKey,
+    timestampKey: logSchema.timestampKey,
+    zone: zoneOrUtc(options.timezone ?? timezone),
+    tagValues: options.metric_tag_values,
+  }
+}
+
+export function metricLog(metric: MetricEvent, options: MetricLogForm): LogEvent {
   const fields: ValueObject = { name: metric.name }
   if (metric.namespace !== undefined) fields['namespace'] = metric.namespace
   if (metric.tags !== undefined) {
@@ -46,7 +75,7 @@ export function metricLog(metric: MetricEvent, options: MetricLogOptions): LogEv
 }
 
 /** The time in the tag with the name of the timestamp field. */
-function taggedTime(metric: MetricEvent, { timestampKey, zone }: MetricLogOptions): Timestamp | undefined {
+function taggedTime(metric: MetricEvent, { timestampKey, zone }: MetricLogForm): Timestamp | undefined {
   const tag = metric.tags?.get(timestampKey)
   return tag === undefined ? undefined : instantOf(singleTagValue(tag), zone)
 }

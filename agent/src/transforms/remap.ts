@@ -14,6 +14,7 @@ import { type LogBatch, logBatch, type MetricBatch, metricBatch, ownEvents } fro
 import { LogEvent, rootFor } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { copyObject, isObject, type Value, type ValueObject } from '../event/value.ts'
+import { zoneName, zoneProblems } from '../formats/timezone.ts'
 import { GivenFileError, readGivenText } from '../given-file.ts'
 import { named, positionOf, positionOfByte, summariesOf } from '../remap/diagnostics.ts'
 import { failureFact, isFailure, type RemapError } from '../remap/function.ts'
@@ -85,14 +86,9 @@ export const remap = defineTransform({
     const source = readSource(options, globals.programs)
     if (source === undefined) return []
     if (typeof source !== 'string') return [source]
-    const zone = zoneOf(options, globals.timezone)
-    if (zone === undefined) {
-      const message = `\`${options.timezone}\` is not a time zone.`
-      return [
-        { path: 'timezone', message, help: 'Use a name from the TZ database such as `Europe/Berlin`, or `local`.' },
-      ]
-    }
-    const compiled = compileProgram(source, settingsOf(zone, globals))
+    const problems = zoneProblems('timezone', options.timezone)
+    if (problems.length > 0) return problems
+    const compiled = compileProgram(source, settingsOf(options, globals))
     if (compiled.ok) return []
     const first = compiled.diagnostics[0]
     const diagnostic = summariesOf(source, compiled.diagnostics)
@@ -111,7 +107,7 @@ export const remap = defineTransform({
   objectsBecause(options, globals) {
     const source = readSource(options, globals.programs)
     if (typeof source !== 'string') return 'its program is unknown here'
-    const compiled = compileProgram(source, settingsOf(zoneOf(options, globals.timezone), globals))
+    const compiled = compileProgram(source, settingsOf(options, globals))
     if (!compiled.ok) return 'its program does not compile'
     const obstacle = obstacleOf(compiled.program)
     if (obstacle === undefined) return undefined
@@ -126,7 +122,7 @@ export const remap = defineTransform({
     if (typeof source !== 'string') throw new PenstockError('PEN_CONFIG_INVALID', source.message)
     const { logger } = context
     const settings: CompileOptions = {
-      ...settingsOf(zoneOf(options, context.globals.timezone), context.globals),
+      ...settingsOf(options, context.globals),
       table: (name) => context.globals.tables?.find(name),
       metrics: metricReader(context.metrics),
       log: context.programLog ?? ((level, text) => logger[level]({ text }, 'The program logged a message.')),
@@ -142,9 +138,9 @@ export const remap = defineTransform({
   },
 })
 
-function settingsOf(zone: string | undefined, globals: Globals): CompileOptions {
+function settingsOf({ timezone }: SourceOptions, globals: Globals): CompileOptions {
   return {
-    timezone: zone ?? 'UTC',
+    timezone: zoneName(timezone ?? globals.timezone),
     network: globals.remap?.network ?? false,
     rules: globals.programs,
     tableNames: globals.tableNames,
@@ -185,16 +181,6 @@ function readSource(
     }
   }
   return text
-}
-
-function zoneOf(options: SourceOptions, global: string): string | undefined {
-  if (options.timezone === undefined) return global
-  if (options.timezone === 'local') return Intl.DateTimeFormat().resolvedOptions().timeZone
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: options.timezone }).resolvedOptions().timeZone && options.timezone
-  } catch {
-    return undefined
-  }
 }
 
 interface RemapOptions {

@@ -15,7 +15,7 @@ import type { Value } from '../../event/value.ts'
 import { warnedOnce } from '../../telemetry/warned-once.ts'
 import type { Template } from '../../template.ts'
 import { unreadableEventTimes } from '../../time-field.ts'
-import { metricLog } from '../../transforms/metric-log.ts'
+import { type MetricLogForm, metricLog } from '../../transforms/metric-log.ts'
 import type { ActionLines } from './action-lines.ts'
 import type { Destination, Destinations } from './destinations.ts'
 
@@ -30,7 +30,7 @@ export interface DocumentOptions {
   readonly id: Path | undefined
   readonly version: Template | undefined
   /** How metric events become documents. */
-  readonly metrics: Parameters<typeof metricLog>[1]
+  readonly metrics: MetricLogForm
   /** A request ends when its body is larger than this. */
   readonly maxWritten: number
 }

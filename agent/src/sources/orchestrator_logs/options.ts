@@ -2,7 +2,7 @@
 
 import type { OptionProblem } from '../../component.ts'
 import { parsePath } from '../../event/path.ts'
-import { findZone } from '../../formats/timezone.ts'
+import { zoneProblems } from '../../formats/timezone.ts'
 import {
   bool,
   bytes,
@@ -171,12 +171,5 @@ export function checkPodLogOptions(options: PodLogOptions): OptionProblem[] {
       help: 'Write a path such as `.orchestrator.pod_name`, or an empty string for no field.',
     })
   }
-  if (options.timezone !== undefined && findZone(options.timezone) === undefined) {
-    problems.push({
-      path: 'timezone',
-      message: `Unknown time zone "${options.timezone}".`,
-      help: 'Use a name of the TZ database, such as `Europe/Berlin`, or `local`.',
-    })
-  }
-  return [...problems, ...multilineProblems(options.multiline)]
+  return [...problems, ...zoneProblems('timezone', options.timezone), ...multilineProblems(options.multiline)]
 }
