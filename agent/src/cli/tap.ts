@@ -1,6 +1,6 @@
 // `tap`: shows a sample of the events that pass through a running agent.
 
-import { setTimeout as sleep } from 'node:timers/promises'
+import { pause } from '../clock.ts'
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { helpText } from '../command-line/help.ts'
@@ -87,6 +87,6 @@ export async function run(argv: readonly string[]): Promise<number> {
     if (flags['no-reconnect']) throw new PenstockError('PEN_UNAVAILABLE', 'The connection to the agent was lost.')
     if (connected && !isLost && !flags.quiet) process.stderr.write('[tap] The connection was lost; trying again.\n')
     isLost = true
-    await sleep(reconnectMs, undefined, { signal }).catch(() => {}) // the loop ends at the next connection attempt
+    await pause(reconnectMs, signal) // the loop ends at the next connection attempt
   }
 }

@@ -1,8 +1,8 @@
 // `top`: a live table of the components of a running agent. On a terminal the table is redrawn in place, fits the width and reacts to
 // keys; elsewhere, each snapshot is printed in full after the previous one.
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import { globTest } from '../api/tap.ts'
+import { pause } from '../clock.ts'
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { helpText } from '../command-line/help.ts'
@@ -93,7 +93,7 @@ export async function run(argv: readonly string[]): Promise<number> {
       }
       isLost = true
     }
-    await sleep(flags.interval ?? 1000, undefined, { signal }).catch(() => {}) // the signal is checked below
+    await pause(flags.interval ?? 1000, signal) // the signal is checked below
     if (signal.aborted) return exitCodes.ok
   }
 }

@@ -1,8 +1,7 @@
 // Scrapes addresses for metrics at intervals. Each address has its own loop, so a slow or silent one does not delay the others, and
 // receives the next request only after its response or its timeout.
 
-import { setTimeout as wait } from 'node:timers/promises'
-import { timeoutSignal, timerMs } from '../clock.ts'
+import { pause, timeoutSignal } from '../clock.ts'
 import type { SourceContext } from '../component.ts'
 import { metricBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'
@@ -109,8 +108,8 @@ async function scrapeOne(
     }
     // Wait until the next multiple of the interval.
     const passed = performance.now() - start
-    const pause = (Math.floor(passed / intervalMs) + 1) * intervalMs - passed
-    await wait(timerMs(pause), undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
+    const pauseMs = (Math.floor(passed / intervalMs) + 1) * intervalMs - passed
+    await pause(pauseMs, stopping) // stopping ends the loop
   }
 }
 

@@ -1,9 +1,8 @@
 // Blackhole sink: discards all events, for benchmarks and for trying a configuration. It reads only the counts of a
 // batch, so byte lines stay bytes.
 
-import { setTimeout as wait } from 'node:timers/promises'
 import { ByteBatch } from '../bytes/byte-batch.ts'
-import { timerMs } from '../clock.ts'
+import { pause, timerMs } from '../clock.ts'
 import { defineSink } from '../component.ts'
 import type { Batch } from '../event/batch.ts'
 import { optional, seconds, uint } from '../schema/options.ts'
@@ -45,8 +44,7 @@ export const blackhole = defineSink({
         if (options.rate === undefined) return undefined
         const now = performance.now()
         dueMs = Math.max(dueMs, now) + (count / options.rate) * 1000
-        // Aborting the wait ends it without an error.
-        return wait(timerMs(dueMs - now), undefined, { signal: context.abandoning }).catch(() => {})
+        return pause(dueMs - now, context.abandoning)
       },
       async close() {
         if (reporting === undefined) return

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { pause } from '../clock.ts'
 import { compileStreamEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSink, type Sink, type SinkContext } from '../component.ts'
@@ -152,7 +152,7 @@ class FileSink implements Sink {
         await this.#close(path)
         if (hopeless) return 'rejected'
         if (abandoning.aborted) return 'errored'
-        await wait(retryMs, undefined, { signal: abandoning }).catch(() => {}) // one last attempt follows
+        await pause(retryMs, abandoning) // one last attempt follows
         retryMs = Math.min(retryMs * 2, maxRetryMs)
       }
     }

@@ -1,7 +1,6 @@
 // Demo source: sample log lines of well-known formats, to try a pipeline without a real log.
 
-import { setTimeout as wait } from 'node:timers/promises'
-import { timerMs } from '../clock.ts'
+import { pause } from '../clock.ts'
 import { compileDecoder, decodedTypes, eventBatches } from '../codecs/decoding/decoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSource, type OptionProblem } from '../component.ts'
@@ -78,8 +77,8 @@ export const demoLogs = defineSource({
             emitted += lines
           }
           // Even at full speed the loop yields to other work.
-          const pause = intervalMs === 0 ? 0 : emitted * intervalMs - (performance.now() - start)
-          await wait(timerMs(Math.max(0, pause)), undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
+          const pauseMs = intervalMs === 0 ? 0 : emitted * intervalMs - (performance.now() - start)
+          await pause(Math.max(0, pauseMs), stopping) // stopping ends the loop
         }
       },
     }

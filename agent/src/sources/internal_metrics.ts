@@ -1,8 +1,7 @@
 // The agent's own metrics as events, so that they can be delivered like all others.
 
 import { hostname } from 'node:os'
-import { setTimeout as wait } from 'node:timers/promises'
-import { timerMs } from '../clock.ts'
+import { pause } from '../clock.ts'
 import { defineSource } from '../component.ts'
 import { metricBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'
@@ -51,7 +50,7 @@ export const internalMetrics = defineSource({
             await context.output.send(batch)
           }
           // The stop ends the loop.
-          await wait(timerMs(options.scrape_interval_secs * 1000), undefined, { signal: stopping }).catch(() => {})
+          await pause(options.scrape_interval_secs * 1000, stopping)
         }
       },
     }

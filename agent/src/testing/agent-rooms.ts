@@ -7,7 +7,7 @@ import { type DescribedFloors, floorsOf, roomsText, tableOf } from './rooms.ts'
 const rooms: DescribedFloors = [
   {
     event: 'log and metric events, batches and finalizers; an event has one owner',
-    timing: 'backoff and token buckets',
+    timing: 'backoff, token buckets, and waits for promises',
   },
   {
     metrics: 'metric values, series and their normalisation',

@@ -1,6 +1,8 @@
 // Determines the wait after a failure: it doubles each time, up to a limit. Jitter makes a part of it random, so that clients that failed
 // at the same time do not retry at the same time.
 
+import { systemClock } from '../clock.ts'
+
 /** The wait after a number of earlier failures, without jitter. */
 export function doubledMs(failures: number, initialMs: number, maxMs: number): number {
   return Math.min(maxMs, initialMs * 2 ** Math.min(failures, 40))
@@ -35,7 +37,14 @@ export class Backoff {
 
   /** Counts a failure; returns the milliseconds to wait. */
   next(): number {
-    const { initialMs, maxMs, jitter, resetMs = Number.POSITIVE_INFINITY, random, now = monotonicNow } = this.#options
+    const {
+      initialMs,
+      maxMs,
+      jitter,
+      resetMs = Number.POSITIVE_INFINITY,
+      random,
+      now = systemClock.now,
+    } = this.#options
     if (now() - this.#last > resetMs) this.#failures = 0
     const waitMs = doubledMs(this.#failures++, initialMs, maxMs)
     this.#last = now()
@@ -47,5 +56,3 @@ export class Backoff {
     this.#failures = 0
   }
 }
-
-const monotonicNow = () => performance.now()

@@ -1,7 +1,7 @@
 // Watches the events of one namespace, or of all, from its cursor on, and passes new events on. It reads undelivered events again
 // after a pause. If the server refuses a version repeatedly, the follower reads the list again.
 
-import { setTimeout as wait } from 'node:timers/promises'
+import { pause } from '../../clock.ts'
 import type { SourceContext } from '../../component.ts'
 import { logBatch } from '../../event/batch.ts'
 import type { ApiServerClient } from '../../kube/client.ts'
@@ -80,7 +80,7 @@ export class EventFollower {
       await follow<KubeEvent>(this.#client, followed, hooks, { fromCache: false, signal, from })
       if (stopping.aborted || !cursor.lost) continue
       // Undelivered events are read again, after a pause.
-      await wait(stream.pauseMs, undefined, { signal: stopping }).catch(() => {}) // the stop ends the loop
+      await pause(stream.pauseMs, stopping) // the stop ends the loop
       stream.pauseMs = Math.min(stream.pauseMs * 2, maxBackoffMs)
     }
   }

@@ -1,7 +1,7 @@
 // The pods of a node from its kubelet: one response with all of them, requested periodically, and soon after a pod is
 // found missing. This needs neither the API server nor an open watch.
 
-import { setTimeout as wait } from 'node:timers/promises'
+import { pause } from '../../clock.ts'
 import { PenstockError } from '../../errors.ts'
 import type { ApiServerClient } from '../../kube/client.ts'
 import type { FollowHooks } from '../../kube/watch.ts'
@@ -87,8 +87,8 @@ export class KubeletPods {
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     const poked = new AbortController()
     this.#poke = () => poked.abort()
-    await wait(minPauseMs, undefined, { signal }).catch(() => {}) // the loop condition checks the signal
-    await wait(ms - minPauseMs, undefined, { signal: AbortSignal.any([signal, poked.signal]) }).catch(() => {})
+    await pause(minPauseMs, signal) // the loop condition checks the signal
+    await pause(ms - minPauseMs, AbortSignal.any([signal, poked.signal]))
   }
 }
 
