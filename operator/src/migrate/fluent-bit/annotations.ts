@@ -25,10 +25,10 @@ export const excludeStep: Step = {
 }
 
 /**
- * Lines that parse `.log` with the parser that an annotation names, into `merged`: null if it does not match. Without such an annotation,
- * or with an unknown parser, the line is parsed as JSON.
+ * Lines that parse `.log` with the parser that an annotation names, into `merged`: null if it does not match.
+ * @param others lines for records without such an annotation, or with an unknown parser
  */
-export function annotatedLines(section: Section, context: Context): readonly string[] {
+export function annotatedLines(section: Section, context: Context, others: readonly string[]): readonly string[] {
   const names = [...new Set([...context.parsers.keys(), ...shipped.keys()])]
   const branches = names.flatMap((name): string[] => {
     // Parts of a parser without a counterpart are reported where a filter names the parser.
@@ -46,7 +46,7 @@ export function annotatedLines(section: Section, context: Context): readonly str
     ...lookUp('parser'),
     'merged = null',
     'parsed = null',
-    `${branches.join(' else ')} else { merged = object(.log) ?? parse_json(string(.log) ?? "") ?? null }`,
+    `${branches.join(' else ')} else {\n${indented(others)}\n}`,
   ]
 }
 

@@ -15,7 +15,9 @@ import { filters, refusedFilters } from './filters.ts'
 import { grafanaLoki, isOfGrafana } from './grafana-loki.ts'
 import { inputs, refusedInputs } from './inputs.ts'
 import { multilineOf } from './joining.ts'
+import { labelsIn } from './label-map.ts'
 import { outputs, readsTag } from './outputs.ts'
+import { withOwnNames } from './own-time.ts'
 import { Context, common, matched, type Plugin, type SourcePart } from './plugin.ts'
 import { conditionOf, processors, refusedProcessors } from './processors.ts'
 import { read } from './read.ts'
@@ -70,10 +72,12 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
     const nearest = 'Rewrite its queries as remap and filter transforms.'
     context.gap(entry, `Streams_File ${entry.value}`, 'there are no queries on streams', nearest)
   }
-  const left = withoutOwnMetrics(ofKind('input'), ofKind('output'), context)
+  const own = (kind: string) => ofKind(kind).map((section) => ownNames(section, context))
+  const inputs = own('input')
+  const left = withoutOwnMetrics(inputs, withLabelMaps(withMatch(inputs, own('output')), found), context)
   const outputs = onDisk(left.inputs, left.outputs, context)
   const conversion = new Conversion(draft, context, found, files)
-  conversion.run(left.inputs, ofKind('filter'), outputs)
+  conversion.run(left.inputs, own('filter'), outputs)
 }
 
 /** The sections without inputs of Fluent Bit's own metrics and outputs that only serve them, because agents do this themselves. */
@@ -92,6 +96,33 @@ function withoutOwnMetrics(inputs: readonly Section[], outputs: readonly Section
     context.replaced(section, `${section.kind} ${pluginOf(section)}`, reason, nearest)
   }
   return { inputs: others, outputs: outputs.filter((output) => !serving.includes(output)) }
+}
+
+/** A plugin and its processors with the names that fields have in events. */
+function ownNames(section: Section, context: Context): Section {
+  const { processors: all } = section
+  const named = withOwnNames(section, pluginOf(section), context)
+  return all === undefined ? named : { ...named, processors: all.map((each) => ownNames(each, context)) }
+}
+
+/** Fluent Bit connects a single input with a single output, even if the output names no tags. */
+function withMatch(inputs: readonly Section[], outputs: readonly Section[]): readonly Section[] {
+  const [only] = outputs
+  const isOpen = (section: Section) => ['match', 'match_regex'].every((key) => lastValue(section, key) === undefined)
+  if (only === undefined || outputs.length > 1 || inputs.length !== 1 || !isOpen(only)) return outputs
+  return [{ ...only, entries: [...only.entries, { file: only.file, line: only.line, key: 'match', value: '*' }] }]
+}
+
+/** Replaces the file with labels for Loki by the option for labels. */
+function withLabelMaps(outputs: readonly Section[], included: Included): readonly Section[] {
+  return outputs.map((section) => ({
+    ...section,
+    entries: section.entries.flatMap((entry) => {
+      if (entry.key !== 'label_map_path' || pluginOf(section) !== 'loki') return [entry]
+      const labels = included(entry.value, entry.file).map(({ text }) => labelsIn(text))[0]
+      return labels === undefined ? [entry] : labels.map((value) => ({ ...entry, key: 'labels', value }))
+    }),
+  }))
 }
 
 const diskSize = '1G'

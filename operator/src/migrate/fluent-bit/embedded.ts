@@ -5,6 +5,7 @@ import type { NamedText } from '../draft.ts'
 import { type Inner, innerTexts } from '../inner.ts'
 import { below, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
+import { labelsIn } from './label-map.ts'
 import { isClassic, isConfiguration } from './text.ts'
 
 export interface Embedded {
@@ -61,7 +62,7 @@ export function embedded(given: NamedText): Embedded | undefined {
   if (!/\.(?:ya?ml|json)$/i.test(given.file) || isConfiguration(given.text)) return undefined
   // A quick check first, because other agents also use YAML files.
   if (!/\[(?:INPUT|OUTPUT|FILTER)\]|^\s*pipeline:|kind: *Secret/im.test(given.text)) return undefined
-  const all = innerTexts(given, (text) => isConfiguration(text) || isScript(text))
+  const all = innerTexts(given, (text) => isConfiguration(text) || isScript(text) || labelsIn(text) !== undefined)
   if (!all.some(({ text }) => isConfiguration(text))) return undefined
   const included = new Set(
     all.flatMap(({ text }) =>

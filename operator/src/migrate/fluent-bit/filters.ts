@@ -263,6 +263,23 @@ const recordModifier: Plugin<Steps> = {
 
 const own = "the source uses the agent's access to the API server"
 
+/** Options that are a gap if they are enabled. */
+const sources: NonNullable<Plugin<Steps>['itself']> = Object.fromEntries(
+  (
+    [
+      ['use_journal', 'the source reads the log files of pods, not the journal'],
+      ['use_tag_for_meta', 'the source also has the labels and annotations of pods'],
+      ['dummy_meta', 'the source has the actual metadata of pods'],
+      ['owner_references', 'the source does not read the owners of pods'],
+      ['use_pod_association', 'the source does not look up pods by addresses in records'],
+      ['namespace_metadata_only', 'the source reads metadata of pods, too'],
+    ] as const
+  ).map(([name, reason]) => [
+    name,
+    { how: own, unless: /^(?:on|true|yes|1)$/i, reason, nearest: 'Remove the option, or fields in a remap transform.' },
+  ]),
+)
+
 const kubernetes: Plugin<Steps> = {
   name: 'kubernetes',
   becomes:
@@ -279,30 +296,36 @@ const kubernetes: Plugin<Steps> = {
     namespace_annotations: 'a gap if enabled',
     'k8s-logging.exclude': 'a filter transform',
     'k8s-logging.parser': 'the parser that the annotation names, with `Merge_Log`',
+    merge_parser: 'the parser of the line, with `Merge_Log`',
   },
-  itself: Object.fromEntries(
-    [
-      'kube_url',
-      'kube_ca_file',
-      'kube_ca_path',
-      'kube_token_file',
-      'kube_token_ttl',
-      'kube_tag_prefix',
-      'regex_parser',
-      'buffer_size',
-      'use_kubelet',
-      'kubelet_port',
-      'kubelet_host',
-      'kube_meta_cache_ttl',
-      'tls.verify',
-      'tls.debug',
-      'dns_retries',
-      'dns_wait_time',
-      'cache_use_docker_id',
-    ]
-      .map((name): [string, string] => [name, own])
-      .concat([['merge_log_trim', 'lines have no trailing white space']]),
-  ),
+  itself: {
+    ...sources,
+    ...Object.fromEntries(
+      [
+        'kube_url',
+        'kube_ca_file',
+        'kube_ca_path',
+        'kube_token_file',
+        'kube_token_ttl',
+        'kube_tag_prefix',
+        'regex_parser',
+        'buffer_size',
+        'use_kubelet',
+        'kubelet_port',
+        'kubelet_host',
+        'kube_meta_cache_ttl',
+        'kube_meta_namespace_cache_ttl',
+        'kube_token_command',
+        'tls.verify',
+        'tls.debug',
+        'dns_retries',
+        'dns_wait_time',
+        'cache_use_docker_id',
+      ]
+        .map((name): [string, string] => [name, own])
+        .concat([['merge_log_trim', 'lines have no trailing white space']]),
+    ),
+  },
   build: (section, context) => {
     const steps: Step[] = []
     if (isOn(lastValue(section, 'k8s-logging.exclude'), false)) {
@@ -345,6 +368,14 @@ const kubernetes: Plugin<Steps> = {
   },
 }
 
+/** Lines that parse `.log` into `merged` by the parser of the filter, or as JSON. */
+function mergedLines(section: Section, context: Context): readonly string[] {
+  const entry = entriesOf(section, 'merge_parser').at(-1)
+  const lines = entry === undefined ? undefined : parserLines(entry.value, 'string(.log) ?? ""', context, entry)
+  if (lines === undefined) return ['merged = object(.log) ?? parse_json(string(.log) ?? "") ?? null']
+  return [...lines, 'merged = parsed']
+}
+
 function mergeLines(section: Section, context: Context): string[] {
   const under = lastValue(section, 'merge_log_key')
   const keeps = isOn(lastValue(section, 'keep_log'), true)
@@ -357,10 +388,9 @@ function mergeLines(section: Section, context: Context): string[] {
     )
   }
   const isAnnotated = isOn(lastValue(section, 'k8s-logging.parser'), false)
+  const lines = mergedLines(section, context)
   return [
-    ...(isAnnotated
-      ? annotatedLines(section, context)
-      : ['merged = object(.log) ?? parse_json(string(.log) ?? "") ?? null']),
+    ...(isAnnotated ? annotatedLines(section, context, lines) : lines),
     'if is_object(merged) {',
     ...(keeps ? [] : ['  del(.log)']),
     ...(under === undefined

@@ -41,6 +41,8 @@ const tail: Plugin<SourcePart> = {
     rotate_wait: '`rotate_wait_secs`',
     ignore_older: '`ignore_older_secs`',
     skip_empty_lines: 'a filter transform',
+    'unicode.encoding': '`encoding.charset`; a gap for pod logs',
+    'generic.encoding': '`encoding.charset`; a gap for pod logs',
   },
   itself: {
     refresh_interval: 'the source finds new files when they appear',
@@ -53,6 +55,31 @@ const tail: Plugin<SourcePart> = {
     'storage.pause_on_chunks_overlimit': 'a source waits while the buffers of its sinks are full',
     log_level: 'the agent has one log level',
     buffer_chunk_size: 'the source sizes its buffers by itself',
+    static_batch_size: 'the source reads files in turn',
+    event_batch_size: 'the source reads files in turn',
+    file_cache_advise: 'the source reads files once',
+    watcher_interval: 'the source both watches and polls files',
+    progress_check_interval: 'the source both watches and polls files',
+    progress_check_interval_nsec: 'the source both watches and polls files',
+    'db.compare_filename': 'the source identifies files by content, not by name',
+    read_newly_discovered_files_from_head: {
+      how: 'the source reads new files from their beginning',
+      unless: /^(?:off|false|no|0)$/i,
+      reason: 'the source reads files that appear later from their beginning',
+      nearest: 'Remove the option.',
+    },
+    exit_on_eof: {
+      how: 'the source waits for further lines',
+      unless: /^(?:on|true|yes|1)$/i,
+      reason: 'agents run until they are stopped',
+      nearest: 'Use `penstock run` for one pass over a file.',
+    },
+    truncate_long_lines: {
+      how: 'the source discards and counts lines longer than `max_line_bytes`',
+      unless: /^(?:on|true|yes|1)$/i,
+      reason: 'Fluent Bit keeps the beginning of a line that is too long; the source discards the line',
+      nearest: 'Set `max_line_bytes` of the source.',
+    },
     buffer_max_size: 'lines are read up to `max_line_bytes` of the source',
     skip_long_lines: {
       how: 'the source discards and counts lines longer than `max_line_bytes`',
@@ -74,6 +101,11 @@ const tail: Plugin<SourcePart> = {
     const shared = { read_from: readFrom, ...(older === undefined ? {} : { ignore_older_secs: older }) }
     if (paths.length > 0 && paths.every(isPodLog)) return podLogs(section, context, paths, excluded, shared, joined)
     const key = lastValue(section, 'key') ?? 'log'
+    const charset = charsetOf(section)
+    if (paths.some((path) => /^[A-Za-z]:[\\/]/.test(path))) {
+      const reason = 'agents run on Linux, so the source finds no file with such a path'
+      context.gap(section, `tail: path ${paths.join(', ')}`, reason, 'Keep Fluent Bit on nodes with Windows.')
+    }
     const pathKey = lastValue(section, 'path_key')
     const offset = lastValue(section, 'offset_key')
     const fields = [
@@ -112,6 +144,7 @@ const tail: Plugin<SourcePart> = {
       ...(excluded.length > 0 ? { exclude: excluded } : {}),
       ...shared,
       ...(rotate === undefined ? {} : { rotate_wait_secs: rotate }),
+      ...(charset === undefined ? {} : { encoding: { charset } }),
       ...(joined === undefined && first === undefined ? {} : { multiline: (first?.joined ?? joined)?.file }),
     }
     return { component: { type: 'file', config }, steps }
@@ -225,6 +258,10 @@ function podLogs(
     const reason = 'its parsers expect the complete line of the container runtime, which the source parses itself'
     context.gap(section, 'tail: Multiline', reason, 'Set `multiline.parser`, and convert again.')
   }
+  if (charsetOf(section) !== undefined) {
+    const reason = 'the source reads logs of pods as UTF-8'
+    context.gap(section, `tail: encoding ${charsetOf(section)}`, reason, 'Let the program write UTF-8.')
+  }
   if (lastValue(section, 'offset_key') !== undefined) {
     context.gap(section, 'tail: offset_key', 'lines of pods do not contain their position in the file', 'Remove it.')
   }
@@ -241,6 +278,18 @@ function podLogs(
     ...(joined === undefined ? {} : { multiline: joined.pods }),
   }
   return { component, steps }
+}
+
+/** Names of character sets that the sources know by another name. */
+const charsets: Readonly<Record<string, string>> = { sjis: 'shift_jis', shiftjis: 'shift_jis', uhc: 'euc-kr' }
+
+/** The character set of lines; undefined for UTF-8. */
+function charsetOf(section: Section): string | undefined {
+  const name = (lastValue(section, 'unicode.encoding') ?? lastValue(section, 'generic.encoding'))?.toLowerCase()
+  if (name === undefined || name === 'utf-8') return undefined
+  // Without a byte order mark, Windows writes the smaller byte first.
+  if (name === 'auto') return 'utf-16le'
+  return (Object.hasOwn(charsets, name) ? charsets[name] : name)?.replace(/^win(\d)/, 'windows-$1')
 }
 
 /** A time such as `10`, `5m`, `2d`. */

@@ -62,6 +62,7 @@ const besides: Readonly<Record<string, readonly string[]>> = {
     ),
   ),
   'opensearch logstash_dateformat': ['Logstash_Format On'],
+  'kubernetes merge_parser': ['Merge_Log On'],
 }
 const values = [
   'On',

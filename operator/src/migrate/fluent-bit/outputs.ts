@@ -2,7 +2,7 @@
 // before the sink produces it.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
-import { unixSeconds } from '../unix-time.ts'
+import { eventTime, unixSeconds } from '../unix-time.ts'
 import {
   addressOf,
   always,
@@ -158,6 +158,8 @@ const search = (name: string): Plugin<SinkPart> => ({
     generate_id: '`id_key` with a hash of the record',
     logstash_dateformat: '`bulk.index`',
     time_key: 'the field for the time',
+    time_key_format: 'the format of the time',
+    http_api_key: 'the header `Authorization`',
     replace_dots: '`map_keys` in a remap transform',
     id_key: '`id_key`',
     write_operation: '`bulk.action`',
@@ -196,7 +198,7 @@ const search = (name: string): Plugin<SinkPart> => ({
     const config = {
       endpoints: [cloudAddress(section) ?? addressOf(section, '9200', value(section, 'path') ?? '')],
       bulk: { action: isKnown ? operation : 'index', index },
-      encoding: { except_fields: ['timestamp'] },
+      ...(timeKey === 'timestamp' ? {} : { encoding: { except_fields: ['timestamp'] } }),
       ...(lastValue(section, 'type') === undefined ? {} : { doc_type: lastValue(section, 'type') }),
       ...(idLines.length === 0 ? {} : { id_key: '_id' }),
       ...(lastValue(section, 'pipeline') === undefined ? {} : { pipeline: lastValue(section, 'pipeline') }),
@@ -205,6 +207,8 @@ const search = (name: string): Plugin<SinkPart> => ({
       ...cloudLogin(section),
       ...signing(section, context),
     }
+    const apiKey = value(section, 'http_api_key')
+    const keyed = apiKey === undefined ? {} : { request: { headers: { Authorization: `ApiKey ${apiKey}` } } }
     const tagged = isOn(lastValue(section, 'include_tag_key'), false)
       ? [...tag, `${fieldLiteral([lastValue(section, 'tag_key') ?? '_flb-key'])} = tag`]
       : []
@@ -212,11 +216,26 @@ const search = (name: string): Plugin<SinkPart> => ({
       ? ['. = map_keys(., recursive: true) -> |key| { replace(key, ".", "_") }']
       : []
     // Outputs of Fluentd, which share this mapping, set the field themselves.
-    const timed = timeKey === '' ? [] : [`${fieldLiteral([timeKey])} = .timestamp`]
+    const timed = timeKey === '' ? [] : [`${fieldLiteral([timeKey])} = ${timeText(section)}`]
     const lines = [...named, ...tagged, ...dots, ...idLines, ...timed]
-    return { component: { type: 'search_engine', config }, steps: lines.length === 0 ? [] : remap(...lines) }
+    return {
+      component: { type: 'search_engine', config: withRequest(config, keyed) },
+      steps: lines.length === 0 ? [] : remap(...lines),
+    }
   },
 })
+
+/** Options with those of another `request`. */
+const withRequest = (config: Readonly<Record<string, unknown>>, { request }: { readonly request?: object }) =>
+  request === undefined ? config : { ...config, request: { ...(config['request'] as object | undefined), ...request } }
+
+/** The time for `time_key`. Fluent Bit writes fractions of a second after its format. */
+function timeText(section: Section): string {
+  const format = lastValue(section, 'time_key_format')
+  if (format === undefined || format === '%Y-%m-%dT%H:%M:%S') return '.timestamp'
+  const digits = isOn(lastValue(section, 'time_key_nanos'), false) ? 9 : 3
+  return `format_timestamp(${eventTime}, ${textLiteral(`${format}.%${digits}fZ`)}) ?? null`
+}
 
 /** The address for an Elastic Cloud id: a name, and the base64 text of the host and the parts of the cluster. */
 function cloudAddress(section: Section): string | undefined {
@@ -283,6 +302,10 @@ function dateLines(section: Section, context: Context): string[] {
   return [`${fieldLiteral([key])} = ${Object.hasOwn(forms, format) ? forms[format] : forms['double']}`]
 }
 
+/** JSON without the time of the event, unless the field for the time has the same name. */
+const body = (timeKey: string | undefined) =>
+  timeKey === 'timestamp' ? { codec: 'json' } : { codec: 'json', except_fields: ['timestamp'] }
+
 const dated = { json_date_key: 'a field for the time', json_date_format: 'the format of the time' } as const
 
 const http: Plugin<SinkPart> = {
@@ -322,7 +345,7 @@ const http: Plugin<SinkPart> = {
       ...(lastValue(section, 'http_method') === undefined
         ? {}
         : { method: lastValue(section, 'http_method')?.toLowerCase() }),
-      encoding: { codec: 'json', except_fields: ['timestamp'] },
+      encoding: body(lastValue(section, 'json_date_key')),
       ...(isLines ? { framing: { method: 'newline_delimited' } } : {}),
       ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
       ...others,
@@ -489,7 +512,7 @@ const stdout: Plugin<SinkPart> = {
       )
     const lines = dateLines(section, context)
     return {
-      component: { type: 'console', config: { encoding: { codec: 'json', except_fields: ['timestamp'] } } },
+      component: { type: 'console', config: { encoding: body(lastValue(section, 'json_date_key')) } },
       steps: lines.length === 0 ? [] : remap(...lines),
     }
   },

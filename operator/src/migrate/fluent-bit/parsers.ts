@@ -1,6 +1,7 @@
 // Converts Fluent Bit parsers to parts of programs that parse a text into `parsed` and set the time of the event.
 
 import { textLiteral } from '@penstock/agent/config'
+import { reportOwnTime } from './own-time.ts'
 import type { Context } from './plugin.ts'
 import { type Entry, entriesOf, isOn, lastValue, type Place, type Section } from './sections.ts'
 import { pattern } from './text.ts'
@@ -97,6 +98,13 @@ function conversion(
   return call === undefined ? undefined : [`if exists(${at}) { ${at} = ${call} }`]
 }
 
+/** Whether the fields of a parser may have the name of the event's time. */
+function mayHaveOwnTime(parser: Section, format: string): boolean {
+  const isTime = lastValue(parser, 'time_key') === 'timestamp' && lastValue(parser, 'time_format') !== undefined
+  if (isTime && !isOn(lastValue(parser, 'time_keep'), false)) return false
+  return format === 'regex' ? /\(\?<timestamp>/.test(lastValue(parser, 'regex') ?? '') : true
+}
+
 /**
  * Lines that parse the text `from`. Afterwards `parsed` is an object, or null if the text does not match. Reports a gap and returns
  * undefined if the parser cannot be converted.
@@ -140,6 +148,7 @@ export function parserLines(
     )
     return undefined
   }
+  if (mayHaveOwnTime(parser, format)) reportOwnTime(at, `parser ${name}`, context)
   const lines = [`parsed = ${call} ?? null`]
   if (format === 'logfmt' && isOn(lastValue(parser, 'logfmt_no_bare_keys'), false)) {
     lines.push('for_each(object(parsed) ?? {}) -> |_key, value| { if value == true { parsed = null } }')

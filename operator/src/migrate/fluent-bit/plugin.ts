@@ -5,7 +5,7 @@ import { missingPart } from '../absence.ts'
 import type { Component, Gap, Step } from '../draft.ts'
 import { readReport } from '../environment.ts'
 import { type Described, type Refusal, withoutOption } from '../page.ts'
-import { lastValue, type Place, type Section } from './sections.ts'
+import { conditionKey, lastValue, type Place, type Section } from './sections.ts'
 import { hostVariable } from './text.ts'
 
 /** A plugin. An option that is named neither in `options` nor in `itself` is reported as a gap. */
@@ -86,7 +86,7 @@ export class Context {
     const { name, options, itself = {} } = plugin
     for (const entry of section.entries) {
       if (Object.hasOwn(options, entry.key)) continue
-      if (section.kind === 'processor' && entry.key === 'condition') continue
+      if (section.kind === 'processor' && entry.key === conditionKey) continue
       if (entry.key.startsWith('processors.')) {
         const reason = `the plugin produces no ${entry.value}`
         this.replaced(entry, `${name}: processors of ${entry.value}`, reason, 'Remove them.')

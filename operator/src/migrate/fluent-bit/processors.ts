@@ -5,7 +5,7 @@ import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { type Context, common, type Plugin } from './plugin.ts'
-import { type Entry, lastValue, type Section } from './sections.ts'
+import { conditionKey, type Entry, lastValue, type Section } from './sections.ts'
 import { accessor, matches, pattern, textOf } from './text.ts'
 
 /** Statements of `content_modifier` by action, for a field, a value and an expression. */
@@ -112,7 +112,7 @@ const listOf = (value: unknown) => `[${(Array.isArray(value) ? value : [value]).
 
 /** The condition of a processor as an expression; undefined if there is none, or if it is unknown, which is reported. */
 export function conditionOf(section: Section, context: Context): string | undefined {
-  const entry = section.entries.find(({ key }) => key === 'condition')
+  const entry = section.entries.find(({ key }) => key === conditionKey)
   if (entry === undefined) return undefined
   const { op = 'and', rules = [] } = JSON.parse(entry.value) as { op?: unknown; rules?: readonly Rule[] }
   const parts = rules.map((rule) => ruleOf(rule))

@@ -35,6 +35,9 @@ export interface SectionFile {
   readonly unread: readonly Unread[]
 }
 
+/** The key of the condition of a processor, whose value is JSON. */
+export const conditionKey = 'condition (rules)'
+
 /** The last value of a key. It wins if a key can have only one value. */
 export function lastValue(section: Section, key: string): string | undefined {
   return section.entries.findLast((entry) => entry.key === key)?.value

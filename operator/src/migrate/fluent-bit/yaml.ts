@@ -2,7 +2,7 @@
 // entry. A list becomes a repeated key, as in the classic syntax.
 
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
-import type { Entry, Place, Section, SectionFile, Unread } from './sections.ts'
+import { conditionKey, type Entry, type Place, type Section, type SectionFile, type Unread } from './sections.ts'
 
 const pipelineLists: Readonly<Record<string, string>> = { inputs: 'input', filters: 'filter', outputs: 'output' }
 const topLists: Readonly<Record<string, string>> = {
@@ -49,8 +49,9 @@ export function readYaml(text: string, file: string): SectionFile {
     const entries: Entry[] = []
     const processors: Section[] = []
     for (const [key, value] of pairsOf(node)) {
+      // The condition of a processor. Filters have conditions that are texts.
       if (key === 'condition' && isMap(value))
-        entries.push({ ...placeOf(value), key, value: JSON.stringify(value.toJSON()) })
+        entries.push({ ...placeOf(value), key: conditionKey, value: JSON.stringify(value.toJSON()) })
       else if (key !== 'processors') entries.push(...entriesAt(key.toLowerCase(), value))
       else {
         for (const [signal, list] of pairsOf(value)) {
