@@ -64,7 +64,7 @@ const escapes = { ascii: '\x1b(B', roman: '\x1b(J', japanese: '\x1b$B' } as cons
 function encodeIso2022Jp(text: string): Buffer {
   const table = knownTable('euc-jp')
   let written = ''
-  let state: keyof typeof escapes = 'ascii'
+  let state = 'ascii' as keyof typeof escapes
   const write = (to: keyof typeof escapes, bytes: string): void => {
     if (state !== to) written += escapes[to]
     state = to

@@ -242,7 +242,8 @@ export class Draft {
     if (this.aggregator === undefined || isOfNodes) return []
     const selector = { matchLabels: { [aggregatorLabel]: name } }
     const own = { matchLabels: { 'kubernetes.io/metadata.name': namespace } }
-    const pipelines = namespace === undefined ? { clusterPipelines: { selector } } : { namespaceSelector: own, selector }
+    const pipelines =
+      namespace === undefined ? { clusterPipelines: { selector } } : { namespaceSelector: own, selector }
     const { aggregator, resources } = this.aggregator
     const agent = new AgentModel({
       metadata: { name, namespace: namespace ?? 'penstock-system' },

@@ -369,7 +369,8 @@ class Conversion {
       const reason = `the option has no counterpart if \`${old.type}\` becomes ${rewriting.becomes}`
       this.#gap(old.root, [old.kind, old.id, option], `${old.id}: ${option}`, reason, 'Remove it.')
     }
-    if (rewriting.note !== undefined) this.#gap(old.root, [old.kind, old.id], old.id, rewriting.note, 'The share of the events stays the same.', true)
+    if (rewriting.note !== undefined)
+      this.#gap(old.root, [old.kind, old.id], old.id, rewriting.note, 'The share of the events stays the same.', true)
     const options = this.#withoutVariables(old, false)
     const rewritten = rewriting.rewrite(options)
     if (rewritten === undefined) {
