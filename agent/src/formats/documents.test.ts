@@ -9,7 +9,7 @@ import { extendedPatterns } from './grok-patterns.ts'
 import { xxh3, xxh3Wide, xxh32, xxh64 } from './hash.ts'
 import { parseInfluxLines } from './influxdb.ts'
 import { ipText, parseIp } from './ip.ts'
-import { compressBlock, decompressBlock } from './lz4.ts'
+import { compressBlock, decompressBlock, decompressFrame } from './lz4.ts'
 import { decodeLabel, encodeLabel } from './punycode.ts'
 import { parseRubyHash } from './ruby-hash.ts'
 import { compileSearchQuery } from './search-query.ts'
@@ -391,12 +391,60 @@ test('punycode both ways', () => {
 })
 
 test('LZ4 blocks come back', () => {
-  for (const length of [0, 1, 12, 13, 64, 1000, 70_000]) {
-    const data = Buffer.from(Array.from({ length }, (_, index) => (index * index) % 7))
-    expect(decompressBlock(compressBlock(data), length)?.equals(data)).toBe(true)
+  for (const length of [0, 1, 12, 13, 64, 1000, 65_534, 65_535, 65_536, 300_000]) {
+    const data = Buffer.from(Array.from({ length }, (_, index) => (index * index + (index >> 9)) % 7))
+    expect(decompressBlock(compressBlock(data), length)).toEqual(data)
+    const noise = Buffer.from(Array.from({ length }, (_, index) => Math.imul(index, 2654435761) >>> 23))
+    expect(decompressBlock(compressBlock(noise), length)).toEqual(noise)
   }
-  expect(decompressBlock(compressBlock(Buffer.alloc(100)), 50)).toBeUndefined()
-  expect(decompressBlock(Buffer.from('f0', 'hex'), 100)).toBeUndefined()
+})
+
+test('LZ4 matches reach backwards, and the search takes larger steps', () => {
+  // After 32 positions without a match, the search looks at every second: at the first "s" in one text, at "ev" in the other.
+  const filler = 'Two ships waited at noon, and no gate was open to them.'
+  for (const between of [filler, `${filler}!`]) {
+    const text = `seven locks${between}seven locks of a very wide canal`
+    const block = compressBlock(Buffer.from(text))
+    const literals = text.lastIndexOf('seven')
+    expect(block.subarray(0, 2)).toEqual(Buffer.from([0xf7, literals - 15]))
+    expect(block.readUInt16LE(2 + literals)).toBe(literals)
+  }
+})
+
+test('problems of LZ4 blocks', () => {
+  const problem = (block: string, maxBytes = 100): Buffer | string =>
+    decompressBlock(Buffer.from(block, 'hex'), maxBytes)
+  const cutOff = 'expected another byte, found none'
+  expect(problem('')).toBe(cutOff)
+  expect(problem('f0')).toBe(cutOff)
+  expect(problem('106101')).toBe(cutOff)
+  expect(problem('1f610100ff')).toBe(cutOff)
+  expect(problem('3061')).toBe('literal is out of bounds of the input')
+  expect(problem('10610200')).toBe('the offset to copy is not contained in the decompressed buffer')
+  const small = 'provided output is too small for the decompressed data, actual'
+  expect(problem('40616263640100', 3)).toBe(`${small} 3, expected 4`)
+  expect(problem('116101001062', 4)).toBe(`${small} 4, expected 6`)
+})
+
+test('LZ4 frames', () => {
+  const read = (hex: string): string => decompressFrame(Buffer.from(hex, 'hex'), 1000).toString()
+  // Written by the command-line tool `lz4`, with all checksums and the size.
+  const whole = '04224d187c402300000000000000eb0f0000005f676174652005000650736576656e85aa42d500000000d54b81a6'
+  expect(read(whole)).toBe('gate gate gate gate gate gate seven')
+  expect(read(`${whole}00`)).toBe('gate gate gate gate gate gate seven')
+  const changed = (at: number, byte: string): string => read(whole.slice(0, 2 * at) + byte + whole.slice(2 * at + 2))
+  expect(changed(4, '3c')).toBe('UnsupportedVersion(0)')
+  expect(changed(4, '7e')).toBe('ReservedBitsSet')
+  expect(changed(5, '30')).toBe('UnsupportedBlocksize(3)')
+  expect(changed(6, '22')).toBe('HeaderChecksumError')
+  expect(changed(17, '7f')).toBe('BlockTooBig')
+  expect(changed(21, '78')).toBe('BlockChecksumError')
+  expect(changed(whole.length / 2 - 1, '00')).toBe('ContentChecksumError')
+  expect(read(whole.slice(0, -2))).toBe('failed to fill whole buffer')
+  expect(read('04224d18')).toBe('failed to fill whole buffer')
+  // Neither a size nor checksums: a block of literals that is cut off, and one that is empty.
+  expect(read('04224d1860408202000000306100000000')).toBe('DecompressionError(LiteralOutOfBounds)')
+  expect(read('04224d186040820100008061000000807a')).toBe('a')
 })
 
 test('character sets', () => {

@@ -40,20 +40,23 @@ export const decodeLz4 = defineFunction({
   ],
   compile({ runtime: { maxBytes } }) {
     const limit = decompressedLimit(maxBytes)
-    const problem = 'unable to decode value with LZ4 decoder'
     return (value: string | Bytes, bufferSize: number | bigint, prependedSize: boolean): Result => {
       const bytes = bytesOf(value)
-      let result: Buffer | undefined
-      if (isFrame(bytes)) {
+      const frame = isFrame(bytes)
+      const problem = `unable to decode value with lz4 ${frame ? 'frame' : 'block'} decoder: `
+      let result: Buffer | string
+      if (frame) {
         result = decompressFrame(bytes, limit)
       } else if (!prependedSize) {
-        result = decompressBlock(bytes, Math.max(0, Math.min(limit, Number(bufferSize))))
-      } else if (bytes.length >= 4) {
-        if (bytes.readUInt32LE() > limit) return tooLong(maxBytes, problem)
+        result = decompressBlock(bytes, bufferSize < 0 ? limit : Math.min(limit, Number(bufferSize)))
+      } else if (bytes.length < 4) {
+        result = 'expected another byte, found none'
+      } else {
+        if (bytes.readUInt32LE() > limit) return tooLong(maxBytes, `${problem}expected another byte, found none`)
         result = decompressBlock(bytes.subarray(4), bytes.readUInt32LE())
       }
       // A byte of a match expands to at most 255 bytes.
-      return result === undefined ? failedAfter(255 * bytes.length, maxBytes, problem) : textOf(result)
+      return typeof result === 'string' ? failedAfter(255 * bytes.length, maxBytes, problem + result) : textOf(result)
     }
   },
 })

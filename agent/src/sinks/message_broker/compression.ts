@@ -28,7 +28,7 @@ export function brokerCodec(name: BrokerCompression, cpus?: number, platform?: C
 function decompressLz4(block: Buffer): Buffer {
   for (let max = block.length * 4; ; max *= 4) {
     const data = decompressBlock(block, max)
-    if (data !== undefined) return data
+    if (typeof data !== 'string') return data
     if (max > block.length * 256) throw new Error('Could not read back an LZ4 block.')
   }
 }
