@@ -1,7 +1,7 @@
 // Replaces sink options that Vector accepts and the agent would reject, and references to secrets of an agent.
 
-import { checkValues, minDiskBuffer } from '@penstock/agent/config'
-import { isTable } from '@penstock/agent/schema'
+import { checkValues, minDiskBuffer, optionsOf } from '@penstock/agent/config'
+import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Kind } from '../draft.ts'
 import { conditionOf, isOfFields } from './conditions.ts'
@@ -105,16 +105,19 @@ export function adjustEncoding(type: string, config: Record<string, unknown>): v
 }
 
 /** Global settings of the agent that are component options in Penstock, with the components that have them. */
-const passedOn: Readonly<Record<string, { readonly kind: Kind; readonly types: readonly string[] }>> = {
+const passedOn: Readonly<Record<string, { readonly kind: Kind; readonly types?: readonly string[] }>> = {
   timezone: { kind: 'transforms', types: ['remap'] },
+  acknowledgements: { kind: 'sinks' },
+  proxy: { kind: 'sinks' },
 }
 
 export const isPassedOn = (name: string) => Object.hasOwn(passedOn, name)
 
-/** Adds the global settings to a component, unless it sets its own. */
-export function passOn(agent: Table, of: Kind, type: string, config: Record<string, unknown>): void {
+/** Adds the global settings to a component that has such options, unless it sets its own. */
+export function passOn(agent: Table, of: Kind, declaration: AnyDeclaration, config: Record<string, unknown>): void {
   for (const [name, { kind, types }] of Object.entries(passedOn)) {
-    if (kind === of && types.includes(type) && agent[name] !== undefined) config[name] ??= agent[name]
+    if (kind !== of || agent[name] === undefined || types?.includes(declaration.type) === false) continue
+    if (Object.hasOwn(optionsOf(declaration).members, name)) config[name] ??= agent[name]
   }
 }
 

@@ -16,6 +16,7 @@ import {
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import { missingPart } from '../absence.ts'
 import { complete } from '../complete.ts'
+import type { Table } from '../documents.ts'
 import type { Draft, Gap, Included, NamedText, Selector, Step } from '../draft.ts'
 import { secretForms, withValues } from '../sound.ts'
 import {
@@ -39,7 +40,7 @@ import { type Root, readRoots, withScopes } from './read.ts'
 import { refusals } from './refusals.ts'
 import { services } from './services.ts'
 import { settings } from './settings.ts'
-import { merged, removeAt, wildcard } from './tables.ts'
+import { listOf, merged, removeAt, wildcard } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'
 import { testOf } from './unit-tests.ts'
 
@@ -70,6 +71,8 @@ class Conversion {
   readonly #file: string
   readonly #included: Included
   readonly #draft: Draft
+  /** The settings of all files. */
+  readonly #settings: Table
   readonly #olds: readonly Old[]
   /** The replacement of each output of the old configuration, by `id` or `id.port`. */
   readonly #outputs = new Map<string, readonly string[]>()
@@ -83,6 +86,7 @@ class Conversion {
     this.#file = file
     this.#included = included
     this.#draft = draft
+    this.#settings = Object.assign({}, ...roots.map(({ config }) => config))
     this.#olds = roots.flatMap((root) =>
       (['sources', 'transforms', 'sinks'] as const).flatMap((kind) => oldsIn(root, kind)),
     )
@@ -465,7 +469,7 @@ class Conversion {
     if (old.type === 'loki' && old.kind === 'sinks') config['out_of_order_action'] ??= 'accept'
     if (old.kind === 'sinks') adjustBuffer(config, note)
     adjustCondition(config)
-    passOn(old.root.config, old.kind, declaration.type, config)
+    passOn(this.#settings, old.kind, declaration, config)
     this.#inlineProgram(old, config)
     // The last line of a text in TOML often contains the spaces before its quotes.
     if (typeof config['source'] === 'string') config['source'] = config['source'].replace(/\n[\t ]+$/, '\n')
@@ -490,22 +494,21 @@ class Conversion {
     return visit(old.options) as Record<string, unknown>
   }
 
-  /** Copies a program from its file into the Pipeline. */
+  /** Copies a program from its files into the Pipeline. */
   #inlineProgram(old: Old, config: Record<string, unknown>): void {
-    const { file } = config
-    if (old.kind !== 'transforms' || typeof file !== 'string') return
-    const [found] = this.#included(file, old.root.file)
-    if (found === undefined) {
-      this.#gap(
-        old.root,
-        [old.kind, old.id, 'file'],
-        `${old.id}: ${file}`,
-        'the file of the program is missing',
-        'Put the file next to the configuration, and convert again.',
-      )
-      config['source'] = '.'
-    } else config['source'] = withoutVariables(found.text, false, (variable) => this.#reportVariable(old, variable))
-    delete config['file']
+    const name = ['file', 'files'].find((each) => config[each] !== undefined)
+    if (old.kind !== 'transforms' || name === undefined) return
+    const texts = listOf(config[name]).map((path) => {
+      const [found] = this.#included(String(path), old.root.file)
+      if (found !== undefined)
+        return withoutVariables(found.text, false, (variable) => this.#reportVariable(old, variable))
+      const nearest = 'Put the file next to the configuration, and convert again.'
+      const place = [old.kind, old.id, name]
+      this.#gap(old.root, place, `${old.id}: ${String(path)}`, 'the file of the program is missing', nearest)
+      return undefined
+    })
+    config['source'] = texts.includes(undefined) ? '.' : texts.join('\n')
+    delete config[name]
   }
 
   /**

@@ -26,6 +26,8 @@ export const settings: Readonly<Record<string, Setting>> = {
   expire_metrics: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
   expire_metrics_per_metric_set: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
   timezone: { becomes: 'The option `timezone` of each remap transform.', isReplaced: true },
+  acknowledgements: { becomes: 'The option `acknowledgements` of each sink.', isReplaced: true },
+  proxy: { becomes: 'The option `proxy` of each sink that has it.', isReplaced: true },
   secret: { becomes: 'Keys of the Secret that `spec.secrets` names.', isReplaced: true },
   schema: { becomes: 'Programs have types without it.', isReplaced: true },
   provider: { becomes: 'The operator delivers the configuration to agents.', isReplaced: true },
