@@ -557,3 +557,12 @@ test('the gap of an unknown option lists the most similar options first', () => 
     expect.stringMatching(/^The Pipeline behaves as if .* Options that are converted: multiline\.pattern, multiline\./),
   ])
 })
+
+test.each([
+  ['Europe/Berlin', 'Set `timezone: Europe/Berlin` in the remap transform.'],
+  // The option `timezone` accepts only names.
+  ['+0200', 'Set `timezone` of the remap transform to a zone with this offset, such as `Etc/GMT-2` for `+02:00`.'],
+])('the advice for syslog times in %s is a valid option', (zone, nearest) => {
+  const { gaps } = convert(`${files}processors:\n- syslog: { field: message, timezone: "${zone}" }\n`)
+  expect(gaps.map((gap) => gap.nearest).filter((text) => text.includes('timezone'))).toEqual([nearest])
+})

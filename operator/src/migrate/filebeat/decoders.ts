@@ -178,7 +178,9 @@ export function syslogLines(part: Part, report: Report, addsErrors: boolean): re
       option(part, 'timezone') ?? part,
       'syslog: timezone',
       'the agent reads times without a time zone as UTC',
-      `Set \`timezone: ${zone}\` in the remap transform.`,
+      /^[+-]/.test(zone)
+        ? 'Set `timezone` of the remap transform to a zone with this offset, such as `Etc/GMT-2` for `+02:00`.'
+        : `Set \`timezone: ${zone}\` in the remap transform.`,
     )
   }
   const from = fieldOf(textIn(part, 'field') ?? 'message')
