@@ -105,6 +105,12 @@ test.each([
   ['decode_gzip(encode_gzip("gate") + "x") ?? "more"', '"more"'],
   ['decode_gzip!(encode_gzip("gate ") + encode_gzip("seven"))', '"gate seven"'],
   ['encode_base16(slice!(encode_gzip("gate"), 0, 10))', '"1f8b08000000000000ff"'],
+  ['encode_base16(encode_zstd(""))', '"28b52ffd2000010000"'],
+  ['encode_base16(encode_zstd("gate"))', '"28b52ffd005821000067617465"'],
+  ['encode_base16(encode_zstd("gate", compression_level: 0))', '"28b52ffd005821000067617465"'],
+  ['encode_base16(encode_zstd("gate", compression_level: 23))', '"28b52ffd008821000067617465"'],
+  ['encode_base16(encode_zstd("gate", compression_level: -9))', '"28b52ffd004821000067617465"'],
+  ['decode_zstd!(encode_zstd("gate seven", compression_level: 4294967296))', '"gate seven"'],
   // Compression levels.
   ['decode_gzip!(encode_gzip("gate", compression_level: 10))', '"gate"'],
   ['encode_gzip("gate", compression_level: 11) ?? "too high"', '"too high"'],
