@@ -105,6 +105,10 @@ test.each([
   ['decode_gzip(encode_gzip("gate") + "x") ?? "more"', '"more"'],
   ['decode_gzip!(encode_gzip("gate ") + encode_gzip("seven"))', '"gate seven"'],
   ['encode_base16(slice!(encode_gzip("gate"), 0, 10))', '"1f8b08000000000000ff"'],
+  [
+    'map_values([0, 1, 3, 4, 8, 9, 10]) -> |level| { encode_base16(slice!(encode_zlib!("gate", level), 0, 2)) }',
+    '["7801", "7801", "785e", "789c", "789c", "78da", "78da"]',
+  ],
   ['encode_base16(encode_zstd(""))', '"28b52ffd2000010000"'],
   ['encode_base16(encode_zstd("gate"))', '"28b52ffd005821000067617465"'],
   ['encode_base16(encode_zstd("gate", compression_level: 0))', '"28b52ffd005821000067617465"'],

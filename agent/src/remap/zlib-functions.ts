@@ -11,7 +11,7 @@ import { kinds } from './kind.ts'
 const highestLevel = 10
 
 /** The common part of the declaration of a compressing function. */
-export function compressing(run: (data: Buffer, options: ZlibOptions) => Buffer) {
+export function compressing(run: (data: Buffer, options: ZlibOptions & { readonly level: number }) => Buffer) {
   return {
     category: 'Codec',
     parameters: [
