@@ -157,31 +157,6 @@ export class Kind {
     return (typeof segment === 'string' ? fieldOf(this, segment) : itemOf(this, segment)).at(segments, from + 1, to)
   }
 
-  /** This kind after writing a value of the given kind at a path. */
-  with(segments: readonly PathSegment[], kind: Kind, from = 0): Kind {
-    if (from === segments.length) return kind
-    const segment = segments[from] as PathSegment
-    if (typeof segment === 'string') {
-      const old = this.object ?? emptyCollection
-      const below = old.known.get(segment) ?? old.unknown ?? never
-      const known = new Map(old.known)
-      known.set(segment, below.with(segments, kind, from + 1))
-      return new Kind(OBJECT, undefined, { known, unknown: old.unknown })
-    }
-    return withItem(this, segment, (below) => below.with(segments, kind, from + 1))
-  }
-
-  /** This kind after removing the value at a path. */
-  removed(segments: readonly PathSegment[], compact: boolean): Kind {
-    if (segments.length === 0) {
-      let kind = this.without(new Kind(ARRAY | OBJECT))
-      if (this.bits & ARRAY) kind = kind.or(arrayOf([]))
-      if (this.bits & OBJECT) kind = kind.or(objectOf({}))
-      return this.bits & (ARRAY | OBJECT) ? kind : nullKind
-    }
-    return removedAt(this, segments, 0, compact)
-  }
-
   /** The text in diagnostics: `string`, `integer or null`, `[string, integer]`, `{ a: string }`. */
   toString(): string {
     if (this.isAny) return 'any'
@@ -334,7 +309,7 @@ function unionUnknown(left: Kind | undefined, right: Kind | undefined): Kind | u
   return left === undefined ? right : right === undefined ? left : left.or(right)
 }
 
-function unionCollection<K extends string | number>(
+export function unionCollection<K extends string | number>(
   left: Collection<K> | undefined,
   right: Collection<K> | undefined,
 ): Collection<K> | undefined {
@@ -386,46 +361,6 @@ function lengths(array: Collection<number>): { shortest: number; longest: number
   return { shortest, longest }
 }
 
-function withItem(kind: Kind, index: number, change: (below: Kind) => Kind): Kind {
-  const old: Collection<number> = kind.array ?? emptyCollection
-  const { shortest, longest } = lengths(old)
-  const known = new Map(old.known)
-  if (index >= 0) {
-    for (let hole = 0; hole < index; hole++) {
-      const there = known.get(hole) ?? old.unknown ?? undefinedKind
-      known.set(hole, there.undefinedAsNull)
-    }
-    known.set(index, change(old.known.get(index) ?? old.unknown ?? never))
-    return new Kind(ARRAY, { known, unknown: old.unknown })
-  }
-  if (old.unknown === undefined && shortest === longest) {
-    if (longest + index >= 0) {
-      known.set(longest + index, change(known.get(longest + index) ?? never))
-      return new Kind(ARRAY, { known, unknown: undefined })
-    }
-    // The array grows at its front: the value, then nulls, then the previous content.
-    const shift = -index - longest
-    const moved = new Map<number, Kind>([[0, change(never)]])
-    for (let hole = 1; hole < shift; hole++) moved.set(hole, nullKind)
-    for (const [at, element] of old.known) moved.set(at + shift, element)
-    return new Kind(ARRAY, { known: moved, unknown: undefined })
-  }
-  // The length is unknown: any item may have been written, and the array may have grown at its front.
-  let written = change(old.unknown ?? never)
-  for (const element of old.known.values()) written = written.or(change(element))
-  const grows = shortest < -index
-  const loose = new Map<number, Kind>()
-  let others: Kind = old.unknown ?? undefinedKind
-  for (const element of old.known.values()) others = others.or(element.orUndefined())
-  for (let at = 0; at < Math.max(longest, grows ? -index : 0); at++) {
-    let item = old.known.get(at) ?? old.unknown ?? undefinedKind
-    if (grows) item = item.or(others.without(undefinedKind)).or(at < -index ? nullKind : never)
-    if (at >= shortest + index) item = item.or(written)
-    loose.set(at, at < -index ? item.without(undefinedKind) : item)
-  }
-  return new Kind(ARRAY, { known: loose, unknown: others.or(written).orUndefined() })
-}
-
 function covers<K extends string | number>(
   wide: Collection<K> | undefined,
   narrow: Collection<K> | undefined,
@@ -439,73 +374,6 @@ function covers<K extends string | number>(
     if (!narrow.known.has(key) && !kind.covers(narrow.unknown ?? undefinedKind)) return false
   }
   return true
-}
-
-function removedAt(kind: Kind, segments: readonly PathSegment[], from: number, compact: boolean): Kind {
-  const segment = segments[from] as PathSegment
-  const last = from === segments.length - 1
-  if (typeof segment === 'string') {
-    if (kind.object === undefined) return kind
-    const known = new Map(kind.object.known)
-    const there = known.get(segment) ?? kind.object.unknown
-    if (there === undefined || there.bits === UNDEFINED) return kind
-    if (last) {
-      if (!known.has(segment)) return kind
-      if (kind.object.unknown === undefined) known.delete(segment)
-      else known.set(segment, undefinedKind)
-    } else {
-      const below = removedAt(there, segments, from + 1, compact)
-      const empty = compact ? emptiness(below) : 'never'
-      if (below === there) return kind
-      // An unknown field stays unknown, unless the removal leaves a value that was impossible before.
-      if (!known.has(segment) && there.covers(below)) return kind
-      if (empty === 'always') {
-        if (kind.object.unknown === undefined) known.delete(segment)
-        else known.set(segment, undefinedKind)
-      } else known.set(segment, empty === 'maybe' ? below.orUndefined() : below)
-    }
-    return new Kind(kind.bits, kind.array, { known, unknown: kind.object.unknown })
-  }
-  if (kind.array === undefined) return kind
-  const { shortest, longest } = lengths(kind.array)
-  const exact = kind.array.unknown === undefined && shortest === longest
-  const index = segment < 0 && exact ? longest + segment : segment
-  if (index < 0 || (!exact && segment < 0)) {
-    if (exact) return kind
-    return new Kind(kind.bits, { known: new Map(), unknown: kind.elements.orUndefined() }, kind.object)
-  }
-  const there = kind.array.known.get(index) ?? kind.array.unknown
-  if (there === undefined) return kind
-  if (last) return new Kind(kind.bits, shifted(kind.array, index), kind.object)
-  const below = removedAt(there, segments, from + 1, compact)
-  const empty = compact ? emptiness(below) : 'never'
-  if (below === there) return kind
-  const kept = new Map(kind.array.known)
-  kept.set(index, below)
-  const unshifted: Collection<number> = { known: kept, unknown: kind.array.unknown }
-  if (empty === 'never') return new Kind(kind.bits, unshifted, kind.object)
-  const gone = shifted(kind.array, index)
-  return new Kind(kind.bits, empty === 'always' ? gone : unionCollection(unshifted, gone), kind.object)
-}
-
-function shifted(array: Collection<number>, index: number): Collection<number> {
-  const known = new Map<number, Kind>()
-  for (const [at, element] of array.known) if (at !== index) known.set(at > index ? at - 1 : at, element)
-  return { known, unknown: array.unknown }
-}
-
-function emptiness(kind: Kind): 'always' | 'maybe' | 'never' {
-  let possible = false
-  for (const collection of [kind.array, kind.object]) {
-    if (collection === undefined) continue
-    let present = false
-    for (const element of collection.known.values()) if ((element.bits & UNDEFINED) === 0) present = true
-    if (present) continue
-    const onlyEmpty = collection.unknown === undefined && collection.known.size === 0
-    if (onlyEmpty && (kind.bits === ARRAY || kind.bits === OBJECT)) return 'always'
-    possible = true
-  }
-  return possible ? 'maybe' : 'never'
 }
 
 function arrayText(array: Collection<number> | undefined): string {

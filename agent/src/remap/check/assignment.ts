@@ -5,6 +5,7 @@ import { Timestamp } from '../../event/timestamp.ts'
 import { Float, Regex, type Value } from '../../event/value.ts'
 import type { Assignment, Expression, Span, Target, WrittenSegment } from '../ast.ts'
 import { type Kind, kindOf, kinds } from '../kind.ts'
+import { withKindAt } from '../kind-changes.ts'
 import type { Place, Typed } from '../typed.ts'
 import { type CheckContext, fallibleNotes, uncompilable } from './context.ts'
 import { typedOperation } from './operators.ts'
@@ -221,13 +222,13 @@ function writeTarget(
   state: State,
 ): void {
   if (target.target === 'event' || target.target === 'metadata') {
-    state[target.target] = state[target.target].with(segments, kind).bounded
+    state[target.target] = withKindAt(state[target.target], segments, kind).bounded
   } else if (target.target === 'variable') {
     const local = state.locals.get(target.name)
     const slot = local?.slot ?? check.newSlot(target.name)
     state.locals.set(target.name, {
       slot,
-      kind: (local?.kind ?? kinds.never).with(segments, kind).bounded,
+      kind: withKindAt(local?.kind ?? kinds.never, segments, kind).bounded,
       constant: segments.length === 0 ? value : undefined,
     })
   }

@@ -13,6 +13,7 @@ import {
 } from '../function.ts'
 import { findFunction, functions } from '../functions.ts'
 import { type Kind, kinds } from '../kind.ts'
+import { withKindAt, withoutKindAt } from '../kind-changes.ts'
 import type { Typed } from '../typed.ts'
 import { CallInfo, invalidArgument, matchArguments } from './arguments.ts'
 import { checkClosure } from './closure.ts'
@@ -116,13 +117,13 @@ function typedForm(
   if (at.op === 'read' && at.place.root !== 'variable') {
     const { root, segments } = at.place
     const known = compact?.constant
-    const both = state[root].removed(segments, false)
+    const both = withoutKindAt(state[root], segments, false)
     state[root] =
       known === true
-        ? state[root].removed(segments, true)
+        ? withoutKindAt(state[root], segments, true)
         : known === false
           ? both
-          : both.or(state[root].removed(segments, true))
+          : both.or(withoutKindAt(state[root], segments, true))
   } else if (at.op === 'read' && at.place.root === 'variable') {
     const local = state.locals.get(at.place.slot.name)
     if (local !== undefined) state.locals.set(at.place.slot.name, { ...local, constant: undefined })
@@ -250,7 +251,7 @@ function unnested(at: Typed): Kind {
   const root = at.rootKind
   const items = at.kind.array
   if (items === undefined) return kinds.array
-  const around = (item: Kind): Kind => root.with(segments, item.without(kinds.undefined))
+  const around = (item: Kind): Kind => withKindAt(root, segments, item.without(kinds.undefined))
   const known = new Map([...items.known].map(([index, kind]) => [index, around(kind)]))
   const exact = kinds.arrayOf([...known].sort(([left], [right]) => left - right).map(([, kind]) => kind))
   if (items.unknown === undefined) return exact

@@ -1,12 +1,33 @@
 // Queries on a typed tree: whether evaluating a node has effects, and what its result depends on.
 
+import type { PathSegment } from '../../event/path.ts'
 import { type Slot, some, type Typed } from '../typed.ts'
 
-/** Effects on kinds that the checker does not follow: in closures, and in code that a failure may skip. */
+/**
+ * Effects on kinds that the checker does not follow: in closures, in code that a failure may skip, and where a change
+ * moves the items of an array.
+ */
 export function isUnseen(typed: Typed, maySkip: boolean): boolean {
-  if (typed.op === 'call' || typed.op === 'binary') return typed.isNominal
-  if (typed.op === 'del') return maySkip || (typed.at.op === 'read' && typed.at.place.root === 'variable')
-  return maySkip && (typed.op === 'assign' || typed.op === 'assign-or-error')
+  switch (typed.op) {
+    case 'call':
+    case 'binary':
+      return typed.isNominal
+    case 'del': {
+      if (maySkip || typed.at.op !== 'read') return maySkip
+      const { root, segments } = typed.at.place
+      return root === 'variable' || segments.some((segment) => typeof segment === 'number')
+    }
+    case 'assign':
+      return maySkip || typed.to.segments.some(isFromEnd)
+    case 'assign-or-error':
+      return maySkip || typed.to.segments.some(isFromEnd) || typed.error.segments.some(isFromEnd)
+    default:
+      return false
+  }
+}
+
+function isFromEnd(segment: PathSegment): boolean {
+  return typeof segment === 'number' && segment < 0
 }
 
 /** Whether a closure's result depends only on its parameters, and its run has no other effect. */
