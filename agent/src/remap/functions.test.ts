@@ -73,6 +73,23 @@ test.each([
     'fails: function call error for "keys" at (16:47): expected object, got [integer, integer]',
   ],
   ['upcase(pop(["a", "b"])[0])', '"A"'],
+  // Problems of the reference's own words.
+  [
+    'tally!([["a", 1, [true, null]]])',
+    'fails: function call error for "tally" at (0:32): all values must be strings, found: Array([Bytes(b"a"), Integer(1), Array([Boolean(true), Null])])',
+  ],
+  [
+    'random_bytes!(int!(length([]) - 1))',
+    'fails: function call error for "random_bytes" at (0:35): Length cannot be negative',
+  ],
+  [
+    'random_bytes!(int!(length([]) + 65537))',
+    'fails: function call error for "random_bytes" at (0:39): Length is too large. Maximum is 64k',
+  ],
+  [
+    'random_int!(length([1]), length([]))',
+    'fails: function call error for "random_int" at (0:36): max must be greater than min',
+  ],
   ['upcase(pop([1, "b"])[1])', 'fails: function call error for "upcase" at (0:24): expected string, got null'],
   ['slice!([1, "a"], 1)[0] + 1', "fails: can't add type integer to string"],
   ['x = map_keys({"a": 1}) -> |key| { upcase(key) }\n[x.A, format_int(x.a) ?? "none"]', '[1, "none"]'],

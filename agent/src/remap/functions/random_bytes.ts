@@ -24,10 +24,16 @@ export const randomBytesFunction = defineFunction({
   ],
   compile(call: CallSite) {
     const given = call.constant('length')
-    if (isInteger(given) && (given < 0 || given > maxLength)) call.reject(`length must be between 0 and ${maxLength}`)
-    return (length: number | bigint) =>
-      length < 0 || length > maxLength
-        ? failure(`length must be between 0 and ${maxLength}`)
-        : textOf(randomBytes(Number(length)))
+    const problem = isInteger(given) ? problemOf(given) : undefined
+    if (problem !== undefined) call.reject(problem)
+    return (length: number | bigint) => {
+      const problem = problemOf(length)
+      return problem === undefined ? textOf(randomBytes(Number(length))) : failure(problem)
+    }
   },
 })
+
+function problemOf(length: number | bigint): string | undefined {
+  if (length < 0) return 'Length cannot be negative'
+  return length > maxLength ? 'Length is too large. Maximum is 64k' : undefined
+}

@@ -24,12 +24,12 @@ export const randomFloat = defineFunction({
   compile(call: CallSite) {
     const [min, max] = [call.constant('min'), call.constant('max')]
     if (isFloat(min) && isFloat(max) && toNumber(max) <= toNumber(min)) {
-      call.reject('"max" must be greater than "min"')
+      call.reject('max must be greater than min')
     }
     return (min: number | Float, max: number | Float) => {
       const from = toNumber(min)
       const to = toNumber(max)
-      if (to <= from) return failure('"max" must be greater than "min"')
+      if (to <= from) return failure('max must be greater than min')
       return float(Math.min(from + Math.random() * (to - from), to - Number.EPSILON))
     }
   },

@@ -24,9 +24,9 @@ export const randomIntFunction = defineFunction({
   ],
   compile(call: CallSite) {
     const [min, max] = [call.constant('min'), call.constant('max')]
-    if (isInteger(min) && isInteger(max) && max <= min) call.reject('"max" must be greater than "min"')
+    if (isInteger(min) && isInteger(max) && max <= min) call.reject('max must be greater than min')
     return (min: number | bigint, max: number | bigint) => {
-      if (max <= min) return failure('"max" must be greater than "min"')
+      if (max <= min) return failure('max must be greater than min')
       const span = toBigint(max) - toBigint(min)
       return integer(toBigint(min) + (randomBytes(16).readBigUInt64LE() % span))
     }

@@ -33,10 +33,12 @@ export const tally = defineFunction({
     },
 })
 
+/** A value with the names of its type and of those of its items. */
 function described(value: Value): string {
   if (value === null) return 'Null'
-  const kind = textOfKind(value)
-  if (Array.isArray(value)) return `Array(${valueText(value)})`
+  if (typeof value === 'string' || value instanceof Bytes) return `Bytes(b${valueText(value)})`
+  if (Array.isArray(value)) return `Array([${value.map(described).join(', ')}])`
   if (isObject(value)) return `Object(${valueText(value)})`
+  const kind = textOfKind(value)
   return `${kind.charAt(0).toUpperCase()}${kind.slice(1)}(${valueText(value)})`
 }
