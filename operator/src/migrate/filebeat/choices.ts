@@ -6,6 +6,7 @@ import type { Step } from '../draft.ts'
 import { option, type Part, type Report, textIn } from '../loki/context.ts'
 import { below, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { conditionOf, expressionOf, fieldsIn } from './conditions.ts'
+import { podVariable } from './pod-values.ts'
 
 /** The choices that inputs make for their events. */
 export interface Choices {
@@ -39,12 +40,12 @@ const pipelineName = (text: string) => text.toLowerCase()
 /** The name of an index in lower case, except for placeholders of fields and dates. */
 export const indexName = (text: string) =>
   text
-    .split(/(%\{[^}]*\})/)
-    .map((part) => (part.startsWith('%{') ? part : part.toLowerCase()))
+    .split(/(%\{[^}]*\}|\$\{[^}]*\})/)
+    .map((part) => (/^[%$]\{/.test(part) ? part : part.toLowerCase()))
     .join('')
 
 /** Whether a name contains values of the event. */
-const hasFields = (name: string) => name.includes('%{[')
+const hasFields = (name: string) => name.includes('%{[') || podVariable.test(name)
 
 /** The name of an index as an expression; undefined if it contains values that events do not have. */
 function indexExpression(name: string): string | undefined {
@@ -59,7 +60,7 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
   if (index !== undefined) {
     reportVersion(part, part.name, index, report)
     const name = withVersion(index)
-    const expression = hasFields(name) ? undefined : indexExpression(name)
+    const expression = name.includes('%{[') ? undefined : indexExpression(name)
     if (expression === undefined) {
       const nearest = 'Set `%index` in a remap transform, and use it in `bulk.index`.'
       report.gap(
@@ -74,7 +75,7 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
     }
   }
   const pipeline = textIn(part, 'pipeline')
-  if (pipeline?.includes('%{') === true) {
+  if (/[%$]\{/.test(pipeline ?? '')) {
     const reason = 'the event determines the name of the pipeline'
     report.gap(part, `${part.name}: ${pipeline}`, reason, 'Add one sink per pipeline after a `route` transform.')
   } else if (pipeline !== undefined && pipeline !== '') {

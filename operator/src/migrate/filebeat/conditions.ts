@@ -7,6 +7,7 @@ import { isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree
 import { decimal, regexLiteral } from '../otel/text.ts'
 import { networkTest } from './networks.ts'
 import { isOfFilebeat, ownFieldReport } from './own-fields.ts'
+import { podValue, podVariable } from './pod-values.ts'
 
 /** Fields with another place in events: the time of the event is where a field `timestamp` of its own would be. */
 const places: Readonly<Record<string, readonly string[]>> = {
@@ -149,7 +150,16 @@ export function assigned(tree: Tree, subject: string, report: Report): string {
   if (tree.value === null) return 'null'
   if (typeof tree.value !== 'string' || tree.isNumber === true) return scalar(tree)
   report.variables(tree, subject, tree.value)
-  return textExpression(tree.value, report.readsEnvironment, textLiteral, nodeName)
+  for (const [variable] of tree.value.matchAll(/\$\{[^}]*\}/g)) {
+    if (podValue(variable) !== undefined || /^\$\{[A-Z_]/.test(variable)) continue
+    const reason = 'events do not have the value of the variable'
+    report.gap(tree, `${subject}: ${variable}`, reason, 'Set the field in a remap transform.')
+  }
+  const parts = tree.value.split(podVariable).filter((part) => part !== '')
+  const expressions = parts.map(
+    (part) => podValue(part) ?? textExpression(part, report.readsEnvironment, textLiteral, nodeName),
+  )
+  return expressions.join(' + ') || '""'
 }
 
 const nodeName = '(string(%orchestrator.pod_node_name) ?? get_hostname() ?? "")'
@@ -172,8 +182,9 @@ export function templateOf(text: string): string | undefined {
 
 /** The same text as an expression of a program; undefined if it contains other placeholders. */
 export function expressionOf(text: string): string | undefined {
-  const parts = text.split(/(%\{[^}]*\})/).filter((part) => part !== '')
+  const parts = text.split(/(%\{[^}]*\}|\$\{data\.[^}]*\})/).filter((part) => part !== '')
   const expressions = parts.map((part) => {
+    if (podVariable.test(part)) return podValue(part)
     const inner = /^%\{(.*)\}$/.exec(part)?.[1]
     if (inner === undefined) return textLiteral(part)
     const field = /^\[([^\]]+)\](?::(.*))?$/.exec(inner)

@@ -1,6 +1,6 @@
 // Converts a Filebeat configuration to a Pipeline: inputs, the inputs that autodiscovery would start, global processors, and the output.
 
-import { minDiskBuffer } from '@penstock/agent/config'
+import { minDiskBuffer, textLiteral } from '@penstock/agent/config'
 import { complete, completeSource, type Ends } from '../complete.ts'
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
 import { flagIn, option, type Part, Report, textIn } from '../loki/context.ts'
@@ -11,7 +11,7 @@ import type { Choices } from './choices.ts'
 import { conditionOf } from './conditions.ts'
 import { type Find, finderOf, readsSomething } from './includes.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
-import { kubernetesLines } from './kubernetes.ts'
+import { addKubernetes } from './kubernetes.ts'
 import { bytesOf } from './lines.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { stepsOf } from './processors.ts'
@@ -158,39 +158,49 @@ class Conversion {
       this.#refused(tree, `autodiscover ${type ?? ''}`, 'autodiscover')
       return
     }
-    const metadata: Step = {
-      type: 'remap',
-      text: kubernetesLines([], flagIn(part, 'labels.dedot') !== false).join('\n'),
-    }
+    const metadata = providerSteps(tree, this.#report)
+    const templates = itemsOf(below(tree, 'templates')).map((template) => {
+      const given = below(template, 'condition')
+      return { template, given, condition: conditionOf(given, this.#report) }
+    })
     const hints = below(tree, 'hints')
-    if (flagOf(below(hints, 'enabled')) === true) {
-      const byDefault = below(hints, 'default_config')
-      const choice = chosenByPods(flagOf(below(byDefault, 'enabled')) !== false)
-      this.#report.replaced(
-        hints ?? tree,
-        'hints',
-        'only `enabled` of the pod annotations `co.elastic.logs/…` is read',
-        'Add a source with a `selector` for pods that need other settings.',
-      )
-      const isInput = isMap(byDefault) && byDefault.value.has('type')
-      const config = isInput ? { ...byDefault, value: without(byDefault.value, 'enabled') } : containers(tree)
-      this.#input(config, [choice, metadata], 'pods')
+    const isRead = templates.some(({ given }) => given === undefined)
+    if (flagOf(below(hints, 'enabled')) === true && hints !== undefined && !isRead) {
+      // Hints apply to pods that no template reads.
+      const others = templates.flatMap(({ condition }) => condition ?? [])
+      const rest = others.map((condition) => ({ type: 'filter', text: `!(${condition})` }) as const)
+      this.#hints(tree, hints, [...metadata, ...rest])
     }
-    for (const [index, template] of itemsOf(below(tree, 'templates')).entries()) {
-      const condition = conditionOf(below(template, 'condition'), this.#report)
+    for (const [index, { template, given, condition }] of templates.entries()) {
+      const name = `template-${index + 1}`
       const before: readonly Step[] = [
-        metadata,
-        ...(condition === undefined ? [] : [{ type: 'filter', text: condition } as const]),
+        ...metadata,
+        ...(given === undefined ? [] : [condition === undefined ? unselected(given) : filter(condition)]),
       ]
       for (const config of itemsOf(below(template, 'config'))) {
-        if (below(config, 'module') !== undefined) this.#module(config)
-        this.#input(
-          below(config, 'module') === undefined ? config : containers(config),
-          before,
-          `template-${index + 1}`,
-        )
+        const isModule = below(config, 'module') !== undefined
+        if (isModule) this.#module(config)
+        this.#input(isModule ? containers(config) : config, before, name)
       }
     }
+  }
+
+  /** The input that hints start for pods. */
+  #hints(tree: Tree, hints: Tree, metadata: readonly Step[]): void {
+    const byDefault = below(hints, 'default_config')
+    const choice = chosenByPods(flagOf(below(byDefault, 'enabled')) !== false)
+    this.#report.options(partOf('hints', hints), {
+      options: { enabled: '', ...Object.fromEntries(defaultsIn(hints).map((name) => [name, ''])) },
+    })
+    this.#report.replaced(
+      hints,
+      'hints',
+      'only `enabled` of the pod annotations `co.elastic.logs/…` is read',
+      'Add a source with a `selector` for pods that need other settings.',
+    )
+    const isInput = isMap(byDefault) && byDefault.value.has('type')
+    const config = isInput ? { ...byDefault, value: without(byDefault.value, 'enabled') } : containers(tree)
+    this.#input(config, [choice, ...metadata], 'pods')
   }
 
   /** Inputs and modules in other files. */
@@ -323,6 +333,35 @@ class Conversion {
     const buffer = this.#buffer === undefined || component.type === 'blackhole' ? {} : { buffer: this.#buffer }
     this.#draft.add('sinks', name, { ...component, config: { ...component.config, ...buffer }, inputs: heads })
   }
+}
+
+const filter = (text: string): Step => ({ type: 'filter', text })
+
+/** Reads no pod, because the condition of a template has no counterpart. */
+const unselected = ({ file, line }: Tree): Step => ({
+  ...filter('false'),
+  comments: [`GAP: the condition (${file}:${line}) has no counterpart. No event passes. Write the condition here.`],
+})
+
+/** The options of the default input of hints. */
+const defaultsIn = (hints: Tree): readonly string[] => {
+  const { tree } = partOf('hints', hints)
+  return isMap(tree) ? [...tree.value.keys()].map(String).filter((name) => name.startsWith('default_config')) : []
+}
+
+/** The steps that add the metadata of pods, and keep those of one namespace if a provider names it. */
+function providerSteps(tree: Tree, report: Report): readonly Step[] {
+  const own = isMap(tree) ? { ...tree, value: without(without(tree.value, 'hints'), 'templates') } : tree
+  const part = { ...partOf('autodiscover', own), name: 'autodiscover' }
+  report.options(part, {
+    options: { ...addKubernetes.options, type: '', namespace: '', scope: '', hints: '', templates: '' },
+    itself: addKubernetes.itself ?? {},
+  })
+  const namespace = textIn(part, 'namespace')
+  return [
+    { type: 'remap', text: (addKubernetes.build(part, report) ?? []).join('\n') },
+    ...(namespace === undefined ? [] : [filter(`.kubernetes.namespace == ${textLiteral(namespace)}`)]),
+  ]
 }
 
 /** Keeps events of pods that enable logs by annotation. The configuration decides about pods without the annotation. */

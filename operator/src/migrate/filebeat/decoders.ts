@@ -28,9 +28,24 @@ export const idLines = (id: string): readonly string[] => [
   `if is_string(decoded${fieldOf(id)}) { ${fieldOf('@metadata._id')} = del(decoded${fieldOf(id)}) }`,
 ]
 
-/** Lines that divide names at their dots. */
+/**
+ * Lines that divide names at their dots. Filebeat finds a field by its path even if its name contains the dots, so programs need them
+ * divided at the root of the event, too.
+ */
 export const expansion = (isWanted: boolean): readonly string[] =>
   isWanted ? ['if is_object(decoded) { decoded = unflatten(object!(decoded), ".") }'] : []
+
+/** Reports that names with dots become objects, unless the configuration asks for it. */
+export function reportExpansion(part: Part, isWanted: boolean, report: Report): void {
+  if (isWanted) return
+  const reason = 'names with dots become objects, which search engines read in the same way'
+  report.replaced(
+    part,
+    `${part.name}: expand_keys`,
+    reason,
+    'Join the names in a remap transform if a file or a console must get them.',
+  )
+}
 
 export const decodeBase64: Processor = {
   name: 'decode_base64_field',

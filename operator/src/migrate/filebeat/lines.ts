@@ -7,7 +7,7 @@ import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki
 import { below, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import { regexLiteral } from '../otel/text.ts'
 import { fieldOf } from './conditions.ts'
-import { expansion, idLines, intoRoot, syslogLines } from './decoders.ts'
+import { expansion, idLines, intoRoot, reportExpansion, syslogLines } from './decoders.ts'
 import { cutLines } from './fields.ts'
 import { partOf } from './read.ts'
 
@@ -60,6 +60,7 @@ export function parserSteps(part: Part, report: Report): readonly Step[] {
     if (index < joinedAt && name !== 'container') reportOrder(tree, name, report)
     if (name === 'ndjson') {
       hasJson = true
+      if ((textIn(own, 'target') ?? '') === '') reportExpansion(own, flagIn(own, 'expand_keys') === true, report)
       const read = (key: string) => textOf(below(tree, key))
       return [remap(jsonLines(read, read('target') ?? '', true, flagIn(part, 'keep_null') === true))]
     }
@@ -78,6 +79,7 @@ function optionSteps(part: Part, report: Report, isDecoded: boolean): readonly S
   if (has('json.') && has('multiline.')) reportOrder(part, 'json', report)
   const target = flagIn(part, 'json.keys_under_root') === true ? '' : 'json'
   const read = (key: string) => textIn(part, `json.${key}`)
+  if (has('json.') && target === '') reportExpansion({ ...part, name: 'json' }, read('expand_keys') === 'true', report)
   return [
     ...(has('json.') ? [remap(jsonLines(read, target, false, flagIn(part, 'keep_null') === true))] : []),
     ...filters(textsIn(part, 'include_lines'), '', ' || ', hasJson),
@@ -151,7 +153,7 @@ function jsonLines(
   const addsErrors = read('add_error_key') === 'true'
   return [
     'decoded = parse_json(string(.message) ?? "") ?? null',
-    ...expansion(read('expand_keys') === 'true'),
+    ...expansion(target === '' || read('expand_keys') === 'true'),
     'if is_object(decoded) {',
     // Filebeat leaves out nulls.
     ...(keepsNulls ? [] : ['  decoded = compact(object!(decoded), string: false, object: false, array: false)']),

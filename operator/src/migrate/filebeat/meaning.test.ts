@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Filebeat are meant
 // Options of Filebeat that change events in ways that are easy to miss: failures, lists, metadata, nulls, times, and the order of steps.
 
 import { expect, test } from 'vitest'
@@ -53,6 +54,12 @@ const lines: readonly Case[] = [
     text: `${stream}  parsers: [{ ndjson: { target: "", add_error_key: true } }]\n`,
     message: 'text',
     expected: { message: 'text', error: { message: 'Error decoding JSON', type: 'json' } },
+  },
+  {
+    name: 'a condition finds a field whose name has a dot',
+    text: `${json}${processors('drop_event.when.equals: { log.level: debug }')}`,
+    message: '{"log.level":"debug"}',
+    expected: undefined,
   },
   {
     name: 'nulls of JSON are left out',
@@ -367,6 +374,90 @@ test.each([...lines, ...conditions, ...failures, ...steps])('$name', async ({ te
   expect(await lint(document.toString())).toEqual([])
 })
 
+const pod = {
+  message: 'x',
+  stream: 'stdout',
+  timestamp: time,
+  file: '/var/log/pods/shop_web-5d4-x_u/web/0.log',
+  orchestrator: {
+    pod_name: 'web-5d4-x',
+    pod_namespace: 'shop',
+    pod_owner: 'ReplicaSet/web-5d4',
+    pod_labels: { app: 'web', 'app.kubernetes.io/part-of': 'store', 'pod-template-hash': '5d4' },
+    container_name: 'web',
+    container_id: 'containerd://abc',
+  },
+}
+const discovery = (options: string) => `filebeat.autodiscover.providers:\n- type: kubernetes\n${options}`
+const container = (options = '') =>
+  `{ type: container, paths: ["/var/log/containers/*\${data.kubernetes.container.id}.log"]${options} }`
+const template = (condition: string, config = container()) =>
+  `  - condition: ${condition}\n    config:\n    - ${config}\n`
+const templates = (...all: readonly string[]) => `  templates:\n${all.join('')}`
+
+test.each([
+  {
+    name: 'a provider of one namespace reads its pods',
+    text: discovery(`  namespace: shop\n  hints.enabled: true\n`),
+    expected: { 'kubernetes.namespace': 'shop' },
+  },
+  {
+    name: 'a provider of another namespace does not',
+    text: discovery(`  namespace: other\n  hints.enabled: true\n`),
+    expected: undefined,
+  },
+  {
+    name: 'hints do not apply to pods of a template',
+    text: discovery(`  hints.enabled: true\n${templates(template('{ equals.kubernetes.labels.app: web }'))}`),
+    expected: undefined,
+  },
+  {
+    name: 'hints apply to all other pods',
+    text: discovery(`  hints.enabled: true\n${templates(template('{ equals.kubernetes.labels.app: api }'))}`),
+    expected: { message: 'x' },
+  },
+  {
+    name: 'values of the pod in fields',
+    text: discovery(
+      templates(
+        template(
+          '{ equals.kubernetes.namespace: shop }',
+          container(
+            ', fields_under_root: true, fields: { a: "${data.kubernetes.labels.app}", b: "${data.kubernetes.labels.app_kubernetes_io/part-of}", c: "x-${data.kubernetes.container.id}-${data.kubernetes.pod.name}" }',
+          ),
+        ),
+      ),
+    ),
+    expected: { a: 'web', b: 'store', c: 'x-abc-web-5d4-x' },
+  },
+  {
+    name: 'the owner of the pod, and its deployment',
+    text: discovery(templates(template('{ equals.kubernetes.deployment.name: web }'))),
+    expected: { 'kubernetes.replicaset.name': 'web-5d4', 'kubernetes.deployment.name': 'web' },
+  },
+])('autodiscovery: $name', async ({ text, expected }) => {
+  const { document, resource, gaps } = convert(text + discard)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  const [first] = resource.spec.transforms
+  const last = resource.spec.transforms.findLast((each: { name: string }) => each.name.startsWith(first.name))
+  resource.spec.sinks[0].inputs[0] = last.name
+  withTest(document, resource, pod, expected)
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test.each([
+  [`  appenders: []\n  hints.enabled: true\n`, 'autodiscover: appenders'],
+  [`  hints: { enabled: true, prefix: co.shop }\n`, 'hints: prefix'],
+  [templates(template('{ odd.a: 1 }')), 'condition odd'],
+  [templates(template('{ equals.a: 1 }', container(', fields: { a: "${data.host}" }'))), 'fields: a: ${data.host}'],
+])('autodiscovery with a gap: %s', (options, subject) => {
+  const { gaps, resource } = convert(discovery(options) + discard)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map((gap) => gap.subject)).toEqual([subject])
+  // A template whose condition is unknown reads no pod.
+  const conditions = resource.spec.transforms.map(({ config }: { config: { condition?: string } }) => config.condition)
+  expect(conditions.includes('false')).toBe(subject === 'condition odd')
+})
+
 interface Sent {
   readonly name: string
   readonly text: string
@@ -442,5 +533,6 @@ test.each([
   [`${stream}  parsers: [{ ndjson: { odd: 1 } }]\n`, 'parser ndjson: odd'],
   [`${stream}  line_terminator: strange\n`, 'filestream: line_terminator strange'],
 ])('an input with a gap: %s', (text, subject) => {
-  expect(convert(text + discard).gaps.map((gap) => gap.subject)).toEqual([subject])
+  const missing = convert(text + discard).gaps.filter(({ isReplaced }) => isReplaced !== true)
+  expect(missing.map((gap) => gap.subject)).toEqual([subject])
 })

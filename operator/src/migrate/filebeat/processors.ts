@@ -6,7 +6,17 @@ import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki
 import { isList, isMap, itemsOf, type Tree, textsOf } from '../loki/tree.ts'
 import { goLayout, indent } from '../otel/text.ts'
 import { assigned, conditionOf, fieldOf } from './conditions.ts'
-import { decodeBase64, decodeCsv, decodeXml, expansion, extractArray, idLines, intoRoot, syslog } from './decoders.ts'
+import {
+  decodeBase64,
+  decodeCsv,
+  decodeXml,
+  expansion,
+  extractArray,
+  idLines,
+  intoRoot,
+  reportExpansion,
+  syslog,
+} from './decoders.ts'
 import { dissect } from './dissect.ts'
 import {
   append,
@@ -90,8 +100,10 @@ const decodeJson: Processor = {
     add_error_key: '`error` of texts that are not JSON',
   },
   itself: quiet,
-  build: (part) => {
+  build: (part, report) => {
     const target = textIn(part, 'target')
+    const expands = flagIn(part, 'expand_keys') === true
+    if (target === '') reportExpansion(part, expands, report)
     const overwrites = flagIn(part, 'overwrite_keys') === true
     const depth = Math.min(Number(textIn(part, 'max_depth') ?? 1) || 1, maxDepth)
     const takesLists = flagIn(part, 'process_array') === true
@@ -102,7 +114,7 @@ const decodeJson: Processor = {
       return [
         `decoded, error = parse_json(string(${field}) ?? "")`,
         ...(depth > 1 ? [`if is_object(decoded) { decoded = ${decodedMembers('decoded', depth, takesLists)} }`] : []),
-        ...expansion(flagIn(part, 'expand_keys') === true),
+        ...expansion(target === '' || expands),
         // Texts in lists are decoded only on request, and a list at the root has no place.
         `if error == null && is_string(${field})${depth > 1 && !takesLists ? ' && !is_array(decoded)' : ''} {`,
         ...(id === undefined
