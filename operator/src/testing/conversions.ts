@@ -8,6 +8,7 @@ import { afterAll } from 'vitest'
 import type { Document } from 'yaml'
 import { compileFiles } from '../compile/config.ts'
 import { Draft, type Included, type NamedText } from '../migrate/draft.ts'
+import { parsedTime } from '../migrate/fluent-bit/own-time.ts'
 
 let folder: string | undefined
 afterAll(() => {
@@ -20,7 +21,9 @@ export function converted(convert: Convert, files: readonly NamedText[], namespa
   const draft = new Draft(namespace)
   convert(files, () => [], draft)
   const document = draft.document({ name: 'converted', namespace })
-  return { document, gaps: draft.gaps, resource: document.toJSON() }
+  // Each parser of JSON causes the report about fields named `timestamp`, which has tests of its own.
+  const gaps = draft.gaps.filter(({ subject }) => subject !== parsedTime)
+  return { document, gaps, all: draft.gaps, resource: document.toJSON() }
 }
 
 let written = 0

@@ -398,7 +398,11 @@ function mergeLines(section: Section, context: Context): string[] {
           '  if exists(merged.timestamp) { merged.log_timestamp = del(merged.timestamp) }',
           '  . = merge(., object!(merged))',
         ]
-      : [`  ${fieldLiteral([under])} = merged`]),
+      : [
+          // Only a field of the record itself has another name.
+          '  if exists(merged.log_timestamp) { merged.timestamp = del(merged.log_timestamp) }',
+          `  ${fieldLiteral([under])} = merged`,
+        ]),
     '}',
   ]
 }

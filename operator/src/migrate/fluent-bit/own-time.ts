@@ -12,6 +12,14 @@ export function reportOwnTime(place: Place, subject: string, context: Context): 
   context.replaced(place, subject, reason, 'Use `log_timestamp` in the transforms, and in queries at the destination.')
 }
 
+/** The subject of the report about fields that parsers may find. */
+export const parsedTime = 'field timestamp'
+
+/** Reports once that parsers may find such a field. */
+export function reportParsedTime(place: Place, context: Context): void {
+  if (!context.hasReported(parsedTime)) reportOwnTime(place, parsedTime, context)
+}
+
 /** Positions of names of fields among the words of an option, by plugin. */
 const names: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>> = {
   grep: { regex: [0], exclude: [0] },

@@ -1,7 +1,7 @@
 // Converts Fluent Bit parsers to parts of programs that parse a text into `parsed` and set the time of the event.
 
 import { textLiteral } from '@penstock/agent/config'
-import { reportOwnTime } from './own-time.ts'
+import { reportParsedTime } from './own-time.ts'
 import type { Context } from './plugin.ts'
 import { type Entry, entriesOf, isOn, lastValue, type Place, type Section } from './sections.ts'
 import { pattern } from './text.ts'
@@ -148,7 +148,7 @@ export function parserLines(
     )
     return undefined
   }
-  if (mayHaveOwnTime(parser, format)) reportOwnTime(at, `parser ${name}`, context)
+  if (mayHaveOwnTime(parser, format)) reportParsedTime(at, context)
   const lines = [`parsed = ${call} ?? null`]
   if (format === 'logfmt' && isOn(lastValue(parser, 'logfmt_no_bare_keys'), false)) {
     lines.push('for_each(object(parsed) ?? {}) -> |_key, value| { if value == true { parsed = null } }')

@@ -60,6 +60,10 @@ export class Context {
     this.#gaps.push(missingPart(place, subject, refusal, 'plugin'))
   }
 
+  hasReported(wanted: string): boolean {
+    return this.#gaps.some(({ subject }) => subject === wanted)
+  }
+
   /** Reports a part whose work Penstock does in another way. */
   replaced(place: Place, subject: string, reason: string, nearest: string): void {
     this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })

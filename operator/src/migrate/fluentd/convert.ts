@@ -6,8 +6,9 @@ import { complete, type Ends } from '../complete.ts'
 import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
 import { readReport } from '../environment.ts'
 import { bare, type Joined, joinedBy, languages, problemOf, reportStates } from '../fluent-bit/joining.ts'
+import { reportOwnTime } from '../fluent-bit/own-time.ts'
 import { Context } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue, type Place } from '../fluent-bit/sections.ts'
+import { type Entry, isOn, lastValue, type Place } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import type { Described, Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
@@ -19,6 +20,7 @@ import { holdsOperatorKinds, operatorElements } from './fluent-operator.ts'
 import { always, joinedBy as beginningWith, common, inputs, refusedInputs, replacedInputs } from './inputs.ts'
 import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
 import { elementsOf, holdsResources } from './resources.ts'
+import { retagged } from './retag.ts'
 import { labelRouter, routesOf } from './router.ts'
 import { recordPath } from './ruby.ts'
 import type { Element } from './syntax.ts'
@@ -192,6 +194,11 @@ class Conversion {
       if (section.kind === 'filter' && section.type === 'concat') {
         const start = lastValue(section, 'multiline_start_regexp')
         const further = lastValue(section, 'continuous_line_regexp')
+        const separator = lastValue(section, 'separator')
+        if (start !== undefined && separator !== undefined && separator !== '\n') {
+          const reason = 'the source puts a line feed between joined lines'
+          this.#context.gap(section, 'concat: separator', reason, 'Replace the line feeds in a remap transform.')
+        }
         if (start !== undefined && further !== undefined) return this.#continued(start, further, section)
         if (start !== undefined)
           return beginningWith(
@@ -378,8 +385,6 @@ class Conversion {
 
   #rewrite(section: Plugged, flow: Flow, label: string): void {
     const before: string[] = []
-    const prefix = lastValue(section, 'remove_tag_prefix')
-    const shorter = prefix === undefined ? flow.tag.text : withoutPrefix(flow.tag.text, prefix)
     for (const element of childrenOf(section.element, 'rule')) {
       const rule = this.#section(element)
       const path = recordPath(lastValue(rule, 'key') ?? '')
@@ -400,13 +405,10 @@ class Conversion {
       const test = isOn(lastValue(rule, 'invert'), false) ? `!${found}` : `(${value} != "" && ${found})`
       const condition = [...before.map((earlier) => `!(${earlier})`), test].join(' && ')
       before.push(test)
-      const heads = this.#append(flow.heads, [{ type: 'filter', text: condition }], `${nameOf(section)}-rule`, rule)
+      const { tag: own, steps } = retagged(section, { tag, value, pattern: regex }, flow.tag)
+      const chosen: readonly Step[] = [{ type: 'filter', text: condition }, ...steps]
+      const heads = this.#append(flow.heads, chosen, `${nameOf(section)}-rule`, rule)
       const next = lastValue(rule, 'label') ?? lastValue(section, '@label') ?? label
-      const text = tag
-        .replace(/\$\{tag\}|__TAG__/g, shorter)
-        .replace(/\$(?:\{[^}]*\}|\d+)|__[A-Z_]+(?:\[\d+\])?__/g, '*')
-      const isWhole = text.includes(shorter)
-      const own = { text, isOfPods: flow.tag.isOfPods && isWhole, isOfFile: flow.tag.isOfFile === true && isWhole }
       this.#follow({ ...flow, heads, tag: own }, next)
     }
   }
@@ -467,11 +469,22 @@ class Conversion {
       const isOpen = (key: string) => openOptions.some((prefix) => key.startsWith(prefix))
       const entries = section.entries.filter(({ key }) => !isOpen(key))
       this.#context.reportOptions({ ...section, entries }, plugin as never)
+      this.#reportOwnTime(section)
       return plugin
     }
     const refusal = refusals.find(({ name }) => name === section.type)
     this.#context.missing(section, `${section.kind} ${section.type}`, refusal)
     return undefined
+  }
+
+  /** Reports fields of the record with the name of the event's time. */
+  #reportOwnTime(section: Plugged): void {
+    const isOf = ({ key, value }: Entry) =>
+      key === 'record.timestamp' ||
+      /\$\.timestamp\b|\brecord(?:\[|\.\w+[?!]?\()\s*["']timestamp["']/.test(value) ||
+      (fieldOptions.test(key) && value.split(',').some((name) => name.trim() === 'timestamp'))
+    for (const entry of section.entries.filter(isOf))
+      reportOwnTime(entry, `${section.type}: ${entry.key}`, this.#context)
   }
 
   /** Sinks read variables as secrets, but programs cannot. Options that are left out need no value. */
@@ -520,6 +533,9 @@ class Conversion {
   }
 }
 
+/** Options whose values are names of fields. */
+const fieldOptions = /^(?:key_name|(?:remove|keep|whitelist)_keys|renew_time_key|target_index_key|id_key)$/
+
 const ends: Ends = {
   source: {
     subject: 'sources',
@@ -531,11 +547,6 @@ const ends: Ends = {
     reason: 'no match of the configuration receives events',
     comment: 'the configuration has no output.',
   },
-}
-
-/** A tag without a prefix and the period behind it. */
-function withoutPrefix(tag: string, prefix: string): string {
-  return tag.startsWith(prefix) ? tag.slice(prefix.length).replace(/^\./, '') : tag
 }
 
 /** Whether a match before it in its label has the same pattern, or one for all tags. */

@@ -3,6 +3,7 @@
 // nil, Fluentd discards the event; so does the program, unless the code rescues the error.
 
 import { compileProgram } from '@penstock/agent/config'
+import { ownName } from '../fluent-bit/own-time.ts'
 import { Emitter } from './ruby-emitter.ts'
 import { functions } from './ruby-functions.ts'
 import { at, lookedUp, memberOf, methods, ofNil, ofTexts } from './ruby-methods.ts'
@@ -283,8 +284,19 @@ class Reader extends Operators {
     if (token === 'begin') return this.#within(() => this.#begin())
     if (token === 'time') return this.#time()
     if (/^[A-Z]/.test(token)) return this.#constant(token)
-    const node = this.emit.variable(token) ?? this.#known(token)
+    const node = this.emit.variable(token) ?? this.#tagPart(token) ?? this.#known(token)
     if (node === undefined) throw new UnknownRuby()
+    return node
+  }
+
+  /** `tag_parts[0]`, `tag_prefix[0]` or `tag_suffix[0]` at the beginning of a longer expression. */
+  #tagPart(token: string): Node | undefined {
+    const [open, sign, index] = this.tokens.slice(this.at, this.at + 3)
+    const number = sign === '-' ? `-${index}` : sign
+    const length = sign === '-' ? 4 : 3
+    if (!token.startsWith('tag_') || open !== '[' || this.tokens[this.at + length - 1] !== ']') return undefined
+    const node = this.#known(`${token}[${number}]`)
+    if (node !== undefined) this.at += length
     return node
   }
 
@@ -529,7 +541,7 @@ class Reader extends Operators {
       this.#recordAt === this.#start || before === '?' || (before === '=' && this.#recordAt === this.#start + 2)
     if (node.path === undefined || node.root !== undefined || name.literal === undefined || !isAlone)
       throw new UnknownRuby()
-    if (isRecord(node)) return this.emit.deleted(node, name.literal)
+    if (isRecord(node)) return this.emit.deleted(node, ownName(name.literal))
     this.emit.failIf(`!is_object(${node.text})`)
     return this.emit.deleted(node, name.literal)
   }

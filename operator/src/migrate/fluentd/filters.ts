@@ -3,6 +3,7 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
+import { ownName } from '../fluent-bit/own-time.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
@@ -166,17 +167,17 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
     const text = [...lines, ...after]
     const removedKeys = [...new Set([removed, 'remove_keys'])].flatMap((key) => listOf(lastValue(section, key)))
     if (isOn(lastValue(section, 'renew_record'), false)) {
-      const kept = ['timestamp', ...listOf(lastValue(section, 'keep_keys'))]
+      const kept = ['timestamp', ...listOf(lastValue(section, 'keep_keys')).map(ownName)]
       const base = `filter(.) -> |key, _value| { includes(${JSON.stringify(kept)}, key) }`
       text.push(`base = ${base}`, names.length === 0 ? '. = base' : '. = merge(base, changed)')
     } else if (names.length > 0 && !isStepwise) text.push('. = merge(., changed)')
-    const only = listOf(lastValue(section, 'whitelist_keys'))
+    const only = listOf(lastValue(section, 'whitelist_keys')).map(ownName)
     if (only.length > 0) {
       text.push(`. = filter(.) -> |key, _value| { includes(${JSON.stringify([...only, 'timestamp', ...names])}, key) }`)
     }
     const renewed = lastValue(section, 'renew_time_key')
     if (renewed !== undefined) {
-      const at = fieldLiteral([renewed])
+      const at = fieldLiteral([ownName(renewed)])
       const micros = `to_int(${floatIn(`to_string(${at}) ?? ""`)} * 1000000.0)`
       text.push(`if exists(${at}) { .timestamp = from_unix_timestamp(${micros}, unit: "microseconds") ?? .timestamp }`)
     }
@@ -198,6 +199,8 @@ const kubernetes: FilterPlugin = {
   options: {
     ...common,
     skip_labels: 'whether to include labels',
+    skip_pod_labels: 'whether to include labels of the pod',
+    skip_namespace_labels: 'whether to include labels of the namespace',
     skip_container_metadata: 'whether to include metadata of the image',
     skip_namespace_metadata: 'whether to include labels of the namespace',
     skip_master_url: 'a field of the record',
@@ -239,12 +242,7 @@ const kubernetes: FilterPlugin = {
           'read_timeout',
           'test_api_adapter',
         ],
-        ...[
-          'include_namespace_metadata',
-          'watch_retry_exponential_backoff_base',
-          'skip_pod_labels',
-          'custom_metadata_key',
-        ],
+        ...['include_namespace_metadata', 'watch_retry_exponential_backoff_base'],
       ].map((option) => [option, own] as const),
     ),
   },
@@ -263,8 +261,10 @@ const kubernetes: FilterPlugin = {
       ['pod_id', 'pod_uid'],
       ['pod_ip', 'pod_ip'],
       ['host', 'pod_node_name'],
-      ...(skips('skip_labels') ? [] : [['labels', 'pod_labels']]),
-      ...(skips('skip_namespace_metadata') || skips('skip_labels') ? [] : [['namespace_labels', 'namespace_labels']]),
+      ...(skips('skip_labels') || skips('skip_pod_labels') ? [] : [['labels', 'pod_labels']]),
+      ...(['skip_namespace_metadata', 'skip_labels', 'skip_namespace_labels'].some(skips)
+        ? []
+        : [['namespace_labels', 'namespace_labels']]),
       ...(listOf(lastValue(section, 'annotation_match')).length === 0 ? [] : [['annotations', 'pod_annotations']]),
     ].map(([to, from]) => `  ${textLiteral(to ?? '')}: %orchestrator.${from},`)
     const lines = [
@@ -294,7 +294,11 @@ const kubernetes: FilterPlugin = {
       const at = fieldLiteral([lastValue(section, 'merge_json_log_key') ?? 'log'])
       lines.push(
         `merged = parse_json(string(${at}) ?? "") ?? null`,
-        `if is_object(merged) { . = merge(., object!(merged))${isOn(lastValue(section, 'preserve_json_log'), true) ? '' : `; del(${at})`} }`,
+        'if is_object(merged) {',
+        '  if exists(merged.timestamp) { merged.log_timestamp = del(merged.timestamp) }',
+        '  . = merge(., object!(merged))',
+        ...(isOn(lastValue(section, 'preserve_json_log'), true) ? [] : [`  del(${at})`]),
+        '}',
       )
     }
     return [{ type: 'remap', text: lines.join('\n') }]
@@ -354,6 +358,10 @@ const parser: FilterPlugin = {
       'if is_object(parsed) {',
       ...(keepsTime ? ['  .timestamp = time_before'] : []),
       ...(isGone && keepsOthers ? [`  del(${fieldLiteral(path)})`] : []),
+      // Only a field of the record itself has another name.
+      ...(prefix === undefined && under === undefined
+        ? []
+        : ['  if exists(parsed.log_timestamp) { parsed.timestamp = del(parsed.log_timestamp) }']),
       ...(prefix === undefined
         ? []
         : [`  parsed = map_keys(object!(parsed)) -> |key| { ${textLiteral(prefix)} + key }`]),

@@ -16,8 +16,8 @@ export const flows: readonly Described[] = [
     becomes: 'a filter transform for each rule, followed by the filters and matches of the new tag',
     options: {
       rule: 'the condition of a branch; the first rule that matches wins',
-      capitalize_regex_backreference: 'groups of an expression are unknown parts of the new tag',
-      hostname_command: 'the name of the host is an unknown part of the new tag',
+      capitalize_regex_backreference: 'the new tag',
+      hostname_command: 'the name of the host of the agent',
       remove_tag_prefix: 'the new tag',
       emit_mode: 'the agent passes events on in its own batches',
     },

@@ -223,6 +223,10 @@ const splunk = (name: string): OutputPlugin =>
       index_key: 'as `host_key`',
       keep_keys: 'whether to keep these fields in the event',
       fields: 'members of `fields`',
+      format: 'a gap, if the format is for some tags only',
+      'format.@type': 'the value of `event`: the record, or one field',
+      'format.message_key': 'the field that is the value of `event`',
+      'format.output_type': 'as `format.@type`',
     },
     itself: {
       idle_timeout: 'the sink reuses connections',
@@ -233,12 +237,11 @@ const splunk = (name: string): OutputPlugin =>
         reason: 'the sink sends events, not metrics',
         nearest: 'Send these records to a destination for metrics.',
       },
-      'format.@type': {
-        how: 'events are objects',
-        unless: /^(?!json$|hash$)/,
-        reason: 'the sink sends the whole record as an object',
-        nearest: 'Build the text in a remap transform before the sink, and set `event_key`.',
-      },
+      app_name: 'the sink names itself',
+      app_version: 'the sink names itself',
+      coerce_to_utf8: 'texts are UTF-8',
+      non_utf8_replacement_string: 'texts are UTF-8',
+      'format.add_newline': 'each event is a text without a line feed',
       'format.time_key': 'the time is the time of the event',
     },
     also: (section, context, tag) => {
@@ -287,9 +290,32 @@ function eventMembers(name: string, section: Plugged, context: Context, tag: Tag
     several.push(['event_field', `${key} ${path}`])
     if (!keepsKeys) several.push(['event_remove', path])
   }
+  several.push(...formatOf(name, section, context))
   const whole = read('event_key') === undefined ? undefined : pathIn(read('event_key') ?? '')
   if (whole !== undefined) several.push(['event_key', whole])
   return several
+}
+
+/** The value of `event`: with the format `single_value`, one field of the record. */
+function formatOf(name: string, section: Plugged, context: Context): [string, string][] {
+  const found = childrenOf(section.element, 'format').filter(({ argument }) => argument === '' || argument === '**')
+  for (const each of childrenOf(section.element, 'format').filter((format) => !found.includes(format)))
+    context.gap(
+      each,
+      `${name}: format ${each.argument}`,
+      'a sink has one format',
+      'Use a match of its own for these tags.',
+    )
+  const [format] = found
+  const type = format === undefined ? 'json' : (parameter(format, '@type') ?? 'json').toLowerCase()
+  if (format === undefined || type === 'json' || type === 'hash') return []
+  if (type === 'single_value') {
+    const path = recordPath(parameter(format, 'message_key') ?? 'message')
+    if (path !== undefined) return [['event_key', accessorOf(path)]]
+  }
+  const nearest = 'Build the text in a remap transform before the sink, and set `event_key`.'
+  context.gap(format, `${name}: format ${type}`, 'the sink sends the whole record as an object', nearest)
+  return []
 }
 
 const datadog = translated({

@@ -2,6 +2,7 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Gap } from '../draft.ts'
+import { ownName, reportParsedTime } from '../fluent-bit/own-time.ts'
 import { type Dialect, fieldLines, parserLines } from '../fluent-bit/parsers.ts'
 import { Context } from '../fluent-bit/plugin.ts'
 import { type Entry, isOn, lastValue, type Section } from '../fluent-bit/sections.ts'
@@ -231,6 +232,7 @@ function groks(section: Section, prefix: string, from: string, context: Context,
     context.gap(section, 'parser grok', 'it has no pattern', 'Use parse_grok in a remap transform.')
     return undefined
   }
+  if (patterns.some((text) => /:timestamp[:}]|\(\?<timestamp>/.test(text))) reportParsedTime(section, context)
   const types = new Set<string>()
   const calls = patterns.map((text) => {
     const plain = text.replace(/%\{(\w+):([^:}]+):(\w+)(:[^}]*)?\}/g, (_, name, field, type, sign = '') => {
@@ -254,13 +256,14 @@ function groks(section: Section, prefix: string, from: string, context: Context,
     '  parsed = filter(object!(parsed)) -> |_key, value| { value != null && value != "" }',
     ...fields.map((line) => `  ${line}`),
     ...(failure === undefined ? ['}'] : ['} else {', `  parsed = ${failed}`, '}']),
+    ...(lastValue(section, `${prefix}time_format`) === undefined ? timeOf(section, prefix, 'string') : []),
   ]
 }
 
 /** The time of an event without a configured format: seconds since 1970, or a text in a common format. */
 function timeOf(section: Section, prefix: string, byDefault: 'float' | 'string'): string[] {
   const read = (key: string) => lastValue(section, `${prefix}${key}`)
-  const at = `parsed.${textLiteral(read('time_key') ?? 'time')}`
+  const at = `parsed.${textLiteral(ownName(read('time_key') ?? 'time'))}`
   const removal = isOn(read('keep_time_key'), false) ? [] : [`  del(${at})`]
   if ((read('time_type') ?? byDefault) === 'string') {
     const forms = [

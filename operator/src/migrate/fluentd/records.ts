@@ -2,6 +2,7 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import { readReport } from '../environment.ts'
+import { ownName } from '../fluent-bit/own-time.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue, type Place } from '../fluent-bit/sections.ts'
 import type { Plugged } from './element.ts'
@@ -39,7 +40,7 @@ export function recordLines(
   let hasDeleted = false
   const isFixed = tag?.text.includes('*') === false
   for (const { key, value, ...place } of entries) {
-    const name = key.slice('record.'.length)
+    const name = ownName(key.slice('record.'.length))
     const known = tag === undefined || !isKnown(tag) ? undefined : tag
     const { readsEnvironment } = context
     const facts = { tag: known && (isFixed ? { text: known.text } : { variable: 'tag' }), readsEnvironment, isRuby }

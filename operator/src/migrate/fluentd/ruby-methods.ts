@@ -1,6 +1,7 @@
 // Methods of Ruby's texts, numbers, lists and objects, as remap expressions.
 
 import { textLiteral } from '@penstock/agent/config'
+import { ownName } from '../fluent-bit/own-time.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import type { Emitter } from './ruby-emitter.ts'
 import { jsonOf } from './ruby-functions.ts'
@@ -8,6 +9,7 @@ import {
   asText,
   fieldNode,
   isNumber,
+  isRecord,
   literalOf,
   type Node,
   testNode as test,
@@ -53,7 +55,9 @@ const classTests: Readonly<Record<string, string>> = {
 
 /** A member by name or index. */
 export function at(node: Node, key: Node): Node {
-  if (node.path !== undefined && key.literal !== undefined) return fieldNode(node.root, [...node.path, key.literal])
+  if (node.path !== undefined && key.literal !== undefined) {
+    return fieldNode(node.root, [...node.path, isRecord(node) ? ownName(key.literal) : key.literal])
+  }
   if (key.kind === 'integer') return { text: `(get(${node.text}, [${key.text}]) ?? null)`, kind: 'any' }
   throw new UnknownRuby()
 }

@@ -36,6 +36,7 @@ export class UnknownRuby extends Error {}
 /** A text. Lists and objects become JSON, because the notation of Ruby differs between versions. */
 export const asText = ({ text, kind }: Node) => {
   if (kind === 'text') return text
+  if (text === 'null') return '""'
   if (kind === 'list') return `encode_json(${text})`
   // Remap rejects error handling for an operation that cannot fail.
   return kind === 'any' ? `(to_string(${text}) ?? encode_json(${text}))` : `to_string(${text})`

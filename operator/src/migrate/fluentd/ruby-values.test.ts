@@ -232,6 +232,7 @@ test.each<[value: string, record: object, expected: unknown]>([
   // The tag and the time.
   ['${tag}', {}, 'app.log'],
   ['${tag_parts.last}', {}, 'log'],
+  ['${tag_suffix[1].upcase}-${tag_parts[0].split("p").first}-${tag_parts[9].to_s}', {}, 'LOG-a-'],
   ['${tag_parts[-1]}-${tag_prefix[0]}-${tag_suffix[1]}', {}, 'log-app-log'],
   ['${time}', {}, '2026-11-24 10:11:12 +0000'],
   ['${time.iso8601}', {}, '2026-11-24T10:11:12+00:00'],

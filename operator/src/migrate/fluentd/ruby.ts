@@ -4,6 +4,7 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import { variableRead } from '../environment.ts'
+import { ownName } from '../fluent-bit/own-time.ts'
 import { rubyValue } from './expression.ts'
 import { type Node, textNode } from './ruby-node.ts'
 import { timeAs } from './ruby-time.ts'
@@ -124,7 +125,7 @@ function placeholder(code: string, facts: RecordFacts, name: string): Placeholde
   const plain = { before: [], hasDeleted: false }
   if (!facts.isRuby) {
     const named = /^record\["([^"]*)"\]$/.exec(code)?.[1]
-    const text = named === undefined ? nameExpression(code, facts) : fieldLiteral([named])
+    const text = named === undefined ? nameExpression(code, facts) : fieldLiteral([ownName(named)])
     return text === undefined
       ? { ...plain, text: 'null', asText: '""', isUnknown: true }
       : { ...plain, text, asText: textOf(text) }
@@ -136,6 +137,11 @@ function placeholder(code: string, facts: RecordFacts, name: string): Placeholde
 
 /** Ruby names that are not fields, and variables of the environment as `ENV NAME default`. */
 function wordOf(word: string, { tag, readsEnvironment }: RecordFacts): Node | undefined {
+  if (word.startsWith('tag_') && word.endsWith(']')) {
+    const part = nameExpression(word, { tag, readsEnvironment, isRuby: true })
+    if (part === undefined) return undefined
+    return part.startsWith('"') ? textNode(part) : { text: part, kind: 'any' }
+  }
   if (word === 'hostname') return textNode('(get_hostname() ?? "")')
   const [, variable, byDefault] = /^ENV (\w+) (.*)$/s.exec(word) ?? []
   if (variable !== undefined) return readsEnvironment ? textNode(variableRead(variable, byDefault)) : undefined
@@ -169,8 +175,13 @@ function nameExpression(code: string, { tag, readsEnvironment }: RecordFacts): s
   return `(join(slice(split(${tag.variable}, "."), ${range}) ?? [], ".") ?? "")`
 }
 
-/** Parses `$.a.b`, `$["a"]["b"]` or a plain name to field names; undefined if it is none of these. */
+/** Parses `$.a.b`, `$["a"]["b"]` or a plain name to the names of a field in events; undefined if it is none of these. */
 export function recordPath(text: string): readonly string[] | undefined {
+  const [first, ...rest] = pathIn(text) ?? []
+  return first === undefined ? undefined : [ownName(first), ...rest]
+}
+
+function pathIn(text: string): readonly string[] | undefined {
   if (!text.startsWith('$')) return text === '' ? undefined : [text]
   const bracketed = /^\$((?:\[(?:'[^']*'|"[^"]*")\])+)$/.exec(text)
   if (bracketed?.[1] !== undefined) return [...bracketed[1].matchAll(/['"]([^'"]*)['"]/g)].map((part) => part[1] ?? '')

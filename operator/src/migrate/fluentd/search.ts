@@ -3,6 +3,7 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { secret } from '../fluent-bit/connection.ts'
+import { ownName } from '../fluent-bit/own-time.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { eventTime } from '../unix-time.ts'
@@ -229,7 +230,7 @@ const timeForms = [
 /** The time of the event is that of `@timestamp` or of another field, if the record has it; otherwise the record gets `@timestamp`. */
 function timeSteps(section: Plugged, isStream: boolean): Step[] {
   const key = lastValue(section, 'time_key') ?? '@timestamp'
-  const own = fieldLiteral([key])
+  const own = fieldLiteral([ownName(key)])
   const format = lastValue(section, 'time_key_format')?.replaceAll(/\.%[369]?N|\.%L/g, '%.f')
   const calls = (format === undefined ? timeForms : [format]).map(
     (form) => `parse_timestamp(found, ${textLiteral(form)})`,

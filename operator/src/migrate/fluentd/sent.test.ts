@@ -91,6 +91,12 @@ test.each<[about: string, lines: string, record: object, expected: Readonly<Reco
     { ddtags: 'env:prod,container_id:c,kube_namespace:n,pod_name:p', hostname: 'h', tag: 'team.app', service: 'web' },
   ],
   [
+    'one field as the event',
+    '@type splunk_hec\nhec_host s\nhec_token t\napp_name x\n<format>\n  @type single_value\n  message_key log\n  add_newline false\n</format>',
+    { log: 'x', a: 1 },
+    { event: 'x' },
+  ],
+  [
     'the host of an event',
     '@type splunk_hec\nhec_host s\nhec_token t',
     { a: 1 },
@@ -142,6 +148,51 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
+test('a pattern selects events by the groups of a rule', async () => {
+  const rule = '<rule>\n  key a\n  pattern ^(.+)$\n  tag ns.$1\n</rule>'
+  const matches =
+    '<match ns.gone ns.off>\n  @type null\n</match>\n<match ns.*>\n  @type elasticsearch\n  host es\n  index_name x-${tag[1]}\n</match>\n'
+  const text = `${given(`@type rewrite_tag_filter\n${rule}`).text.replace('<match **>', '<match team.**>')}${matches}`
+  for (const [value, at, isThere] of [
+    ['web', 1, true],
+    ['off', 1, false],
+    ['off', 0, true],
+  ] as const) {
+    const { document, resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+    expect(missing(gaps)).toEqual([])
+    expect(resource.spec.sinks[1].config.bulk.index).toBe('x-{{ %tag_parts[1] }}')
+    resource.spec.sinks = [resource.spec.sinks[at]]
+    withTest(document, resource, { message: `{"a":"${value}"}`, timestamp: time }, isThere ? { a: value } : undefined)
+    expect(await lint(document.toString({ lineWidth: 0 })), value).toEqual([])
+  }
+})
+
+test.each<[about: string, lines: string, facts: object, expected: Readonly<Record<string, unknown>>]>([
+  [
+    'labels of the pod',
+    'skip_pod_labels true',
+    { pod_labels: { a: 'b' }, namespace_labels: { c: 'd' } },
+    { kubernetes: { namespace_labels: { c: 'd' } } },
+  ],
+  [
+    'labels of the namespace',
+    'skip_namespace_labels true',
+    { pod_labels: { a: 'b' }, namespace_labels: { c: 'd' } },
+    { kubernetes: { labels: { a: 'b' } } },
+  ],
+])('metadata without %s', async (_, lines, facts, expected) => {
+  const text = `<source>\n  @type tail\n  path /var/log/containers/*.log\n  tag k.*\n  <parse>\n    @type cri\n  </parse>\n</source>\n<filter **>\n  @type kubernetes_metadata\n  ${lines}\n</filter>\n<match **>\n  @type null\n</match>\n`
+  const { document, resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  expect(missing(gaps)).toEqual([])
+  withTest(document, resource, { message: 'x', timestamp: time, orchestrator: facts }, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('another separator of joined lines is a gap', () => {
+  const { gaps } = filtered('@type concat\nkey message\nmultiline_start_regexp /^a/\nseparator ""')
+  expect(missing(gaps)).toMatchObject([{ subject: 'concat: separator' }])
+})
+
 test.each([
   ['@type http\nendpoint http://h/\n<auth>\n  method digest\n  username a\n  password b\n</auth>', 'http: auth digest'],
   [`${search}utc_index false`, 'elasticsearch: utc_index'],
@@ -177,4 +228,94 @@ test.each<[about: string, rules: string, record: object, team: string | undefine
   const expected = tag === undefined ? undefined : { tag }
   withTest(document, resource, { message: JSON.stringify(record), timestamp: time }, expected)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+const filtered = (filter: string, parse = '@type json', end = '@type http\nendpoint http://h/') =>
+  converted(convertFluentd, [
+    {
+      file: 'fluent.conf',
+      text: `${source.replace('@type json', parse.replaceAll('\n', '\n    '))}${filter === '' ? '' : `<filter **>\n${filter}\n</filter>\n`}<match **>\n${end}\n</match>\n`,
+    },
+  ])
+
+test.each<[about: string, filter: string, record: object, expected: Readonly<Record<string, unknown>>]>([
+  [
+    'values',
+    '@type record_transformer\n<record>\n  timestamp ${time}\n</record>',
+    {},
+    { log_timestamp: '2026-11-24 10:11:12 +0000' },
+  ],
+  [
+    'Ruby',
+    '@type record_transformer\nenable_ruby\n<record>\n  a ${record["timestamp"].upcase}\n</record>',
+    { timestamp: 'x' },
+    { a: 'X', log_timestamp: 'x' },
+  ],
+  [
+    'names',
+    '@type record_transformer\n<record>\n  a ${record["timestamp"]}\n</record>\nremove_keys timestamp',
+    { timestamp: 'x' },
+    { 'log_timestamp == null && .a': 'x' },
+  ],
+  [
+    'expressions',
+    '@type grep\n<regexp>\n  key $.timestamp\n  pattern /^2/\n</regexp>',
+    { timestamp: '2026' },
+    { log_timestamp: '2026' },
+  ],
+  [
+    'members',
+    '@type parser\nkey_name j\nreserve_data true\nhash_value_field m\n<parse>\n  @type json\n</parse>',
+    { j: '{"timestamp":"x"}' },
+    { m: { timestamp: 'x' } },
+  ],
+])('a field `timestamp` of the record is apart from the time of the event: %s', async (_, filter, record, expected) => {
+  const { document, resource, gaps, all } = filtered(filter)
+  expect(missing(gaps)).toEqual([])
+  expect(all.length).toBeGreaterThan(0)
+  withTest(document, resource, { message: JSON.stringify(record), timestamp: time }, { ...expected, timestamp: time })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each<[about: string, parse: string, line: string, expected: Readonly<Record<string, unknown>>]>([
+  [
+    'a text',
+    '@type json\ntime_key timestamp\ntime_type string',
+    '{"timestamp":"2026-01-02T03:04:05Z","a":1}',
+    { a: 1, 'log_timestamp == null && .timestamp != null && .a': 1, timestamp: '2026-01-02T03:04:05Z' },
+  ],
+  [
+    'a text that stays',
+    '@type json\ntime_key timestamp\ntime_type string\nkeep_time_key true',
+    '{"timestamp":"2026-01-02T03:04:05Z"}',
+    { log_timestamp: '2026-01-02T03:04:05Z', timestamp: '2026-01-02T03:04:05Z' },
+  ],
+  ['a number', '@type json\ntime_key timestamp', '{"timestamp":1.5}', { timestamp: '1970-01-01T00:00:01.5Z' }],
+  [
+    'grok',
+    '@type grok\ngrok_pattern %{TIMESTAMP_ISO8601:timestamp} %{WORD:a}\ntime_key timestamp',
+    '2026-01-02T03:04:05Z x',
+    { a: 'x', timestamp: '2026-01-02T03:04:05Z' },
+  ],
+])('the time of a line may have the name `timestamp`: %s', async (_, parse, line, expected) => {
+  const { document, resource, gaps } = filtered('', parse)
+  expect(missing(gaps)).toEqual([])
+  withTest(document, resource, { message: line, timestamp: time }, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('the time that an output adds may have the name `timestamp`', async () => {
+  const inject = '<inject>\n  time_key timestamp\n  time_type string\n</inject>'
+  const { document, resource, gaps } = filtered('', '@type json', `@type http\nendpoint http://h/\n${inject}`)
+  expect(missing(gaps)).toEqual([])
+  expect(resource.spec.sinks[0].config.encoding).toEqual({ codec: 'json' })
+  withTest(
+    document,
+    resource,
+    { message: '{}', timestamp: time },
+    { 'a == null && .timestamp': '2026-11-24T10:11:12+00:00' },
+  )
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+  const other = filtered('', '@type json', `@type elasticsearch\nhost es\n${inject}`)
+  expect(missing(other.gaps)).toMatchObject([{ subject: 'inject: time_key timestamp' }])
 })

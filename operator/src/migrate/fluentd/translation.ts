@@ -214,13 +214,19 @@ export function translated({
             ...(unbatched.has(as) ? {} : batchOf(section, as)),
             ...waiting(section, context),
             ...config,
+            ...(lastValue(section, 'inject.time_key') === 'timestamp' && plain.has(as)
+              ? { encoding: { codec: 'json' } }
+              : {}),
           },
         },
-        steps: [...injected(section, context, tag), ...steps, ...built.steps],
+        steps: [...injected(section, context, tag, plain.has(as)), ...steps, ...built.steps],
       }
     },
   }
 }
+
+/** Outputs whose sinks write the fields of an event as they are. */
+const plain: ReadonlySet<string> = new Set(['http', 'stdout', 'file'])
 
 /** Outputs whose sinks write each event immediately. */
 const unbatched: ReadonlySet<string> = new Set(['file', 'stdout', 'null'])
@@ -270,10 +276,13 @@ function batchOf(section: Section, as: string): Record<string, unknown> {
 }
 
 /** Adds the fields of `<inject>`. */
-function injected(section: Section, context: Context, tag: Tag | undefined): Step[] {
+function injected(section: Section, context: Context, tag: Tag | undefined, isPlain: boolean): Step[] {
   const lines: string[] = []
   const timeKey = lastValue(section, 'inject.time_key')
-  if (timeKey !== undefined) {
+  if (timeKey === 'timestamp' && !isPlain) {
+    const reason = 'the sink needs `timestamp`, which is the time of the event'
+    context.gap(section, 'inject: time_key timestamp', reason, 'Choose another name.')
+  } else if (timeKey !== undefined) {
     const type = lastValue(section, 'inject.time_type') ?? 'float'
     const format = lastValue(section, 'inject.time_format')
     const time = 'timestamp(.timestamp) ?? now()'

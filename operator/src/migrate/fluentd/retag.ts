@@ -1,0 +1,82 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
+// The tag that a rule of `rewrite_tag_filter` sets. If it has parts that depend on the record, a transform keeps it in `%tag`.
+
+import { textLiteral } from '@penstock/agent/config'
+import type { Step } from '../draft.ts'
+import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import type { Plugged } from './element.ts'
+import { regexFlags, rubyRegex } from './ruby-text.ts'
+import { isKnown, type Tag, tagProgram } from './tags.ts'
+
+interface Rule {
+  /** The new tag as written. */
+  readonly tag: string
+  /** The text that the rule tests, as an expression. */
+  readonly value: string
+  readonly pattern: string
+}
+
+const placeholders = /(\$\{[^}]*\}|__[A-Z_]+(?:\[\d+\])?__|\$\d+)/
+
+export function retagged(
+  section: Plugged,
+  rule: Rule,
+  old: Tag,
+): { readonly tag: Tag; readonly steps: readonly Step[] } {
+  const prefix = lastValue(section, 'remove_tag_prefix')
+  const base = prefix === undefined ? old.text : withoutPrefix(old.text, prefix)
+  const parts = rule.tag.split(placeholders).filter((part) => part !== '')
+  const texts = parts.map((part) => fixedText(part, base))
+  const text = texts.map((part) => part ?? '*').join('')
+  const isWhole = texts.every((part) => part !== undefined)
+  const isOld = isWhole && text.includes(base)
+  const plain: Tag = { text, isOfPods: old.isOfPods && isOld, isOfFile: old.isOfFile === true && isOld }
+  if (isWhole) return { tag: plain, steps: [] }
+  const expressions = parts.map((part) => expressionOf(part, section))
+  const readsTag = expressions.some((part) => part?.includes('tag'))
+  if (expressions.includes(undefined) || (readsTag && !isKnown(old))) return { tag: plain, steps: [] }
+  const [body = rule.pattern, flags = ''] = /^\/(.*)\/([imx]*)$/s.exec(rule.pattern)?.slice(1) ?? []
+  const lines = [
+    ...(readsTag ? [tagProgram(old)] : []),
+    ...(readsTag && prefix !== undefined
+      ? [
+          `if starts_with(tag, ${textLiteral(prefix)}) { tag = replace(replace(tag, ${textLiteral(prefix)}, "", count: 1), r'^\\.', "") }`,
+        ]
+      : []),
+    ...(/\$\d/.test(rule.tag)
+      ? [`groups = parse_regex(${rule.value}, r'${regexFlags(flags)}${rubyRegex(body)}', numeric_groups: true) ?? {}`]
+      : []),
+    `%tag = ${expressions.join(' + ')}`,
+  ]
+  return { tag: { text, isOfPods: false, isKept: true }, steps: [{ type: 'remap', text: lines.join('\n') }] }
+}
+
+/** A part of the new tag without the record; undefined if it depends on the record. */
+function fixedText(part: string, base: string): string | undefined {
+  if (part === '${tag}' || part === '__TAG__') return base
+  const index = partIndex(part)
+  if (index !== undefined && !base.includes('*')) return base.split('.')[index] ?? ''
+  return placeholders.test(part) ? undefined : part
+}
+
+function expressionOf(part: string, section: Plugged): string | undefined {
+  if (part === '${tag}' || part === '__TAG__') return 'tag'
+  if (part === '${hostname}' || part === '__HOSTNAME__') return '(get_hostname() ?? "")'
+  const index = partIndex(part)
+  if (index !== undefined) return `(string(get(split(tag, "."), [${index}]) ?? null) ?? "")`
+  const group = /^\$(\d+)$/.exec(part)?.[1]
+  if (group === undefined) return placeholders.test(part) ? undefined : textLiteral(part)
+  const text = `(string(get(groups, ["${group}"]) ?? null) ?? "")`
+  if (!isOn(lastValue(section, 'capitalize_regex_backreference'), false)) return text
+  return `upcase(truncate(${text}, 1)) + downcase(replace(${text}, r'(?s)^.', ""))`
+}
+
+function partIndex(part: string): number | undefined {
+  const index = /^(?:\$\{tag_parts\[(\d+)\]\}|__TAG_PARTS\[(\d+)\]__)$/.exec(part)
+  return index === null ? undefined : Number(index[1] ?? index[2])
+}
+
+/** A tag without a prefix and the period behind it. */
+function withoutPrefix(tag: string, prefix: string): string {
+  return tag.startsWith(prefix) ? tag.slice(prefix.length).replace(/^\./, '') : tag
+}
