@@ -60,6 +60,24 @@ function literal(value: unknown): string {
     .join(', ')} }`
 }
 
+/** Adds a transform that makes a time of the text `timestamp` before another one, and returns its name. A test has texts only. */
+export function withClock(document: Document, before: string): string {
+  const transforms: readonly Entries[] = document.toJSON().spec.transforms
+  const entry = transforms.findIndex(({ name }) => name === before)
+  if (entry < 0) return before
+  document.setIn(['spec', 'transforms', entry, 'inputs'], ['clock'])
+  document.addIn(
+    ['spec', 'transforms'],
+    document.createNode({
+      name: 'clock',
+      type: 'remap',
+      inputs: transforms[entry]?.inputs,
+      config: { source: '.timestamp = parse_timestamp(.timestamp, "%+") ?? .timestamp' },
+    }),
+  )
+  return 'clock'
+}
+
 /**
  * Adds a unit test: the event enters the first transform after a source, and the transform before the sink must return the expected event.
  * @param expected undefined if no event may come out
@@ -75,27 +93,13 @@ export function withTest(
   const conditions = Object.entries(expected ?? {}).map(([name, value]) =>
     name === 'timestamp' ? `.timestamp == t'${String(value)}'` : `.${name} == ${literal(value)}`,
   )
-  const isTimed = 'timestamp' in event
-  const entry = resource.spec.transforms.findIndex(({ name }) => name === insertAt)
-  if (isTimed && entry >= 0) {
-    // A test has texts where an event has times.
-    document.setIn(['spec', 'transforms', entry, 'inputs'], ['clock'])
-    document.addIn(
-      ['spec', 'transforms'],
-      document.createNode({
-        name: 'clock',
-        type: 'remap',
-        inputs: resource.spec.transforms[entry]?.inputs,
-        config: { source: '.timestamp = parse_timestamp!(.timestamp, "%+")' },
-      }),
-    )
-  }
+  const entry = 'timestamp' in event ? withClock(document, insertAt) : insertAt
   document.setIn(
     ['spec', 'tests'],
     [
       {
         name: 'event',
-        insertAt: isTimed && entry >= 0 ? 'clock' : insertAt,
+        insertAt: entry,
         input: { log: event },
         expect: [expected === undefined ? { at, count: 0 } : { at, assert: conditions.join(' && ') }],
       },

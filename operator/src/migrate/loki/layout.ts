@@ -48,6 +48,8 @@ export interface Format {
   /** Whether the text contains the year, so that it need not be guessed. */
   readonly hasYear: boolean
   readonly hasZone: boolean
+  /** Whether the text contains the name of a zone, such as `CET`. */
+  readonly hasZoneName: boolean
 }
 
 /** Returns undefined if an element has no counterpart. */
@@ -77,6 +79,6 @@ export function formatOfLayout(layout: string): Format | undefined {
     if (element[1] === '%S' && !/^[.,](?:0+|9+)(?!\d)/.test(rest)) out += '%.f'
   }
   const hasDate = /%[mbB]/.test(out) && /%[de]/.test(out)
-  if (/%[Zj]/.test(out) || !hasDate || !/%[HI]/.test(out)) return undefined
-  return { strftime: out, hasYear: /%[Yy]/.test(out), hasZone: /%#?:?z/.test(out) }
+  if (/%j/.test(out) || !hasDate || !/%[HI]/.test(out)) return undefined
+  return { strftime: out, hasYear: /%[Yy]/.test(out), hasZone: /%#?:?z/.test(out), hasZoneName: /%Z/.test(out) }
 }

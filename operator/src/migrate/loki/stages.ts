@@ -2,6 +2,7 @@
 // stages do with the entry, its labels and the extracted values. So stages are independent, and the program keeps their order.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { isUtc, withoutZoneName, zoneNameReplaced } from '../zone-names.ts'
 import { flagIn, option, textIn, textsIn } from './context.ts'
 import { extracted, label, labelText, lineText, metadata, textExpression } from './fields.ts'
 import { json } from './json.ts'
@@ -211,22 +212,25 @@ function timeLines(format: string, location: string | undefined): Lines | undefi
   if (format === 'Unix') return [parse('%s%.f', '')]
   if (format === 'RFC3339' || format === 'RFC3339Nano') return [parse('%+', '')]
   const known = formatOfLayout(format)
-  if (known === undefined) return undefined
+  if (known === undefined || (known.hasZoneName && !isUtc(location))) return undefined
   const zone = known.hasZone ? '' : `, timezone: ${textLiteral(location ?? 'UTC')}`
-  if (known.hasYear) return [parse(known.strftime, zone)]
+  const strftime = withoutZoneName(known.strftime)
+  const before = known.hasZoneName ? [`from = ${zoneNameReplaced('from')}`] : []
+  if (known.hasYear) return [...before, parse(strftime, zone)]
   // A time without a year is in the current year, except around the turn of the year.
   return [
+    ...before,
     'given = from',
     'year = to_int!(format_timestamp!(now(), "%Y"))',
     'month = format_timestamp!(now(), "%m")',
     'from = to_string(year) + " " + given',
-    parse(`%Y ${known.strftime}`, zone),
+    parse(`%Y ${strftime}`, zone),
     'if error == null {',
     '  other = year',
     '  parsed = format_timestamp!(time, "%m")',
     '  if parsed == "12" && month == "01" { other = year - 1 } else if parsed == "01" && month == "12" { other = year + 1 }',
     '  from = to_string(other) + " " + given',
-    `  if other != year { ${parse(`%Y ${known.strftime}`, zone)} }`,
+    `  if other != year { ${parse(`%Y ${strftime}`, zone)} }`,
     '}',
   ]
 }

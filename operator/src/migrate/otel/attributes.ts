@@ -73,7 +73,8 @@ function actionLines(part: Part, base: readonly string[], context: Context): str
         return [
           'made = {}',
           `for_each(object(${openRead(base)}) ?? {}) -> |key, value| {`,
-          `  made = set!(made, [key], if ${test} { ${hashed} } else { value })`,
+          `  if ${test} { value = ${hashed} }`,
+          '  made = set!(made, [key], value)',
           '}',
           `${at} = made`,
         ]

@@ -3,6 +3,7 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
+import { readReport, variableRead } from '../environment.ts'
 import type { Context, Mapping, Part } from './mapping.ts'
 import { fieldAt } from './record.ts'
 import { regexLiteral } from './text.ts'
@@ -194,11 +195,28 @@ const detectors: Readonly<Record<string, readonly string[]>> = {
   k8s_node: ['k8s.node.name'],
 }
 
+const variable = 'OTEL_RESOURCE_ATTRIBUTES'
+const noVariable = `programs of a namespaced Pipeline cannot read \`${variable}\``
+
+/** Statements that set the attributes in the environment variable, as `key=value,key=value`. */
+const environmentLines = (keeps: boolean): readonly string[] => [
+  [
+    `for_each(split(${variableRead(variable)}, ",")) -> |_index, pair| {`,
+    "  found = parse_regex(pair, r'^\\s*(?P<key>[^=]+?)\\s*=\\s*(?P<value>.*?)\\s*$') ?? {}",
+    '  key = string(found.key) ?? ""',
+    `  if key != ""${keeps ? ' && (get(.resource.attributes, [key]) ?? null) == null' : ''} {`,
+    '    .resource.attributes = set!(.resource.attributes, [key], decode_percent(string(found.value) ?? ""))',
+    '  }',
+    '}',
+  ].join('\n'),
+]
+
 export const resourceDetection: Mapping<Steps> = {
   name: 'resourcedetection',
-  becomes: 'a remap transform with the name of the node; a gap for cloud metadata',
+  becomes: 'a remap transform with the name of the node; a gap for metadata of a cloud',
   options: {
-    detectors: '`host.name` and `os.type` for `system`, `k8s.node.name` for `k8snode`',
+    detectors:
+      '`host.name` and `os.type` for `system`, `k8s.node.name` for `k8snode`, the environment of the agent for `env`',
     override: 'whether to replace existing attributes',
   },
   itself: {
@@ -218,12 +236,15 @@ export const resourceDetection: Mapping<Steps> = {
     const keeps = !part.flag('override', true)
     const lines = part.list('detectors').flatMap((detector, index) => {
       const known = Object.hasOwn(detectors, detector) ? detectors[detector] : undefined
+      if (detector === 'env' && context.readsEnvironment) {
+        const { reason, nearest } = readReport(variable)
+        context.replaced(part.place(['detectors', index]), `${part.id}: ${detector}`, reason, nearest)
+        return environmentLines(keeps)
+      }
       if (known === undefined || detector === 'env') {
         const isVariable = detector === 'env'
         const refusal = {
-          reason: isVariable
-            ? 'the variable OTEL_RESOURCE_ATTRIBUTES has no value here'
-            : 'Penstock does not look up metadata of the machine',
+          reason: isVariable ? noVariable : 'Penstock does not look up metadata of the machine',
           nearest: 'Set the attributes in `.resource.attributes` in a remap transform.',
           isHere: isVariable,
         }

@@ -1,18 +1,11 @@
 // Operators of filelog on records of the collector: the transforms produce the record that the collector would have passed on.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { compileFiles } from '../../compile/config.ts'
+import { lint, withClock } from '../../testing/conversions.ts'
 import { Draft } from '../draft.ts'
 import { convertOtel } from './convert.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'penstock-otel-operators-'))
-afterAll(() => rmSync(folder, { recursive: true }))
-
-let written = 0
 function converted(operators: readonly object[], receiver: object = {}) {
   const draft = new Draft()
   const config = {
@@ -22,14 +15,6 @@ function converted(operators: readonly object[], receiver: object = {}) {
   }
   convertOtel([{ file: 'c.yaml', text: stringify(config) }], () => [], draft)
   return { document: draft.document({ name: 'converted' }), gaps: draft.gaps }
-}
-
-function problems(text: string): string[] {
-  const file = join(folder, `${++written}.yaml`)
-  writeFileSync(file, text)
-  return compileFiles([file], { ownMachine: false }).problems.map(
-    ({ path, message, help, rendered }) => `${path}: ${message} ${help ?? ''} ${rendered ?? ''}`,
-  )
 }
 
 const cases: { name: string; operators: object[]; record: object; assert?: string }[] = [
@@ -254,6 +239,83 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
     assert: '.attributes == {"a": 1, "end": true}',
   },
   {
+    name: 'a router adds attributes to the records of a route',
+    operators: [
+      {
+        type: 'router',
+        routes: [
+          { expr: 'body == "a"', output: 'end', attributes: { kind: 'x', 'n.m': 1 } },
+          { expr: 'true', output: 'end', attributes: { kind: 'y' } },
+        ],
+      },
+      { type: 'noop', id: 'end' },
+    ],
+    record: { message: 'a' },
+    assert: '.attributes.kind == "x" && .attributes."n.m" == 1',
+  },
+  {
+    name: 'trace_parser sets valid ids only',
+    operators: [
+      {
+        type: 'trace_parser',
+        trace_id: { parse_from: 'attributes.t' },
+        span_id: { parse_from: 'attributes.s' },
+        trace_flags: { parse_from: 'attributes.f' },
+      },
+    ],
+    record: { message: 'm', attributes: { t: '0AF7651916CD43DD8448EB211C80319C', s: 'none', f: '01' } },
+    assert: '.trace_id == "0af7651916cd43dd8448eb211c80319c" && !exists(.span_id) && .flags == 1',
+  },
+  {
+    name: 'scope_name_parser',
+    operators: [{ type: 'scope_name_parser', parse_from: 'attributes.logger' }],
+    record: { message: 'm', attributes: { logger: 'app.web' } },
+    assert: '.scope.name == "app.web"',
+  },
+  {
+    name: "unquote reads Go's escapes",
+    operators: [{ type: 'unquote', field: 'body' }],
+    record: { message: '"a \\x41 \\\\x41 \\"q\\" \\n"' },
+    assert: '.message == "a A \\\\x41 \\"q\\" \\n"',
+  },
+  {
+    name: 'unquote of raw text, and of a text without quotes',
+    operators: [
+      { type: 'unquote', field: 'body' },
+      { type: 'unquote', field: 'attributes.a' },
+    ],
+    record: { message: '`a \\n`', attributes: { a: 'plain' } },
+    assert: '.message == "a \\\\n" && .attributes.a == "plain"',
+  },
+  {
+    name: 'assign_keys names the items of a list',
+    operators: [
+      { type: 'assign_keys', field: 'body', keys: ['a', 'b'] },
+      { type: 'assign_keys', field: 'attributes.short', keys: ['a', 'b'] },
+    ],
+    record: { message: [1, 'x'], attributes: { short: [1] } },
+    assert: '.message == {"a": 1, "b": "x"} && .attributes.short == [1]',
+  },
+  {
+    name: 'a filter with the share zero passes all records',
+    operators: [{ type: 'filter', expr: 'true', drop_ratio: 0 }],
+    record: { message: 'm' },
+    assert: '.message == "m"',
+  },
+  {
+    name: 'a time with the name of a zone is in UTC, as in Go without a location',
+    operators: [
+      {
+        type: 'time_parser',
+        parse_from: 'attributes.t',
+        layout_type: 'gotime',
+        layout: 'Mon Jan _2 15:04:05 MST 2006',
+      },
+    ],
+    record: { message: 'm', attributes: { t: 'Wed May  1 10:00:00 CET 2024' } },
+    assert: ".timestamp == t'2024-05-01T10:00:00Z'",
+  },
+  {
     name: 'a router discards records that match no route',
     operators: [
       { type: 'router', routes: [{ expr: 'body == "a"', output: 'end' }] },
@@ -263,7 +325,7 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
   },
 ]
 
-test.each(cases)('$name', ({ operators, record, assert }) => {
+test.each(cases)('$name', async ({ operators, record, assert }) => {
   const { document, gaps } = converted([{ type: 'add', field: 'attributes.first', value: 1 }, ...operators])
   expect(gaps).toEqual([])
   const transforms: { name: string; inputs: string[] }[] = document.toJSON().spec.transforms
@@ -281,9 +343,16 @@ test.each(cases)('$name', ({ operators, record, assert }) => {
   const expected = assert === undefined ? { at: 'last', count: 0 } : { at: 'last', assert }
   document.setIn(
     ['spec', 'tests'],
-    [{ name: 'record', insertAt: transforms[first]?.name, input: { log: input }, expect: [expected] }],
+    [
+      {
+        name: 'record',
+        insertAt: withClock(document, transforms[first]?.name ?? ''),
+        input: { log: input },
+        expect: [expected],
+      },
+    ],
   )
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
 const pods = { include: ['/var/log/pods/*/*/*.log'], include_file_path: true }
@@ -343,7 +412,7 @@ const older = [
 test.each([
   ['the operator container', [{ type: 'container', id: 'container-parser' }]],
   ['a router and parsers of the runtime', older],
-])('lines of pods become the records of %s', (_, operators) => {
+])('lines of pods become the records of %s', async (_, operators) => {
   const { document, gaps } = converted(operators, pods)
   expect(gaps).toEqual([])
   const transforms: { name: string }[] = document.toJSON().spec.transforms
@@ -354,13 +423,13 @@ test.each([
     [
       {
         name: 'pod',
-        insertAt: transforms[0]?.name,
+        insertAt: withClock(document, transforms[0]?.name ?? ''),
         input: { log: line },
         expect: [{ at: transforms.at(-1)?.name, assert: facts }],
       },
     ],
   )
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
 test.each([
@@ -369,7 +438,7 @@ test.each([
   { include: ['/var/log/containers/web-*_shop_*.log'], exclude: [], isRead: true },
   { include: ['/var/log/pods/*/*/*.log'], exclude: ['/var/log/pods/*_web-*_*/app/*.log'], isRead: false },
   { include: ['/var/log/pods/**/*.log'], exclude: ['/var/log/pods/*/otel-collector/*.log'], isRead: true },
-])('paths $include without $exclude select pods', ({ include, exclude, isRead }) => {
+])('paths $include without $exclude select pods', async ({ include, exclude, isRead }) => {
   const { document, gaps } = converted([{ type: 'container' }], { include, exclude })
   expect(gaps).toEqual([])
   const transforms: { name: string }[] = document.toJSON().spec.transforms
@@ -378,13 +447,13 @@ test.each([
     [
       {
         name: 'pod',
-        insertAt: transforms[0]?.name,
+        insertAt: withClock(document, transforms[0]?.name ?? ''),
         input: { log: line },
         expect: [isRead ? { at: transforms.at(-1)?.name, assert: 'true' } : { at: transforms.at(-1)?.name, count: 0 }],
       },
     ],
   )
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
 test.each([
@@ -433,15 +502,15 @@ test.each([
     {},
     { start_pattern: '(?:^a\\.b)|(?:c)', condition_pattern: '(?:^a\\.b)|(?:c)', mode: 'halt_before' },
   ],
-])('%s becomes `multiline` of the source', (_, operators, receiver, multiline) => {
+])('%s becomes `multiline` of the source', async (_, operators, receiver, multiline) => {
   const { document, gaps } = converted(operators, receiver)
   expect(gaps).toEqual([])
   expect(document.toJSON().spec.sources[0].config.multiline).toMatchObject(multiline)
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
 test.each([
-  ['trace_parser', [{ type: 'trace_parser' }], 'operator trace_parser'],
+  ['json_array_parser', [{ type: 'json_array_parser' }], 'operator json_array_parser'],
   [
     'recombine after a parser of the body',
     [
@@ -461,18 +530,23 @@ test.each([
     'operator recombine',
   ],
   ['an unknown operator', [{ type: 'wizard' }], 'operator wizard'],
+  [
+    'a time with the name of a zone in a location',
+    [{ type: 'time_parser', parse_from: 'body', layout: '%d %b %Y %Z', location: 'Europe/Berlin' }],
+    'location',
+  ],
   ['an expression', [{ type: 'filter', expr: 'count(attributes.x, {# > 1})' }], 'expr'],
   ['a field', [{ type: 'remove', field: 'somewhere.else' }], 'field'],
   ['an option', [{ type: 'move', from: 'body', to: 'attributes.x', pace: 1 }], 'pace'],
-])('%s without a counterpart is a gap with its line, and the output passes lint', (_, operators, subject) => {
+])('%s without a counterpart is a gap with its line, and the output passes lint', async (_, operators, subject) => {
   const { document, gaps } = converted(operators)
   expect(gaps).toHaveLength(1)
   expect(gaps[0]).toMatchObject({ file: 'c.yaml', subject: expect.stringContaining(subject) })
   expect(gaps[0]?.line).toBeGreaterThan(5)
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
-test('recombine after the parsers for lines of the container runtime becomes `multiline` of the source', () => {
+test('recombine after the parsers for lines of the container runtime becomes `multiline` of the source', async () => {
   const { document, gaps } = converted(
     [
       { type: 'regex_parser', regex: '^(?P<time>[^ ]+) (?P<stream>stdout|stderr) (?P<logtag>[^ ]*) ?(?P<log>.*)$' },
@@ -489,5 +563,5 @@ test('recombine after the parsers for lines of the container runtime becomes `mu
   )
   expect(gaps).toEqual([])
   expect(document.toJSON().spec.sources[0].multiline).toMatchObject({ custom: { start: '^a', mode: 'halt_before' } })
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })

@@ -9,7 +9,7 @@ import { type Outputs, typeOfOperator } from './joining.ts'
 import { type Context, gapComment, type Mapping, type Part } from './mapping.ts'
 import { fieldAt } from './record.ts'
 import { severityLines, severityOptions, timeLines, timeOptions } from './record-time.ts'
-import { indent, regexLiteral, valueLiteral } from './text.ts'
+import { decimal, indent, regexLiteral, valueLiteral } from './text.ts'
 
 type Lines = readonly string[]
 
@@ -340,6 +340,70 @@ const regexReplace = change(
   },
 )
 
+/** A text in Go's quotes. Escapes that JSON lacks become its own. */
+const unquote = change('unquote', { field: 'the field' }, (part, context) => {
+  const from = field(part, 'field', context)
+  if (from === undefined) return []
+  const at = fieldAt(from.path)
+  return [
+    `text = if is_string(${at}) { string!(${at}) } else { "" }`,
+    "if match(text, r'^`[^`]*`$') {",
+    `  ${at} = replace(text, "\`", "")`,
+    '} else if match(text, r\'^".*"$\') {',
+    "  text = replace_with(text, r'\\\\(?:x(?P<hex>[0-9a-fA-F]{2})|.)') -> |m| {",
+    '    sign = get({ "\\\\a": "\\\\u0007", "\\\\v": "\\\\u000b", "\\\\\'": "\'" }, [m.string]) ?? null',
+    '    if is_string(m.hex) { "\\\\u00" + string!(m.hex) } else if is_string(sign) { string!(sign) } else { m.string }',
+    '  }',
+    '  found = parse_json(text) ?? null',
+    `  if is_string(found) { ${at} = found }`,
+    '}',
+  ]
+})
+
+const assignKeys = change('assignkeys', { field: 'the list', keys: 'the names' }, (part, context) => {
+  const from = field(part, 'field', context)
+  if (from === undefined) return []
+  const at = fieldAt(from.path)
+  const keys = part.list('keys')
+  return [
+    `if is_array(${at}) && length(array!(${at})) == ${keys.length} {`,
+    `  ${at} = object_from_array(zip([${keys.map(valueLiteral).join(', ')}], array!(${at})))`,
+    '}',
+  ]
+})
+
+/** The parts of a trace context, with the text of a valid value and the field in the event. */
+const traceParts = {
+  trace_id: ['^[0-9a-fA-F]{32}$', '.trace_id', 'downcase(text)'],
+  span_id: ['^[0-9a-fA-F]{16}$', '.span_id', 'downcase(text)'],
+  trace_flags: ['^[0-9a-fA-F]{2}$', '.flags', 'parse_int(text, 16) ?? 0'],
+} as const
+
+const traceParser = change(
+  'traceparser',
+  {
+    'trace_id.parse_from': '`.trace_id`',
+    'span_id.parse_from': '`.span_id`',
+    'trace_flags.parse_from': '`.flags`',
+  },
+  (part, context) =>
+    Object.entries(traceParts).flatMap(([name, [pattern, target, value]]) => {
+      const from = field(part, `${name}.parse_from`, context, `body.${name}`)
+      if (from === undefined) return []
+      const at = fieldAt(from.path)
+      return [
+        `text = if is_string(${at}) { string!(${at}) } else { "" }`,
+        `if match(text, r'${pattern}') { ${target} = ${value} }`,
+      ]
+    }),
+)
+
+const scopeNameParser = change('scopenameparser', { parse_from: 'the field with the name' }, (part, context) => {
+  const from = field(part, 'parse_from', context, 'body')
+  if (from === undefined) return []
+  return [`if is_string(${fieldAt(from.path)}) { .scope.name = ${fieldAt(from.path)} }`]
+})
+
 const timeParser = change('timeparser', timeOptions, timeLines)
 const severityParser = change('severityparser', severityOptions, severityLines)
 const noop = change('noop', {}, () => [])
@@ -361,10 +425,19 @@ const statements: readonly Mapping<Lines>[] = [
   regexReplace,
   timeParser,
   severityParser,
+  traceParser,
+  scopeNameParser,
+  unquote,
+  assignKeys,
   noop,
 ]
 
-const filterOptions = { ...common, expr: 'drops records for which it is true', drop_ratio: 'a gap unless it is 1' }
+const filterOptions = {
+  ...common,
+  expr: 'drops records for which it is true',
+  drop_ratio: 'the share of these records to drop, at random',
+}
+const routeOptions = { name: 'route', options: { expr: '', output: '', attributes: '' } } as const
 const routerOptions = {
   ...common,
   routes: 'a filter transform for each route',
@@ -383,19 +456,12 @@ export const operatorTable: readonly Described[] = [...others, ...statements].ma
 }))
 
 const refusals: Readonly<Record<string, readonly [string, string]>> = {
-  traceparser: [
-    '`convert` does not convert trace ids in text',
-    'Set `.trace_id` and `.span_id` in a remap transform, for instance from `.attributes`.',
-  ],
-  scopenameparser: ['`convert` does not convert scope names', 'Set `.scope.name` in a remap transform.'],
   recombine: [
     'only sources join records, before all other operators',
     'Set `multiline` of the source. To join the lines of some containers only, read them with a source of their own.',
   ],
   container: ['the source reads lines of the container runtime', 'Read the logs of pods in `/var/log/pods`.'],
   jsonarrayparser: ['`convert` does not convert this operator', 'Use `parse_json` in a remap transform.'],
-  assignkeys: ['`convert` does not convert this operator', 'Use `object_from_array` in a remap transform.'],
-  unquote: ['`convert` does not convert this operator', 'Use `parse_json` in a remap transform.'],
   fileoutput: ['an operator cannot be an output', 'Add a sink `file`.'],
   stdout: ['an operator cannot be an output', 'Use `penstock tap`.'],
 }
@@ -468,6 +534,11 @@ function route(
     const steps: Step[] = [{ type: 'filter', text: [...before.map((text) => `!${text}`), test].join(' && ') }]
     before.push(test)
     if (!isFollowed(number)) continue
+    context.reportOptions(inner, routeOptions)
+    const added = Object.entries(inner.table('attributes')).map(
+      ([name, value]) => `${fieldAt(['attributes', name])} = ${valueLiteral(value)}`,
+    )
+    if (added.length > 0) steps.push({ type: 'remap', text: added.join('\n') })
     const made = context.append(heads, steps, `${part.name}-route`, part)
     const outputs = inner.list('output')
     for (const output of outputs.length === 0 ? [undefined] : outputs) pass(made, output, index)
@@ -481,16 +552,11 @@ function route(
 function stepsOf(part: Part, type: string, context: Context): readonly Step[] {
   if (type === 'filter') {
     context.reportOptions(part, { name: type, options: filterOptions })
-    if (part.has('drop_ratio') && Number(part.text('drop_ratio')) !== 1) {
-      context.gap(
-        part.place(['drop_ratio']),
-        `${part.id}: drop_ratio`,
-        'a filter cannot drop a random share of records',
-        'It drops all of them.',
-      )
-    }
+    const ratio = Number(part.text('drop_ratio') ?? 1)
     const test = condition(part, 'expr', context)
-    return test === undefined ? [] : [{ type: 'filter', text: `!${test}` }]
+    if (test === undefined) return []
+    const text = ratio === 1 ? `!${test}` : `!(${test} && random_float(0.0, 1.0) < ${decimal(ratio)})`
+    return [{ type: 'filter', text }]
   }
   const mapping = statements.find(({ name }) => name === type)
   if (mapping === undefined) {

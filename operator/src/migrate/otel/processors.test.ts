@@ -1,18 +1,11 @@
 // Processors on records of the collector: the transforms produce the record that the collector would have passed on.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { compileFiles } from '../../compile/config.ts'
+import { lint, withClock } from '../../testing/conversions.ts'
 import { Draft } from '../draft.ts'
 import { convertOtel } from './convert.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'penstock-otel-processors-'))
-afterAll(() => rmSync(folder, { recursive: true }))
-
-let written = 0
 function converted(processors: Readonly<Record<string, unknown>>) {
   const draft = new Draft()
   const config = {
@@ -27,16 +20,8 @@ function converted(processors: Readonly<Record<string, unknown>>) {
   return { document: draft.document({ name: 'converted' }), gaps: draft.gaps }
 }
 
-function problems(text: string): string[] {
-  const file = join(folder, `${++written}.yaml`)
-  writeFileSync(file, text)
-  return compileFiles([file], { ownMachine: false }).problems.map(
-    ({ path, message, help, rendered }) => `${path}: ${message} ${help ?? ''} ${rendered ?? ''}`,
-  )
-}
-
 /** The effect of the transforms on a record, without the first one, which creates records. */
-function checked(processors: Readonly<Record<string, unknown>>, record: object, assert: string | undefined): string[] {
+function checked(processors: Readonly<Record<string, unknown>>, record: object, assert: string | undefined) {
   const { document } = converted(processors)
   const names: string[] = document.toJSON().spec.transforms.map(({ name }: { name: string }) => name)
   document.addIn(['spec', 'transforms'], {
@@ -50,9 +35,16 @@ function checked(processors: Readonly<Record<string, unknown>>, record: object, 
   const input = { attributes: {}, resource: { attributes: {} }, timestamp: '2026-01-01T00:00:00Z', ...record }
   document.setIn(
     ['spec', 'tests'],
-    [{ name: 'record', insertAt: names[1] ?? 'last', input: { log: input }, expect: [expected] }],
+    [
+      {
+        name: 'record',
+        insertAt: names[1] === undefined ? 'last' : withClock(document, names[1]),
+        input: { log: input },
+        expect: [expected],
+      },
+    ],
   )
-  return problems(String(document))
+  return lint(String(document))
 }
 
 const statement = (...statements: string[]) => ({ transform: { error_mode: 'ignore', log_statements: statements } })
@@ -371,9 +363,9 @@ const statements: { name?: string; run: string[]; record: object; assert: string
 
 test.each(statements.map((each) => ({ ...each, title: each.name ?? each.run.join('; ') })))(
   'OTTL: $title',
-  ({ run, record, assert }) => {
+  async ({ run, record, assert }) => {
     expect(converted(statement(...run)).gaps).toEqual([])
-    expect(checked(statement(...run), { message: 'm', ...record }, assert)).toEqual([])
+    expect(await checked(statement(...run), { message: 'm', ...record }, assert)).toEqual([])
   },
 )
 
@@ -476,6 +468,13 @@ const cases: { name: string; processors: Record<string, unknown>; record: object
       '.attributes.a == 1 && .attributes.old == "x" && .attributes.old2 == "yes" && !exists(.attributes.none) && .attributes.copy == "x" && !exists(.attributes.gone) && !exists(.attributes.tmp_a) && strlen(string!(.attributes.mail)) == 64 && .attributes.num == 5 && .attributes.scheme == "https" && .attributes.host == "h"',
   },
   {
+    name: 'attributes that a pattern names are hashed',
+    processors: { attributes: { actions: [{ pattern: '^user', action: 'hash' }] } },
+    record: { message: 'm', attributes: { user: 'a', 'user.id': 5, other: 'a' } },
+    assert:
+      '.attributes.user == sha2("a", variant: "SHA-256") && .attributes."user.id" == sha2("5", variant: "SHA-256") && .attributes.other == "a"',
+  },
+  {
     name: 'attributes for matching records',
     processors: {
       attributes: {
@@ -534,9 +533,9 @@ const cases: { name: string; processors: Record<string, unknown>; record: object
   },
 ]
 
-test.each(cases)('$name', ({ processors, record, assert }) => {
+test.each(cases)('$name', async ({ processors, record, assert }) => {
   expect(converted(processors).gaps).toEqual([])
-  expect(checked(processors, record, assert)).toEqual([])
+  expect(await checked(processors, record, assert)).toEqual([])
 })
 
 test.each([
@@ -544,7 +543,7 @@ test.each([
   { about: 'patterns that match nothing', exclude: { pods: [{ name: '^eb' }, { name: 'api' }] }, isTaken: true },
   { about: 'a pattern of several', exclude: { pods: [{ name: 'api' }, { name: 'web' }] }, isTaken: false },
   { about: 'only the default', exclude: {}, isTaken: true },
-])('k8sattributes does not change records of excluded pods: $about', ({ exclude, isTaken }) => {
+])('k8sattributes does not change records of excluded pods: $about', async ({ exclude, isTaken }) => {
   const draft = new Draft()
   const config = {
     receivers: { filelog: { include: ['/var/log/pods/*/*/*.log'], operators: [{ type: 'container' }] } },
@@ -562,7 +561,7 @@ test.each([
     [
       {
         name: 'record',
-        insertAt: names[0],
+        insertAt: withClock(document, names[0] ?? ''),
         input: {
           log: {
             message: 'hello',
@@ -575,10 +574,10 @@ test.each([
       },
     ],
   )
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
-test('k8sattributes and resourcedetection add the metadata of the source', () => {
+test('k8sattributes and resourcedetection add the metadata of the source', async () => {
   const draft = new Draft()
   const all = [
     'k8s.pod.name',
@@ -647,7 +646,7 @@ test('k8sattributes and resourcedetection add the metadata of the source', () =>
     [
       {
         name: 'pod',
-        insertAt: names[0],
+        insertAt: withClock(document, names[0] ?? ''),
         input: {
           log: {
             message: 'hello',
@@ -673,7 +672,7 @@ test('k8sattributes and resourcedetection add the metadata of the source', () =>
       },
     ],
   )
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
 test.each([
@@ -685,11 +684,11 @@ test.each([
   ['an unknown processor', { wizard: {} }, 'unknown'],
   ['an action', { attributes: { actions: [{ key: 'a', action: 'insert', from_context: 'x' }] } }, 'request'],
   ['an unsupported attribute', { k8sattributes: { extract: { metadata: ['k8s.pod.start_time'] } } }, 'does not read'],
-])('%s is a gap with its line, and the output passes lint', (_, processors, reason) => {
+])('%s is a gap with its line, and the output passes lint', async (_, processors, reason) => {
   const { document, gaps } = converted(processors)
   expect(gaps).toHaveLength(1)
   expect(gaps[0]).toMatchObject({ file: 'c.yaml', reason: expect.stringContaining(reason) })
   expect(gaps[0]?.line).toBeGreaterThan(4)
   expect(gaps[0]?.nearest).not.toBe('')
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })

@@ -1,5 +1,6 @@
 // Converts exporters for search engines to sinks, with programs that build the documents.
 
+import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import {
   allCompressions,
@@ -48,6 +49,29 @@ function indexOf(part: Part, byDefault: string): string {
   return literalTemplate(name ?? byDefault)
 }
 
+/** Whether attributes of the record choose the index. */
+const isDynamic = (part: Part) =>
+  !part.flag('logstash_format.enabled', false) &&
+  part.flag('logs_dynamic_index.enabled', !part.has('logs_index') && !part.has('index'))
+
+/** Statements that set `%index` to the data stream that attributes of the record name. */
+function dynamicIndex(mode: string): readonly Step[] {
+  const suffix = mode === 'otel' ? '.otel' : ''
+  const from = (name: string, otherwise: string) =>
+    ['.attributes', '.scope.attributes', '.resource.attributes']
+      .map((root) => `string(${root}.${textLiteral(name)})`)
+      .concat(otherwise)
+      .join(' ?? ')
+  const lines = [
+    `dataset = replace(downcase(${from('data_stream.dataset', '"generic"')}), r'[-\\\\/*?"<>| ,#:]', "_") + "${suffix}"`,
+    `area = replace(downcase(${from('data_stream.namespace', '"default"')}), r'[\\\\/*?"<>| ,#:]', "_")`,
+    '%index = "logs-" + dataset + "-" + area',
+    `named = ${from('elasticsearch.index', '""')}`,
+    'if named != "" { %index = named }',
+  ]
+  return form(lines.join('\n'), 'The index, by attributes of the record.')
+}
+
 const searchOptions = {
   ...httpOptions,
   endpoints: '`endpoints`',
@@ -60,6 +84,9 @@ const searchOptions = {
   'logstash_format.date_format': '`bulk.index`',
   'retry.enabled': '`request.retry_attempts`',
   'retry.max_retries': '`request.retry_attempts`',
+  'retry.max_requests': '`request.retry_attempts`, the older name',
+  'logs_dynamic_index.enabled':
+    'a field in `bulk.index`: the data stream that attributes name, or the attribute `elasticsearch.index`',
   api_key: 'a header',
 } as const
 
@@ -70,7 +97,7 @@ export const elasticsearch: Mapping<SinkPart> = {
   itself: Object.fromEntries(
     Object.entries({
       ...searchItself,
-      logs_dynamic_index: 'the sink uses the data stream `logs-generic.otel-default`, or the configured index',
+      'mapping.dedup': 'a document has each name once',
       logs_dynamic_id: 'the destination assigns ids',
       metrics_index: 'the sink accepts only logs',
       traces_index: 'Penstock does not collect traces',
@@ -90,9 +117,10 @@ export const elasticsearch: Mapping<SinkPart> = {
     }
     const attempts = !part.flag('retry.enabled', true)
       ? 0
-      : part.has('retry.max_retries')
-        ? Number(part.text('retry.max_retries'))
+      : part.has('retry.max_retries') || part.has('retry.max_requests')
+        ? Number(part.text('retry.max_retries') ?? part.text('retry.max_requests'))
         : undefined
+    const indexed = isDynamic(part) ? dynamicIndex(mode) : []
     const made = {
       ...(request as object),
       ...(Object.keys(headers).length > 0 ? { headers } : {}),
@@ -103,7 +131,10 @@ export const elasticsearch: Mapping<SinkPart> = {
       endpoints: part.has('endpoint') ? part.list('endpoint') : part.list('endpoints'),
       bulk: {
         action: 'create',
-        index: indexOf(part, mode === 'otel' ? 'logs-generic.otel-default' : 'logs-generic-default'),
+        index:
+          indexed.length > 0
+            ? '{{ %index }}'
+            : indexOf(part, mode === 'otel' ? 'logs-generic.otel-default' : 'logs-generic-default'),
       },
       encoding: { except_fields: ['timestamp'] },
       ...(pipeline === undefined ? {} : { pipeline }),
@@ -111,7 +142,10 @@ export const elasticsearch: Mapping<SinkPart> = {
       ...(user === undefined ? {} : { auth: { strategy: 'basic', user, password: part.text('password') ?? '' } }),
       ...(Object.keys(made).length > 0 ? { request: made } : {}),
     }
-    return { component: { type: 'search_engine', config }, steps: documentSteps(part, context, 'otel') }
+    return {
+      component: { type: 'search_engine', config },
+      steps: [...indexed, ...documentSteps(part, context, 'otel')],
+    }
   },
 }
 

@@ -1,16 +1,10 @@
 // Connections between components, and the counterparts of exporters.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { compileFiles } from '../../compile/config.ts'
+import { lint, withClock } from '../../testing/conversions.ts'
 import { Draft } from '../draft.ts'
 import { convertOtel } from './convert.ts'
-
-const folder = mkdtempSync(join(tmpdir(), 'penstock-otel-wiring-'))
-afterAll(() => rmSync(folder, { recursive: true }))
 
 type Config = Readonly<Record<string, unknown>>
 
@@ -19,17 +13,6 @@ function convert(config: Config) {
   convertOtel([{ file: 'c.yaml', text: stringify(config) }], () => [], draft)
   const document = draft.document({ name: 'converted' })
   return { document, gaps: draft.gaps, spec: document.toJSON().spec }
-}
-
-let written = 0
-function problems(text: string): string[] {
-  const file = join(folder, `${++written}.yaml`)
-  const names = [...text.matchAll(/SECRET\[env\.(\w+)\]/g)].map(([, name]) => `    ${name}: x`)
-  const secret = `---\napiVersion: v1\nkind: Secret\nmetadata: { name: converted-environment, namespace: penstock-system }\nstringData:\n${[...new Set(names)].join('\n')}\n`
-  writeFileSync(file, names.length === 0 ? text : `${text}${secret}`)
-  return compileFiles([file], { ownMachine: false }).problems.map(
-    ({ path, message, help, rendered }) => `${path}: ${message} ${help ?? ''} ${rendered ?? ''}`,
-  )
 }
 
 const filelog = { include: ['/srv/app.log'], include_file_name: false }
@@ -121,7 +104,7 @@ const sinks: readonly SinkCase[] = [
       },
     },
     assert:
-      '._msg == "hello" && ._time == "2026-01-01T00:00:00Z" && ."service.name" == "web" && .http.status == 200 && .severity == "WARN"',
+      '._msg == "hello" && ._time == t\'2026-01-01T00:00:00Z\' && ."service.name" == "web" && .http.status == 200 && .severity == "WARN"',
   },
   {
     name: 'loki',
@@ -171,7 +154,7 @@ const sinks: readonly SinkCase[] = [
       },
     },
     assert:
-      '.body == {"text": "hello"} && .attributes.http.status == 200 && .resource.attributes."service.name" == "web" && .severity_text == "WARN" && ."@timestamp" == "2026-01-01T00:00:00Z" && !exists(.trace_id)',
+      '.body == {"text": "hello"} && .attributes.http.status == 200 && .resource.attributes."service.name" == "web" && .severity_text == "WARN" && ."@timestamp" == t\'2026-01-01T00:00:00Z\' && !exists(.trace_id)',
   },
   {
     name: 'elasticsearch with the mapping none and a daily index',
@@ -192,6 +175,37 @@ const sinks: readonly SinkCase[] = [
     },
     assert:
       '.Body == "hello" && ."Attributes.http".status == 200 && ."Resource.service.name" == "web" && .SeverityNumber == 13',
+  },
+  {
+    name: 'elasticsearch with an index by attributes',
+    config: one(
+      'elasticsearch',
+      { endpoint: 'http://es:9200', retry: { max_requests: 2 } },
+      {
+        processors: {
+          transform: {
+            log_statements: [
+              'set(log.attributes["data_stream.dataset"], "My-App")',
+              'set(resource.attributes["data_stream.namespace"], "eu")',
+            ],
+          },
+        },
+        service: {
+          pipelines: { logs: { receivers: ['filelog'], processors: ['transform'], exporters: ['elasticsearch'] } },
+        },
+      },
+    ),
+    sink: {
+      type: 'search_engine',
+      config: {
+        endpoints: ['http://es:9200'],
+        bulk: { action: 'create', index: '{{ %index }}' },
+        encoding: { except_fields: ['timestamp'] },
+        compression: 'gzip',
+        request: { retry_attempts: 2 },
+      },
+    },
+    assert: '%index == "logs-generic.otel-default" && .body.text == "hello"',
   },
   {
     name: 'opensearch',
@@ -299,7 +313,7 @@ const sinks: readonly SinkCase[] = [
   },
 ]
 
-test.each(sinks)('$name', ({ config, sink, assert }) => {
+test.each(sinks)('$name', async ({ config, sink, assert }) => {
   const { document, spec, gaps } = convert(config)
   expect(gaps).toEqual([])
   const { name: _, inputs, ...made } = spec.sinks[0]
@@ -308,16 +322,23 @@ test.each(sinks)('$name', ({ config, sink, assert }) => {
     const form = spec.transforms.find(({ name }: { name: string }) => name.endsWith('-form')).name
     document.setIn(
       ['spec', 'tests'],
-      [{ name: 'form', insertAt: form, input: { log: record }, expect: [{ at: inputs[0], assert }] }],
+      [
+        {
+          name: 'form',
+          insertAt: withClock(document, form),
+          input: { log: record },
+          expect: [{ at: inputs[0], assert }],
+        },
+      ],
     )
   }
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
 test.each([
   { exporter: 'elasticsearch', config: { endpoint: 'https://es.eu-west-1.es.amazonaws.com', logs_index: 'x' } },
   { exporter: 'opensearch', config: { http: { endpoint: 'https://x.eu-west-1.aoss.amazonaws.com' } } },
-])('requests to $exporter are signed for AWS', ({ exporter, config }) => {
+])('requests to $exporter are signed for AWS', async ({ exporter, config }) => {
   const auth = { authenticator: 'sigv4auth' }
   const text = stringify({
     receivers: { filelog: { include: ['/srv/app.log'] } },
@@ -336,33 +357,33 @@ test.each([
   })
 })
 
-test('otlp is a gap, because the sink sends over HTTP instead of gRPC', () => {
+test('otlp is a gap, because the sink sends over HTTP instead of gRPC', async () => {
   const { document, spec, gaps } = convert(one('otlp', { endpoint: 'gateway:4317', tls: { insecure: true } }))
   expect(gaps).toEqual([expect.objectContaining({ subject: 'otlp', reason: 'the sink does not support gRPC' })])
   expect(spec.sinks[0].config.uri).toBe('http://gateway:4318/v1/logs')
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
 test.each([
   ['0af7651916cd43dd8448eb211c80319c', 'exists'],
   ['0af76519-16cd-43dd-8448-eb211c80319c', '!exists'],
-])('only a valid trace id is sent: %s', (id, exists) => {
+])('only a valid trace id is sent: %s', async (id, exists) => {
   const { document, spec } = convert(one('otlphttp', { endpoint: 'http://o' }))
   document.setIn(
     ['spec', 'tests'],
     [
       {
         name: 'id',
-        insertAt: 'otlphttp-form',
+        insertAt: withClock(document, 'otlphttp-form'),
         input: { log: { ...record, trace_id: id } },
         expect: [{ at: spec.sinks[0].inputs[0], assert: `${exists}(.scopeLogs[0].logRecords[0].traceId)` }],
       },
     ],
   )
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
-test('paths of pods and of other files in one receiver become two sources', () => {
+test('paths of pods and of other files in one receiver become two sources', async () => {
   const { document, spec, gaps } = convert({
     ...one('nop', null),
     receivers: {
@@ -373,10 +394,10 @@ test('paths of pods and of other files in one receiver become two sources', () =
   expect(spec.sources.map(({ type }: { type: string }) => type)).toEqual(['orchestrator_logs', 'file'])
   expect(spec.sources[1].config.include).toEqual(['/srv/app.log'])
   expect(spec.sinks[0].inputs).toHaveLength(2)
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
-test('pipelines share sources and sinks, but not processors', () => {
+test('pipelines share sources and sinks, but not processors', async () => {
   const { document, spec, gaps } = convert({
     receivers: { filelog, 'filelog/b': { ...filelog, include: ['/srv/b.log'] } },
     processors: { batch: {}, 'attributes/a': { actions: [{ key: 'a', action: 'insert', value: 1 }] } },
@@ -399,7 +420,7 @@ test('pipelines share sources and sinks, but not processors', () => {
   expect(inputsOf('logs-a-attributes-a')).toEqual(['filelog-record', 'filelog-b-record'])
   expect(inputsOf('nop')).toEqual(['logs-a-attributes-a'])
   expect(inputsOf('debug-form')).toEqual(['logs-a-attributes-a', 'filelog-b-record'])
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
 const routed = (table: object[], more: object = {}) => ({
@@ -421,7 +442,7 @@ test.each([
   { name: 'another condition', attributes: { ns: 'x' }, severity: 17, targets: ['b'] },
   { name: 'no condition', attributes: {}, severity: 1, targets: ['rest'] },
   { name: 'all conditions', attributes: { ns: 'a' }, severity: 17, more: { match_once: false }, targets: ['a', 'b'] },
-])('the connector routing follows $name', ({ attributes, severity, more = {}, targets }) => {
+])('the connector routing follows $name', async ({ attributes, severity, more = {}, targets }) => {
   const table = [
     { statement: 'route() where attributes["ns"] == "a"', pipelines: ['logs/a'] },
     { context: 'log', condition: 'severity_number >= SEVERITY_NUMBER_ERROR', pipelines: ['logs/b'] },
@@ -437,10 +458,10 @@ test.each([
       return { name: target, insertAt: at, input: { log: input }, expect: [expected] }
     }),
   )
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
-test('the connector forward joins pipelines', () => {
+test('the connector forward joins pipelines', async () => {
   const { spec, gaps } = convert({
     receivers: { filelog },
     processors: { resource: { attributes: [{ key: 'a', value: 1, action: 'upsert' }] } },
@@ -477,7 +498,7 @@ test.each([
   ['an extension', { extensions: { oauth2client: {} } }, {}, 'extension oauth2client'],
 ])(
   '%s without a counterpart is a gap with line and nearest equivalent, and the output passes lint',
-  (_, parts, pipeline, subject) => {
+  async (_, parts, pipeline, subject) => {
     const base = one('nop', null)
     const extensions = 'extensions' in parts ? { extensions: Object.keys(parts.extensions as object) } : {}
     const { document, gaps } = convert({
@@ -487,11 +508,11 @@ test.each([
     })
     expect(gaps.map((gap) => gap.subject)).toEqual([subject])
     expect(gaps.every((gap) => gap.nearest !== '' && gap.reason !== '' && gap.line > 1)).toBe(true)
-    expect(problems(String(document))).toEqual([])
+    expect(await lint(String(document))).toEqual([])
   },
 )
 
-test('pipelines of traces and metrics are gaps, and a configuration without logs still becomes a Pipeline', () => {
+test('pipelines of traces and metrics are gaps, and a configuration without logs still becomes a Pipeline', async () => {
   const { document, gaps, spec } = convert({
     receivers: { otlp: {} },
     exporters: { debug: null },
@@ -504,10 +525,10 @@ test('pipelines of traces and metrics are gaps, and a configuration without logs
   })
   expect(gaps.map(({ subject }) => subject)).toEqual(['pipeline traces', 'pipeline metrics', 'receivers', 'exporters'])
   expect(spec.sources[0].name).toBe('nothing')
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })
 
-test('a component that is not defined is reported once, with the line of the first pipeline that names it', () => {
+test('a component that is not defined is reported once, with the line of the first pipeline that names it', async () => {
   const named = (...exporters: string[]) => ({ receivers: ['filelog'], processors: ['gone'], exporters })
   const { gaps, document, spec } = convert({
     receivers: { filelog },
@@ -524,5 +545,5 @@ test('a component that is not defined is reported once, with the line of the fir
   expect(spec.sinks.map(({ type }: { type: string }) => type)).toEqual(['blackhole', 'console', 'blackhole'])
   expect(String(document)).toContain('GAP: the exporter `otlphttp/none` (c.yaml:')
   expect(String(document)).toContain(') is not defined. This sink discards its events.')
-  expect(problems(String(document))).toEqual([])
+  expect(await lint(String(document))).toEqual([])
 })

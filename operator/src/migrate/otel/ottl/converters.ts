@@ -2,6 +2,7 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import { escapedText } from '../../escape.ts'
+import { isUtc, withoutZoneName, zoneNameReplaced } from '../../zone-names.ts'
 import { goLayout, matchesNothing, regexLiteral, strptimeLayout } from '../text.ts'
 import type { Kind, Lines, Value } from './code.ts'
 import type { Program } from './compile.ts'
@@ -170,6 +171,12 @@ const time: Converter = {
     const layout = format.includes('%') ? strptimeLayout(format) : goLayout(format)
     const zone = values.has('location') ? `, timezone: ${textLiteral(constantText(values, 'location'))}` : ''
     const text = textAt(program, lines, values)
+    if (layout.includes('%Z')) {
+      const location = values.has('location') ? constantText(values, 'location') : undefined
+      if (!isUtc(location)) throw new Unconvertible('names of zones, such as `CET`, are only converted for UTC')
+      const call = `parse_timestamp(${zoneNameReplaced(text)}, ${textLiteral(withoutZoneName(layout))}, timezone: "UTC")`
+      return lines.fallible(call, 'time')
+    }
     return lines.fallible(`parse_timestamp(${text}, ${textLiteral(layout)}${zone})`, 'time')
   },
 }
@@ -185,7 +192,7 @@ const formatTime: Converter = {
 }
 
 const substring: Converter = {
-  becomes: '`slice`, which counts characters, whereas the collector counts bytes',
+  becomes: '`slice`',
   parameters: ['target', 'start', 'length'],
   run: (program, lines, values) => {
     const [start, length] = ['start', 'length'].map((name) => {
@@ -194,7 +201,7 @@ const substring: Converter = {
       return node.value
     })
     const text = textAt(program, lines, values)
-    lines.open(`strlen(${text}) >= ${(start ?? 0) + (length ?? 0)}`)
+    lines.open(`length(${text}) >= ${(start ?? 0) + (length ?? 0)}`)
     return lines.fallible(`slice(${text}, ${start}, ${(start ?? 0) + (length ?? 0)})`, 'text')
   },
 }
