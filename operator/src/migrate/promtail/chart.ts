@@ -75,7 +75,7 @@ export function chartConfig(config: Tree, gaps: Gap[]): Tree {
   const text = (tree: Tree | undefined): Tree | undefined =>
     tree === undefined
       ? undefined
-      : filled(embedded(tree, gaps, (given) => withoutTemplates(given, tree, gaps)) ?? tree, pieces)
+      : filled(embedded(tree, gaps, (given) => withoutTemplates(withValues(given, config), tree, gaps)) ?? tree, pieces)
   const file = below(config, 'file')
   const isOwnFile = /scrape_configs:\s*\n\s*- /.test(textOf(file) ?? '')
   const whole = file === undefined || !isOwnFile ? undefined : text(file)
@@ -88,7 +88,7 @@ export function chartConfig(config: Tree, gaps: Gap[]): Tree {
   const limits = text(below(snippets, 'extraLimitsConfig'))
   if (isMap(limits)) parts.set('limits_config', limits)
   return whole !== undefined && isMap(whole)
-    ? { ...whole, value: new Map([...parts, ...whole.value]) }
+    ? { ...whole, value: new Map([...parts, ...[...whole.value].filter(([, tree]) => tree.value !== null)]) }
     : { ...place, value: parts }
 }
 
@@ -141,6 +141,16 @@ const unfilled = {
   reason: 'the templates of the chart have not been rendered',
   nearest: 'Convert the output of `helm template`.',
 } as const
+
+/** Values of the chart that its file names, and their defaults. */
+const defaults: Readonly<Record<string, string>> = { logLevel: 'info', logFormat: 'logfmt', serverPort: '3101' }
+
+/** Replaces references to plain values of `config`. */
+function withValues(text: string, config: Tree): string {
+  return text.replace(/\{\{-?\s*\.Values\.config\.(\w+)\s*(?:\|\s*quote\s*)?-?\}\}/g, (action, name: string) => {
+    return textOf(below(config, name)) ?? defaults[name] ?? action
+  })
+}
 
 /** Removes template actions from a text; each action that does not come from the chart itself becomes a gap. */
 function withoutTemplates(text: string, tree: Tree, gaps: Gap[]): string {
