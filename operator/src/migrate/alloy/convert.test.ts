@@ -252,6 +252,50 @@ ${write}`
   expect(await lint(String(document))).toEqual([])
 })
 
+test('a module in the text of an import becomes its components, with the lines of the file', async () => {
+  const text = `import.string "mods" {
+  content = \`
+declare "team" {
+  argument "to" { }
+  argument "name" {
+    optional = true
+    default  = "ops"
+  }
+  inner "x" {
+    to   = argument.to.value
+    name = argument.name.value
+  }
+  export "receiver" { value = inner.x.receiver }
+}
+declare "inner" {
+  argument "to" { }
+  argument "name" { }
+  loki.process "p" {
+    stage.static_labels { values = { team = argument.name.value } }
+    stage.moon { }
+    forward_to = argument.to.value
+  }
+  export "receiver" { value = loki.process.p.receiver }
+}
+\`
+}
+mods.team "a" {
+  to = [loki.write.default.receiver]
+}
+loki.source.file "f" {
+  targets    = [{"__path__" = "/srv/a.log"}]
+  forward_to = [mods.team.a.receiver]
+}
+${write}`
+  const { document, resource, gaps } = convert(text)
+  expect(missing(gaps).map(({ subject, line }: { subject: string; line?: number }) => [subject, line])).toEqual([
+    ['stage moon', 20],
+  ])
+  const event = { message: 'x', timestamp: '2026-01-01T00:00:00Z', file: '/srv/a.log' }
+  withTest(document, resource, event, { labels: { filename: '/srv/a.log', team: 'ops' } })
+  expect(await lint(String(document))).toEqual([])
+})
+
 test('a template is expanded for each item of a literal list', async () => {
   const text = `foreach "apps" {
   collection = [{name = "shop", path = "/srv/shop.log"}, {name = "blog", path = "/srv/blog.log"}]

@@ -1,7 +1,7 @@
 // Expands `declare` modules and `foreach` templates: the components of the module or template replace each use.
 // Their labels begin with the label of the use, so that two uses do not collide.
 
-import type { Block, Expression } from './syntax.ts'
+import { type Attribute, type Block, type Expression, parseAlloy } from './syntax.ts'
 
 /** Modules nested deeper than this are not expanded. */
 const maxDepth = 10
@@ -23,11 +23,45 @@ const attributeOf = (block: Block, name: string) => block.attributes.find((each)
 /** The blocks, with uses of `declare` and `foreach` expanded to components. */
 export function withoutModules(blocks: readonly Block[]): readonly Block[] {
   const declared = new Map(blocks.flatMap((block) => (block.name === 'declare' ? [[block.label ?? '', block]] : [])))
-  return expanded(blocks, declared, 0)
+  const imported = blocks.flatMap(importedBy)
+  const isRead = (block: Block) => block.name === 'import.string' && importedBy(block).length > 0
+  return expanded(
+    blocks.filter((block) => !isRead(block)),
+    new Map([...declared, ...imported]),
+    0,
+  )
 }
 
-function expanded(blocks: readonly Block[], known: ReadonlyMap<string, Block>, depth: number): readonly Block[] {
-  const exports = new Map<string, Expression>()
+/** The modules in the text of an `import.string`, by the names of their uses. Each module can use the others. */
+function importedBy(block: Block): readonly (readonly [string, Block])[] {
+  const content = block.name === 'import.string' ? attributeOf(block, 'content') : undefined
+  if (content?.kind !== 'literal' || typeof content.value !== 'string') return []
+  const { blocks, problems } = parseAlloy(content.value)
+  if (problems.length > 0) return []
+  const modules = blocks.filter(({ name }) => name === 'declare').map((each) => lowered(each, content.line - 1))
+  return modules.map((each) => [
+    `${block.label}.${each.label}`,
+    { ...each, blocks: [...each.blocks, ...modules.filter((other) => other !== each)] },
+  ])
+}
+
+/** A block with its lines counted from the beginning of the file that contains its text. */
+function lowered(block: Block, above: number): Block {
+  const attribute = (each: Attribute): Attribute => ({ ...each, line: each.line + above })
+  return {
+    ...block,
+    line: block.line + above,
+    attributes: block.attributes.map(attribute),
+    blocks: block.blocks.map((each) => lowered(each, above)),
+  }
+}
+
+function expanded(
+  blocks: readonly Block[],
+  known: ReadonlyMap<string, Block>,
+  depth: number,
+  exports = new Map<string, Expression>(),
+): readonly Block[] {
   const found = blocks.flatMap((block): readonly Block[] => {
     const module = known.get(block.name)
     if (block.name === 'declare') return []
@@ -36,12 +70,20 @@ function expanded(blocks: readonly Block[], known: ReadonlyMap<string, Block>, d
     return [block]
   })
   if (exports.size === 0 || found.length > maxBlocks) return found
-  const meaningOf = (path: readonly string[]) => {
-    const value = exports.get(path.slice(0, 3).join('.'))
-    return value && { value, length: 3 }
-  }
-  const scope = { prefix: '', inside: new Set<string>(), meaningOf }
+  const scope = exportScope(exports)
   return found.map((block) => blockIn(block, scope))
+}
+
+/** A scope in which exports of modules have their values. A module of an import has two names. */
+function exportScope(exports: ReadonlyMap<string, Expression>): Scope {
+  const meaningOf = (path: readonly string[]) => {
+    for (const length of [3, 4]) {
+      const value = exports.get(path.slice(0, length).join('.'))
+      if (value !== undefined) return { value, length }
+    }
+    return undefined
+  }
+  return { prefix: '', inside: new Set(), meaningOf }
 }
 
 /** The components of a module for one use. */
@@ -61,15 +103,21 @@ function used(
   const own = module.blocks.filter(({ name }) => name === 'declare').map((block) => [block.label ?? '', block] as const)
   const inner = module.blocks.filter(({ name }) => !['argument', 'export'].includes(name))
   const scope = scopeOf(inner, use.label ?? use.name, meaningOf)
-  for (const each of module.blocks) {
-    const value = each.name === 'export' ? attributeOf(each, 'value') : undefined
-    if (value !== undefined) exports.set(`${use.name}.${use.label}.${each.label}`, expressionIn(value, scope))
-  }
-  return expanded(
+  const below = new Map<string, Expression>()
+  const components = expanded(
     inner.map((block) => blockIn(block, scope)),
     new Map([...above, ...own]),
     depth + 1,
+    below,
   )
+  for (const each of module.blocks) {
+    const value = each.name === 'export' ? attributeOf(each, 'value') : undefined
+    if (value === undefined) continue
+    // The value may be an export of a module inside.
+    const found = expressionIn(expressionIn(value, scope), exportScope(below))
+    exports.set(`${use.name}.${use.label}.${each.label}`, found)
+  }
+  return components
 }
 
 /** The components of a template for each item; undefined if the list is not a literal. */

@@ -1,0 +1,112 @@
+// Values of the chart k8s-monitoring: options of pod logs and destinations, of which none is ignored silently.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertAlloy } from './convert.ts'
+
+const convert = (text: string) => converted(convertAlloy, [{ file: 'values.yaml', text }])
+const missing = (gaps: readonly { isReplaced?: true; subject: string }[]) =>
+  gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject }) => subject)
+
+const values = (destinations: string, pods = '') => `cluster: { name: prod }
+destinations:
+${destinations.replace(/^(?=.)/gm, '  ')}
+podLogs:
+  enabled: true
+${pods.replace(/^(?=.)/gm, '  ')}`
+
+const pod = {
+  message: 'hello',
+  stream: 'stdout',
+  timestamp: '2026-01-01T00:00:00Z',
+  file: '/var/log/pods/shop_web-1_u1/app/0.log',
+  orchestrator: {
+    pod_namespace: 'shop',
+    pod_name: 'web-1',
+    pod_uid: 'u1',
+    container_name: 'app',
+    pod_labels: { 'app.kubernetes.io/version': '7', team: 'ops' },
+    pod_annotations: { 'example.com/job': 'nightly' },
+  },
+}
+
+test('labels, annotations and structured metadata of pods', async () => {
+  const text = values(
+    '- { name: l, type: loki, url: "http://loki:3100/loki/api/v1/push" }',
+    `labels: { team: team, version: app.kubernetes.io/version }
+annotations: { job: example.com/job }
+staticLabels: { region: eu }
+structuredMetadata: { pod: , version: }
+labelsToKeep: [namespace, team, region, job]
+labelSelectors: { tier: [a, b] }
+volumeGatherSettings: { onlyGatherNewLogLines: true }
+`,
+  )
+  const { document, resource, gaps } = convert(text)
+  expect(missing(gaps)).toEqual(['podLogs'])
+  expect(resource.spec.sources[0].config).toEqual({ extra_label_selector: 'tier in (a,b)', read_from: 'end' })
+  const labels = {
+    namespace: 'shop',
+    team: 'ops',
+    region: 'eu',
+    job: 'nightly',
+    cluster: 'prod',
+    k8s_cluster_name: 'prod',
+  }
+  withTest(document, resource, pod, { message: 'hello', labels, metadata: { pod: 'web-1', version: '7' } })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('a destination of the type otlp gets records with the name of the cluster', async () => {
+  const otlp = `- name: cloud
+  type: otlp
+  protocol: http
+  url: https://otlp:4318
+  tenantId: t1
+  extraHeaders: { X-A: b }
+  extraLabels: { env: live }
+  auth: { type: basic, username: u, password: p }
+  tls: { insecureSkipVerify: true }
+`
+  const { document, resource, gaps } = convert(values(otlp, 'labelsToKeep: [namespace]\n'))
+  expect(missing(gaps)).toEqual(['podLogs'])
+  expect(resource.spec.sinks).toMatchObject([
+    {
+      type: 'http',
+      config: {
+        uri: 'https://otlp:4318/v1/logs',
+        auth: { strategy: 'basic', user: 'u', password: 'p' },
+        tls: { verify_certificate: false },
+        request: { headers: { 'X-A': 'b', 'X-Scope-OrgID': 't1' } },
+      },
+    },
+  ])
+  const attributes = ['cluster', 'env', 'k8s.cluster.name'].map((key) => ({
+    key,
+    value: { stringValue: key === 'env' ? 'live' : 'prod' },
+  }))
+  withTest(document, resource, pod, { resource: { attributes } })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('pod logs go to the named destinations only', () => {
+  const two = ['a', 'b'].map((name) => `- { name: ${name}, type: loki, url: "http://${name}/loki/api/v1/push" }`)
+  const { resource } = convert(values(two.join('\n'), 'destinations: [b]\n'))
+  expect(resource.spec.sinks.map(({ name }: { name: string }) => name)).toEqual(['write-b'])
+})
+
+test('the name of a destination can be a key, and one without logs gets none', () => {
+  const named =
+    'x: { type: loki, url: "http://x/loki/api/v1/push", extraHeaders: { A: b } }\ny: { type: otlp, url: y, logs: { enabled: false } }'
+  const { resource } = convert(values(named))
+  expect(resource.spec.sinks).toMatchObject([{ name: 'write-x', config: { request: { headers: { A: 'b' } } } }])
+})
+
+test('an option without a counterpart is a gap with its line', () => {
+  const destination = '- { name: l, type: loki, url: "http://loki/loki/api/v1/push", moon: 1, tls: { ca: x } }'
+  const { gaps } = convert(values(destination, 'secretFilter: { enabled: true }\n'))
+  const found = gaps.map(({ subject, line }) => [subject, line])
+  expect(found).toContainEqual(['podLogs: secretFilter', 6])
+  expect(found).toContainEqual(['destination l: moon', 3])
+  expect(found).toContainEqual(['destination l: tls: ca', 3])
+})
