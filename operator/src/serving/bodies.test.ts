@@ -3,12 +3,12 @@ import { type ClientRequest, createServer, type IncomingMessage, request } from 
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
-import { Bodies, type Body } from './bodies.ts'
+import { Bodies, type CountedBody } from './bodies.ts'
 
 /** Reads each body, as one of the namespace in the path, and keeps it until `release`. */
 async function reading(perNamespace: number, total: number, maxBytes: number) {
   const bodies = new Bodies({ perNamespace, total })
-  const kept: Body[] = []
+  const kept: CountedBody[] = []
   const server = createServer((received, response) => {
     bodies.read(received, received.url ?? '', maxBytes).then(
       (body) => {

@@ -14,10 +14,10 @@ export interface BodyLimits {
 }
 
 /** Why a body is not read: it is too large, it is not compressed as its header says, or too many bytes are in memory. */
-export type Refusal = 'size' | 'invalid' | 'busy'
+type Refusal = 'size' | 'invalid' | 'busy'
 
 /** A body that counts until it is disposed. */
-export class Body implements Disposable {
+export class CountedBody implements Disposable {
   readonly length: number
   #content: Buffer | undefined
   readonly #release: () => void
@@ -52,7 +52,7 @@ export class Bodies {
   }
 
   /** @param maxBytes maximum number of bytes, compressed or not */
-  async read(request: IncomingMessage, namespace: string, maxBytes: number): Promise<Body | Refusal> {
+  async read(request: IncomingMessage, namespace: string, maxBytes: number): Promise<CountedBody | Refusal> {
     const parts: Buffer[] = []
     let length = 0
     let held = 0
@@ -80,7 +80,7 @@ export class Bodies {
         if (!hold(content.length - length)) return 'busy'
       }
       isKept = true
-      return new Body(content, release)
+      return new CountedBody(content, release)
     } finally {
       if (!isKept) release()
     }

@@ -29,7 +29,7 @@ import { Allowances, busy, claimsOf, TokenGate } from '../kube/token-gate.ts'
 import { podType } from '../kube/types.ts'
 import type { ApiAddresses } from '../policy/api-addresses.ts'
 import { labels, tokenAudience } from '../workloads/names.ts'
-import { Bodies, type Body, type BodyLimits } from './bodies.ts'
+import { Bodies, type BodyLimits, type CountedBody } from './bodies.ts'
 import { type OperatorCertificate, secureServer } from './certificates.ts'
 import { type Asked, Inquiries } from './observe/inquiries.ts'
 import { Observers, observedPaths } from './observe/observers.ts'
@@ -261,7 +261,7 @@ class HeartbeatServer implements AsyncDisposable {
     request: IncomingMessage,
     response: ServerResponse,
     { asked, account }: Sender,
-    body: Body,
+    body: CountedBody,
   ): Promise<void> {
     if (kind === 'readers')
       return give(response, { allowed: await this.#mayRead(asked, jsonOf<ReadersBody>(body)) } satisfies ReadersAnswer)
@@ -375,7 +375,7 @@ class HeartbeatServer implements AsyncDisposable {
   async #relay(
     request: IncomingMessage,
     response: ServerResponse,
-    body: Body | undefined,
+    body: CountedBody | undefined,
     idleMs: number,
   ): Promise<number> {
     const identity = this.#context.leader()
@@ -434,7 +434,7 @@ function routeOf(path: string): Route | undefined {
 class InvalidBody extends Error {}
 
 /** The object in a body, which is no longer in memory afterwards. */
-function jsonOf<T extends object>(body: Body): Partial<T> {
+function jsonOf<T extends object>(body: CountedBody): Partial<T> {
   let value: unknown
   try {
     value = JSON.parse(body.take().toString('utf8'))

@@ -3,7 +3,7 @@
 
 import { type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http'
 import { request as requestSecure } from 'node:https'
-import type { Body } from '../bodies.ts'
+import type { CountedBody } from '../bodies.ts'
 
 export interface Leader {
   readonly host: string
@@ -35,7 +35,7 @@ export function relay(
   request: IncomingMessage,
   response: ServerResponse,
   { host, port, ca }: Leader,
-  body: Body | undefined,
+  body: CountedBody | undefined,
   idleMs: number,
 ): Promise<number> {
   const headers: Record<string, string> = { [forwardedHeader]: '1' }
