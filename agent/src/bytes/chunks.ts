@@ -6,6 +6,9 @@ import { type Kernel, usedKernel } from './kernel.ts'
 /** Bytes of a chunk. */
 export const chunkBytes = 128 * 1024
 
+/** Number of chunks that are never lent: lines that wait for slow destinations must not keep other files from being read in the kernel. */
+const reservedChunks = 8
+
 class Chunks {
   readonly #kernel: Kernel
   /** Places of chunks. */
@@ -14,17 +17,27 @@ class Chunks {
     this.#free.push(place)
   })
 
+  readonly #maxLent: number
+  #lent = 0
+
   constructor(kernel: Kernel) {
     if (kernel.at('chunkBytes') !== chunkBytes) throw new RangeError('The kernel has chunks of another size.')
     this.#kernel = kernel
     const first = kernel.at('chunks')
     const stride = kernel.at('chunkStride')
     const count = kernel.at('maxChunks')
+    this.#maxLent = count - reservedChunks
     this.#free = Array.from({ length: count }, (_, index) => first + (count - 1 - index) * stride)
   }
 
   get isEmpty(): boolean {
     return this.#free.length === 0
+  }
+
+  lend(): (() => void) | undefined {
+    if (this.#lent >= this.#maxLent) return undefined
+    this.#lent++
+    return () => void this.#lent--
   }
 
   take(): Buffer | undefined {
@@ -48,6 +61,11 @@ function theChunks(): Chunks | undefined {
 /** A chunk; undefined if all are in use, or nothing has needed the kernel yet. */
 export function takeChunk(): Buffer | undefined {
   return theChunks()?.take()
+}
+
+/** Counts a chunk as lent until the returned function is called; undefined if too many are lent. */
+export function lendChunk(): (() => void) | undefined {
+  return theChunks()?.lend()
 }
 
 /** Whether there is a free chunk. */

@@ -3,7 +3,7 @@
 // may exclude lines.
 
 import { isAscii, isUtf8 } from 'node:buffer'
-import { chunkBytes, hasFreeChunk, isChunk, takeChunk } from '../bytes/chunks.ts'
+import { chunkBytes, hasFreeChunk, isChunk, lendChunk, takeChunk } from '../bytes/chunks.ts'
 import { usedKernel } from '../bytes/kernel.ts'
 import type { ResultPlace } from '../bytes/shared-result.ts'
 import { Timestamp } from '../event/timestamp.ts'
@@ -93,8 +93,13 @@ export class Slab {
     // A limit may have removed most lines.
     const bytes = this.count === 0 ? 0 : (this.ends[this.count - 1] as number) - (this.starts[0] as number)
     if (bytes * 4 < this.buffer.length) return undefined
+    const returned = lendChunk()
+    if (returned === undefined) return undefined
     this.held = true
-    return () => pool.give(this)
+    return () => {
+      returned()
+      pool.give(this)
+    }
   }
 
   /** Removes unwanted lines, and returns their number. */
