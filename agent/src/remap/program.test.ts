@@ -75,6 +75,9 @@ test.each([
   ['x = 1\nfalse && (x = 2) == 2\nx', {}, 1],
   ['x = 1\n"a" || (x = 2)\nx', {}, 1],
   ['null || (y = 5)\ny + 1', {}, 6],
+  // An expression that never has a value has every kind.
+  ['{ return 1 } * 2.5', {}, 1],
+  ['{ return "a" } + "b"', {}, 'a'],
   ['true && (y = 5) == 5\ny + 1', {}, 6],
   // A missing value counts as true for the compiler, which so expects no number here.
   ['x = {}\nx.a || 5', {}, 5],

@@ -13,7 +13,7 @@ const comparisons = new Set(['==', '!=', '<', '<=', '>', '>='])
 
 export function checkNot(check: CheckContext, node: Extract<Expression, { node: 'not' }>, state: State): Typed {
   const operand = check.expression(node.operand, state)
-  if (!operand.kind.isNever && !operand.kind.is(kinds.boolean)) {
+  if (!isOnly(operand.kind, kinds.boolean)) {
     check.report(660, 'non-boolean negation', [
       { primary: true, span: node.operator, message: 'negation only works on boolean values' },
       { primary: false, span: node.operand.span, message: `this expression resolves to ${operand.kind}` },
@@ -100,7 +100,9 @@ export function typedOperation(
     case '<=':
     case '>':
     case '>=': {
-      const same = (l.is(kinds.string) && r.is(kinds.string)) || (l.is(kinds.timestamp) && r.is(kinds.timestamp))
+      const same =
+        (isOnly(l, kinds.string) && isOnly(r, kinds.string)) ||
+        (isOnly(l, kinds.timestamp) && isOnly(r, kinds.timestamp))
       return result(kinds.boolean, operands || (!same && isOutside(left, right, kinds.number)))
     }
     case '|': {
@@ -108,7 +110,7 @@ export function typedOperation(
         [node.left, l],
         [node.right, r],
       ] as const) {
-        if (!kind.isNever && !kind.is(kinds.object)) {
+        if (!isOnly(kind, kinds.object)) {
           check.report(652, 'only objects can be merged', [
             { primary: true, span: side.span, message: `this expression resolves to the kind ${kind}` },
           ])
@@ -128,7 +130,7 @@ export function typedOperation(
 /** Whether the right operand of an operator that may skip it runs, if the left one decides that. */
 function rightRuns(operator: Binary['operator'], left: Typed): 'always' | 'never' | 'perhaps' {
   if (operator === '??') return 'perhaps'
-  const isFalse = left.kind.is(kinds.null) || left.constant === false
+  const isFalse = isOnly(left.kind, kinds.null) || left.constant === false
   if (operator === '&&') return isFalse ? 'never' : left.constant === true ? 'always' : 'perhaps'
   if (isFalse) return 'always'
   return left.constant === true || !left.kind.overlaps(kinds.null.or(kinds.boolean)) ? 'never' : 'perhaps'
@@ -144,10 +146,10 @@ type Result = (kind: Kind, fallible: boolean, value?: Value, isNominal?: boolean
 function arithmetic(operator: '+' | '-' | '*', left: Typed, right: Typed, result: Result): Typed {
   const operands = left.fallible || right.fallible
   const value = fold(operator === '+' ? add : operator === '-' ? subtract : multiply, left, right)
-  if (operator === '+' && (left.kind.is(kinds.string) || right.kind.is(kinds.string))) {
+  if (operator === '+' && (isOnly(left.kind, kinds.string) || isOnly(right.kind, kinds.string))) {
     return result(kinds.string, operands || isOutside(left, right, kinds.string.or(kinds.null)))
   }
-  if (left.kind.is(kinds.float) || right.kind.is(kinds.float)) {
+  if (isOnly(left.kind, kinds.float) || isOnly(right.kind, kinds.float)) {
     const bothConstant = left.constant !== undefined && right.constant !== undefined
     return result(
       kinds.float,
@@ -155,16 +157,17 @@ function arithmetic(operator: '+' | '-' | '*', left: Typed, right: Typed, result
       value,
     )
   }
-  if (left.kind.is(kinds.integer) && right.kind.is(kinds.integer)) return result(kinds.integer, operands, value)
+  if (isOnly(left.kind, kinds.integer) && isOnly(right.kind, kinds.integer))
+    return result(kinds.integer, operands, value)
   const mixed =
-    (left.kind.is(kinds.string) && right.kind.is(kinds.integer)) ||
-    (left.kind.is(kinds.integer) && right.kind.is(kinds.string))
+    (isOnly(left.kind, kinds.string) && isOnly(right.kind, kinds.integer)) ||
+    (isOnly(left.kind, kinds.integer) && isOnly(right.kind, kinds.string))
   if (operator === '*' && mixed) return result(kinds.string, operands)
   return result(operator === '-' ? kinds.number : kinds.string.or(kinds.number), true)
 }
 
 function isSafeDivision(dividend: Kind, divisor: Value | undefined): boolean {
-  if (!dividend.is(kinds.integer) && !dividend.is(kinds.float)) return false
+  if (!isOnly(dividend, kinds.integer) && !isOnly(dividend, kinds.float)) return false
   if (typeof divisor === 'bigint') return true
   const number = divisor instanceof Float ? divisor.value : divisor
   return typeof number === 'number' && number !== 0 && Number.isFinite(number)
@@ -172,6 +175,11 @@ function isSafeDivision(dividend: Kind, divisor: Value | undefined): boolean {
 
 function isOutside(left: Typed, right: Typed, kind: Kind): boolean {
   return !within(left.kind, kind) || !within(right.kind, kind)
+}
+
+/** Whether every possible value has the kind; an expression that never has a value has any kind. */
+function isOnly(kind: Kind, other: Kind): boolean {
+  return kind.isNever || kind.is(other)
 }
 
 function within(kind: Kind, other: Kind): boolean {
