@@ -159,8 +159,8 @@ export class Kind {
 
   /** The text in diagnostics: `string`, `integer or null`, `[string, integer]`, `{ a: string }`. */
   toString(): string {
-    if (this.isAny) return 'any'
-    if (this.isNever) return 'never'
+    // The kind of an expression that never has a value includes all, for the reference.
+    if (this.isAny || this.isNever) return 'any'
     const parts = names.filter(([bit]) => (this.bits & bit) !== 0).map(([, name]) => name)
     if (this.bits & ARRAY) parts.push(arrayText(this.array))
     if (this.bits & OBJECT) parts.push(objectText(this.object))

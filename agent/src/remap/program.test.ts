@@ -76,6 +76,8 @@ test.each([
   ['x = 1\n"a" || (x = 2)\nx', {}, 1],
   ['null || (y = 5)\ny + 1', {}, 6],
   // An expression that never has a value has every kind.
+  ['type_def({ abort "s" })', {}, { never: true }],
+  ['type_def({ return 1\n"s" })', {}, { bytes: true }],
   ['{ return 1 } * 2.5', {}, 1],
   ['{ return "a" } + "b"', {}, 'a'],
   ['true && (y = 5) == 5\ny + 1', {}, 6],
@@ -130,6 +132,14 @@ test('invalid UTF-8 stays unchanged if no function reads it as text', () => {
     event: { a: { $bytes: 'ff61' }, b: { $bytes: 'ff6162' } },
   })
   expect(outcome('upcase!(.a)', event)).toMatchObject({ ok: '\ufffdA' })
+})
+
+test.each([
+  ['abort', 'any'],
+  ['abort\n5', 'integer'],
+  ['map_values({ "a": 1 }) -> |_v| { abort }', '{ a: any }'],
+])('the kind of %s is %s', (source, expected) => {
+  expect(compiled(source).kind.toString()).toBe(expected)
 })
 
 test('metadata is read and written, except for read-only fields', () => {

@@ -67,13 +67,10 @@ export function checkIf(check: CheckContext, node: If, state: State): Typed {
 }
 
 function blockOf(body: readonly Typed[], span: Span): Typed {
-  let kind: Kind = kinds.null
-  let fallible = false
-  for (const expression of body) {
-    kind = expression.kind
-    fallible ||= expression.fallible
-    if (kind.isNever) break
-  }
+  // Expressions after one that never gives a value do not run, but the last of them still decides the kind.
+  const end = body.findIndex((expression) => expression.kind.isNever)
+  const fallible = body.slice(0, end < 0 ? body.length : end + 1).some((expression) => expression.fallible)
+  const kind: Kind = body.at(-1)?.kind ?? kinds.null
   return {
     op: 'block',
     body,

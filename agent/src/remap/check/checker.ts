@@ -71,8 +71,7 @@ export function checkProgram(
   }
   const expressions = roots.filter((root): root is Expression => root.node !== 'problem')
   if (check.errors.length === 0) check.warnings.push(...unusedWarnings(expressions))
-  let kind = body.length === 0 ? kinds.null : (body.at(-1) as Typed).kind
-  if (body.some((typed) => typed.kind.isNever)) kind = kinds.any
+  const last = body.at(-1)?.kind ?? kinds.null
   return {
     body,
     errors: check.errors,
@@ -83,7 +82,7 @@ export function checkProgram(
       queries: check.queries,
       assignments: check.assignments,
     },
-    kind,
+    kind: last.isNever ? kinds.any : last,
     eventKind: state.event,
     metadataKind: state.metadata,
     variables: new Map([...state.locals].map(([name, { slot }]) => [name, slot])),
