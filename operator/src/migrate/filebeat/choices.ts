@@ -48,8 +48,8 @@ export const indexName = (text: string) =>
 const hasFields = (name: string) => name.includes('%{[') || podVariable.test(name)
 
 /** The name of an index as an expression; undefined if it contains values that events do not have. */
-function indexExpression(name: string): string | undefined {
-  const expression = expressionOf(indexName(withVersion(name)))
+function indexExpression(name: string, report: Report): string | undefined {
+  const expression = expressionOf(indexName(withVersion(name)), report.readsEnvironment)
   return expression === undefined || !hasFields(name) ? expression : `downcase(${expression})`
 }
 
@@ -59,8 +59,9 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
   const index = textIn(part, 'index')
   if (index !== undefined) {
     reportVersion(part, part.name, index, report)
+    report.variables(part, `${part.name}: index`, index)
     const name = withVersion(index)
-    const expression = name.includes('%{[') ? undefined : indexExpression(name)
+    const expression = name.includes('%{[') ? undefined : indexExpression(name, report)
     if (expression === undefined) {
       const nearest = 'Set `%index` in a remap transform, and use it in `bulk.index`.'
       report.gap(
@@ -92,9 +93,13 @@ function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string
   const inCase = key === 'pipeline' ? pipelineName : indexName
   const mappings = below(item, 'mappings')
   reportVersion(item, key, textOf(below(item, key)) ?? '', report)
+  report.variables(item, key, textOf(below(item, key)) ?? '')
   const given = withVersion(textOf(below(item, key)) ?? '%{}')
   const plain = mappings === undefined && !given.includes('%{') ? inCase(given) : given
-  const name = key === 'index' && mappings === undefined ? indexExpression(given) : expressionOf(plain)
+  const name =
+    key === 'index' && mappings === undefined
+      ? indexExpression(given, report)
+      : expressionOf(plain, report.readsEnvironment)
   if (name === undefined || test === undefined) return undefined
   // A rule applies only if the event has all fields of its name.
   const fields = fieldsIn(given).map((field) => `exists(${field})`)
@@ -109,7 +114,7 @@ function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string
 
 /** The program that chooses an index; empty if all events use the default index. */
 export function indexLines(part: Part, given: string, choices: Choices, report: Report): readonly string[] {
-  const defaultIndex = indexExpression(given)
+  const defaultIndex = indexExpression(given, report)
   const rules = itemsOf(option(part, 'indices')).flatMap((item) => {
     const line = ruleLine(item, 'index', report)
     if (line !== undefined) return [line]
@@ -119,6 +124,7 @@ export function indexLines(part: Part, given: string, choices: Choices, report: 
   })
   if (defaultIndex === undefined || (rules.length === 0 && !choices.index && !choices.ownTime && !hasFields(given)))
     return []
+  report.variables(part, `${part.name}: index`, given)
   // The first rule that matches wins, so its statement runs last.
   const fields = fieldsIn(given).map((field) => `exists(${field})`)
   const set = `%index = ${defaultIndex}`

@@ -15,8 +15,13 @@ const places: Readonly<Record<string, readonly string[]>> = {
   timestamp: ['log_timestamp'],
 }
 
+/** Objects whose names may contain dots. */
+const labelled = /^(kubernetes\.(?:labels|annotations|namespace_labels|node\.labels))\.(.+)$/
+
 /** The path of a field. Metadata of Filebeat, which outputs read and do not send, becomes metadata of the event. */
 export function fieldOf(name: string): string {
+  const [, above, label] = labelled.exec(name) ?? []
+  if (above !== undefined && label !== undefined) return fieldLiteral([...above.split('.'), label])
   const [first = '', ...rest] = places[name] ?? name.split('.')
   return first === '@metadata' ? `%${fieldLiteral(['metadata', ...rest]).slice(1)}` : fieldLiteral([first, ...rest])
 }
@@ -45,6 +50,8 @@ function testOf(kind: string, tree: Tree, report: Report): string | undefined {
   const all = (make: (name: string, value: Tree) => string | undefined) => {
     const own = fields.find(([name]) => isOfFilebeat(name))
     if (own !== undefined) return ofFilebeat(kind, own, report)
+    const variable = fields.find(([, value]) => kind !== 'equals' && textsOf(value).some((text) => /\$\{\w/.test(text)))
+    if (variable !== undefined) return ofVariable(kind, variable, report)
     const tests = fields.map(([name, value]) => make(name, value))
     return tests.length === 0 || tests.some((test) => test === undefined)
       ? refused(kind, tree, report)
@@ -52,7 +59,7 @@ function testOf(kind: string, tree: Tree, report: Report): string | undefined {
   }
   switch (kind) {
     case 'equals':
-      return all((name, value) => `${fieldOf(name)} == ${scalar(value)}`)
+      return all((name, value) => `${fieldOf(name)} == ${scalarWithVariables(value, report)}`)
     case 'contains':
       return all((name, value) => {
         const texts = textsOf(value).map((text) =>
@@ -115,6 +122,18 @@ function refused(kind: string, tree: Tree, report: Report): undefined {
     'Write the step as a remap transform with `if`, or as a filter transform.',
   )
   return undefined
+}
+
+function ofVariable(kind: string, [name, tree]: readonly [string, Tree], report: Report): undefined {
+  const reason = 'a resource is literal text, and the variable has no value here'
+  report.gap(tree, `condition ${kind}: ${name}`, reason, 'Replace the variable with its value.')
+  return undefined
+}
+
+function scalarWithVariables(tree: Tree, report: Report): string {
+  return typeof tree.value === 'string' && /\$\{\w/.test(tree.value)
+    ? `(${assigned(tree, 'condition equals', report)})`
+    : scalar(tree)
 }
 
 function ofFilebeat(kind: string, [name, tree]: readonly [string, Tree], report: Report): undefined {
@@ -180,13 +199,16 @@ export function templateOf(text: string): string | undefined {
   return isKnown ? template : undefined
 }
 
-/** The same text as an expression of a program; undefined if it contains other placeholders. */
-export function expressionOf(text: string): string | undefined {
+/**
+ * The same text as an expression of a program; undefined if it contains other placeholders.
+ * @param readsEnvironment whether the program may read variables from the environment of the agent
+ */
+export function expressionOf(text: string, readsEnvironment: boolean): string | undefined {
   const parts = text.split(/(%\{[^}]*\}|\$\{data\.[^}]*\})/).filter((part) => part !== '')
   const expressions = parts.map((part) => {
     if (podVariable.test(part)) return podValue(part)
     const inner = /^%\{(.*)\}$/.exec(part)?.[1]
-    if (inner === undefined) return textLiteral(part)
+    if (inner === undefined) return textExpression(part, readsEnvironment, textLiteral, nodeName)
     const field = /^\[([^\]]+)\](?::(.*))?$/.exec(inner)
     if (field?.[1] !== undefined) {
       if (isOfFilebeat(field[1])) return undefined

@@ -16,6 +16,7 @@ import { bytesOf } from './lines.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { stepsOf } from './processors.ts'
 import { cloudAddress, configsOf, partOf } from './read.ts'
+import { withDefaults } from './variables.ts'
 
 /** Settings of the Filebeat process. */
 const replaced = new Set([
@@ -128,7 +129,7 @@ class Conversion {
   /** @param before steps that run before the processors of the input */
   #input(tree: Tree, before: readonly Step[], rename?: string): void {
     const type = textOf(below(tree, 'type')) ?? 'log'
-    const part: Part = { ...partOf(type, tree), name: type }
+    const part = withDefaults({ ...partOf(type, tree), name: type }, this.#report)
     if (flagIn(part, 'enabled') === false) return
     const name = rename ?? textIn(part, 'id') ?? `${type}-input`
     const mapping = inputs.find((each) => each.name === type)
@@ -302,7 +303,7 @@ class Conversion {
   #output(heads: readonly string[]): void {
     const all = below(this.#config, 'output')
     for (const [name, item] of isMap(all) ? all.value : []) {
-      const part = partOf(name, item)
+      const part = withDefaults(partOf(name, item), this.#report)
       if (flagIn(part, 'enabled') === false) continue
       const mapping = outputs.find((each) => each.name === name)
       const origin = { file: part.file, line: part.line, subject: `output ${name}` }

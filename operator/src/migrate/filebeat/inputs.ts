@@ -159,6 +159,14 @@ function reportFormat(part: Part, report: Report): void {
   report.replaced(part, `${part.name}: pods`, reason, 'Remove steps that decode this format.')
 }
 
+/** Reports variables in a path of files, which have no value. */
+function reportVariables(part: Part, path: string, report: Report): void {
+  for (const [variable] of path.matchAll(/\$\{[^}]*\}/g)) {
+    const reason = 'a resource is literal text, and the variable has no value here'
+    report.gap(part, `${part.name}: ${variable}`, reason, 'Write its value in `include`.')
+  }
+}
+
 /** Names of character sets that differ from those of the source. */
 const charsets: Readonly<Record<string, string>> = {
   'utf-16-bom': 'utf-16le',
@@ -239,6 +247,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
     }
     const delimiter = delimiterOf(part, isPods, report)
     if (isPods) reportFormat(part, report)
+    else for (const path of paths) reportVariables(part, path, report)
     const olderMs = millisecondsOf(textIn(part, 'ignore_older'))
     const shared = {
       read_from: flagIn(part, 'tail_files') === true ? 'end' : 'beginning',

@@ -113,6 +113,12 @@ const conditions: readonly Case[] = [
     expected: undefined,
   },
   {
+    name: 'a label is found although its name has dots',
+    text: `${json}${processors('drop_event.when.equals: { kubernetes.labels.app.kubernetes.io/name: web }')}`,
+    message: '{"kubernetes":{"labels":{"app":"x"}}}',
+    expected: { kubernetes: { labels: { app: 'x' } } },
+  },
+  {
     name: 'no tag matches the expression',
     text: `${stream}  tags: [nginx-access]\n${processors('drop_event.when.regexp.tags: "^access"')}`,
     message: 'x',
@@ -493,6 +499,18 @@ test.each<Sent>([
     sink: { bulk: { action: 'create', index: 'filebeat-8-x' } },
   },
   {
+    name: 'variables, and their defaults',
+    text: `${stream}${processors('drop_event.when.equals.message: "${TEXT:x}"')}${search('index: "${A:app}-${B}", pipeline: "${P:p}-${Q}"')}`,
+    sink: { bulk: { action: 'create', index: 'app-SECRET[env.B]' }, pipeline: 'p-SECRET[env.Q]' },
+  },
+  {
+    name: 'variables beside fields',
+    text: `${stream}${search('index: "${A:app}-%{[x]}-${B}"')}`,
+    sink: { bulk: { action: 'create', index: '{{ %index }}' } },
+    program:
+      'if exists(.x) { %index = downcase("app-" + (to_string(.x || "") ?? "") + "-" + (get_env_var("B") ?? "")) }\n."@timestamp" = .timestamp',
+  },
+  {
     name: 'a queue on disk',
     text: `queue.disk.max_size: 10GB\n${stream}${search('index: a')}`,
     sink: {
@@ -523,6 +541,7 @@ test.each([
   ['fingerprint: { fields: [message], encoding: base32 }', 'fingerprint: encoding base32'],
   ['dissect: { tokenizer: "%{*a}=%{&a}" }', 'dissect: %{*a}'],
   ['move_fields: { from: a, to: b_ }', 'move_fields: to b_'],
+  ['drop_event.when.contains.message: "${TEXT}"', 'condition contains: message'],
 ])('%s is a gap', (step, subject) => {
   expect(convert(`${stream}${processors(step)}${discard}`).gaps.map((gap) => gap.subject)).toEqual([subject])
 })
@@ -532,6 +551,7 @@ test.each([
   [`${stream}  parsers: [{ ndjson: {} }, { multiline: { pattern: "^ " } }]\n`, 'multiline after ndjson'],
   [`${stream}  parsers: [{ ndjson: { odd: 1 } }]\n`, 'parser ndjson: odd'],
   [`${stream}  line_terminator: strange\n`, 'filestream: line_terminator strange'],
+  [stream.replace('/srv/app.log', '"${DIR}/app.log"'), 'filestream: ${DIR}'],
 ])('an input with a gap: %s', (text, subject) => {
   const missing = convert(text + discard).gaps.filter(({ isReplaced }) => isReplaced !== true)
   expect(missing.map((gap) => gap.subject)).toEqual([subject])

@@ -108,7 +108,6 @@ function tlsOf(part: Part, report: Report): Record<string, unknown> {
   return Object.keys(tls).length === 0 ? {} : { tls }
 }
 
-/** Replaces variables with their defaults, because ports must be numbers. */
 function hostsOf(part: Part, report: Report, port: string): string[] {
   const isSecure = textIn(part, 'protocol') === 'https' || flagIn(part, 'ssl.enabled') === true
   const path = textIn(part, 'path') ?? ''
@@ -119,16 +118,7 @@ function hostsOf(part: Part, report: Report, port: string): string[] {
       .split(',')
       .map((text) => text.trim().replace(/^["']|["']$/g, ''))
     return texts.map((text) => {
-      const known = text.replace(/\$\{(\w+):([^}]*)\}/g, (_, name: string, byDefault: string) => {
-        report.replaced(
-          part,
-          `\${${name}}`,
-          `the variable has no value here, so its default \`${byDefault}\` applies`,
-          'Replace it with the actual value.',
-        )
-        return byDefault
-      })
-      const found = /^(?:(https?):\/\/)?([^:/]+|\$\{\w+\}|\[[^\]]+\])(?::(\d+|\$\{\w+\}))?(\/.*)?$/.exec(known)
+      const found = /^(?:(https?):\/\/)?([^:/]+|\$\{\w+\}|\[[^\]]+\])(?::(\d+|\$\{\w+\}))?(\/.*)?$/.exec(text)
       const given = found?.[3]
       if (given?.includes('$') === true)
         report.gap(
@@ -139,7 +129,7 @@ function hostsOf(part: Part, report: Report, port: string): string[] {
         )
       const number = given === undefined || given.includes('$') ? port : given
       return secret(
-        `${found?.[1] ?? (isSecure ? 'https' : 'http')}://${found?.[2] ?? known}:${number}${found?.[4] ?? path}`,
+        `${found?.[1] ?? (isSecure ? 'https' : 'http')}://${found?.[2] ?? text}:${number}${found?.[4] ?? path}`,
       )
     })
   })
@@ -172,7 +162,7 @@ const search: Mapping<[Report, Choices], SinkPart> = {
     const lines: string[] = []
     const given = textIn(part, 'index')
     reportVersion(part, 'elasticsearch: index', given ?? '', report)
-    const template = given === undefined ? 'filebeat' : templateOf(indexName(withVersion(given)))
+    const template = given === undefined ? 'filebeat' : templateOf(secret(indexName(withVersion(given))))
     if (given === undefined) {
       report.replaced(
         part,
@@ -218,7 +208,7 @@ const search: Mapping<[Report, Choices], SinkPart> = {
       ...(parameters instanceof Map
         ? { query: Object.fromEntries([...parameters].map(([name, item]) => [name, textOf(item) ?? ''])) }
         : {}),
-      ...(pipeline === undefined || !isOne || branches.length > 0 ? {} : { pipeline }),
+      ...(pipeline === undefined || !isOne || branches.length > 0 ? {} : { pipeline: secret(pipeline) }),
       ...(Number(textIn(part, 'compression_level') ?? 0) > 0 ? { compression: 'gzip' } : {}),
       ...(proxy === undefined ? {} : { proxy: { http: secret(proxy), https: secret(proxy) } }),
       ...tlsOf(part, report),
@@ -251,7 +241,7 @@ function linesOf(part: Part, choices: Choices, report: Report) {
   const format = textIn(part, 'codec.format.string')
   const json = { codec: 'json', ...(choices.ownTime ? {} : { except_fields: ['timestamp'] }) }
   if (format === undefined) return { encoding: json, steps: form(timeLines(choices)) }
-  const text = lineOf(withVersion(format))
+  const text = lineOf(withVersion(format), report)
   reportVersion(part, `${part.name}: codec.format`, format, report)
   if (text !== undefined) return { encoding: { codec: 'text' }, steps: form([`.message = ${text}`]) }
   const reason = 'the format contains values that events do not have'
@@ -265,10 +255,12 @@ function linesOf(part: Part, choices: Choices, report: Report) {
 }
 
 /** A line of the format as an expression. Filebeat writes the time of the event with milliseconds. */
-function lineOf(format: string): string | undefined {
+function lineOf(format: string, report: Report): string | undefined {
   const time = '(format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.3fZ") ?? "")'
   const parts = format.split(/(%\{\[@timestamp\]\})/).filter((part) => part !== '')
-  const expressions = parts.map((part) => (part === '%{[@timestamp]}' ? time : expressionOf(part)))
+  const expressions = parts.map((part) =>
+    part === '%{[@timestamp]}' ? time : expressionOf(part, report.readsEnvironment),
+  )
   return expressions.includes(undefined) ? undefined : expressions.join(' + ') || '""'
 }
 
@@ -285,7 +277,7 @@ const file: Mapping<[Report, Choices], SinkPart> = {
   itself: quiet,
   build: (part, report, choices) => {
     const path = `${textIn(part, 'path') ?? '/tmp/filebeat'}/${textIn(part, 'filename') ?? 'filebeat'}`
-    const template = templateOf(path)
+    const template = templateOf(secret(path))
     if (template === undefined)
       report.gap(
         part,
