@@ -3,7 +3,7 @@
 import { minDiskBuffer, textLiteral } from '@penstock/agent/config'
 import { complete, completeSource, type Ends } from '../complete.ts'
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
-import { flagIn, option, type Part, Report, textIn } from '../loki/context.ts'
+import { flagIn, option, Report, textIn } from '../loki/context.ts'
 import { below, flagOf, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
