@@ -37,6 +37,8 @@ export interface Refusal {
   readonly isHere?: boolean
 }
 
+export const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+
 /** @param left names of options that all plugins have, which are not shown */
 export function mappingTables(
   title: string,

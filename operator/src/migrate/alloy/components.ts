@@ -2,7 +2,7 @@
 
 import { type PushNames, pushItself, pushOptions } from '../loki/push.ts'
 import { ruleOptions } from '../loki/relabel.ts'
-import type { Described, Exception, Refusal } from '../page.ts'
+import { type Described, type Exception, none, type Refusal } from '../page.ts'
 
 export interface ComponentMapping extends Described {
   readonly itself?: Readonly<Record<string, string | Exception>>
@@ -146,7 +146,6 @@ export const components: readonly ComponentMapping[] = [
 
 export const ruleBlock: ComponentMapping = { name: 'rule', becomes: 'a statement', options: ruleOptions }
 
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 const host = 'Keep Alloy for this input, or let the program write to a file that a `file` source reads.'
 const listening = 'Keep Alloy for this input; Penstock reads files, queues and the logs of pods.'
 const pulled = 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`), or keep Alloy for this input.'

@@ -8,7 +8,7 @@ import { isAllPods, isAmong, variableOf, withPaths } from '../fluent-bit/tags.ts
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { below, isList, isMap, millisecondsOf, type Tree, textOf } from '../loki/tree.ts'
 import { regexLiteral } from '../otel/text.ts'
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 import { type Choices, inputChoices } from './choices.ts'
 import { assigned, fieldOf } from './conditions.ts'
 import { maxLineBytes, parserSteps, parsersOf } from './lines.ts'
@@ -311,7 +311,6 @@ export const inputs: readonly Mapping<[Report, Choices], SourcePart>[] = [
   logFile('docker', '`orchestrator_logs`'),
 ]
 
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 const listening = 'Keep Filebeat for this input, with an output to a queue or file that Penstock reads.'
 
 export const refusedInputs: readonly Refusal[] = [

@@ -4,7 +4,7 @@ import type { Step } from '../draft.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { secretText } from '../loki/fields.ts'
 import { millisecondsOf, textOf } from '../loki/tree.ts'
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 import {
   type Choices,
   indexLines,
@@ -318,8 +318,6 @@ const discard: Mapping<[Report, Choices], SinkPart> = {
 }
 
 export const outputs: readonly Mapping<[Report, Choices], SinkPart>[] = [search, file, consoleOutput, discard]
-
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
 export const refusedOutputs: readonly Refusal[] = [
   none(

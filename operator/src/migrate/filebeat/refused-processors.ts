@@ -1,8 +1,6 @@
 // Processors of Filebeat without a mapping, and alternatives.
 
-import type { Refusal } from '../page.ts'
-
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+import { none, type Refusal } from '../page.ts'
 
 /** Functions that do the work of a processor. */
 const nearestCalls: Readonly<Record<string, string>> = {

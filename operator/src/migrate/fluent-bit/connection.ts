@@ -110,4 +110,3 @@ function buffer(section: Section): Record<string, unknown> {
 }
 
 export const remap = (...lines: readonly string[]): readonly Step[] => [{ type: 'remap', text: lines.join('\n') }]
-export const literalTemplate = (text: string) => text.replaceAll('{{', '\\{{').replaceAll('%', '%%')

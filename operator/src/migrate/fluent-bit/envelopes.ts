@@ -1,19 +1,8 @@
 // Outputs of Fluent Bit that wrap records in another document: the Kafka REST proxy, and a cloud monitor.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
-import {
-  addressOf,
-  always,
-  connection,
-  itself,
-  literalTemplate,
-  local,
-  login,
-  remap,
-  secret,
-  sized,
-  value,
-} from './connection.ts'
+import { literalTemplate } from '../escape.ts'
+import { addressOf, always, connection, itself, local, login, remap, secret, sized, value } from './connection.ts'
 import type { Plugin, SinkPart } from './plugin.ts'
 import { lastValue } from './sections.ts'
 

@@ -3,7 +3,7 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 import { annotatedLines, excludeStep } from './annotations.ts'
 import { parserLines } from './parsers.ts'
 import { type Context, common, matched, type Plugin } from './plugin.ts'
@@ -556,8 +556,6 @@ export const filters: readonly Plugin<Steps>[] = [
   parser,
   typeConverter,
 ]
-
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
 export const refusedFilters: readonly Refusal[] = [
   none('lua', 'Penstock does not run Lua', 'Rewrite the program as a remap transform; the comment contains its text.'),

@@ -1,7 +1,8 @@
 // The output that Grafana provides as a plugin. It has the name `grafana-loki`, or `loki` in older versions, and one option for the address.
 
+import { literalTemplate } from '../escape.ts'
 import type { Exception } from '../page.ts'
-import { connection, delivery, itself, literalTemplate, local, remap, secret, sized, value } from './connection.ts'
+import { connection, delivery, itself, local, remap, secret, sized, value } from './connection.ts'
 import { lokiLines, recordLines } from './lines.ts'
 import type { Plugin, SinkPart } from './plugin.ts'
 import { isOn, lastValue, type Section } from './sections.ts'

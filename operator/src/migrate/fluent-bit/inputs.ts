@@ -4,7 +4,7 @@
 import { textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 import { bare, type Joined, multilineOf, runtimeParsers, startingWith } from './joining.ts'
 import { decodingLines, findParser, parserLines } from './parsers.ts'
 import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
@@ -397,7 +397,6 @@ export const inputs: readonly Plugin<SourcePart>[] = [tail, events, dummy]
 const host = 'Keep Fluent Bit for this input, or let the program write to a file that a `file` source reads.'
 const listening = 'Keep Fluent Bit as the receiver, with an output to a queue or file that Penstock reads.'
 const figures = 'Use the node exporter and a Prometheus server; on nodes, Penstock reads only logs.'
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
 const protocols = 'forward http tcp udp syslog opentelemetry elasticsearch splunk mqtt unix_socket'.split(' ')
 const metricProtocols = ['statsd', 'collectd', 'prometheus_remote_write']

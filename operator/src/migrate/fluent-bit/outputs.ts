@@ -2,13 +2,13 @@
 // before the sink produces it.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { literalTemplate } from '../escape.ts'
 import { eventTime, unixSeconds } from '../unix-time.ts'
 import {
   addressOf,
   always,
   connection,
   itself,
-  literalTemplate,
   local,
   login,
   remap,

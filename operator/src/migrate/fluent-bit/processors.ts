@@ -3,7 +3,7 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 import { type Context, common, type Plugin } from './plugin.ts'
 import { conditionKey, type Entry, lastValue, type Section } from './sections.ts'
 import { accessor, matches, pattern, textOf } from './text.ts'
@@ -77,8 +77,6 @@ const contentModifier: Plugin<readonly Step[]> = {
 }
 
 export const processors: readonly Plugin<readonly Step[]>[] = [contentModifier]
-
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
 export const refusedProcessors: readonly Refusal[] = [
   none('sql', '`convert` does not convert SQL statements', 'Rewrite them as remap and filter transforms.'),

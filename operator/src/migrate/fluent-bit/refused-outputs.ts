@@ -1,8 +1,7 @@
 // Outputs of Fluent Bit without a sink, and alternatives.
 
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 const byHttp = 'Use the sink `http`, with a receiver that writes to this destination.'
 
 export const refusedOutputs: readonly Refusal[] = [

@@ -3,7 +3,7 @@
 
 import type { Gap, NamedText, SecretKey } from '../draft.ts'
 import { innerTexts } from '../inner.ts'
-import { below, flagOf, isList, isMap, itemsOf, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { below, flagOf, isList, isMap, itemsOf, pairsOf, plain, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
 import type { Described } from '../page.ts'
 import type { Entry, Section } from './sections.ts'
@@ -82,7 +82,8 @@ const keys: Readonly<Record<string, string>> = {
 /** Lists that become one value with commas. Other lists become a repeated key. */
 const joined: ReadonlySet<string> = new Set(['loki.labels', 'loki.labelKeys', 'loki.removeKeys'])
 
-const snake = (name: string) =>
+/** `aB` becomes `a_b`, as options of the resources do. */
+export const snake = (name: string) =>
   name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replace(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
@@ -332,10 +333,4 @@ function modifications(rule: Tree, isCondition: boolean): Entry[] {
       ? pairsOf(item).map(([name, value, tree]) => made(`${name} ${value}`.trim(), tree))
       : [made(textOf(item) ?? '', item)]
   })
-}
-
-/** A tree without line numbers. */
-function plain(tree: Tree): unknown {
-  if (isList(tree)) return tree.value.map(plain)
-  return isMap(tree) ? Object.fromEntries([...tree.value].map(([key, item]) => [key, plain(item)])) : tree.value
 }

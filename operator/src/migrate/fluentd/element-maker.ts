@@ -1,7 +1,7 @@
 // Plugins in resources of operators as elements of Fluentd: tables and lists of tables are elements within, as far as Fluentd has such
 // elements, and values from Secrets are variables.
 
-import { below, isList, isMap, itemsOf, type Place, type Tree, textOf } from '../loki/tree.ts'
+import { below, isList, isMap, itemsOf, type Place, plain, type Tree, textOf } from '../loki/tree.ts'
 import type { Element, Parameter } from './syntax.ts'
 
 export interface Naming {
@@ -94,9 +94,3 @@ export const parameter = ({ file, line }: Place, key: string, value: string): Pa
 /** The variable that stands for the key of a Secret. */
 export const variableFor = (name: string, key: string) =>
   `SECRET_${name}_${key}`.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
-
-/** A tree without line numbers. */
-export function plain(tree: Tree): unknown {
-  if (isList(tree)) return tree.value.map(plain)
-  return isMap(tree) ? Object.fromEntries([...tree.value].map(([key, item]) => [key, plain(item)])) : tree.value
-}

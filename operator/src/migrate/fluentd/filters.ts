@@ -7,7 +7,7 @@ import { ownName } from '../fluent-bit/own-time.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
 import { always, common } from './inputs.ts'
 import { parsedBy, parseItself, parseOptions } from './parsers.ts'
@@ -462,8 +462,6 @@ export const filters: readonly FilterPlugin[] = [
   flatten,
   ids,
 ]
-
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
 export const refusedFilters: readonly Refusal[] = [
   none(

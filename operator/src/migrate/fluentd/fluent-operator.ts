@@ -7,10 +7,11 @@ import { type LabelSelector, selects } from '../../api/selector.ts'
 import type { Draft, Gap, NamedText, Step } from '../draft.ts'
 import { filters as bitFilters } from '../fluent-bit/filters.ts'
 import { Context } from '../fluent-bit/plugin.ts'
-import { below, isMap, itemsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { snake } from '../fluent-bit/resources.ts'
+import { below, isMap, itemsOf, type Place, pairsOf, plain, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
 import type { Described } from '../page.ts'
-import { ElementMaker, element, parameter, plain, variableFor } from './element-maker.ts'
+import { ElementMaker, element, parameter, variableFor } from './element-maker.ts'
 import { selectionOf } from './selection.ts'
 import { type Element, type Parameter, readFluentd } from './syntax.ts'
 
@@ -109,12 +110,6 @@ const ofLoki: Readonly<Record<string, string>> = {
   tls_client_cert_file: 'cert',
   tls_private_key_file: 'key',
 }
-
-const snake = (name: string) =>
-  name
-    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .replace(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
-    .toLowerCase()
 
 const parameterName = (key: string) => (Object.hasOwn(keys, key) ? (keys[key] as string) : snake(key))
 

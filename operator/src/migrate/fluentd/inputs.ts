@@ -8,7 +8,7 @@ import { type Joined, startingWith } from '../fluent-bit/joining.ts'
 import type { Context, Plugin, SourcePart } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { podsAt } from '../fluent-bit/tags.ts'
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 import { listOf, type Plugged } from './element.ts'
 import { alternatives, parsedBy, parseItself, parseOptions, parsing } from './parsers.ts'
 
@@ -292,7 +292,6 @@ const sample: FluentdPlugin<SourcePart> = {
 
 export const inputs: readonly FluentdPlugin<SourcePart>[] = [tail, sample, { ...sample, name: 'dummy' }]
 
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 const listening = 'Keep Fluentd as the receiver, with an output to a queue or file that Penstock reads.'
 const host = 'Keep Fluentd for this input, or let the program write to a file that a `file` source reads.'
 

@@ -5,7 +5,7 @@ import { secret } from '../fluent-bit/connection.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { hostVariable } from '../fluent-bit/text.ts'
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 import { eventTime } from '../unix-time.ts'
 import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
 import { recordPath } from './ruby.ts'
@@ -499,7 +499,6 @@ export function secondaryOf(section: Plugged): string | undefined {
   return secondary === undefined ? undefined : (parameter(secondary, '@type') ?? 'file')
 }
 
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 const byHttp = 'Use the sink `http`, with a receiver that writes to this destination.'
 
 export const refusedOutputs: readonly Refusal[] = [

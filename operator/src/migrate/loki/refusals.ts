@@ -1,8 +1,7 @@
 // Stages without a counterpart.
 
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 const windows = 'there is no source for Windows events'
 const host = 'Keep the old agent on these machines.'
 

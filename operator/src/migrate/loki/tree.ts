@@ -86,3 +86,9 @@ export function bytesOf(text: string | undefined): number | undefined {
   if (found === null) return undefined
   return Math.round(Number(found[1]) * 1024 ** ' kmgt'.indexOf(found[2]?.toLowerCase() || ' '))
 }
+
+/** A tree without line numbers. */
+export function plain(tree: Tree): unknown {
+  if (isList(tree)) return tree.value.map(plain)
+  return isMap(tree) ? Object.fromEntries([...tree.value].map(([key, item]) => [key, plain(item)])) : tree.value
+}

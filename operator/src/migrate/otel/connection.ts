@@ -254,6 +254,3 @@ function compressionOf(part: Part, context: Context, known: readonly string[]): 
   )
   return 'gzip'
 }
-
-/** Escapes a text so that it is a template without fields. */
-export const literalTemplate = (text: string) => text.replaceAll('{{', '\\{{').replaceAll('%', '%%')

@@ -1,8 +1,8 @@
 // Connectors, which pass the events of one pipeline to others.
 
 import type { Step } from '../draft.ts'
-import type { Refusal } from '../page.ts'
-import { type Context, each, type Mapping, none, type Part } from './mapping.ts'
+import { none, type Refusal } from '../page.ts'
+import { type Context, each, type Mapping, type Part } from './mapping.ts'
 import { Program } from './ottl/compile.ts'
 import { type Node, parseCondition, parseStatement, Unconvertible } from './ottl/syntax.ts'
 

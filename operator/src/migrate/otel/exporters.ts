@@ -1,16 +1,10 @@
 // Converts exporters to sinks. A transform before the sink gives the record the form that the exporter would have sent.
 
-import type { Refusal } from '../page.ts'
-import {
-  allCompressions,
-  connectionOf,
-  deliveryOptions,
-  httpItself,
-  httpOptions,
-  literalTemplate,
-} from './connection.ts'
+import { literalTemplate } from '../escape.ts'
+import { none, type Refusal } from '../page.ts'
+import { allCompressions, connectionOf, deliveryOptions, httpItself, httpOptions } from './connection.ts'
 import { clickhouseForm, datadogForm, form, hecForm, lokiForm, otlpJson, plain, victoriaForm } from './forms.ts'
-import { type Context, each, type Mapping, none, type Part, type SinkPart } from './mapping.ts'
+import { type Context, each, type Mapping, type Part, type SinkPart } from './mapping.ts'
 import { elasticsearch, opensearch } from './search-exporters.ts'
 
 const otlpEncoding = {

@@ -1,8 +1,8 @@
 // Extensions and settings of the collector itself, and the parts of the cluster or the agent that replace them.
 
 import { isTable } from '@penstock/agent/schema'
-import type { Refusal } from '../page.ts'
-import { type Context, none, type Part, typeOf } from './mapping.ts'
+import { none, type Refusal } from '../page.ts'
+import { type Context, type Part, typeOf } from './mapping.ts'
 import type { Config } from './read.ts'
 
 /** Extensions, with their replacements. */

@@ -4,7 +4,7 @@
 import { isTable } from '@penstock/agent/schema'
 import { missingPart } from '../absence.ts'
 import type { Component, Gap, Step } from '../draft.ts'
-import { type Described, type Refusal, withoutOption } from '../page.ts'
+import { type Described, none, type Refusal, withoutOption } from '../page.ts'
 
 export interface Place {
   readonly file: string
@@ -230,8 +230,6 @@ export function gapComment(part: Part, effect: string, reason = 'has no counterp
   const { file, line } = part.place()
   return `GAP: the ${part.kind} \`${part.id}\` (${file}:${line}) ${reason}. ${effect}`
 }
-
-export const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
 /** Refusals for several names with the same reason. */
 export const each = (names: readonly string[], reason: string, nearest: string): Refusal[] =>

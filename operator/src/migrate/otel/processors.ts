@@ -1,10 +1,10 @@
 // Converts processors to transforms. Processors that only protect the collector itself need no counterpart.
 
 import type { Step } from '../draft.ts'
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 import { attributes, groupByAttributes, redaction, resource } from './attributes.ts'
 import { k8sAttributes, resourceDetection } from './kubernetes.ts'
-import { each, type Mapping, none } from './mapping.ts'
+import { each, type Mapping } from './mapping.ts'
 import { fieldAt } from './record.ts'
 import { filter, transform } from './statements.ts'
 import { decimal } from './text.ts'

@@ -2,12 +2,12 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 import { nodeVariable } from './environment.ts'
 import { events, objects } from './events.ts'
 import { fieldOf } from './field.ts'
 import { type Branch, branchesOf, fileRules, isPodLog, typeOfOperator } from './joining.ts'
-import { type Context, each, type Mapping, none, type Part, type SourcePart, seconds } from './mapping.ts'
+import { type Context, each, type Mapping, type Part, type SourcePart, seconds } from './mapping.ts'
 import { followOperators } from './operators.ts'
 import { regexLiteral, valueLiteral } from './text.ts'
 

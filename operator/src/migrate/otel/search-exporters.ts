@@ -2,14 +2,8 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
-import {
-  allCompressions,
-  connectionOf,
-  deliveryOptions,
-  httpItself,
-  httpOptions,
-  literalTemplate,
-} from './connection.ts'
+import { literalTemplate } from '../escape.ts'
+import { allCompressions, connectionOf, deliveryOptions, httpItself, httpOptions } from './connection.ts'
 import { documentForms, form, withoutEmpty } from './forms.ts'
 import type { Context, Mapping, Part, SinkPart } from './mapping.ts'
 

@@ -1,8 +1,7 @@
 // The inputs of a job of `scrape_configs`, and their counterparts.
 
-import type { Refusal } from '../page.ts'
+import { none, type Refusal } from '../page.ts'
 
-const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 const host = 'Keep Promtail for this input, or let the program write to a file that a `file` source reads.'
 const listening = 'Keep Promtail for this input; Penstock reads files, queues and the logs of pods.'
 const pulled = 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`), or keep Promtail for this input.'

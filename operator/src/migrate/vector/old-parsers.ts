@@ -1,13 +1,11 @@
 // Vector transforms of old versions that parse a field, as programs.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
+import { field, texts } from './tables.ts'
 import type { Rewriting, Rewritten } from './transforms.ts'
 
 const program = (text: string): Rewritten => ({ outputs: [{ name: '', steps: [{ type: 'remap', text }] }] })
-const field = (path: string) => fieldLiteral(path.replace(/^\./, '').split('.'))
-const texts = (value: unknown): readonly string[] =>
-  (Array.isArray(value) ? value : [value]).filter((each) => typeof each === 'string')
 
 /** The parts of a program that all parsers share. */
 interface Parsing {

@@ -5,7 +5,7 @@ import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Step } from '../draft.ts'
-import { literalTemplate } from '../fluent-bit/connection.ts'
+import { literalTemplate } from '../escape.ts'
 
 export interface Service {
   readonly type: string

@@ -1,6 +1,6 @@
 // Operations on tables of options and on names: merging two tables, removing the value at a path, and matching patterns.
 
-import type { Segments } from '@penstock/agent/config'
+import { fieldLiteral, type Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 
@@ -39,3 +39,10 @@ export const listOf = (value: unknown): readonly unknown[] =>
 
 /** A pattern of names, in which `*` stands for any text. */
 export const wildcard = (text: string) => new RegExp(`^${text.split('*').map(RegExp.escape).join('.*')}$`)
+
+/** The texts of an option that is a text or a list. */
+export const texts = (value: unknown): readonly string[] =>
+  (Array.isArray(value) ? value : [value]).filter((each) => typeof each === 'string')
+
+/** `a.b` as the path of a field. */
+export const field = (path: string) => fieldLiteral(path.replace(/^\./, '').split('.'))

@@ -9,6 +9,7 @@ import type { Refusal } from '../page.ts'
 import { conditionOf, mayFail } from './conditions.ts'
 import { otherRewritings, parserRewritings } from './old-parsers.ts'
 import { templateExpression } from './services.ts'
+import { field, texts } from './tables.ts'
 
 /** A transform that becomes several steps, with its outputs by name. The empty name is the transform's main output. */
 export interface Rewritten {
@@ -29,8 +30,6 @@ export interface Rewriting {
 const filter = (text: string): Step => ({ type: 'filter', text })
 const program = (text: string): Step => ({ type: 'remap', text })
 const one = (...steps: readonly Step[]): Rewritten => ({ outputs: [{ name: '', steps }] })
-const texts = (value: unknown): readonly string[] =>
-  (Array.isArray(value) ? value : [value]).filter((each) => typeof each === 'string')
 
 /** A condition in brackets, for use in another one. */
 const part = (condition: string) => (/[\n;]|#/.test(condition.trim()) ? `{\n${condition}\n}` : `(${condition.trim()})`)
@@ -77,9 +76,6 @@ function byHash(at: string, rate: number | undefined, ratio: number): string {
 /** Statements that run only for metrics, which have a name and a kind. */
 const onlyMetrics = (lines: readonly string[]) =>
   ['if is_string(.name) && is_string(.kind) {', ...lines.map((line) => `  ${line}`), '}'].join('\n')
-
-/** `a.b` as the path of a field. */
-const field = (path: string) => fieldLiteral(path.replace(/^\./, '').split('.'))
 
 function routes(options: Table, isExclusive: boolean): Rewritten | undefined {
   const given = isExclusive
