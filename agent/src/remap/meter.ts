@@ -7,6 +7,7 @@
 import type { PathSegment } from '../event/path.ts'
 import { Bytes, fieldNames, getField, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { type ErrorPlace, RemapError } from './function.ts'
+import { isText } from './operations.ts'
 import type { ProgramBudget } from './rules.ts'
 
 const bytesOfItem = 8
@@ -145,10 +146,6 @@ export function overLimit(place: ErrorPlace): RemapError {
   const { name, start, end } = place
   const message = `error[E720]: the result of "${name}" (${start}:${end}) would be larger than a program may make for one event; ${raisedBy}`
   return new RemapError(message, 'fatal', null, null, 'budget', place)
-}
-
-function isText(value: Value): value is string | Bytes {
-  return typeof value === 'string' || value instanceof Bytes
 }
 
 function lengthOf(value: Value): number {

@@ -20,7 +20,7 @@ function fromDouble(value: number): Result {
   return Number.isNaN(value) ? failure('operation would produce NaN') : float(value)
 }
 
-function isText(value: Value): value is string | Bytes {
+export function isText(value: Value): value is string | Bytes {
   return typeof value === 'string' || value instanceof Bytes
 }
 

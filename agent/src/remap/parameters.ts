@@ -46,6 +46,15 @@ export const delimiters: readonly Parameter[] = [
   { name: 'field_delimiter', kind: kinds.string, required: false, default: ' ', description: 'Between fields.' },
 ]
 
+/** A boolean with a default. */
+export const flag = (name: string, set: boolean, description: string): Parameter => ({
+  name,
+  kind: kinds.boolean,
+  required: false,
+  default: set,
+  description,
+})
+
 export const originalCase: Parameter = {
   name: 'original_case',
   kind: kinds.string,

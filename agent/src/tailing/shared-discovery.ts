@@ -2,6 +2,7 @@
 // entered the folder. It does not watch folders that no tailer entered.
 
 import { Discovery, type DiscoveryHooks, type DiscoveryRules, type Finder, type FoundFile } from './discovery.ts'
+import { directoryOf } from './tailed-file.ts'
 
 interface Folder {
   files: readonly FoundFile[]
@@ -39,7 +40,7 @@ export class SharedDiscovery {
         listed: (directory, files, watched) => this.#listed(directory, files, watched),
         left: (directory) => this.#folders.delete(directory),
         changed: (path) => {
-          for (const view of this.#viewsOf(parentOf(path))) view.hooks.changed(path)
+          for (const view of this.#viewsOf(directoryOf(path))) view.hooks.changed(path)
         },
         busy: (directory, busy) => {
           const folder = this.#folders.get(directory)
@@ -85,7 +86,7 @@ export class SharedDiscovery {
   }
 
   #wants(view: View, directory: string): boolean {
-    const parent = parentOf(directory)
+    const parent = directoryOf(directory)
     return (parent === this.#root || this.#folders.get(parent)?.views.has(view) === true) && view.rules.enter(directory)
   }
 
@@ -170,9 +171,4 @@ export class SharedDiscovery {
 function notify(view: View, directory: string, folder: Folder): void {
   const files = folder.files.filter(({ path }) => view.rules.accept(path))
   view.hooks.listed(directory, files, folder.watched)
-}
-
-function parentOf(path: string): string {
-  const end = path.lastIndexOf('/')
-  return end <= 0 ? '/' : path.slice(0, end)
 }

@@ -180,6 +180,7 @@ export function inodeOf(stats: Stats): string {
   return `${stats.dev}:${stats.ino}`
 }
 
+/** The folder of a path, which is absolute and does not end in a slash. */
 export function directoryOf(path: string): string {
   const end = path.lastIndexOf('/')
   return end <= 0 ? '/' : path.slice(0, end)

@@ -30,6 +30,8 @@ export interface ConnectionOptions {
 }
 
 export class KubeConnection {
+  /** Namespace of the context or of the pod. */
+  readonly namespace: string | undefined
   readonly #options: ConnectionOptions
   readonly #transport = new Transport()
   #access: Access
@@ -42,9 +44,6 @@ export class KubeConnection {
     this.#access = access
     this.namespace = namespace
   }
-
-  /** Namespace of the context or of the pod. */
-  readonly namespace: string | undefined
 
   static async open(options: ConnectionOptions = {}): Promise<KubeConnection> {
     const { access, namespace } = await readAccess(options)

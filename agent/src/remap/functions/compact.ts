@@ -4,14 +4,7 @@ import { fieldNames, isObject, setField, type Value, type ValueObject } from '..
 import { fieldCount } from '../elements.ts'
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
-
-const flag = (name: string, set: boolean, description: string) => ({
-  name,
-  kind: kinds.boolean,
-  required: false,
-  default: set,
-  description,
-})
+import { flag } from '../parameters.ts'
 
 export const compact = defineFunction({
   name: 'compact',

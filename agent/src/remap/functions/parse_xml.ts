@@ -3,14 +3,7 @@
 import { parseXml } from '../../formats/xml.ts'
 import { defineFunction, failure } from '../function.ts'
 import { kinds } from '../kind.ts'
-
-const flag = (name: string, set: boolean, description: string) => ({
-  name,
-  kind: kinds.boolean,
-  required: false,
-  default: set,
-  description,
-})
+import { flag } from '../parameters.ts'
 
 export const parseXmlFunction = defineFunction({
   name: 'parse_xml',
