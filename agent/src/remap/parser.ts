@@ -456,8 +456,9 @@ class Parser {
     const body: Expression[] = []
     while (!this.#is(')')) {
       body.push(this.#expression())
-      if (this.#isEnd()) this.#end()
-      else if (!this.#is(')')) this.#unexpected('a new line', '")"')
+      // Only the last of several expressions may lack an end.
+      if (!this.#isEnd() && (body.length === 1 || !this.#is(')'))) this.#unexpected('a new line', '";"')
+      while (this.#isEnd()) this.#at++
     }
     if (body.length === 0) this.#unexpected('an expression')
     const close = this.#next()
@@ -491,11 +492,13 @@ class Parser {
     const args: Argument[] = []
     while (!this.#is(')')) {
       args.push(this.#argument())
-      this.#newlines()
       if (this.#is(',')) {
         this.#at++
         this.#newlines()
-      } else if (!this.#is(')')) this.#unexpected('","', '")"')
+        continue
+      }
+      this.#newlines()
+      if (!this.#is(')')) this.#unexpected('","', '")"')
     }
     const close = this.#take(')')
     const closure = this.#is('->') ? this.#closure() : undefined
@@ -541,8 +544,13 @@ class Parser {
         if (token.type !== 'identifier' && token.type !== 'underscore') this.#unexpected('a name')
         this.#at++
         parameters.push({ name: token.text, span: [token.start, token.end] })
-        if (this.#is(',')) this.#at++
-        else if (!this.#is('|')) this.#unexpected('","', '"|"')
+        if (this.#is(',')) {
+          this.#at++
+          this.#newlines()
+          continue
+        }
+        this.#newlines()
+        if (!this.#is('|')) this.#unexpected('","', '"|"')
       }
       const close = this.#next()
       const first = parameters[0]

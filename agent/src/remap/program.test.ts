@@ -142,6 +142,19 @@ test.each([
   expect(compiled(source).kind.toString()).toBe(expected)
 })
 
+test.each<[string, number[]]>([
+  ['if (x = 5; ; x > 3) { 1 }', []],
+  ['if (x = 5;\n;\n x > 3;) { 1 }', []],
+  ['if (\nx = true) { 1 }', [203]],
+  ['for_each([1]) -> |_i,\n_v\n| { 1 }', []],
+  ['for_each([1]) -> |\n_i, _v| { 1 }', [203, 203]],
+  ['contains(\n"ab",\n"b",\n)', []],
+  ['contains("ab"\n, "b")', [203]],
+])('the errors of %j are %j', (source, codes) => {
+  const result = compileProgram(source)
+  expect(result.ok ? [] : result.diagnostics.map(({ code }) => code)).toEqual(codes)
+})
+
 test('metadata is read and written, except for read-only fields', () => {
   const program = compiled('%a.b = 1\n%a')
   const before = { value: { x: 1 }, secrets: {} }
