@@ -245,6 +245,7 @@ test.each([
     'fails: function call error for "parse_float" at (0:17): could not parse float: invalid float literal',
   ],
   ['parse_float!("nan")', 'fails: function call error for "parse_float" at (0:19): NaN number not supported'],
+  ['to_float!("-NaN")', 'fails: function call error for "to_float" at (0:17): NaN number not supported "-NaN"'],
   [
     'parse_apache_log!("- - - [1234] - - - - - ", "combined")',
     'fails: function call error for "parse_apache_log" at (0:56): failed parsing timestamp 1234 using format %d/%b/%Y:%T %z: the text does not match or names no valid time',

@@ -36,9 +36,9 @@ function convert(value: Value): Result {
   switch (typeof value) {
     case 'string': {
       const parsed = parseDecimal(value)
-      return parsed === undefined
-        ? failure(`Invalid floating point number ${valueText(value)}: ${decimalProblem(value)}`)
-        : float(parsed)
+      if (parsed !== undefined) return float(parsed)
+      if (/^[+-]?nan$/i.test(value)) return failure(`NaN number not supported ${valueText(value)}`)
+      return failure(`Invalid floating point number ${valueText(value)}: ${decimalProblem(value)}`)
     }
     case 'number':
     case 'bigint':
