@@ -4,7 +4,7 @@ import { textLiteral } from '@penstock/agent/config'
 import { flagIn, option, type Part, type Report, textIn } from '../loki/context.ts'
 import { pairsOf, textOf } from '../loki/tree.ts'
 import { fieldOf, leaves } from './conditions.ts'
-import { errorLine, type Processor, quiet, when } from './processor.ts'
+import { attempts, errorLine, failing, naming, type Processor, quiet, when } from './processor.ts'
 
 /**
  * Lines that add the members of `decoded` to the event. Filebeat merges objects of the same name, and reads the time of the event only if
@@ -59,6 +59,48 @@ export const decodeBase64: Processor = {
     return [
       `decoded, error = decode_base64(string(${fieldOf(from)}) ?? "")`,
       `if error == null && is_string(${fieldOf(from)}) { ${to} = decoded }`,
+    ]
+  },
+}
+
+export const decompressGzip: Processor = {
+  name: 'decompress_gzip_field',
+  becomes: '`decode_gzip`',
+  options: { ...when, ...failing, 'field.from': 'the compressed field', 'field.to': 'the field for the result' },
+  itself: naming,
+  build: (part) => {
+    const from = fieldOf(textIn(part, 'field.from') ?? '')
+    const to = fieldOf(textIn(part, 'field.to') ?? textIn(part, 'field.from') ?? '')
+    const fails = `is_null(decode_gzip(string(${from}) ?? "") ?? null)`
+    return attempts(part, [{ from, fails, lines: [`${to} = decode_gzip(string(${from}) ?? "") ?? null`] }])
+  },
+}
+
+/** Units of durations by their names in Filebeat. */
+const durationUnits: Readonly<Record<string, string>> = { milliseconds: 'ms', seconds: 's', minutes: 'm', hours: 'h' }
+
+export const decodeDuration: Processor = {
+  name: 'decode_duration',
+  becomes: '`parse_duration`',
+  options: { ...when, field: 'the field', format: 'the unit of the result' },
+  itself: quiet,
+  build: (part, report) => {
+    const format = textIn(part, 'format') ?? 'milliseconds'
+    const unit = durationUnits[format]
+    if (unit === undefined) {
+      const reason = `\`${format}\` is not a unit of the processor`
+      report.gap(
+        part,
+        `decode_duration: format ${format}`,
+        reason,
+        'Use `milliseconds`, `seconds`, `minutes` or `hours`.',
+      )
+      return undefined
+    }
+    const field = fieldOf(textIn(part, 'field') ?? '')
+    return [
+      `took, error = parse_duration(string(${field}) ?? "", unit: "${unit}")`,
+      `if error == null && is_string(${field}) { ${field} = took }`,
     ]
   },
 }

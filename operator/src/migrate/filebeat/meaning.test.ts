@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Filebeat are meant
 // Options of Filebeat that change events in ways that are easy to miss: failures, lists, metadata, nulls, times, and the order of steps.
 
+import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
 import { convertFilebeat } from './convert.ts'
@@ -346,6 +347,24 @@ const steps: readonly Case[] = [
     text: `${json}${processors('community_id: { target: id, seed: 7, fields: { source_ip: a, destination_ip: b, source_port: c, destination_port: d, iana_number: p } }')}`,
     message: '{"a":"1.2.3.4","b":"1.2.3.5","c":1,"d":2,"p":6}',
     expected: { id: '1:LHDgQ/d83Bbz6znVQVmow+VnE1g=' },
+  },
+  {
+    name: 'a duration',
+    text: `${json}${processors('decode_duration: { field: a, format: seconds }', 'decode_duration: { field: b }', 'decode_duration: { field: c }')}`,
+    message: '{"a":"1m1.5s","b":"2ms","c":"soon"}',
+    expected: { a: 61.5, b: 2.0, c: 'soon' },
+  },
+  {
+    name: 'a compressed field',
+    text: `${json}${processors('decode_base64_field: { field: { from: a, to: b } }', 'decompress_gzip_field: { field: { from: b, to: c } }')}`,
+    message: `{"a":"${gzipSync('hello').toString('base64')}"}`,
+    expected: { c: 'hello', error: null },
+  },
+  {
+    name: 'a field that is not compressed',
+    text: `${json}${processors('decompress_gzip_field: { field: { from: a, to: c } }')}`,
+    message: '{"a":"x"}',
+    expected: { a: 'x', c: null, 'error.message': `${failed} decompress_gzip_field processor: failed on a` },
   },
   {
     name: 'the registered domain of a host',

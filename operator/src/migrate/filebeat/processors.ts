@@ -9,7 +9,9 @@ import { assigned, conditionOf, fieldOf } from './conditions.ts'
 import {
   decodeBase64,
   decodeCsv,
+  decodeDuration,
   decodeXml,
+  decompressGzip,
   expansion,
   extractArray,
   idLines,
@@ -237,6 +239,8 @@ export const processors: readonly Processor[] = [
   moveFields,
   communityId,
   registeredDomain,
+  decompressGzip,
+  decodeDuration,
   nothing('add_docker_metadata', 'the source adds container metadata'),
 ]
 

@@ -5,8 +5,6 @@ import { none, type Refusal } from '../page.ts'
 /** Functions that do the work of a processor. */
 const nearestCalls: Readonly<Record<string, string>> = {
   parse_aws_vpc_flow_log: 'parse_aws_vpc_flow_log',
-  decompress_gzip_field: 'decode_gzip',
-  decode_duration: 'parse_duration',
 }
 
 export const refusedProcessors: readonly Refusal[] = [

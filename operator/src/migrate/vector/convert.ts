@@ -239,7 +239,7 @@ class Conversion {
     if (found === undefined) {
       const comments = [this.#comment(old, 'This source reads nothing.')]
       const config = { include: [`/var/empty/${old.id.replace(/[^\w-]/g, '-')}`] }
-      this.#outputs.set(old.id, [this.#draft.add('sources', old.id, { type: 'file', config, comments })])
+      this.#passOn(old, [this.#draft.add('sources', old.id, { type: 'file', config, comments })])
       return
     }
     const { declaration, config } = found
@@ -352,7 +352,7 @@ class Conversion {
     this.#gap(old.root, [old.kind, old.id], old.id, reason, nearest)
   }
 
-  /** Maps all outputs of a transform without a counterpart, so that components that read them still receive events. */
+  /** Maps all outputs of a component without a counterpart, so that components that read them still receive events. */
   #passOn({ id }: Old, names: readonly string[]): void {
     this.#outputs.set(id, names)
     for (const reader of this.#olds.flatMap(({ inputs }) => inputs)) {

@@ -141,3 +141,11 @@ test('values can refer to a ConfigMap with the configuration', () => {
     }),
   )
 })
+
+test('outputs of a source without a counterpart are those of its placeholder', () => {
+  const { gaps, resource } = convert(
+    'sources: { dd: { type: datadog_agent, address: "0.0.0.0:80", multiple_outputs: true } }\nsinks: { out: { type: console, inputs: [dd.logs], encoding: { codec: json } } }\n',
+  )
+  expect(gaps.map(({ subject }) => subject)).toEqual(['dd: datadog_agent'])
+  expect(resource.spec.sinks[0].inputs).toEqual(['dd'])
+})
