@@ -56,6 +56,19 @@ test('events become documents of a daily index', async () => {
   )
 })
 
+test('an id in metadata leaves the fields as they are', async () => {
+  await using destination = await fakeDestination(well)
+  const options = { endpoints: [destination.url], api_version: 'v8', id_key: '%meta.id', bulk: { index: 'a' } }
+  await using sink = await startSink('search_engine', options)
+  const event = log({ message: 'a', meta: { id: 'kept' } })
+  event.metadata = { value: { meta: { id: 'one' } }, secrets: {} }
+
+  expect(await sink.deliver([event])).toBe('delivered')
+  expect(destination.requests[0]?.text()).toBe(
+    '{"index":{"_index":"a","_id":"one"}}\n{"message":"a","meta":{"id":"kept"}}\n',
+  )
+})
+
 test('long index names result in more requests, not longer ones', async () => {
   await using destination = await fakeDestination(well)
   await using sink = await startSink('search_engine', {

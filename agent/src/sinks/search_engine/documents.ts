@@ -160,10 +160,7 @@ export class DocumentWriter {
         return false
       }
       body.writeText(lines.withId(action, name, id, documentVersion))
-      const withoutId = document.copy()
-      removePath(withoutId.fields, (idPath as Path).segments)
-      withoutId.changed()
-      problem = encoder.encode(withoutId, body)
+      problem = encoder.encode(withoutField(document, idPath as Path), body)
     }
     if (problem !== undefined) {
       body.truncate(start)
@@ -183,4 +180,13 @@ export class DocumentWriter {
     if (id === undefined) this.#unusableIds++
     return id
   }
+}
+
+/** The event without a field. Metadata is not sent, so it may stay. */
+function withoutField(event: LogEvent, { root, segments }: Path): LogEvent {
+  if (root === 'metadata') return event
+  const without = event.copy()
+  removePath(without.fields, segments)
+  without.changed()
+  return without
 }
