@@ -2,7 +2,7 @@
 
 import { byCloseness } from '@penstock/agent/errors'
 
-/** What follows from an option without a counterpart, with the options that are converted, the most similar ones first. */
+/** The effect of an option without a counterpart, and the options that are converted, the most similar ones first. */
 export function withoutOption(name: string, converted: readonly string[]): string {
   const others = byCloseness(name, converted).slice(0, 8).join(', ')
   const known = others === '' ? '' : ` Options that are converted: ${others}.`

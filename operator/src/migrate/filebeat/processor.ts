@@ -9,7 +9,7 @@ type Built = readonly string[] | undefined
 export type Processor = Mapping<[Report], Built>
 
 export const when = { when: '`if` around the statements, or a filter transform' } as const
-/** Options of processors that go on with the event as it is if they fail. */
+/** Options of processors after whose failure the event continues unchanged. */
 export const quiet = {
   ignore_missing: 'missing fields are ignored',
   fail_on_error: 'an event continues after a failed step',
