@@ -176,12 +176,15 @@ export function assigned(tree: Tree, subject: string, report: Report): string {
   }
   const parts = tree.value.split(podVariable).filter((part) => part !== '')
   const expressions = parts.map(
-    (part) => podValue(part) ?? textExpression(part, report.readsEnvironment, textLiteral, nodeName),
+    (part) =>
+      podValue(part) ?? textExpression(part, report.readsEnvironment, textLiteral, nodeName(report.readsEnvironment)),
   )
   return expressions.join(' + ') || '""'
 }
 
-const nodeName = '(string(%orchestrator.pod_node_name) ?? get_hostname() ?? "")'
+/** The name of the node. Programs of a namespaced Pipeline, which read only pods, may not ask for that of the host. */
+const nodeName = (readsEnvironment: boolean) =>
+  `(string(%orchestrator.pod_node_name) ??${readsEnvironment ? ' get_hostname() ??' : ''} "")`
 
 /** `%{[field]}`, `%{+yyyy.MM.dd}` in a text, as a template; undefined if it contains other placeholders. */
 export function templateOf(text: string): string | undefined {
@@ -208,7 +211,7 @@ export function expressionOf(text: string, readsEnvironment: boolean): string | 
   const expressions = parts.map((part) => {
     if (podVariable.test(part)) return podValue(part)
     const inner = /^%\{(.*)\}$/.exec(part)?.[1]
-    if (inner === undefined) return textExpression(part, readsEnvironment, textLiteral, nodeName)
+    if (inner === undefined) return textExpression(part, readsEnvironment, textLiteral, nodeName(readsEnvironment))
     const field = /^\[([^\]]+)\](?::(.*))?$/.exec(inner)
     if (field?.[1] !== undefined) {
       if (isOfFilebeat(field[1])) return undefined

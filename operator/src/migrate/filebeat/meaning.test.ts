@@ -575,3 +575,10 @@ test.each([
   const missing = convert(text + discard).gaps.filter(({ isReplaced }) => isReplaced !== true)
   expect(missing.map((gap) => gap.subject)).toEqual([subject])
 })
+
+test('a namespaced Pipeline names the node without reading the host or the environment', async () => {
+  const text = `filebeat.inputs:\n- ${container(', fields: { node: "${NODE_NAME}", env: "${ENV}" }')}\n${discard}`
+  const { document, gaps } = converted(convertFilebeat, [{ file: 'filebeat.yml', text }], 'shop')
+  expect(gaps.map(({ subject }) => subject)).toEqual(['fields: env: ${ENV}'])
+  expect(await lint(document.toString())).toEqual([])
+})
