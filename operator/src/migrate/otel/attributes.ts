@@ -158,7 +158,20 @@ export const redaction: Mapping<Steps> = {
     blocked_values: '`replace` with asterisks',
     blocked_key_patterns: 'asterisks replace values of these attributes',
   },
-  itself: { summary: 'no attribute lists the masked values', redact_all_types: 'only texts are masked' },
+  itself: {
+    summary: {
+      how: 'no attribute lists the masked values',
+      unless: /debug|info/,
+      reason: 'no attribute counts or lists the masked values',
+      nearest: 'Compare events with `penstock tap`.',
+    },
+    redact_all_types: {
+      how: 'only texts are masked',
+      unless: /true/,
+      reason: 'only texts are masked',
+      nearest: 'Convert the other values to text in a remap transform before it.',
+    },
+  },
   build: (part) => {
     const list = (option: string) => `[${part.list(option).map(textLiteral).join(', ')}]`
     const masked = (path: readonly string[]) => {

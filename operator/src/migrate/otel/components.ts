@@ -6,8 +6,9 @@ import type { Refusal } from '../page.ts'
 import { withoutPlaceholders } from './environment.ts'
 import { exporters, refusedExporters } from './exporters.ts'
 import { type Context, findMapping, gapComment, type Mapping, type Part } from './mapping.ts'
+import { followOperators } from './operators.ts'
 import { processors, refusedProcessors } from './processors.ts'
-import { receivers, refusedReceivers } from './receivers.ts'
+import { operatorsOf, receivers, refusedReceivers } from './receivers.ts'
 
 export class Components {
   readonly #draft: Draft
@@ -39,7 +40,10 @@ export class Components {
 
   /** Adds the transforms of a processor after the heads, and returns the last. */
   processor(heads: readonly string[], given: Part, wanted: string): string[] {
-    return this.#context.append(heads, this.#steps(given), wanted, given)
+    if (given.type !== 'logstransform') return this.#context.append(heads, this.#steps(given), wanted, given)
+    this.#steps(given)
+    const part = withoutPlaceholders(given, false, this.#context, ['operators.value'])
+    return followOperators(operatorsOf(part), new Set(), heads, this.#context)
   }
 
   #steps(given: Part): readonly Step[] {

@@ -94,7 +94,29 @@ const routing: Mapping<Passing> = {
   },
 }
 
-export const connectors: readonly Mapping<Passing>[] = [forward, routing]
+const failover: Mapping<Passing> = {
+  name: 'failover',
+  becomes: 'the `inputs` of the pipelines of the first level, and a gap',
+  options: { priority_levels: 'the first level' },
+  itself: {
+    retry_interval: 'the sink retries',
+    retry_gap: 'the sink retries',
+    max_retries: 'the sink retries',
+    sending_queue: 'all sinks have a buffer',
+  },
+  build: (part, context) => {
+    const refusal = {
+      reason: 'a sink has one destination, so only the pipelines of the first level get events',
+      nearest: 'Set several `endpoints` in `search_engine`, or use a load balancer for the destination.',
+    }
+    context.missing(part.place(), part.title, refusal, 'connector')
+    const [first] = Array.isArray(part.get('priority_levels')) ? (part.get('priority_levels') as unknown[]) : []
+    const taken = Array.isArray(first) ? first.map(String) : []
+    return (targets) => targets.filter((target) => taken.includes(target)).map((target) => ({ target, steps: [] }))
+  },
+}
+
+export const connectors: readonly Mapping<Passing>[] = [forward, routing, failover]
 
 export const refusedConnectors: readonly Refusal[] = [
   ...each(
@@ -106,11 +128,6 @@ export const refusedConnectors: readonly Refusal[] = [
     ['spanmetrics', 'servicegraph', 'grafanacloud'],
     'Penstock does not collect traces',
     'Keep the collector for traces.',
-  ),
-  none(
-    'failover',
-    'a sink has one destination',
-    'Set several `endpoints` in `search_engine`, or use a load balancer for the destination.',
   ),
   none('roundrobin', 'Penstock does not distribute events in turn', 'Use a load balancer for the destination.'),
 ]

@@ -52,6 +52,7 @@ class Conversion {
         return draft.append(heads, steps, wanted, { file, line, subject: part.title })
       },
       draft.namespace === undefined,
+      (text) => JSON.stringify(config.value).includes(text),
     )
     this.#components = new Components(draft, this.#context, (part) => !this.#undefined.has(part))
   }

@@ -271,7 +271,7 @@ const chains: readonly Case[] = [
     parts: {
       probabilistic_sampler: { sampling_percentage: 15 },
       groupbyattrs: { keys: ['host.name'] },
-      redaction: { allow_all_keys: true, blocked_values: ['4[0-9]{12}(?:[0-9]{3})?'], summary: 'info' },
+      redaction: { allow_all_keys: true, blocked_values: ['4[0-9]{12}(?:[0-9]{3})?'], summary: 'silent' },
       'resourcedetection/system': { detectors: ['system'], timeout: '2s', override: false },
     },
     whole: true,

@@ -178,7 +178,8 @@ const file: Mapping<SinkPart> = {
 
 const loki: Mapping<SinkPart> = {
   name: 'loki',
-  becomes: '`log_aggregator`; the hints `loki.attribute.labels` and `loki.resource.labels` name the labels',
+  becomes:
+    '`log_aggregator`; the hints `loki.attribute.labels` and `loki.resource.labels` name the labels, and `loki.tenant` the tenant',
   options: { ...httpOptions, default_labels_enabled: 'labels `exporter`, `job`, `instance` and `level`' },
   itself: httpItself,
   build: (part, context) => {
@@ -206,7 +207,21 @@ const loki: Mapping<SinkPart> = {
       instance: enabled('instance'),
       level: enabled('level'),
     }
-    return { component: { type: 'log_aggregator', config }, steps: lokiForm(defaults) }
+    if (!context.mentions('loki.tenant'))
+      return { component: { type: 'log_aggregator', config }, steps: lokiForm(defaults) }
+    const given = tenant?.[1] ?? ''
+    if (given.includes('SECRET[')) {
+      const reason = 'a tenant from a Secret replaces that of the hint `loki.tenant`'
+      context.gap(
+        part.place(['headers']),
+        `${part.id}: X-Scope-OrgID`,
+        reason,
+        'Set `tenant_id` of the sink without a Secret.',
+      )
+      return { component: { type: 'log_aggregator', config }, steps: lokiForm(defaults) }
+    }
+    const hinted = { ...config, tenant_id: '{{ tenant }}' }
+    return { component: { type: 'log_aggregator', config: hinted }, steps: lokiForm(defaults, given) }
   },
 }
 

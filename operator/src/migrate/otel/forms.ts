@@ -73,9 +73,13 @@ export const plain: readonly Step[] = form(
   'The non-empty parts of the record.',
 )
 
-/** Puts the line of the Loki exporter into `.message`, and the labels that its hints name into `.labels`. */
+/**
+ * Puts the line of the Loki exporter into `.message`, and the labels that its hints name into `.labels`.
+ * @param tenant the tenant for records without the hint `loki.tenant`; if undefined, no record has one
+ */
 export function lokiForm(
   byDefault: Readonly<Record<'exporter' | 'job' | 'instance' | 'level', boolean>>,
+  tenant?: string,
 ): readonly Step[] {
   const hinted = (hint: string, from: string) => [
     `for_each(split(to_string(get(hints, [${textLiteral(hint)}]) ?? null) ?? "", ",")) -> |_index, name| {`,
@@ -116,7 +120,14 @@ export function lokiForm(
       'scope = filter({ "name": .scope.name, "version": .scope.version }) -> |_key, value| { value != null }',
       'line = filter({ "body": .message, "traceid": .trace_id, "spanid": .span_id, "severity": .severity_text, "flags": .flags, "attributes": attributes, "resources": resources, "instrumentation_scope": scope }) -> |_key, value| { !is_nullish(value) && value != {} }',
       'text = if format == "raw" { to_string(.message) ?? encode_json(.message) } else if format == "logfmt" { encode_logfmt(line) } else { encode_json(line) }',
-      '. = { "message": text, "labels": labels, "timestamp": .timestamp }',
+      ...(tenant === undefined
+        ? ['. = { "message": text, "labels": labels, "timestamp": .timestamp }']
+        : [
+            'name = to_string(get(hints, ["loki.tenant"]) ?? null) ?? ""',
+            `tenant = to_string(get(hints, [name]) ?? null) ?? ""`,
+            `if tenant == "" { tenant = ${textLiteral(tenant)} }`,
+            '. = { "message": text, "labels": labels, "timestamp": .timestamp, "tenant": tenant }',
+          ]),
     ].join('\n'),
     'The line and the labels of the exporter `loki`.',
   )

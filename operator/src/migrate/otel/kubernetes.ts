@@ -145,6 +145,16 @@ export const k8sAttributes: Mapping<Steps> = {
     'extract.deployment_name_from_replicaset': 'the name of a Deployment comes from its ReplicaSet',
   },
   build: (part, context) => {
+    if (!part.has('pod_association')) {
+      const reason =
+        'by default, the collector finds a pod by the address of the connection, which lines of files lack, so it added nothing'
+      context.replaced(
+        part.place(),
+        `${part.id}: pod_association`,
+        reason,
+        'Remove the transform to keep records unchanged.',
+      )
+    }
     const wanted = part.has('extract.metadata') ? part.list('extract.metadata') : metadataByDefault
     const lines = [
       'if !exists(.resource.attributes) { .resource.attributes = {} }',

@@ -148,7 +148,17 @@ export class Context {
   /** Whether programs may read the environment of the agent, as those of a ClusterPipeline may. */
   readonly readsEnvironment: boolean
 
-  constructor(gaps: Gap[], extension: Context['extension'], append: Context['append'], readsEnvironment = true) {
+  /** Whether the configuration contains a text anywhere. */
+  readonly mentions: (text: string) => boolean
+
+  constructor(
+    gaps: Gap[],
+    extension: Context['extension'],
+    append: Context['append'],
+    readsEnvironment = true,
+    mentions: Context['mentions'] = () => false,
+  ) {
+    this.mentions = mentions
     this.gaps = gaps
     this.readsEnvironment = readsEnvironment
     this.extension = extension

@@ -66,6 +66,7 @@ const values: readonly unknown[] = [
   ['/srv/b.log'],
   ['a'],
   ['logs/b'],
+  [['logs/b']],
   { line_start_pattern: '^a' },
   { a: 'b' },
   { exporter: false },

@@ -10,6 +10,9 @@ interface Added {
   readonly pipeline: 'logs' | 'metrics'
 }
 
+/** The charts associate records with pods by the uid, among others. */
+export const byUid = [{ sources: [{ from: 'resource_attribute', name: 'k8s.pod.uid' }] }]
+
 const kubernetesAttributes = (preset: Table): Table => {
   const all = [{ tag_name: '$$1', key_regex: '(.*)', from: 'pod' }]
   const metadata = [
@@ -28,6 +31,7 @@ const kubernetesAttributes = (preset: Table): Table => {
     'container.image.name',
   ]
   return {
+    pod_association: byUid,
     extract: {
       otel_annotations: true,
       metadata,

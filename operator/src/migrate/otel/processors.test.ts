@@ -5,6 +5,7 @@ import { stringify } from 'yaml'
 import { lint, withClock } from '../../testing/conversions.ts'
 import { Draft } from '../draft.ts'
 import { convertOtel } from './convert.ts'
+import { byUid } from './presets.ts'
 
 function converted(processors: Readonly<Record<string, unknown>>) {
   const draft = new Draft()
@@ -468,6 +469,20 @@ const cases: { name: string; processors: Record<string, unknown>; record: object
       '.attributes.a == 1 && .attributes.old == "x" && .attributes.old2 == "yes" && !exists(.attributes.none) && .attributes.copy == "x" && !exists(.attributes.gone) && !exists(.attributes.tmp_a) && strlen(string!(.attributes.mail)) == 64 && .attributes.num == 5 && .attributes.scheme == "https" && .attributes.host == "h"',
   },
   {
+    name: 'logstransform follows its operators',
+    processors: {
+      logstransform: {
+        operators: [
+          { type: 'router', routes: [{ expr: 'body == "m"', output: 'end' }], default: 'rest' },
+          { type: 'add', id: 'rest', field: 'attributes.rest', value: true },
+          { type: 'add', id: 'end', field: 'attributes.end', value: true },
+        ],
+      },
+    },
+    record: { message: 'm' },
+    assert: '.attributes == {"end": true}',
+  },
+  {
     name: 'attributes that a pattern names are hashed',
     processors: { attributes: { actions: [{ pattern: '^user', action: 'hash' }] } },
     record: { message: 'm', attributes: { user: 'a', 'user.id': 5, other: 'a' } },
@@ -547,7 +562,7 @@ test.each([
   const draft = new Draft()
   const config = {
     receivers: { filelog: { include: ['/var/log/pods/*/*/*.log'], operators: [{ type: 'container' }] } },
-    processors: { k8sattributes: { extract: { metadata: ['k8s.node.name'] }, exclude } },
+    processors: { k8sattributes: { extract: { metadata: ['k8s.node.name'] }, exclude, pod_association: byUid } },
     exporters: { nop: null },
     service: { pipelines: { logs: { receivers: ['filelog'], processors: ['k8sattributes'], exporters: ['nop'] } } },
   }
@@ -683,12 +698,32 @@ test.each([
   ['a processor without a counterpart', { tail_sampling: {} }, 'traces'],
   ['an unknown processor', { wizard: {} }, 'unknown'],
   ['an action', { attributes: { actions: [{ key: 'a', action: 'insert', from_context: 'x' }] } }, 'request'],
-  ['an unsupported attribute', { k8sattributes: { extract: { metadata: ['k8s.pod.start_time'] } } }, 'does not read'],
+  [
+    'an unsupported attribute',
+    { k8sattributes: { extract: { metadata: ['k8s.pod.start_time'] }, pod_association: byUid } },
+    'does not read',
+  ],
 ])('%s is a gap with its line, and the output passes lint', async (_, processors, reason) => {
   const { document, gaps } = converted(processors)
   expect(gaps).toHaveLength(1)
   expect(gaps[0]).toMatchObject({ file: 'c.yaml', reason: expect.stringContaining(reason) })
   expect(gaps[0]?.line).toBeGreaterThan(4)
   expect(gaps[0]?.nearest).not.toBe('')
+  expect(await lint(String(document))).toEqual([])
+})
+
+test.each([
+  ['redaction', { redaction: { allow_all_keys: true, summary: 'debug' } }, 'redaction: summary', false],
+  ['k8sattributes without an association', { k8sattributes: {} }, 'k8sattributes: pod_association', true],
+])('a difference of %s is reported', (_, processors, subject, isReplaced) => {
+  const { gaps } = converted(processors)
+  expect(gaps.find((gap) => gap.subject === subject)?.isReplaced === true).toBe(isReplaced)
+  expect(gaps.map((gap) => gap.subject)).toContain(subject)
+})
+
+test('the detector env reads the environment of the agent', async () => {
+  const { document, gaps } = converted({ resourcedetection: { detectors: ['env', 'system'] } })
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([['resourcedetection: env', true]])
+  expect(String(document)).toContain('get_env_var("OTEL_RESOURCE_ATTRIBUTES")')
   expect(await lint(String(document))).toEqual([])
 })

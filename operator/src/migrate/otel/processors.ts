@@ -79,6 +79,14 @@ const sampler: Mapping<Steps> = {
   },
 }
 
+/** `Components` follows its operators, which may form a graph. */
+const logsTransform: Mapping<Steps> = {
+  name: 'logstransform',
+  becomes: 'transforms, as operators of `filelog`',
+  options: { operators: 'transforms' },
+  build: () => [],
+}
+
 export const processors: readonly Mapping<Steps>[] = [
   batch,
   memoryLimiter,
@@ -91,18 +99,13 @@ export const processors: readonly Mapping<Steps>[] = [
   sampler,
   groupByAttributes,
   redaction,
+  logsTransform,
 ]
 
 export const refusedProcessors: readonly Refusal[] = [
   none('tail_sampling', 'Penstock does not collect traces', 'Keep the collector for traces.'),
   none('span', 'Penstock does not collect traces', 'Keep the collector for traces.'),
   none('logdedup', 'a transform sees one event at a time', 'Remove duplicates at the destination.'),
-  {
-    name: 'logstransform',
-    reason: '`convert` converts operators of receivers only',
-    nearest: 'Put its operators into `operators` of the receiver, and convert again.',
-    isHere: true,
-  },
   {
     name: 'routing',
     reason: 'a processor cannot choose exporters',

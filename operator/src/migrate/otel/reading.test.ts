@@ -217,7 +217,6 @@ test('values of the chart of Splunk give the pipeline of the collectors on nodes
   expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject, line }) => [subject, line])).toEqual([
     ['receiver otlp', 4],
     ['k8sattributes: annotations of namespace', 8],
-    ['resourcedetection: env', 8],
   ])
   expect(await lint(text)).toEqual([])
 })

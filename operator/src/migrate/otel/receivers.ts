@@ -16,7 +16,7 @@ const later = {
   retry_on_failure: 'a source waits while the buffers of its sinks are full',
 }
 
-const operatorsOf = (part: Part) =>
+export const operatorsOf = (part: Part) =>
   part.tables('operators').map((table, index) => part.within(['operators', index], table, part.id))
 
 const filelog: Mapping<readonly SourcePart[]> = {

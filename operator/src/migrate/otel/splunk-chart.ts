@@ -3,6 +3,7 @@
 import { isTable, listOf, tableOf } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Path } from './mapping.ts'
+import { byUid } from './presets.ts'
 
 /** Whether a table has the values of the chart. */
 export const isOfSplunkChart = (values: Table) =>
@@ -112,6 +113,7 @@ function processorsOf(values: Table): Record<string, Table> {
     memory_limiter: {},
     batch: {},
     k8sattributes: {
+      pod_association: byUid,
       extract: {
         metadata: [
           ...['k8s.namespace.name', 'k8s.node.name', 'k8s.pod.name', 'k8s.pod.uid'],

@@ -177,6 +177,32 @@ const sinks: readonly SinkCase[] = [
       '.Body == "hello" && ."Attributes.http".status == 200 && ."Resource.service.name" == "web" && .SeverityNumber == 13',
   },
   {
+    name: 'loki with a tenant by an attribute',
+    config: one(
+      'loki',
+      { endpoint: 'http://loki:3100/loki/api/v1/push', headers: { 'X-Scope-OrgID': 'main' } },
+      {
+        processors: {
+          resource: { attributes: [{ key: 'loki.tenant', value: 'service.namespace', action: 'insert' }] },
+        },
+        service: { pipelines: { logs: { receivers: ['filelog'], processors: ['resource'], exporters: ['loki'] } } },
+      },
+    ),
+    sink: {
+      type: 'log_aggregator',
+      config: {
+        endpoint: 'http://loki:3100',
+        path: '/loki/api/v1/push',
+        labels: { '*': '{{ labels }}' },
+        out_of_order_action: 'accept',
+        encoding: { codec: 'text' },
+        compression: 'gzip',
+        tenant_id: '{{ tenant }}',
+      },
+    },
+    assert: '.tenant == "main"',
+  },
+  {
     name: 'elasticsearch with an index by attributes',
     config: one(
       'elasticsearch',
@@ -545,5 +571,52 @@ test('a component that is not defined is reported once, with the line of the fir
   expect(spec.sinks.map(({ type }: { type: string }) => type)).toEqual(['blackhole', 'console', 'blackhole'])
   expect(String(document)).toContain('GAP: the exporter `otlphttp/none` (c.yaml:')
   expect(String(document)).toContain(') is not defined. This sink discards its events.')
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('the hint of a tenant names an attribute of the record or the resource', async () => {
+  const { document, spec } = convert(
+    one(
+      'loki',
+      { endpoint: 'http://loki:3100/loki/api/v1/push' },
+      {
+        processors: {
+          attributes: { actions: [{ key: 'loki.tenant', value: 'service.namespace', action: 'insert' }] },
+        },
+        service: { pipelines: { logs: { receivers: ['filelog'], processors: ['attributes'], exporters: ['loki'] } } },
+      },
+    ),
+  )
+  const { name } = spec.transforms.find(({ inputs }: { inputs: string[] }) => inputs.includes('filelog-record'))
+  const at = spec.sinks[0].inputs[0]
+  document.setIn(
+    ['spec', 'tests'],
+    [
+      {
+        name: 'tenant',
+        insertAt: withClock(document, name),
+        input: { log: record },
+        expect: [{ at, assert: '.tenant == "shop"' }],
+      },
+    ],
+  )
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('events of the connector failover go to the pipelines of the first level', async () => {
+  const { document, spec, gaps } = convert({
+    receivers: { filelog },
+    connectors: { failover: { priority_levels: [['logs/a'], ['logs/b']] } },
+    exporters: { 'otlphttp/a': { endpoint: 'http://a' }, 'otlphttp/b': { endpoint: 'http://b' } },
+    service: {
+      pipelines: {
+        'logs/in': { receivers: ['filelog'], exporters: ['failover'] },
+        'logs/a': { receivers: ['failover'], exporters: ['otlphttp/a'] },
+        'logs/b': { receivers: ['failover'], exporters: ['otlphttp/b'] },
+      },
+    },
+  })
+  expect(gaps.map(({ subject }) => subject)).toEqual(['connector failover', 'pipeline logs/b'])
+  expect(spec.sinks.map(({ name }: { name: string }) => name)).toEqual(['otlphttp-a'])
   expect(await lint(String(document))).toEqual([])
 })
