@@ -39,8 +39,15 @@ test('a pattern with sequential groups is split', () => {
       { text: '[)]x', isGroup: true, name: 'n' },
     ],
   })
+  expect(segmentsOf('x([(]\\(a(b|(c))+)')).toEqual({
+    flags: '',
+    pieces: [
+      { text: 'x', isGroup: false },
+      { text: '[(]\\(a(?:b|(?:c))+', isGroup: true },
+    ],
+  })
   expect(segmentsOf('a|(b)')).toBeUndefined()
   expect(segmentsOf('(a)+')).toBeUndefined()
-  expect(segmentsOf('((a)b)')).toBeUndefined()
+  expect(segmentsOf('((?P<n>a)b)')).toBeUndefined()
   expect(segmentsOf('(?:(a))')).toBeUndefined()
 })

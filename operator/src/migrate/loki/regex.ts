@@ -155,8 +155,24 @@ export interface Segments {
   readonly pieces: readonly { readonly text: string; readonly isGroup: boolean; readonly name?: string }[]
 }
 
-/** Splits a pattern into groups and the text between them; undefined if groups are nested, in alternatives or in repetitions. */
-export function segmentsOf(pattern: string): Segments | undefined {
+/** The pattern in which groups without a name do not capture inside of other groups, which are replaced as a whole. */
+function withoutInner(pattern: string): string {
+  const captures: boolean[] = []
+  return pattern.replace(
+    /\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\((\?)?|\)/gs,
+    (text, other?: string) => {
+      if (text === ')') captures.pop()
+      if (!text.startsWith('(')) return text
+      const isInner = other === undefined && captures.includes(true)
+      captures.push(other === undefined ? !isInner : false)
+      return isInner ? '(?:' : text
+    },
+  )
+}
+
+/** Splits a pattern into groups and the text between them; undefined if groups with names are nested, or groups are in alternatives or in repetitions. */
+export function segmentsOf(given: string): Segments | undefined {
+  const pattern = withoutInner(given)
   const flags = /^(?:\(\?[a-zA-Z-]+\))*/.exec(pattern)?.[0] ?? ''
   const pieces: { text: string; isGroup: boolean; name?: string }[] = []
   let depth = 0

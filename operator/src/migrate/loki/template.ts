@@ -20,6 +20,8 @@ export type TemplateLines =
 type Node =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'value'; readonly words: readonly Word[] }
+  /** A variable with its value. */
+  | { readonly kind: 'set'; readonly name: string; readonly words: readonly Word[] }
   | { readonly kind: 'if'; readonly branches: readonly Branch[] }
 interface Branch {
   /** The condition; undefined for `else`. */
@@ -27,7 +29,7 @@ interface Branch {
   readonly nodes: readonly Node[]
 }
 type Word =
-  | { readonly kind: 'field' | 'text' | 'name'; readonly text: string }
+  | { readonly kind: 'field' | 'text' | 'name' | 'variable'; readonly text: string }
   | { readonly kind: 'number'; readonly text: string }
   | { readonly kind: 'pipe' }
   | { readonly kind: 'group'; readonly words: readonly Word[] }
@@ -71,6 +73,7 @@ function parse(template: string): readonly Node[] {
     const [, keyword = '', rest = ''] =
       /^(if|else if|else|end|range|with|define|block|template|break|continue)\b\s*(.*)$/s.exec(action) ?? []
     if (action.startsWith('/*')) continue
+    const variable = /^\$(\w+)\s*:?=\s*(.*)$/s.exec(action)
     if (keyword === 'if') stack.push({ nodes: [], branches: [{ words: wordsOf(rest), nodes: [] }] })
     else if (keyword === 'else' || keyword === 'else if') {
       if (stack.length === 1) throw new Error('`else` without `if`')
@@ -80,7 +83,8 @@ function parse(template: string): readonly Node[] {
       if (closed === undefined) throw new Error('`end` without `if`')
       current().push({ kind: 'if', branches: closed.branches })
     } else if (keyword !== '') throw new Error(`\`${keyword}\` has no counterpart`)
-    else if (/^\$\w+\s*:?=/.test(action)) throw new Error('variables have no counterpart')
+    else if (variable !== null)
+      current().push({ kind: 'set', name: variable[1] ?? '', words: wordsOf(variable[2] ?? '') })
     else current().push({ kind: 'value', words: wordsOf(action) })
   }
   const tail = template.slice(from)
@@ -93,20 +97,21 @@ function parse(template: string): readonly Node[] {
 function wordsOf(text: string): readonly Word[] {
   const stack: Word[][] = [[]]
   const pattern =
-    /\s*(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`|(-?\d+(?:\.\d+)?)(?![\w.])|\.([A-Za-z_][\w.]*)|([A-Za-z_]\w*)|(\|)|(\()|(\)))/y
+    /\s*(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`|(-?\d+(?:\.\d+)?)(?![\w.])|\.([A-Za-z_][\w.]*)|([A-Za-z_]\w*)|\$(\w+)|(\|)|(\()|(\)))/y
   const end = text.trimEnd().length
   pattern.lastIndex = 0
   while (pattern.lastIndex < end) {
     const at = pattern.lastIndex
     const found = pattern.exec(text)
     if (found === null) throw new Error(`\`${text.slice(at).trim()}\` is not read`)
-    const [, quoted, raw, number, field, name, pipe, open] = found
+    const [, quoted, raw, number, field, name, variable, pipe, open] = found
     const words = stack.at(-1) as Word[]
     if (quoted !== undefined) words.push({ kind: 'text', text: unquote(quoted) })
     else if (raw !== undefined) words.push({ kind: 'text', text: raw })
     else if (number !== undefined) words.push({ kind: 'number', text: number })
     else if (field !== undefined) words.push({ kind: 'field', text: field })
     else if (name !== undefined) words.push({ kind: 'name', text: name })
+    else if (variable !== undefined) words.push({ kind: 'variable', text: variable })
     else if (pipe !== undefined) words.push({ kind: 'pipe' })
     else if (open !== undefined) stack.push([])
     else {
@@ -128,6 +133,8 @@ interface Value {
   readonly isField?: true
   /** The text of a literal. */
   readonly constant?: string
+  /** The text of a condition that returns one of its operands. */
+  readonly asText?: string
 }
 
 const text = (expression: string): Value => ({ type: 'text', expression })
@@ -275,6 +282,7 @@ const firstOf = (texts: readonly string[]): Value =>
 class Writer {
   readonly required = new Set<string>()
   readonly #fields: Fields
+  readonly #variables = new Map<string, Value>()
   #depth = 0
 
   constructor(fields: Fields) {
@@ -291,13 +299,24 @@ class Writer {
     for (const node of nodes) {
       if (node.kind === 'text') run.push(textLiteral(node.text))
       else if (node.kind === 'value') run.push(this.#shown(this.#value(node.words)))
-      else {
+      else if (node.kind === 'set') {
+        end()
+        lines.push(this.#set(node.name, this.#value(node.words)))
+      } else {
         end()
         lines.push(...this.#branches(node.branches))
       }
     }
     end()
     return lines
+  }
+
+  #set(name: string, value: Value): string {
+    if (value.type === 'condition') throw new Error('a variable is a condition')
+    const variable = `variable_${name.toLowerCase()}`
+    const isNumber = value.type === 'number'
+    this.#variables.set(name, { ...value, expression: variable, type: isNumber ? 'integer' : value.type })
+    return `${variable} = ${value.expression}`
   }
 
   #branches(branches: readonly Branch[]): string[] {
@@ -314,6 +333,7 @@ class Writer {
 
   /** Go's text for a value. A missing field becomes `<no value>`. */
   #shown(value: Value): string {
+    if (value.asText !== undefined) return value.asText
     if (value.type === 'condition') throw new Error('a condition is used as text')
     if (value.type === 'number') return textLiteral(value.expression)
     if (value.type === 'integer') return `to_string(${value.expression})`
@@ -323,6 +343,7 @@ class Writer {
   /** A value as a text argument of a function. */
   #argument(value: Value | undefined): string {
     if (value === undefined) throw new Error('an argument of a function is missing')
+    if (value.asText !== undefined) return value.asText
     if (value.type === 'number') return value.expression
     if (value.type === 'integer') return `to_string(${value.expression})`
     if (value.type === 'condition') throw new Error('an argument of a function is a condition')
@@ -408,8 +429,13 @@ class Writer {
       case 'empty':
         return condition(`!(${this.#test(first ?? text('""'))})`)
       case 'and':
-      case 'or':
-        return condition(`(${values.map((value) => this.#test(value)).join(name === 'and' ? ' && ' : ' || ')})`)
+        return condition(`(${values.map((value) => this.#test(value)).join(' && ')})`)
+      case 'or': {
+        const test = condition(`(${values.map((value) => this.#test(value)).join(' || ')})`)
+        // The last operand is the result if all are empty, so it must not be missing.
+        const isText = values.every(({ type }) => type === 'text') && values.at(-1)?.isField !== true
+        return isText ? { ...test, asText: firstOf(values.map(open)).expression } : test
+      }
       case 'default':
         if (first === undefined || second === undefined) return undefined
         return firstOf([open(second), open(first)])
@@ -431,6 +457,11 @@ class Writer {
         return { type: 'text', expression: textLiteral(word.text), constant: word.text }
       case 'number':
         return { type: 'number', expression: word.text }
+      case 'variable': {
+        const value = this.#variables.get(word.text)
+        if (value === undefined) throw new Error(`the variable \`$${word.text}\` is not set`)
+        return value
+      }
       case 'field':
         if (word.text.includes('.')) throw new Error(`\`.${word.text}\` is below a text`)
         return { type: 'text', expression: this.#fields(word.text), isField: true }

@@ -139,6 +139,15 @@ const templates: readonly Case[] = [
   { name: '{{ coalesce .none "" .Value }}', line: 'x', pushed: 'x' },
   { name: '{{ ternary "yes" "no" (eq .Value "x") }}', line: 'x', pushed: 'yes' },
   { name: '{{ regexFind "[0-9]+" .Value }}', line: 'a12b3', pushed: '12' },
+  { name: '{{ or .none "" .Value "x" }}', line: 'v', pushed: 'v' },
+  { name: '{{ or .none "x" | ToUpper }}', line: 'v', pushed: 'X' },
+  {
+    name: '{{ $up := ToUpper .Value }}{{ $n := 3 }}{{ $up }}{{ if gt (len $up) $n }}!{{ end }}',
+    line: 'abcd',
+    pushed: 'ABCD!',
+  },
+  { name: '{{ $l := "low" }}{{ if eq .Value "x" }}{{ $l = "high" }}{{ end }}{{ $l }}', line: 'x', pushed: 'high' },
+  { name: '{{ $none := .none }}{{ $none }}', line: 'x', pushed: '<no value>' },
   { name: '{{ .Value | nospace }}', line: 'a b  c', pushed: 'abc' },
   { name: '{{ .Value | b64dec }}', line: 'aGk=', pushed: 'hi' },
   { name: '{{ TrimPrefix .Value "a\'(" }}', line: "a'(b", pushed: 'b' },
@@ -168,6 +177,12 @@ const stages: readonly (Case & { readonly stages: string })[] = [
     line: '{"id":5}',
     labels: { id: '' },
     metadata: { id: '5', again: '5' },
+  },
+  {
+    name: 'replace: a group with others inside is replaced as a whole',
+    stages: "- replace: { expression: 'card=(\\d{4}(-(\\d{4}))+)', replace: '****' }",
+    line: 'card=1234-5678-9012 ok',
+    pushed: 'card=**** ok',
   },
   {
     name: 'drop: a missing value is an empty one for an expression',

@@ -12,6 +12,8 @@ export type Expression =
   | { readonly type: 'path'; readonly path: readonly Key[] }
   | { readonly type: 'call'; readonly name: string; readonly values: readonly Expression[] }
   | { readonly type: 'not'; readonly value: Expression }
+  /** `test ? yes : no`, or `yes ?? no` without a test. */
+  | { readonly type: 'choice'; readonly test?: Expression; readonly yes: Expression; readonly no: Expression }
   | { readonly type: 'operation'; readonly operator: string; readonly left: Expression; readonly right: Expression }
 
 /** A text that this parser cannot read. */
@@ -65,7 +67,20 @@ class Parser {
   }
 
   whole(): Expression {
-    return this.#tokens.end(this.#binary(0))
+    return this.#tokens.end(this.#choice())
+  }
+
+  #choice(): Expression {
+    const first = this.#binary(0)
+    if (this.#tokens.is('??')) {
+      this.#tokens.at++
+      return { type: 'choice', yes: first, no: this.#choice() }
+    }
+    if (!this.#tokens.is('?')) return first
+    this.#tokens.at++
+    const yes = this.#choice()
+    this.#tokens.expect(':')
+    return { type: 'choice', test: first, yes, no: this.#choice() }
   }
 
   #binary(level: number): Expression {
@@ -110,7 +125,7 @@ class Parser {
     if (token.kind === 'text') return { type: 'literal', value: token.text }
     if (token.kind === 'number') return { type: 'literal', value: Number(token.text) }
     if (token.text === '(') {
-      const inner = this.#binary(0)
+      const inner = this.#choice()
       this.#tokens.expect(')')
       return inner
     }
@@ -157,11 +172,21 @@ export function conditionOf(expression: Expression): string {
       return `(${fieldAt(expression.path)} == true)`
     case 'not':
       return `!${conditionOf(expression.value)}`
+    case 'choice':
+      return choiceOf(expression, conditionOf)
     case 'operation':
       return operationOf(expression.operator, expression.left, expression.right)
     default:
       throw new UnknownExpression(`\`${expression.type}\` is not a condition`)
   }
+}
+
+function choiceOf(
+  { test, yes, no }: Expression & { readonly type: 'choice' },
+  textOfSide: (side: Expression) => string,
+): string {
+  const condition = test === undefined ? `${valueText(yes)} != null` : conditionOf(test)
+  return `({ if ${condition} { ${textOfSide(yes)} } else { ${textOfSide(no)} } })`
 }
 
 function operationOf(operator: string, left: Expression, right: Expression): string {
@@ -291,6 +316,8 @@ export function valueText(expression: Expression): string {
     }
     case 'not':
       return conditionOf(expression)
+    case 'choice':
+      return choiceOf(expression, valueText)
     default: {
       const [value, ...more] = expression.values
       if (expression.name === 'len' && value !== undefined && more.length === 0) return lengthOf(value)

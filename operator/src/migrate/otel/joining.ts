@@ -78,6 +78,10 @@ function pathsIn(expression: Expression): readonly (readonly Key[])[] {
       return expression.items.flatMap(pathsIn)
     case 'call':
       return expression.values.flatMap(pathsIn)
+    case 'choice':
+      return [expression.test, expression.yes, expression.no].flatMap((each) =>
+        each === undefined ? [] : pathsIn(each),
+      )
     default:
       return []
   }

@@ -297,6 +297,16 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
     assert: '.message == {"a": 1, "b": "x"} && .attributes.short == [1]',
   },
   {
+    name: 'expressions with a choice and a default',
+    operators: [
+      { type: 'add', field: 'attributes.a', value: 'EXPR(body == "m" ? "yes" : "no")' },
+      { type: 'add', field: 'attributes.b', value: 'EXPR(attributes.none ?? attributes.x ?? "z")' },
+      { type: 'add', field: 'attributes.c', value: 'y', if: '(attributes.x ?? "") == "x" ? true : false' },
+    ],
+    record: { message: 'm', attributes: { x: 'x' } },
+    assert: '.attributes.a == "yes" && .attributes.b == "x" && .attributes.c == "y"',
+  },
+  {
     name: 'a filter with the share zero passes all records',
     operators: [{ type: 'filter', expr: 'true', drop_ratio: 0 }],
     record: { message: 'm' },

@@ -34,6 +34,24 @@ test('a file of the values gets the clients, the stages and plain values that it
   expect(await lint(String(document))).toEqual([])
 })
 
+test('snippets of jobs may name other snippets as templates', () => {
+  const text = `config:
+  clients: [{ url: 'http://loki:3100/loki/api/v1/push' }]
+  snippets:
+    common: [{ source_labels: [__meta_kubernetes_namespace], target_label: own }]
+    scrapeConfigs: |
+      - job_name: pods
+        pipeline_stages:
+          {{- tpl (toYaml .Values.config.snippets.pipelineStages | nindent 4) . }}
+        kubernetes_sd_configs: [{ role: pod }]
+        relabel_configs:
+          {{- tpl (toYaml .Values.config.snippets.common | nindent 4) . }}
+`
+  const { document, gaps } = converted(convertPromtail, [{ file: 'values.yaml', text }])
+  expect(gaps).toEqual([])
+  expect(String(document)).toContain('labels.own = ')
+})
+
 test('an action that names no value of the chart is a gap with its line', () => {
   const text = values.replace('.Values.config.serverPort', '.Values.other.port')
   const { gaps } = converted(convertPromtail, [{ file: 'values.yaml', text }])

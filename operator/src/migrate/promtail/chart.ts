@@ -164,10 +164,13 @@ function withoutTemplates(text: string, tree: Tree, gaps: Gap[]): string {
       '- "@extraRelabelConfigs"',
     )
     .replace(
-      /pipeline_stages:\s*\{\{-?\s*toYaml \.Values\.config\.snippets\.pipelineStages[^}]*\}\}/g,
+      /pipeline_stages:\s*\{\{-?\s*(?:tpl\s*\(\s*)?toYaml \.Values\.config\.snippets\.pipelineStages[^}]*\}\}/g,
       'pipeline_stages: "@pipelineStages"',
     )
-    .replace(/\{\{-?\s*toYaml \.Values\.config\.snippets\.(common|extraRelabelConfigs)[^}]*\}\}/g, '- "@$1"')
+    .replace(
+      /\{\{-?\s*(?:tpl\s*\(\s*)?toYaml \.Values\.config\.snippets\.(common|extraRelabelConfigs)[^}]*\}\}/g,
+      '- "@$1"',
+    )
     .replace(/\{\{-?\s*(?:tpl )?\(?\s*(?:toYaml )?\.Values\.config\.(?:clients|positions)[^}]*\}\}/g, '')
   return known
     .split('\n')
