@@ -579,6 +579,4 @@ export type BatchOptions = ReturnType<typeof batch> extends Option<infer T> ? T 
 export type TlsOptions = ReturnType<typeof tls> extends Option<infer T> ? T : never
 export type ProxyOptions = ReturnType<typeof proxy> extends Option<infer T> ? T : never
 export type BufferOptions = ReturnType<typeof buffer> extends Option<infer T> ? T : never
-export type AcknowledgementsOption = ReturnType<typeof acknowledgements> extends Option<infer T> ? T : never
 export type HealthcheckOption = ReturnType<typeof healthcheck> extends Option<infer T> ? T : never
-export type HttpAuthOptions = NonNullable<ReturnType<typeof httpAuth> extends Option<infer T> ? T : never>

@@ -48,4 +48,3 @@ const clusterSinkSpec = () => object(clusterMembers, '')
 export type SinkSpec = ValueOf<ReturnType<typeof clusterSinkSpec>>
 export type SinkStatus = SourceStatus
 export type SinkResource = CustomResource<SinkSpec, SinkStatus>
-export type ClusterSink = SinkResource

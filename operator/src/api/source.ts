@@ -54,5 +54,4 @@ export const sharedStatus = object(
 export type SourceSpec = ValueOf<ReturnType<typeof clusterSourceSpec>>
 export type SourceStatus = ValueOf<typeof sharedStatus>
 export type SourceResource = CustomResource<SourceSpec, SourceStatus>
-export type ClusterSource = SourceResource
 export type AllowedNamespaces = ValueOf<typeof allowedNamespaces>

@@ -99,7 +99,7 @@ function labelsOf(field: string, labels: Labels | undefined): string | undefined
 }
 
 /** The lines of a program that sets `kubernetes` and `container` as Filebeat does; it adds the labels of namespace and node by default. */
-export function kubernetesLines(
+function kubernetesLines(
   annotations: readonly string[],
   dedots: boolean,
   labels: Readonly<Record<'pod' | 'namespace' | 'node', Labels | undefined>> & { readonly deployment: boolean } = {
