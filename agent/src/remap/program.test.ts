@@ -100,6 +100,12 @@ test.each([
   // An unknown field stays unknown after a part of it was removed.
   ['del(.c[-4], compact: true)\ndel(.c, compact: true)\n.c[-2] = 1\n.c', { c: [1] }, [1, null]],
   ['del(.c.d)\ndel(.c)\n.c.e = 1\n.c', { c: { d: 1, f: 2 } }, { e: 1 }],
+  // A removed field has the kind of all fields that are not known.
+  ['.a = "gate"\ndel(.a)\nupcase(.a) ?? "no gate"', {}, 'no gate'],
+  ['.a = {"b": 1, "c": 2}\ndel(.a.b)\nkeys(.a)', {}, ['c']],
+  ['.a.b = "gate"\ndel(.a.b, compact: true)\n[upcase(.a) ?? 1, keys(.a) ?? 2, upcase(.a.b) ?? 3]', {}, [1, 2, 3]],
+  ['. = {"a": 1}\nif now() < t\'2000-01-01T00:00:00Z\' { .b = 2 }\ndel(.b)\nabs(.b) ?? 3', {}, 3],
+  ['%a = "gate"\ndel(%a)\nupcase(%a) ?? "no gate"', {}, 'no gate'],
   ['x = "s"\nfor_each([1]) -> |_i, _v| { x = 5 }\nx, err = upcase(x)\n[x, err != null]', {}, null],
 ])('%s', (source, event, expected) => {
   if (expected === null && source.startsWith('x = "s"')) {
