@@ -16,6 +16,8 @@ export interface Exception {
   readonly unless: RegExp
   readonly reason: string
   readonly nearest: string
+  /** Whether Penstock has no such part, so that no conversion can close the gap. */
+  readonly isAbsent?: true
 }
 
 /** The parts of a mapping that the guide shows. */

@@ -530,6 +530,11 @@ test.each<Sent>([
       'if exists(.x) { %index = downcase("app-" + (to_string(.x || "") ?? "") + "-" + (get_env_var("B") ?? "")) }\n."@timestamp" = .timestamp',
   },
   {
+    name: 'no proxy',
+    text: `${stream}${search('index: a, proxy_disable: true')}`,
+    sink: { bulk: { action: 'create', index: 'a' }, proxy: { enabled: false } },
+  },
+  {
     name: 'a queue on disk',
     text: `queue.disk.max_size: 10GB\n${stream}${search('index: a')}`,
     sink: {

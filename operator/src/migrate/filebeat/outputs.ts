@@ -4,7 +4,7 @@ import type { Step } from '../draft.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { secretText } from '../loki/fields.ts'
 import { millisecondsOf, textOf } from '../loki/tree.ts'
-import { none, type Refusal } from '../page.ts'
+import { type Exception, none, type Refusal } from '../page.ts'
 import {
   type Choices,
   indexLines,
@@ -35,7 +35,7 @@ const security = {
 
 const always = { enabled: 'a disabled output is left out' } as const
 
-const quiet: Readonly<Record<string, string>> = Object.fromEntries(
+const sending: Readonly<Record<string, string>> = Object.fromEntries(
   [
     ...[
       'worker',
@@ -46,7 +46,6 @@ const quiet: Readonly<Record<string, string>> = Object.fromEntries(
       'backoff.max',
       'max_retries',
       'loadbalance',
-      'escape_html',
       'preset',
       'allow_older_versions',
       'http_endpoint',
@@ -54,31 +53,33 @@ const quiet: Readonly<Record<string, string>> = Object.fromEntries(
       'ttl',
       'pipelining',
     ],
-    ...[
-      'ssl.supported_protocols',
-      'ssl.cipher_suites',
-      'ssl.curve_types',
-      'ssl.renegotiation',
-      'ssl.ca_trusted_fingerprint',
-      'ssl.ca_sha256',
-      'queue.mem.events',
-      'queue.mem.flush.min_events',
-      'queue.mem.flush.timeout',
-      'slow_start',
-    ],
-    ...[
-      'non_indexable_policy.drop',
-      'non_indexable_policy.dead_letter_index',
-      'rotate_every_kb',
-      'number_of_files',
-      'permissions',
-      'rotate_on_startup',
-      'codec.json.escape_html',
-      'proxy_disable',
-      'partial_disable',
-    ],
+    ...['queue.mem.events', 'queue.mem.flush.min_events', 'queue.mem.flush.timeout', 'slow_start'],
+    ...['non_indexable_policy.drop', 'non_indexable_policy.dead_letter_index', 'partial_disable'],
   ].map((name) => [name, '`batch`, `request` and `buffer` configure batching, retries and buffering'] as const),
 )
+
+const unknownAuthority = {
+  how: 'the agent trusts the authorities of its system and `tls.ca_file`',
+  unless: /./,
+  reason: 'the agent does not trust a certificate authority by its fingerprint',
+  nearest: 'Put the certificate of the authority into a file or a Secret, and set `tls.ca_file`.',
+  isAbsent: true,
+} as const
+
+/** Options that need no counterpart. */
+const quiet: Readonly<Record<string, string | Exception>> = {
+  ...sending,
+  ...Object.fromEntries(
+    ['ssl.supported_protocols', 'ssl.cipher_suites', 'ssl.curve_types', 'ssl.renegotiation'].map((name) => [
+      name,
+      'the agent and the destination agree on TLS 1.2 or newer',
+    ]),
+  ),
+  'ssl.ca_trusted_fingerprint': unknownAuthority,
+  'ssl.ca_sha256': unknownAuthority,
+  escape_html: 'the values of the events are the same',
+  'codec.json.escape_html': 'the values of the events are the same',
+}
 
 function tlsOf(part: Part, report: Report): Record<string, unknown> {
   const mode = textIn(part, 'ssl.verification_mode')
@@ -135,6 +136,12 @@ function hostsOf(part: Part, report: Report, port: string): string[] {
   })
 }
 
+function proxyOf(part: Part): Record<string, unknown> {
+  const proxy = textIn(part, 'proxy_url')
+  if (flagIn(part, 'proxy_disable') === true) return { proxy: { enabled: false } }
+  return proxy === undefined ? {} : { proxy: { http: secret(proxy), https: secret(proxy) } }
+}
+
 const search: Mapping<[Report, Choices], SinkPart> = {
   name: 'elasticsearch',
   becomes: '`search_engine`',
@@ -156,6 +163,7 @@ const search: Mapping<[Report, Choices], SinkPart> = {
     parameters: '`query`',
     timeout: '`request.timeout_secs`',
     proxy_url: '`proxy`',
+    proxy_disable: '`proxy.enabled`',
   },
   itself: { ...quiet, host: 'Filebeat does not read this option; addresses are in `hosts`' },
   build: (part, report, choices) => {
@@ -199,7 +207,6 @@ const search: Mapping<[Report, Choices], SinkPart> = {
         'all events of a sink use the same pipeline',
         'Use a sink for each pipeline.',
       )
-    const proxy = textIn(part, 'proxy_url')
     const config = {
       endpoints: hostsOf(part, report, '9200'),
       bulk: { action: 'create', index: chosen.length > 0 ? '{{ %index }}' : (template ?? 'filebeat') },
@@ -210,7 +217,7 @@ const search: Mapping<[Report, Choices], SinkPart> = {
         : {}),
       ...(pipeline === undefined || !isOne || branches.length > 0 ? {} : { pipeline: secret(pipeline) }),
       ...(Number(textIn(part, 'compression_level') ?? 0) > 0 ? { compression: 'gzip' } : {}),
-      ...(proxy === undefined ? {} : { proxy: { http: secret(proxy), https: secret(proxy) } }),
+      ...proxyOf(part),
       ...tlsOf(part, report),
       ...(user === undefined
         ? {}
@@ -273,9 +280,15 @@ const file: Mapping<[Report, Choices], SinkPart> = {
     filename: '`path`',
     'codec.json.pretty': 'lines of JSON',
     'codec.format.string': 'the codec `text`, after a remap transform',
+    rotate_every_kb: 'a row of the report: the sink does not rotate files',
+    number_of_files: 'a row of the report: the sink does not rotate files',
+    rotate_on_startup: 'a row of the report: the sink does not rotate files',
+    permissions: 'a row of the report: the permissions of the agent apply',
   },
   itself: quiet,
   build: (part, report, choices) => {
+    const reason = 'the old agent rotates its files, keeps a few of them, and sets their permissions; the sink does not'
+    report.replaced(part, 'file: rotation', reason, 'Put the date into `path`, and let `logrotate` remove old files.')
     const path = `${textIn(part, 'path') ?? '/tmp/filebeat'}/${textIn(part, 'filename') ?? 'filebeat'}`
     const template = templateOf(secret(path))
     if (template === undefined)
