@@ -10,7 +10,7 @@ import { pattern } from '../fluent-bit/text.ts'
 import { none, type Refusal } from '../page.ts'
 import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
 import { always, common } from './inputs.ts'
-import { parsedBy, parseItself, parseOptions } from './parsers.ts'
+import { parsedBy, parseItself, parseOptions, withoutFirstLines } from './parsers.ts'
 import { readsOwnFields, recordLines } from './records.ts'
 import { recordPath } from './ruby.ts'
 import { floatIn } from './ruby-methods.ts'
@@ -149,13 +149,19 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
     keep_keys: 'fields to keep in any case',
     whitelist_keys: 'a filter of fields',
     renew_time_key: 'the time of the event',
-    enable_ruby: 'without it, placeholders are names, such as `record["a"]`; other placeholders have no value',
+    ...(name === 'record_modifier'
+      ? {}
+      : { enable_ruby: 'without it, placeholders are names, such as `record["a"]`; other placeholders have no value' }),
     remove_keys: '`del`',
     auto_typecast: 'whether a value that is one placeholder keeps its type',
     char_encoding: 'a gap',
     replace: '`replace`',
   },
-  itself: { ...always, caching: 'programs are compiled' },
+  itself: {
+    ...always,
+    caching: 'programs are compiled',
+    ...(name === 'record_modifier' ? { enable_ruby: 'placeholders always contain Ruby' } : {}),
+  },
   build: (section, context, _gaps, tag) => {
     const isModifier = name === 'record_modifier'
     const isStepwise =
@@ -203,7 +209,6 @@ const kubernetes: FilterPlugin = {
     skip_namespace_labels: 'whether to include labels of the namespace',
     skip_container_metadata: 'whether to include metadata of the image',
     skip_namespace_metadata: 'whether to include labels of the namespace',
-    skip_master_url: 'a field of the record',
     annotation_match: 'which annotations to include',
     de_dot: 'dots in the names of labels are replaced',
     de_dot_separator: 'the replacement',
@@ -242,7 +247,7 @@ const kubernetes: FilterPlugin = {
           'read_timeout',
           'test_api_adapter',
         ],
-        ...['include_namespace_metadata', 'watch_retry_exponential_backoff_base'],
+        ...['include_namespace_metadata', 'skip_master_url', 'watch_retry_exponential_backoff_base'],
       ].map((option) => [option, own] as const),
     ),
   },
@@ -311,7 +316,7 @@ const parser: FilterPlugin = {
     'a remap transform; without `reserve_data`, also a filter transform, because events that do not match are dropped',
   options: {
     ...common,
-    ...parseOptions,
+    ...withoutFirstLines(parseOptions),
     parse: 'the type',
     key_name: 'the field to parse',
     reserve_data: 'whether to keep other fields, and events that do not match',
@@ -319,7 +324,6 @@ const parser: FilterPlugin = {
     remove_key_name_field: 'whether to remove the field',
     hash_value_field: 'the object for the members',
     inject_key_prefix: 'the prefix for the names of members',
-    replace_invalid_sequence: 'texts are UTF-8 already',
     format: 'the type',
     expression: 'the expression',
     time_format: 'the format of the time',
@@ -327,6 +331,7 @@ const parser: FilterPlugin = {
   itself: {
     ...always,
     ...parseItself,
+    replace_invalid_sequence: 'texts are UTF-8 already',
     suppress_parse_error_log: 'lines that do not match are counted',
     emit_invalid_record_to_error: '`reserve_data` decides about events that do not match',
   },
@@ -414,13 +419,13 @@ const ids: FilterPlugin = {
     use_record_as_seed: 'a hash',
     use_entire_record: 'a hash',
     record_keys: 'the fields of the hash',
-    hash_type: 'the hash',
-    separator: 'between fields',
+    include_time_in_seed: 'whether the time is part of the hash',
   },
   itself: {
     ...always,
-    include_tag_in_seed: 'events have no tags',
-    include_time_in_seed: 'the time is part of the record',
+    include_tag_in_seed: 'an id depends on the fields',
+    hash_type: 'ids are hashes of another form than those of the plugin',
+    separator: 'ids are hashes of another form than those of the plugin',
   },
   build: (section) => {
     const at = fieldLiteral([lastValue(section, 'hash_id_key') ?? '_hash'])
@@ -433,17 +438,18 @@ const ids: FilterPlugin = {
     }
     const seed =
       keys.length === 0
-        ? 'encode_json(.)'
+        ? 'encode_json(filter(.) -> |key, _value| { key != "timestamp" })'
         : keys.map((key) => `(to_string(${fieldLiteral([key])}) ?? "")`).join(' + "_" + ')
-    return [{ type: 'remap', text: `${at} = sha1(${seed})` }]
+    const time = isOn(lastValue(section, 'include_time_in_seed'), false) ? ' + (to_string(.timestamp) ?? "")' : ''
+    return [{ type: 'remap', text: `${at} = sha1(${seed}${time})` }]
   },
 }
 
 const stdout: FilterPlugin = {
   name: 'stdout',
   becomes: 'nothing: use `penstock tap`',
-  options: { ...common, 'format.@type': 'lines of `penstock tap`', output_type: 'lines of `penstock tap`' },
-  itself: always,
+  options: common,
+  itself: { ...always, 'format.@type': 'lines of `penstock tap`', output_type: 'lines of `penstock tap`' },
   build: (section, context) => {
     context.replaced(section, 'filter stdout', 'it only prints events', 'Use `penstock tap`.')
     return []
@@ -484,6 +490,12 @@ export const refusedFilters: readonly Refusal[] = [
     none(name, 'Penstock does not run programs of this plugin', 'Rewrite the step as a remap transform.'),
   ),
   none('systemd_entry', 'there is no source that reads the journal', 'Keep Fluentd for it.'),
+  {
+    name: 'ua_parser',
+    reason: '`convert` does not convert this filter, whose fields differ from those of `parse_user_agent`',
+    nearest: 'Use `parse_user_agent` in a remap transform.',
+    isHere: true,
+  },
   {
     name: 'rename_key',
     reason: '`convert` does not convert this filter',

@@ -10,7 +10,7 @@ import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { podsAt } from '../fluent-bit/tags.ts'
 import { none, type Refusal } from '../page.ts'
 import { listOf, type Plugged } from './element.ts'
-import { alternatives, parsedBy, parseItself, parseOptions, parsing } from './parsers.ts'
+import { alternatives, nestedOptions, parsedBy, parseItself, parseOptions, parsing } from './parsers.ts'
 
 /** Parameters that all plugins have. */
 export const common: Readonly<Record<string, string>> = {
@@ -63,9 +63,7 @@ const tail: FluentdPlugin<SourcePart> = {
     encoding: '`encoding.charset`; a gap for pod logs',
     rotate_wait: '`rotate_wait_secs`',
     limit_recently_modified: '`ignore_older_secs`',
-    ...Object.fromEntries(
-      Object.keys(parseOptions).map((option) => [`parse.${option}`, 'a remap transform for the text of the line']),
-    ),
+    ...Object.fromEntries(nestedOptions.map((option) => [option, 'a remap transform for the text of the line'])),
     'parse.merge_cri_fields': 'whether the record contains the fields of the runtime',
   },
   itself: {

@@ -130,10 +130,15 @@ const http = translated({
     'auth.method': '`auth`',
     content_type: 'a header',
     tls_verify_mode: '`tls`',
-    serializer: '`encoding`',
     compress: '`compression`',
   },
   itself: {
+    serializer: {
+      how: 'the sink sends JSON',
+      unless: /^(?!json$)/,
+      reason: 'the sink sends JSON',
+      nearest: 'Configure the receiver to read lines of JSON.',
+    },
     open_timeout: '`request.timeout_secs`',
     read_timeout: '`request.timeout_secs`',
     retryable_response_codes: 'the sink retries requests that may succeed later',
@@ -226,7 +231,6 @@ const splunk = (name: string): OutputPlugin =>
       format: 'a gap, if the format is for some tags only',
       'format.@type': 'the value of `event`: the record, or one field',
       'format.message_key': 'the field that is the value of `event`',
-      'format.output_type': 'as `format.@type`',
     },
     itself: {
       idle_timeout: 'the sink reuses connections',
@@ -413,8 +417,11 @@ const stdout = translated({
   as: 'stdout',
   becomes: '`console`',
   names: {},
-  options: { 'format.@type': '`encoding`', output_type: '`encoding`' },
-  itself: { 'format.output_type': 'lines of JSON' },
+  itself: {
+    'format.@type': 'the sink writes lines of JSON',
+    output_type: 'the sink writes lines of JSON',
+    'format.output_type': 'the sink writes lines of JSON',
+  },
   also: () => ({ options: { format: 'json_lines', json_date_key: 'false' } }),
 })
 
@@ -426,15 +433,20 @@ const file = (name: string): OutputPlugin =>
     names: {},
     options: {
       path: '`path`',
-      append: 'the sink appends to files',
       compress: '`compression`',
       'format.@type': '`encoding`',
-      symlink_path: 'a gap',
     },
     itself: {
       add_path_suffix: 'the sink uses the file name as written',
       path_suffix: 'the sink uses the file name as written',
       recompress: 'the sink writes files once',
+      append: 'the sink appends to files',
+      symlink_path: {
+        how: 'the sink creates no links',
+        unless: /./,
+        reason: 'the sink creates no links',
+        nearest: 'Read the file with the date in its name.',
+      },
     },
     also: (section, context, tag) => {
       const path = lastValue(section, 'path') ?? '/var/log/fluent/out'
@@ -471,7 +483,7 @@ const nothing = translated({
   as: 'null',
   becomes: '`blackhole`',
   names: {},
-  options: { never_flush: 'the sink discards events' },
+  itself: { never_flush: 'the sink discards events' },
 })
 
 export const outputs: readonly OutputPlugin[] = [

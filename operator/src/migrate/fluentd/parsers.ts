@@ -79,6 +79,15 @@ export const parseOptions: Readonly<Record<string, string>> = Object.fromEntries
   ].flatMap(([name, becomes]) => [[`parse.${name}`, becomes as string] as const]),
 )
 
+/** Options of a parser for texts whose lines have been joined before. */
+export const withoutFirstLines = (options: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(options).filter(([name]) => !/multiline_start_regexp|format_firstline/.test(name)))
+
+/** Options of a parser within another one. */
+export const nestedOptions = Object.keys(withoutFirstLines(parseOptions))
+  .filter((name) => !/^parse\.(?:type|format)$/.test(name))
+  .map((name) => `parse.${name}`)
+
 /** Options of `<parse>` whose work Penstock does in another way. */
 export const parseItself: Readonly<Record<string, string>> = {
   'parse.estimate_current_event': 'an event without a time gets the time at which it is read',

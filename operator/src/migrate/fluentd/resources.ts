@@ -264,12 +264,12 @@ class Maker {
     if (!isMap(filter)) return []
     return [...filter.value].flatMap(([key, options]): Element[] => {
       if (key === 'tag_normaliser') {
-        this.#gap(
-          options,
-          key,
-          'events have no tags',
-          'Use the fields below `.kubernetes` in names of indexes and labels.',
+        // Without an output that writes tags, nothing depends on them.
+        const readsTags = this.#resources.some(
+          ({ kind, tree }) => /Output$/.test(kind) && /\$\{tag|"(?:include_)?tag_key"/.test(JSON.stringify(plain(tree))),
         )
+        const nearest = 'Use the fields below `.kubernetes` in names of indexes and labels.'
+        this.#gap(options, key, 'events have no tags', nearest, !readsTags)
         return []
       }
       const type = filterTypes[key] ?? key

@@ -11,6 +11,8 @@ import { listOf, type Plugged } from './element.ts'
 import { recordPath } from './ruby.ts'
 import type { Tag } from './tags.ts'
 import {
+  batchOf,
+  bytesOf,
   chunkTemplate,
   login,
   type OutputPlugin,
@@ -54,6 +56,8 @@ const searchOptions: Readonly<Record<string, string>> = {
   'endpoint.assume_role_arn': '`auth.assume_role`',
   'endpoint.aws_service_name': '`opensearch_service_type`',
 }
+
+const { include_timestamp: _, ...streamOptions } = searchOptions
 
 const template = {
   how: 'the destination manages its templates',
@@ -148,8 +152,12 @@ export const search = (name: string): OutputPlugin =>
     as: 'es',
     becomes: '`search_engine`',
     names: { ...login, ...security, id_key: 'id_key', pipeline: 'pipeline', type_name: 'type' },
-    options: searchOptions,
-    itself: { ...searchItself, ...exceptions },
+    options: name.includes('data_stream') ? streamOptions : searchOptions,
+    itself: {
+      ...searchItself,
+      ...exceptions,
+      ...(name.includes('data_stream') ? { include_timestamp: 'documents of data streams always have a time' } : {}),
+    },
     also: (section, context, tag) => searchParts(name, section, context, tag),
   })
 
@@ -185,6 +193,7 @@ function searchParts(name: string, section: Plugged, context: Context, tag: Tag 
   }
   const removed = listOf(read('remove_keys')).flatMap((key) => recordPath(key) ?? [])
   const request = requestOf(name, section, context)
+  const bytes = bytesOf(read('bulk_message_request_threshold'))
   const action = (read('write_operation') ?? (isStream ? 'create' : 'index')).toLowerCase()
   return {
     options: {
@@ -211,6 +220,9 @@ function searchParts(name: string, section: Plugged, context: Context, tag: Tag 
       ...(endpoints.length > 1 || hosts.length > 0 ? { endpoints } : {}),
       ...(removed.length === 0 ? {} : { encoding: { except_fields: ['timestamp', ...removed] } }),
       ...(Object.keys(request).length === 0 ? {} : { request }),
+      ...(bytes === undefined
+        ? {}
+        : { batch: { ...batchOf(section, 'es').batch, max_bytes: Math.min(bytes, 10_000_000) } }),
       ...(/^(best|default)/.test(read('compression_level') ?? '') ? { compression: 'gzip' } : {}),
     },
   }

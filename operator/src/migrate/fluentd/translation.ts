@@ -45,9 +45,15 @@ export const buffered: Readonly<Record<string, string>> = {
   'inject.tag_key': 'a field for the tag',
   'inject.hostname_key': 'a field',
   'inject.hostname': 'the value of that field',
-  'inject.localtime': 'the zone of the time is UTC',
-  'inject.utc': 'the zone of the time is UTC',
 }
+
+const isInjection = (name: string) => name.startsWith('inject.')
+const injection = Object.fromEntries(Object.entries(buffered).filter(([name]) => isInjection(name)))
+const atOnce = Object.fromEntries(
+  Object.keys(buffered)
+    .filter((name) => !isInjection(name))
+    .map((name) => [name, 'the sink writes each event at once'] as const),
+)
 
 const overflow = {
   how: 'the source waits while the buffer is full',
@@ -58,6 +64,8 @@ const overflow = {
 
 export const itself: OutputPlugin['itself'] = {
   ...always,
+  'inject.localtime': 'the zone of the time is UTC, as in containers',
+  'inject.utc': 'the zone of the time is UTC',
   'buffer.overflow_action': overflow,
   buffer_queue_full_action: overflow,
   ...Object.fromEntries(
@@ -181,11 +189,11 @@ export function translated({
     becomes,
     options: {
       ...common,
-      ...buffered,
+      ...(unbatched.has(as) ? injection : buffered),
       ...Object.fromEntries(Object.entries(names).map(([from, to]) => [from, `as \`${to}\` of Fluent Bit`])),
       ...options,
     },
-    itself: { ...itself, ...more },
+    itself: { ...(unbatched.has(as) ? atOnce : {}), ...itself, ...more },
     build: (section, context, _gaps, tag) => {
       const { options: given = {}, several = [], steps = [], config = {} } = also?.(section, context, tag) ?? {}
       const place = { file: section.file, line: section.line }
@@ -254,14 +262,14 @@ function waiting(section: Section, context: Context): Record<string, unknown> {
   return { buffer: { type: 'disk', max_size: Math.max(size, minDiskBuffer) } }
 }
 
-function bytesOf(text: string | undefined): number | undefined {
+export function bytesOf(text: string | undefined): number | undefined {
   const found = /^(\d+)\s*([kmgt])?b?$/i.exec(text ?? '')
   if (found === null) return undefined
   const unit = { k: 1024, m: 1 << 20, g: 1 << 30, t: 2 ** 40 }[(found[2] ?? '').toLowerCase() as 'k'] ?? 1
   return Number(found[1]) * unit
 }
 
-function batchOf(section: Section, as: string): Record<string, unknown> {
+export function batchOf(section: Section, as: string): { readonly batch?: Readonly<Record<string, unknown>> } {
   const interval = /^(\d+(?:\.\d+)?)(s|m|h)?$/.exec(
     lastValue(section, 'buffer.flush_interval') ?? lastValue(section, 'flush_interval') ?? '',
   )
