@@ -215,18 +215,20 @@ const search = (name: string): Plugin<SinkPart> => ({
     const tagged = isOn(lastValue(section, 'include_tag_key'), false)
       ? [...tag, `${fieldLiteral([lastValue(section, 'tag_key') ?? '_flb-key'])} = tag`]
       : []
-    const dots = isOn(lastValue(section, 'replace_dots'), false)
-      ? ['. = map_keys(., recursive: true) -> |key| { replace(key, ".", "_") }']
-      : []
     // Outputs of Fluentd, which share this mapping, set the field themselves.
     const timed = timeKey === '' ? [] : [`${fieldLiteral([timeKey])} = ${timeText(section)}`]
-    const lines = [...named, ...tagged, ...dots, ...idLines, ...timed]
+    const lines = [...named, ...tagged, ...dotLines(section), ...idLines, ...timed]
     return {
       component: { type: 'search_engine', config: withRequest(config, keyed) },
       steps: lines.length === 0 ? [] : remap(...lines),
     }
   },
 })
+
+const dotLines = (section: Section) =>
+  isOn(lastValue(section, 'replace_dots'), false)
+    ? ['. = map_keys(., recursive: true) -> |key| { replace(key, ".", "_") }']
+    : []
 
 /** Options with those of another `request`. */
 const withRequest = (config: Readonly<Record<string, unknown>>, { request }: { readonly request?: object }) =>

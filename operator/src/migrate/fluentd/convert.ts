@@ -169,7 +169,9 @@ class Conversion {
       return { head, tag, label }
     }
     const { component, steps } = plugin.build(section, this.#context, this.#gaps)
-    const joined = this.#joining(tag, label)
+    // Docker ends each line with a line feed, which the source takes away.
+    const isEnded = isPods && lastValue(section, 'parse.@type') !== 'cri'
+    const joined = this.#joining(tag, label, isEnded ? '' : '\n')
     const isPodSource = component.type === 'orchestrator_logs'
     const { selector, before = [], after = [] } = section.element
     const own = selector === undefined ? component : { ...component, selector }
@@ -187,7 +189,7 @@ class Conversion {
   }
 
   /** The multiline rules of a source, from the elements that its events reach. */
-  #joining(tag: Tag, label: string): Joined | undefined {
+  #joining(tag: Tag, label: string, between: string): Joined | undefined {
     let current = tag
     for (const section of this.#labels.get(label) ?? []) {
       if (matchOf(current, section.pattern) === 'none') continue
@@ -195,9 +197,9 @@ class Conversion {
         const start = lastValue(section, 'multiline_start_regexp')
         const further = lastValue(section, 'continuous_line_regexp')
         const separator = lastValue(section, 'separator')
-        if (start !== undefined && separator !== undefined && separator !== '\n') {
+        if (start !== undefined && separator !== undefined && ![between, '\n'].includes(separator)) {
           const reason = 'the source puts a line feed between joined lines'
-          this.#context.gap(section, 'concat: separator', reason, 'Replace the line feeds in a remap transform.')
+          this.#context.replaced(section, 'concat: separator', reason, 'Replace the line feeds in a remap transform.')
         }
         if (start !== undefined && further !== undefined) return this.#continued(start, further, section)
         if (start !== undefined)

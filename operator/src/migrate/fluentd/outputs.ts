@@ -10,7 +10,7 @@ import { eventTime } from '../unix-time.ts'
 import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
 import { recordPath } from './ruby.ts'
 import { search } from './search.ts'
-import type { Tag } from './tags.ts'
+import { matchOf, type Tag } from './tags.ts'
 import { chunkTemplate, login, type OutputPlugin, objectIn, security, tagLines, translated } from './translation.ts'
 
 /** A field in the syntax of Fluent Bit. */
@@ -294,16 +294,22 @@ function eventMembers(name: string, section: Plugged, context: Context, tag: Tag
     several.push(['event_field', `${key} ${path}`])
     if (!keepsKeys) several.push(['event_remove', path])
   }
-  several.push(...formatOf(name, section, context))
+  several.push(...formatOf(name, section, context, tag))
   const whole = read('event_key') === undefined ? undefined : pathIn(read('event_key') ?? '')
   if (whole !== undefined) several.push(['event_key', whole])
   return several
 }
 
 /** The value of `event`: with the format `single_value`, one field of the record. */
-function formatOf(name: string, section: Plugged, context: Context): [string, string][] {
-  const found = childrenOf(section.element, 'format').filter(({ argument }) => argument === '' || argument === '**')
-  for (const each of childrenOf(section.element, 'format').filter((format) => !found.includes(format)))
+function formatOf(name: string, section: Plugged, context: Context, tag: Tag | undefined): [string, string][] {
+  // The first format whose pattern matches the tag applies.
+  const formats = childrenOf(section.element, 'format')
+    .map((format) => ({ format, match: tag === undefined ? 'some' : matchOf(tag, format.argument || '**') }))
+    .filter(({ match, format: { argument } }) => match !== 'none' || argument === '')
+  const found = formats
+    .filter(({ match, format: { argument } }) => match === 'all' || /^(?:\*\*)?$/.test(argument))
+    .map(({ format }) => format)
+  for (const { format: each } of formats.filter(({ format }) => !found.includes(format)))
     context.gap(
       each,
       `${name}: format ${each.argument}`,

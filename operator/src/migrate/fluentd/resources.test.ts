@@ -161,7 +161,7 @@ test.each([
   { name: 'a flow without outputs', text: flow('match: []'), subject: 'shop-web', line: 1 },
   {
     name: 'tags',
-    text: flow('filters: [ { tag_normaliser: {} } ]\nglobalOutputRefs: [all]') + outputs,
+    text: `${flow('filters: [ { tag_normaliser: {} } ]\nglobalOutputRefs: [all]')}${outputs}---\n${head('ClusterOutput', 'x')}spec: { file: { path: "/x/\${tag}" } }\n`,
     subject: 'tag_normaliser',
     line: 5,
   },
@@ -184,6 +184,11 @@ test.each([
   const made = document.toString({ lineWidth: 0 })
   if (subject.startsWith('SyslogNG')) expect(made).toContain('#       "pattern": "abc"')
   expect(await lint(made)).toEqual([])
+})
+
+test('new tags that no output writes are not missing', () => {
+  const { gaps } = convert(flow('filters: [ { tag_normaliser: {} } ]\nglobalOutputRefs: [all]') + outputs)
+  expect(gaps).toContainEqual(expect.objectContaining({ subject: 'tag_normaliser', isReplaced: true }))
 })
 
 test('a default flow without other flows reads all pods', async () => {

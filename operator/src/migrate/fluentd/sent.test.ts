@@ -188,9 +188,9 @@ test.each<[about: string, lines: string, facts: object, expected: Readonly<Recor
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('another separator of joined lines is a gap', () => {
+test('another separator of joined lines is reported', () => {
   const { gaps } = filtered('@type concat\nkey message\nmultiline_start_regexp /^a/\nseparator ""')
-  expect(missing(gaps)).toMatchObject([{ subject: 'concat: separator' }])
+  expect(gaps).toMatchObject([{ subject: 'concat: separator', isReplaced: true }])
 })
 
 test.each([
