@@ -275,6 +275,8 @@ export class Collector {
   extension(found: Found): void {
     const part = this.#part(found)
     const known = extensions.find(({ name }) => typeOf(name) === part.type)
+    if (part.type === 'filestorage')
+      this.#context.reportOptions(part, { name: part.type, options: {}, itself: storageItself })
     if (known !== undefined) this.#context.replaced(part.place(), part.title, known.reason, known.nearest)
     else this.#context.missing(part.place(), part.title, refusedExtension(part.type), part.kind)
   }
@@ -288,6 +290,14 @@ export class Collector {
       this.#context.gap(part.place(), part.title, 'no component forwards to it', nearest)
     }
   }
+}
+
+const checkpoints = 'the agent keeps its own checkpoints'
+/** Options of `otelcol.storage.file`. */
+const storageItself = {
+  ...Object.fromEntries(['directory', 'timeout', 'fsync', 'create_directory'].map((name) => [name, checkpoints])),
+  directory_permissions: checkpoints,
+  compaction: checkpoints,
 }
 
 /** Traces and metrics beside logs. */

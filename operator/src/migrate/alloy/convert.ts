@@ -85,7 +85,14 @@ class Conversion {
       for (const { name, line } of attributes) {
         this.#report.gap(evaluator.place(line), name, 'an attribute is outside of all blocks', 'Remove it.')
       }
-      for (const block of withoutModules(blocks)) this.#blocks.set(idOf(block), { block, evaluator })
+      const unknown = (block: Block, { name, line }: { readonly name: string; readonly line: number }) =>
+        this.#report.gap(
+          evaluator.place(line),
+          `${idOf(block)}: ${name}`,
+          `the module has no argument \`${name}\``,
+          'Remove it, or correct its name.',
+        )
+      for (const block of withoutModules(blocks, unknown)) this.#blocks.set(idOf(block), { block, evaluator })
       this.#asksNode ||= /HOSTNAME|NODE_NAME|constants\.hostname|"(?:NODE|K8S_NODE_NAME)"/.test(text)
     }
   }

@@ -20,14 +20,26 @@ interface Scope {
 const nothing = (line: number): Expression => ({ kind: 'literal', line, value: null })
 const attributeOf = (block: Block, name: string) => block.attributes.find((each) => each.name === name)?.value
 
+/** Reports an attribute of a use or an import that the module or the import does not have. */
+type Unknown = (block: Block, attribute: Attribute) => void
+
+/** Modules by the names of their uses. */
+interface Known {
+  readonly modules: ReadonlyMap<string, Block>
+  readonly unknown: Unknown
+}
+
 /** The blocks, with uses of `declare` and `foreach` expanded to components. */
-export function withoutModules(blocks: readonly Block[]): readonly Block[] {
+export function withoutModules(blocks: readonly Block[], unknown: Unknown = () => {}): readonly Block[] {
   const declared = new Map(blocks.flatMap((block) => (block.name === 'declare' ? [[block.label ?? '', block]] : [])))
   const imported = blocks.flatMap(importedBy)
   const isRead = (block: Block) => block.name === 'import.string' && importedBy(block).length > 0
+  for (const block of blocks.filter(isRead)) {
+    for (const each of block.attributes) if (each.name !== 'content') unknown(block, each)
+  }
   return expanded(
     blocks.filter((block) => !isRead(block)),
-    new Map([...declared, ...imported]),
+    { modules: new Map([...declared, ...imported]), unknown },
     0,
   )
 }
@@ -58,12 +70,12 @@ function lowered(block: Block, above: number): Block {
 
 function expanded(
   blocks: readonly Block[],
-  known: ReadonlyMap<string, Block>,
+  known: Known,
   depth: number,
   exports = new Map<string, Expression>(),
 ): readonly Block[] {
   const found = blocks.flatMap((block): readonly Block[] => {
-    const module = known.get(block.name)
+    const module = known.modules.get(block.name)
     if (block.name === 'declare') return []
     if (module !== undefined && depth < maxDepth) return used(module, block, known, depth, exports)
     if (block.name === 'foreach' && depth < maxDepth) return repeated(block, known, depth) ?? [block]
@@ -90,7 +102,7 @@ function exportScope(exports: ReadonlyMap<string, Expression>): Scope {
 function used(
   module: Block,
   use: Block,
-  above: ReadonlyMap<string, Block>,
+  above: Known,
   depth: number,
   exports: Map<string, Expression>,
 ): readonly Block[] {
@@ -100,13 +112,15 @@ function used(
     const value = attributeOf(use, path[1] ?? '') ?? (argument && attributeOf(argument, 'default')) ?? nothing(use.line)
     return { value, length: 3 }
   }
+  const names = module.blocks.filter(({ name }) => name === 'argument').map(({ label }) => label)
+  for (const each of use.attributes) if (!names.includes(each.name)) above.unknown(use, each)
   const own = module.blocks.filter(({ name }) => name === 'declare').map((block) => [block.label ?? '', block] as const)
   const inner = module.blocks.filter(({ name }) => !['argument', 'export'].includes(name))
   const scope = scopeOf(inner, use.label ?? use.name, meaningOf)
   const below = new Map<string, Expression>()
   const components = expanded(
     inner.map((block) => blockIn(block, scope)),
-    new Map([...above, ...own]),
+    { ...above, modules: new Map([...above.modules, ...own]) },
     depth + 1,
     below,
   )
@@ -121,7 +135,7 @@ function used(
 }
 
 /** The components of a template for each item; undefined if the list is not a literal. */
-function repeated(block: Block, known: ReadonlyMap<string, Block>, depth: number): readonly Block[] | undefined {
+function repeated(block: Block, known: Known, depth: number): readonly Block[] | undefined {
   const collection = attributeOf(block, 'collection')
   const variable = attributeOf(block, 'var')
   const template = block.blocks.find(({ name }) => name === 'template')

@@ -138,6 +138,13 @@ const signingOptions = {
   },
 } as const
 
+/** Options of other extensions that add credentials. */
+const credentialOptions: Readonly<Record<string, readonly string[]>> = {
+  basicauth: ['client_auth.username', 'client_auth.password'],
+  bearertokenauth: ['token', 'tokens', 'filename', 'scheme', 'header'],
+  headerssetter: ['headers'],
+}
+
 /** The options of a sink that signs requests for AWS. */
 function signing(extension: Part, context: Context): Credentials {
   context.reportOptions(extension, signingOptions)
@@ -177,6 +184,11 @@ function credentials(part: Part, context: Context, canSign: boolean): Credential
   if (found === undefined) return refuse('the configuration does not define the extension')
   const extension = withoutPlaceholders(found, true, context)
   const { type } = extension
+  const known = credentialOptions[type]
+  if (known !== undefined) {
+    const options = Object.fromEntries(known.map((name) => [name, '']))
+    context.reportOptions(extension, { name: type, options })
+  }
   if (type === 'basicauth') {
     const user = extension.text('client_auth.username')
     if (user === undefined) return refuse('the extension has no `client_auth.username`')

@@ -54,6 +54,18 @@ const statements: { name?: string; run: string[]; record: object; assert: string
   { run: ['set(attributes["a"], "x")'], record: { message: 'm' }, assert: '.attributes == {"a": "x"}' },
   { run: ['set(log.body, attributes["a"])'], record: { message: 'm', attributes: { a: 1 } }, assert: '.message == 1' },
   {
+    name: 'flatten moves up members and items',
+    run: ['flatten(attributes, "f")'],
+    record: { attributes: { a: { b: { c: 1 }, d: ['x', { e: 2 }] }, l: [[1], 2], n: {}, s: 'y' } },
+    assert: '.attributes == {"f.a.b.c": 1, "f.a.d.0": "x", "f.a.d.1.e": 2, "f.l.0": [1], "f.l.1": 2, "f.s": "y"}',
+  },
+  {
+    name: 'flatten to a depth',
+    run: ['flatten(attributes, depth=1)'],
+    record: { attributes: { a: { b: { c: 1 } }, s: 'y' } },
+    assert: '.attributes == {"a.b": {"c": 1}, "s": "y"}',
+  },
+  {
     name: 'a missing value sets nothing',
     run: ['set(body, attributes["none"])', 'set(body, nil)'],
     record: { message: 'm' },

@@ -132,6 +132,41 @@ function mergeMaps(program: Program, lines: Lines, values: Values): void {
   lines.add(program.assign(location, { code: made, kind: 'map' }))
 }
 
+/** Levels that are flattened without a limit. */
+const maxLevels = 16
+
+/** Moves the members of objects and the items of lists up, one level at a time. */
+function flatten(program: Program, lines: Lines, values: Values): void {
+  const { location, map } = mapAt(program, lines, values)
+  const depth = values.has('depth') ? constantNumber(values, 'depth') : maxLevels
+  const [flat, made, fixed] = ['flat', 'made', 'fixed'].map((name) => lines.newName(name))
+  // The compiler must not know the kind of a variable that a loop changes.
+  const open = (name: string | undefined) => `(object(get({ "value": ${name} }, ["value"]) ?? null) ?? {})`
+  const put = (to: string | undefined, key: string, value: string) => `${to} = set!(${to}, [${key}], ${value})`
+  lines.add(
+    `${flat} = ${map.code}`,
+    `${fixed} = {}`,
+    `for_each([${Array.from({ length: depth }, (_, index) => index).join(', ')}]) -> |_index, _level| {`,
+    `  ${made} = {}`,
+    `  for_each(${open(flat)}) -> |key, value| {`,
+    '    if is_object(value) {',
+    `      for_each(object!(value)) -> |name, inner| { ${put(made, 'key + "." + name', 'inner')} }`,
+    '    } else if is_array(value) {',
+    '      for_each(array!(value)) -> |place, inner| {',
+    '        at = key + "." + to_string(place)',
+    `        if is_array(inner) { ${put(fixed, 'at', 'inner')} } else { ${put(made, 'at', 'inner')} }`,
+    '      }',
+    `    } else { ${put(made, 'key', 'value')} }`,
+    '  }',
+    `  ${flat} = ${made}`,
+    '}',
+  )
+  const all = `merge(${open(flat)}, ${open(fixed)})`
+  const prefix = values.has('prefix') ? textLiteral(`${constantText(values, 'prefix')}.`) : undefined
+  const code = prefix === undefined ? all : `map_keys(${all}) -> |key| { ${prefix} + key }`
+  lines.add(program.assign(location, { code, kind: 'map' }))
+}
+
 /** Keeps the priority keys first, and then other keys in alphabetical order up to the limit. */
 function limit(program: Program, lines: Lines, values: Values): void {
   const { location, map } = mapAt(program, lines, values)
@@ -224,17 +259,9 @@ export const editors: Readonly<Record<string, Editor>> = {
   },
   merge_maps: { becomes: '`merge`', parameters: ['target', 'source', 'strategy'], run: mergeMaps },
   flatten: {
-    becomes: '`flatten`',
+    becomes: 'loops over objects and lists, of which lists in lists stay',
     parameters: ['target', 'prefix', 'depth'],
-    run: (program, lines, values) => {
-      if (values.has('depth')) throw new Unconvertible('`flatten` has no limit of depth')
-      replaceMap((map) => {
-        const flat = `flatten(${map})`
-        return values.has('prefix')
-          ? `map_keys(${flat}) -> |key| { ${textLiteral(`${constantText(values, 'prefix')}.`)} + key }`
-          : flat
-      })(program, lines, values)
-    },
+    run: flatten,
   },
   limit: {
     becomes: '`filter`; keys without priority are kept in alphabetical order',
