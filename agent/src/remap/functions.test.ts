@@ -102,7 +102,7 @@ test.each([
     'fails: function call error for "map_values" at (0:60): function call error for "upcase" at (45:58): expected string, got null',
   ],
   ['to_int(xxhash("penstock")) ?? 0', '2081285011'],
-  // Fields that the language does not know.
+  // Fields that the language does not declare.
   [
     's = parse_syslog!(s\'<13>1 2024-01-01T00:00:00Z h a 1 - [id@1 n="5"] m\')\n[to_int(s."id@1".n), is_object(s."id@1"), exists(s."id@1".x)]',
     '[5, true, false]',

@@ -4,7 +4,7 @@ import { kinds } from './kind.ts'
 
 const below = kinds.string.or(kinds.number).or(kinds.boolean).or(kinds.null).or(kinds.array).or(kinds.object)
 
-/** Any value of JSON. The language knows the kinds of two levels. */
+/** Any value of JSON. The language declares the kinds of two levels. */
 export const jsonKind = below
   .without(kinds.array.or(kinds.object))
   .or(kinds.arrayEach(below))

@@ -7,7 +7,7 @@ const textOrNull = kinds.string.or(kinds.null)
 const textOrMissing = kinds.string.or(kinds.undefined)
 const integerOrNull = kinds.integer.or(kinds.null)
 
-/** Structured data gives fields that the language does not know: for the compiler they are undefined. */
+/** Structured data has fields that the language does not declare: for the compiler they are undefined. */
 export const syslogKind = kinds.objectOf({
   message: kinds.string,
   hostname: textOrNull,

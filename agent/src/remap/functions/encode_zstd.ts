@@ -55,7 +55,7 @@ function compress(data: Buffer, level: number): Buffer {
   return compressed
 }
 
-/** What the library uses at the default level if it does not know the size. */
+/** The library's parameters at the default level for data of unknown size. */
 const defaultParameters = {
   [constants.ZSTD_c_strategy]: constants.ZSTD_dfast,
   [constants.ZSTD_c_minMatch]: 5,

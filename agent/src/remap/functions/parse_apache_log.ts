@@ -42,7 +42,7 @@ export const parseApacheLog = defineFunction({
         return commonLogKind({})
     }
   },
-  // The language does not know all fields of an error log, and takes the port for a string.
+  // The language does not declare all fields of an error log, and declares the port as a string.
   nominal: (call) => call.constant('format') === 'error',
   fallible: 'always',
   errors: ['The line has another format.', 'The date has another format.'],

@@ -24,7 +24,7 @@ export const parseNginxLogFunction = defineFunction({
     },
   ],
   returns: (call) => nginxLogKind(call.constant('format')),
-  // Fields that are `-` are missing, and the language does not know the referer of an error log.
+  // Fields that are `-` are missing, and the language does not declare the referer of an error log.
   nominal: true,
   fallible: 'always',
   errors: ['The line has another format.', 'The date has another format.'],

@@ -34,7 +34,7 @@ export const parseXmlFunction = defineFunction({
     flag('parse_number', true, 'Whether to convert numbers.'),
   ],
   returns: kinds.string.or(kinds.objectEach(kinds.object)),
-  // The language takes each element for an object.
+  // The language declares every element as an object.
   nominal: true,
   fallible: 'always',
   errors: ['The document is not well-formed.'],

@@ -21,7 +21,7 @@ export const slice = defineFunction({
     if (kind.overlaps(kinds.array)) result = result.or(kind.and(kinds.array))
     return result.isNever ? kinds.string.or(kinds.array) : result
   },
-  // The language takes the items of a slice for those of the whole array.
+  // The language declares the items of the whole array for the slice.
   nominal: (call) => (call.kind('value').array?.known.size ?? 0) > 0,
   fallible: 'always',
   errors: ['The start is out of range.', 'The end is before the start.'],

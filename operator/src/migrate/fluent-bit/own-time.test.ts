@@ -37,7 +37,7 @@ test.each<[about: string, filter: string, record: object, expected: Readonly<Rec
     { meta: { log_timestamp: 'x' } },
   ],
   ['members', 'Name modify\nSet a.timestamp x', {}, { '"a.timestamp"': 'x' }],
-])('a field `timestamp` of the record is apart from the time of the event: %s', async (_, lines, record, expected) => {
+])('a field `timestamp` of the record is separate from the time of the event: %s', async (_, lines, record, expected) => {
   const filter = section('FILTER', lines.replace('\n', '\nMatch *\n'))
   const { document, resource, gaps, all } = convert(input, filter, output)
   expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
@@ -104,7 +104,7 @@ test.each<[about: string, parts: readonly string[], subject: string]>([
 test.each([
   'Static_Batch_Size 50M\nExit_On_Eof Off\nRead_Newly_Discovered_Files_From_Head On',
   'Watcher_Interval 2s\nTruncate_Long_Lines Off\nFile_Cache_Advise Off',
-])('options with the behaviour of the source are no gap: %s', (lines) => {
+])('options that match the behaviour of the source are not gaps: %s', (lines) => {
   const { gaps } = convert(section('INPUT', `Name tail\nTag a\nPath /a.log\n${lines}`), output)
   expect(gaps).toEqual([])
 })

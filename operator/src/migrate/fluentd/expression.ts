@@ -300,7 +300,7 @@ class Reader extends Operators {
     return node
   }
 
-  /** Reads inner statements, behind which the outer one goes on. */
+  /** Reads inner statements; the outer one continues after them. */
   #within(read: () => Node): Node {
     const start = this.#start
     const node = read()

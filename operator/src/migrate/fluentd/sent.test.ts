@@ -32,7 +32,7 @@ test.each<[about: string, lines: string, record: object, expected: Readonly<Reco
     { '"@timestamp"': '2026-01-02T03:04:05.678Z', timestamp: '2026-01-02T03:04:05.678Z' },
   ],
   [
-    'a time that is none stays, and the event keeps its own',
+    'a field that is not a time stays, and the event keeps its own time',
     `${search}logstash_format true`,
     { '@timestamp': 'soon' },
     { '"@timestamp"': 'soon', timestamp: time },
@@ -269,7 +269,7 @@ test.each<[about: string, filter: string, record: object, expected: Readonly<Rec
     { j: '{"timestamp":"x"}' },
     { m: { timestamp: 'x' } },
   ],
-])('a field `timestamp` of the record is apart from the time of the event: %s', async (_, filter, record, expected) => {
+])('a field `timestamp` of the record is separate from the time of the event: %s', async (_, filter, record, expected) => {
   const { document, resource, gaps, all } = filtered(filter)
   expect(missing(gaps)).toEqual([])
   expect(all.length).toBeGreaterThan(0)

@@ -38,7 +38,7 @@ export interface Outputs {
   readonly followed: ReadonlySet<number | 'default'>
 }
 
-/** A part of the records of a receiver, which a source of its own reads. */
+/** A part of the records of a receiver, which a separate source reads. */
 export interface Branch {
   readonly rules: Rules | undefined
   /** The text between joined lines, unless it is a line feed. */

@@ -134,7 +134,7 @@ export const rewritings: readonly Rewriting[] = [
     type: 'sample',
     becomes: replacedTransforms.sample,
     options: ['rate', 'ratio', 'key_field', 'exclude', 'sample_rate_key', 'group_by'],
-    note: 'the old agent takes every so many events of a group; here, each event is chosen at random',
+    note: 'the old agent selects every n-th event of a group; here, events are selected at random',
     rewrite(options) {
       const { rate, ratio, key_field: key, exclude, sample_rate_key: rateKey = 'sample_rate' } = options
       const share = typeof rate === 'number' ? 1 / rate : ratio
