@@ -7,7 +7,7 @@
 import { type Flags, pause } from '@penstock/agent/program'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
-import { clusterRoleBindingType, deploymentType, podType, roleBindingType } from '../kube/types.ts'
+import { clusterRoleBindingType, deploymentType, podType, roleBindingType } from '../kube/resource-types.ts'
 import { defaultsName, operatorName } from '../workloads/installation-names.ts'
 import { labels } from '../workloads/names.ts'
 import { clusterBindings } from '../workloads/render.ts'

@@ -10,7 +10,7 @@ import { type CompiledResources, compileFiles, compileResources } from '../compi
 import { compilePipeline } from '../compile/pipeline.ts'
 import { type Resource, resourceOf } from '../compile/resources.ts'
 import { isReason, type KubeClient } from '../kube/client.ts'
-import { namespaceType, podType } from '../kube/types.ts'
+import { namespaceType, podType } from '../kube/resource-types.ts'
 import { labels } from '../workloads/names.ts'
 import { clusterNameOption, helpOf, parseFlags, resourceOptions } from './arguments.ts'
 import { type ClusterFlags, connect, connectionOptions, namespaceOption, typeOf } from './cluster.ts'

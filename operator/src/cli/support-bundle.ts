@@ -21,7 +21,7 @@ import {
   podType,
   secretType,
   statefulSetType,
-} from '../kube/types.ts'
+} from '../kube/resource-types.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 import { connect, connectionOptions } from './cluster.ts'
 

@@ -4,7 +4,7 @@
 import type { KubeObject } from '../api/object.ts'
 import { objectKey } from '../api/object.ts'
 import { type KubeClient, KubeError } from '../kube/client.ts'
-import { coreEventType } from '../kube/types.ts'
+import { coreEventType } from '../kube/resource-types.ts'
 import { type PipelineAnswer, type PodPosition, readingOf, type WhyReport } from './why-report.ts'
 
 /** The traces of a pod. */

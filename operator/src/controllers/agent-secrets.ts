@@ -8,7 +8,7 @@ import type { KubeObject } from '../api/object.ts'
 import type { OperatorSettings } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
 import { type KubeClient, KubeError } from '../kube/client.ts'
-import { configMapType, secretType } from '../kube/types.ts'
+import { configMapType, secretType } from '../kube/resource-types.ts'
 import { isAllowed } from '../policy/secret-access.ts'
 import {
   configSecretName,

@@ -10,7 +10,7 @@ import { Registry } from 'prom-client'
 import { expect, test, vi } from 'vitest'
 import { createKubeClient } from '../kube/client.ts'
 import { KubeConnection } from '../kube/connection.ts'
-import { configMapType } from '../kube/types.ts'
+import { configMapType } from '../kube/resource-types.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
 
 test('after many responses with 429, every key is written, and none before the requested time', async () => {

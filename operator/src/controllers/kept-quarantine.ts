@@ -8,7 +8,7 @@ import type { Logger } from '@penstock/agent/telemetry'
 import type { KubeObject } from '../api/object.ts'
 import { MemoryQuarantine, type QuarantineEntry } from '../compile/quarantine.ts'
 import type { KubeClient } from '../kube/client.ts'
-import { configMapType } from '../kube/types.ts'
+import { configMapType } from '../kube/resource-types.ts'
 
 const name = 'penstock-compile-quarantine'
 

@@ -9,7 +9,7 @@ import type { Logger } from '@penstock/agent/telemetry'
 import type { KubeObject } from '../api/object.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import { isTerminating, type KubeClient } from '../kube/client.ts'
-import { configMapType } from '../kube/types.ts'
+import { configMapType } from '../kube/resource-types.ts'
 
 const label = 'penstock.dev/last-good'
 const compress = promisify(gzip)

@@ -22,7 +22,7 @@ import {
   serviceAccountType,
   serviceType,
   statefulSetType,
-} from '../kube/types.ts'
+} from '../kube/resource-types.ts'
 import { labels } from '../workloads/names.ts'
 
 const everyMs = 3_600_000

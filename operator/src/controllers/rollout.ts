@@ -27,7 +27,7 @@ import {
   turnoutOf,
 } from '../fleet/turnout.ts'
 import type { Cache } from '../kube/cache.ts'
-import { namespaceType, podType } from '../kube/types.ts'
+import { namespaceType, podType } from '../kube/resource-types.ts'
 import { labels } from '../workloads/names.ts'
 import { type AgentPod, isLost } from './agent/pods.ts'
 import { internalError } from './internal-error.ts'

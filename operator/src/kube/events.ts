@@ -7,7 +7,7 @@ import { printable } from '@penstock/agent/program'
 import type { Logger } from '@penstock/agent/telemetry'
 import type { KubeObject } from '../api/object.ts'
 import { isNormal, type KubeClient } from './client.ts'
-import { eventType } from './types.ts'
+import { eventType } from './resource-types.ts'
 
 export interface EventWriterOptions {
   readonly kube: KubeClient

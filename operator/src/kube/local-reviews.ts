@@ -7,8 +7,8 @@ import type { Logger } from '@penstock/agent/telemetry'
 import type { JSONWebKeySet, JWTPayload } from 'jose'
 import { group, type KubeObject, type ResourceType } from '../api/object.ts'
 import { type KubeClient, KubeError } from './client.ts'
+import { podType, secretType, serviceAccountType } from './resource-types.ts'
 import { mayDoIn, type ReviewedAction, type Reviews, type User } from './reviews.ts'
-import { podType, secretType, serviceAccountType } from './types.ts'
 
 export interface LocalReviewOptions {
   readonly kube: KubeClient

@@ -8,8 +8,8 @@ import { expect, test, vi } from 'vitest'
 import type { KubeObject } from '../api/object.ts'
 import type { Sender } from './client.ts'
 import { Reflector, type ReflectorOptions } from './reflector.ts'
+import { podType } from './resource-types.ts'
 import { Store } from './store.ts'
-import { podType } from './types.ts'
 
 // The waits between attempts are real, and the machine may be busy.
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { startKubeServer } from '../testing/kube-server.ts'
 import { createKubeClient } from './client.ts'
+import { namespaceType } from './resource-types.ts'
 import { mayDo, mayDoIn, type ReviewedAction, serverReviews } from './reviews.ts'
-import { namespaceType } from './types.ts'
 
 /** A client with one request a burst and 20 a second, and the paths that its API server was asked for. */
 async function limitedClient() {

@@ -9,7 +9,7 @@ import {
   selfSubjectReviewType,
   subjectAccessReviewType,
   tokenReviewType,
-} from './types.ts'
+} from './resource-types.ts'
 
 export interface User {
   readonly username?: string

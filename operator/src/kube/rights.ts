@@ -3,7 +3,7 @@
 
 import type { KubeClient } from './client.ts'
 import { pathOf } from './client.ts'
-import { selfSubjectAccessReviewType, selfSubjectRulesReviewType } from './types.ts'
+import { selfSubjectAccessReviewType, selfSubjectRulesReviewType } from './resource-types.ts'
 
 /** A rule in the form of a Role. */
 export interface NeededRule {

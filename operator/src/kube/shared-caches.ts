@@ -7,8 +7,8 @@ import type { Cache, CacheOptions, Caches } from './cache.ts'
 import { type KubeClient, senderOf } from './client.ts'
 import { monotonicNow } from './clock.ts'
 import { Reflector } from './reflector.ts'
+import { namespaceType } from './resource-types.ts'
 import { Store } from './store.ts'
-import { namespaceType } from './types.ts'
 
 interface Shared {
   readonly store: Store<KubeObject>

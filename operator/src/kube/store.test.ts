@@ -1,8 +1,8 @@
 import { silentLogger } from '@penstock/agent/telemetry'
 import { expect, test } from 'vitest'
 import type { KubeObject } from '../api/object.ts'
+import { secretType } from './resource-types.ts'
 import { Store } from './store.ts'
-import { secretType } from './types.ts'
 
 const object = (version: string, labels: Record<string, string> = {}, uid = 'one'): KubeObject => ({
   apiVersion: 'v1',

@@ -5,7 +5,7 @@ import { errorText } from '@penstock/agent/errors'
 import { pause } from '@penstock/agent/program'
 import type { KubeObject } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
-import { endpointSliceType } from '../kube/types.ts'
+import { endpointSliceType } from '../kube/resource-types.ts'
 
 const periodMs = 30_000
 

@@ -11,8 +11,8 @@ import type { OperatorContext } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { monotonicNow } from '../kube/clock.ts'
+import { configMapType } from '../kube/resource-types.ts'
 import { mayDo, selfOf, type User } from '../kube/reviews.ts'
-import { configMapType } from '../kube/types.ts'
 
 /** Label whose value is the uid of the ClusterPipeline. */
 const label = 'penstock.dev/author-of'

@@ -15,8 +15,8 @@ import { compileJob, shapeVerdict, sharedVerdict } from '../compile/job.ts'
 import { resourceOf } from '../compile/resources.ts'
 import { isShared, sharedPipeline } from '../compile/shared.ts'
 import type { StatusContribution } from '../context.ts'
+import { namespaceType } from '../kube/resource-types.ts'
 import { Store } from '../kube/store.ts'
-import { namespaceType } from '../kube/types.ts'
 import { Policies } from './tenant-policies.ts'
 
 type Schema = Readonly<Record<string, unknown>>

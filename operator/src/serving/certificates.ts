@@ -11,7 +11,11 @@ import { errorText } from '@penstock/agent/errors'
 import { Gauge } from 'prom-client'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
-import { mutatingWebhookConfigurationType, secretType, validatingWebhookConfigurationType } from '../kube/types.ts'
+import {
+  mutatingWebhookConfigurationType,
+  secretType,
+  validatingWebhookConfigurationType,
+} from '../kube/resource-types.ts'
 import {
   authoritySecretName,
   certificateSecretName,

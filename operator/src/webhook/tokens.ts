@@ -6,7 +6,11 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
-import { mutatingWebhookConfigurationType, secretType, validatingWebhookConfigurationType } from '../kube/types.ts'
+import {
+  mutatingWebhookConfigurationType,
+  secretType,
+  validatingWebhookConfigurationType,
+} from '../kube/resource-types.ts'
 import { loop } from '../serving/certificates.ts'
 import {
   configurationName,

@@ -24,7 +24,7 @@ import {
   serviceAccountType,
   serviceType,
   statefulSetType,
-} from '../../kube/types.ts'
+} from '../../kube/resource-types.ts'
 import { labels, workloadName } from '../../workloads/names.ts'
 import type { WorkloadObject } from './available.ts'
 import { type AgentPod, podsOf } from './pods.ts'

@@ -5,7 +5,7 @@ import { apiVersionOf, type KubeObject, type OwnerReference } from '../../api/ob
 import type { OperatorContext } from '../../context.ts'
 import type { Cache } from '../../kube/cache.ts'
 import { KubeError } from '../../kube/client.ts'
-import { clusterRoleBindingType, clusterRoleType } from '../../kube/types.ts'
+import { clusterRoleBindingType, clusterRoleType } from '../../kube/resource-types.ts'
 import { operatorName } from '../../workloads/installation-names.ts'
 import { ForeignObjectError, labels } from '../../workloads/names.ts'
 import { clusterBindings, renderRights } from '../../workloads/render.ts'

@@ -19,7 +19,7 @@ import {
   podMonitorType,
   secretType,
   statefulSetType,
-} from '../../kube/types.ts'
+} from '../../kube/resource-types.ts'
 import { ForeignObjectError, isOwn, labels, leaseName, leaseNames, workloadName } from '../../workloads/names.ts'
 import type { WorkloadInput } from '../../workloads/pod.ts'
 import { type Manifest, renderDrains, renderWorkloads } from '../../workloads/render.ts'

@@ -37,14 +37,17 @@ test.each<[about: string, filter: string, record: object, expected: Readonly<Rec
     { meta: { log_timestamp: 'x' } },
   ],
   ['members', 'Name modify\nSet a.timestamp x', {}, { '"a.timestamp"': 'x' }],
-])('a field `timestamp` of the record is separate from the time of the event: %s', async (_, lines, record, expected) => {
-  const filter = section('FILTER', lines.replace('\n', '\nMatch *\n'))
-  const { document, resource, gaps, all } = convert(input, filter, output)
-  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
-  expect(all.filter(({ reason }) => reason.includes('log_timestamp')).length).toBeGreaterThan(0)
-  withTest(document, resource, { message: JSON.stringify(record), timestamp: time }, { ...expected, timestamp: time })
-  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
-})
+])(
+  'a field `timestamp` of the record is separate from the time of the event: %s',
+  async (_, lines, record, expected) => {
+    const filter = section('FILTER', lines.replace('\n', '\nMatch *\n'))
+    const { document, resource, gaps, all } = convert(input, filter, output)
+    expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+    expect(all.filter(({ reason }) => reason.includes('log_timestamp')).length).toBeGreaterThan(0)
+    withTest(document, resource, { message: JSON.stringify(record), timestamp: time }, { ...expected, timestamp: time })
+    expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+  },
+)
 
 test.each<[about: string, lines: string, value: unknown]>([
   [

@@ -269,13 +269,16 @@ test.each<[about: string, filter: string, record: object, expected: Readonly<Rec
     { j: '{"timestamp":"x"}' },
     { m: { timestamp: 'x' } },
   ],
-])('a field `timestamp` of the record is separate from the time of the event: %s', async (_, filter, record, expected) => {
-  const { document, resource, gaps, all } = filtered(filter)
-  expect(missing(gaps)).toEqual([])
-  expect(all.length).toBeGreaterThan(0)
-  withTest(document, resource, { message: JSON.stringify(record), timestamp: time }, { ...expected, timestamp: time })
-  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
-})
+])(
+  'a field `timestamp` of the record is separate from the time of the event: %s',
+  async (_, filter, record, expected) => {
+    const { document, resource, gaps, all } = filtered(filter)
+    expect(missing(gaps)).toEqual([])
+    expect(all.length).toBeGreaterThan(0)
+    withTest(document, resource, { message: JSON.stringify(record), timestamp: time }, { ...expected, timestamp: time })
+    expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+  },
+)
 
 test.each<[about: string, parse: string, line: string, expected: Readonly<Record<string, unknown>>]>([
   [
