@@ -6,12 +6,12 @@ import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Dispatcher, Pool } from 'undici'
 import { timeoutSignal } from '../clock.ts'
-import { errorText, PenstockError } from '../errors.ts'
+import { PenstockError } from '../errors.ts'
 import { openConnection } from '../net/connect.ts'
 import type { ChooseProxy, ProxyAddress } from '../net/proxy.ts'
 import type { TlsSettings } from '../net/tls.ts'
+import { errorKind } from '../net/transport-errors.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
-import { errorFact, fact } from '../telemetry/facts.ts'
 import { version } from '../version.ts'
 import { AnswerBody, codings, type HeldBytes } from './answer-body.ts'
 
@@ -295,28 +295,11 @@ function headerMap(fields: Readonly<Record<string, string | string[] | undefined
   return headers
 }
 
-/** The tag `error_kind`: the error code of the system or of the client. */
-function errorKind(error: unknown): string {
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
-  return error instanceof Error ? error.name : 'unknown'
-}
-
 /** Parses an address that a user configured; throws a PenstockError if it is not an HTTP URL. */
 export function parseUrl(text: string, option: string): URL {
   const url = URL.parse(text)
   if (url !== null && (url.protocol === 'http:' || url.protocol === 'https:')) return url
   throw new PenstockError('PEN_CONFIG_INVALID', `\`${option}\` must be a URL with scheme http or https.`)
-}
-
-/** Log fields: the error and its kind. */
-export function transportFields(error: unknown): Record<string, unknown> {
-  return { error: errorFact(reasonText(error), error), error_kind: fact(errorKind(error)) }
-}
-
-/** The reason why a request failed, without a full stop. If several addresses failed, the error has only a code and no message. */
-export function reasonText(error: unknown): string {
-  const text = errorText(error).replace(/\.$/, '')
-  return text === '' ? errorKind(error) : text
 }
 
 /** Whether a request is invalid, for example because of an invalid header, so that another attempt would also fail. */

@@ -22,18 +22,11 @@ import { joinedKey } from '../event/joined-key.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { withoutSecret } from '../net/redact.ts'
 import { compileTls } from '../net/tls.ts'
+import { reasonText, transportFields } from '../net/transport-errors.ts'
 import type { BatchOptions, CompressionOption, RequestOptions, TlsOptions } from '../schema/groups.ts'
 import { authorization, type StaticAuth } from './auth.ts'
 import { classifyResponse } from './classify.ts'
-import {
-  HttpClient,
-  type HttpRequest,
-  type HttpResponse,
-  isUnsendable,
-  parseUrl,
-  reasonText,
-  transportFields,
-} from './client.ts'
+import { HttpClient, type HttpRequest, type HttpResponse, isUnsendable, parseUrl } from './client.ts'
 
 /** The options that the common part needs. */
 export interface HttpSinkOptions {

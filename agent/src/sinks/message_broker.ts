@@ -8,10 +8,11 @@ import { limitsOf, requestPace } from '../delivery/limits.ts'
 import { PenstockError } from '../errors.ts'
 import { LogEvent } from '../event/log.ts'
 import { parsePath } from '../event/path.ts'
-import { HttpClient, reasonText, userAgent } from '../http/client.ts'
+import { HttpClient, userAgent } from '../http/client.ts'
 import { unhealthy } from '../http/sink.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
+import { reasonText } from '../net/transport-errors.ts'
 import { batch, encoding, type RequestOptions, requestWithoutHeaders, tls } from '../schema/groups.ts'
 import {
   address,

@@ -2,7 +2,7 @@
 
 import type { Failure } from '../../delivery/delivery.ts'
 import { PenstockError } from '../../errors.ts'
-import { transportFields } from '../../http/client.ts'
+import { transportFields } from '../../net/transport-errors.ts'
 import type { ErrorType } from '../../telemetry/component-events.ts'
 
 /**
