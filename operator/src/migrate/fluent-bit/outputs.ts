@@ -20,59 +20,11 @@ import {
 import { azure, kafkaRest } from './envelopes.ts'
 import { grafanaLoki } from './grafana-loki.ts'
 import { fileLines, lokiLines } from './lines.ts'
+import { lokiLabels, metadataOf } from './loki-labels.ts'
 import { newRelic, newRelicPlugin } from './new-relic.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
-import { accessor, template, textOf, words } from './text.ts'
-
-function lokiLabels(section: Section, context: Context): Record<string, string> {
-  const labels: Record<string, string> = {}
-  const nameOf = (path: readonly string[]) => path.join('_').replace(/[^A-Za-z0-9_]/g, '_')
-  for (const entry of [...entriesOf(section, 'labels'), ...entriesOf(section, 'label_keys')]) {
-    for (const part of entry.value.split(',').map((word) => word.trim())) {
-      if (part === '') continue
-      const pair = /^([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$/.exec(part)
-      const text = pair?.[2] ?? part
-      if (pair?.[1] !== undefined && /^\$\{HOSTNAME\}$/.test(text)) {
-        labels[pair[1]] = '{{ %hostname }}'
-        continue
-      }
-      const path = text.startsWith('$') ? accessor(text) : undefined
-      if (path !== undefined) labels[pair?.[1] ?? nameOf(path)] = template(path)
-      else if (pair?.[1] !== undefined && !text.startsWith('$')) labels[pair[1]] = literalTemplate(secret(text))
-      else
-        context.gap(
-          entry,
-          `loki: label ${part}`,
-          'a template cannot refer to the value of the label',
-          'Add the label to `labels` of the sink.',
-        )
-    }
-  }
-  // A name that ends in `*` becomes a label for each member. Like Fluent Bit, the sink replaces characters that names cannot have by `_`.
-  if (isOn(lastValue(section, 'auto_kubernetes_labels'), false)) labels['*'] = '{{ kubernetes.labels }}'
-  if (Object.keys(labels).length === 0) labels['job'] = 'fluent-bit'
-  return labels
-}
-
-/** Structured metadata of lines: names, and the fields with their values. */
-function metadataOf(section: Section, context: Context): Record<string, string> {
-  const metadata: Record<string, string> = {}
-  for (const entry of entriesOf(section, 'structured_metadata')) {
-    for (const part of entry.value.split(',').map((word) => word.trim())) {
-      const [, name, text = ''] = /^(?:([\w.-]+)\s*=\s*)?(.*)$/s.exec(part) ?? []
-      const path = text.startsWith('$') ? accessor(text) : undefined
-      const own = name ?? path?.join('_')
-      if (own !== undefined && path !== undefined) metadata[own] = template(path)
-      else if (name !== undefined && !text.startsWith('$')) metadata[name] = literalTemplate(secret(text))
-      else {
-        const nearest = 'Add it to `structured_metadata` of the sink.'
-        context.gap(entry, `loki: metadata ${part}`, 'a template cannot refer to the value', nearest)
-      }
-    }
-  }
-  return metadata
-}
+import { accessor, textOf, words } from './text.ts'
 
 const loki: Plugin<SinkPart> = {
   name: 'loki',

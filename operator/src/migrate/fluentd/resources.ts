@@ -266,7 +266,8 @@ class Maker {
       if (key === 'tag_normaliser') {
         // Without an output that writes tags, nothing depends on them.
         const readsTags = this.#resources.some(
-          ({ kind, tree }) => /Output$/.test(kind) && /\$\{tag|"(?:include_)?tag_key"/.test(JSON.stringify(plain(tree))),
+          ({ kind, tree }) =>
+            /Output$/.test(kind) && /\$\{tag|"(?:include_)?tag_key"/.test(JSON.stringify(plain(tree))),
         )
         const nearest = 'Use the fields below `.kubernetes` in names of indexes and labels.'
         this.#gap(options, key, 'events have no tags', nearest, !readsTags)
