@@ -313,7 +313,7 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
     assert: '.message == "m"',
   },
   {
-    name: 'a time with the name of a zone is in UTC, as in Go without a location',
+    name: 'a time with the name of a zone that the collector knows',
     operators: [
       {
         type: 'time_parser',
@@ -323,7 +323,27 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
       },
     ],
     record: { message: 'm', attributes: { t: 'Wed May  1 10:00:00 CET 2024' } },
-    assert: ".timestamp == t'2024-05-01T10:00:00Z'",
+    assert: ".timestamp == t'2024-05-01T09:00:00Z'",
+  },
+  {
+    name: 'a time with the name of another zone is not parsed',
+    operators: [{ type: 'time_parser', parse_from: 'attributes.t', layout: '%d %b %Y %H:%M %Z' }],
+    record: { message: 'm', attributes: { t: '01 May 2024 10:00 PST' } },
+    assert: ".timestamp == t'2026-01-01T00:00:00Z'",
+  },
+  {
+    name: 'a time without a year is within a year before next week',
+    operators: [{ type: 'time_parser', parse_from: 'attributes.t', layout: '%b %d %H:%M:%S' }],
+    record: { message: 'm', attributes: { t: 'Jan 02 03:04:05' } },
+    assert:
+      'format_timestamp!(.timestamp, "%m-%d %H:%M:%S") == "01-02 03:04:05" && to_unix_timestamp(timestamp!(.timestamp)) < to_unix_timestamp(now()) + 604800 && to_unix_timestamp(timestamp!(.timestamp)) > to_unix_timestamp(now()) - 31622400 + 604800 - 86400',
+  },
+  {
+    name: 'a time without a date is of today',
+    operators: [{ type: 'time_parser', parse_from: 'attributes.t', layout: '%H:%M:%S' }],
+    record: { message: 'm', attributes: { t: '03:04:05' } },
+    assert:
+      'format_timestamp!(.timestamp, "%H:%M:%S") == "03:04:05" && timestamp!(.timestamp) > t\'2026-01-02T00:00:00Z\'',
   },
   {
     name: 'a router discards records that match no route',

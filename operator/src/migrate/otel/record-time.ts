@@ -1,9 +1,8 @@
 // The blocks `timestamp` and `severity` of parsers, which are also operators: statements that set the time and the severity of a record.
 
-import { textLiteral } from '@penstock/agent/config'
-import { isUtc, withoutZoneName, zoneNameReplaced } from '../zone-names.ts'
 import { fieldOf, openRead } from './field.ts'
 import type { Context, Part } from './mapping.ts'
+import { parseLines } from './parse-time.ts'
 import { severities, severityNumber } from './record.ts'
 import { goLayout, strptimeLayout, valueLiteral } from './text.ts'
 
@@ -71,28 +70,17 @@ export function timeLines(part: Part, context: Context): string[] {
   }
   const format = type === 'gotime' ? goLayout(layout) : strptimeLayout(layout)
   const location = part.text('location')
-  if (format.includes('%Z')) {
-    if (!isUtc(location)) {
-      context.gap(
-        part.place(['location']),
-        `${part.id}: location`,
-        'names of zones, such as `CET`, are only converted for UTC',
-        'Set `.timestamp` in a remap transform.',
-      )
-      return []
-    }
-    return [
-      `if is_string(${value}) {`,
-      `  time, error = parse_timestamp(${zoneNameReplaced(`string(${value}) ?? ""`)}, ${textLiteral(withoutZoneName(format))}, timezone: "UTC")`,
-      '  if error == null { .timestamp = time }',
-      '}',
-    ]
+  const lines = parseLines(`string(${value}) ?? ""`, format, location)
+  if (lines === undefined) {
+    context.gap(
+      part.place(['location']),
+      `${part.id}: location`,
+      'names of zones, such as `CET`, are only converted for UTC',
+      'Set `.timestamp` in a remap transform.',
+    )
+    return []
   }
-  const zone = location === undefined || location === 'Local' ? '' : `, timezone: ${textLiteral(location)}`
-  return [
-    `time, error = parse_timestamp(${value}, ${textLiteral(format)}${zone})`,
-    'if error == null { .timestamp = time }',
-  ]
+  return [...lines, 'if error == null { .timestamp = time }']
 }
 
 /** Tests for one value of a mapping. `level` is the text in lower case, and `code` its number or -1. */

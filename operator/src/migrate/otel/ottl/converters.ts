@@ -2,7 +2,7 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import { escapedText } from '../../escape.ts'
-import { isUtc, withoutZoneName, zoneNameReplaced } from '../../zone-names.ts'
+import { parseLines } from '../parse-time.ts'
 import { goLayout, matchesNothing, regexLiteral, strptimeLayout } from '../text.ts'
 import type { Kind, Lines, Value } from './code.ts'
 import type { Program } from './compile.ts'
@@ -169,15 +169,13 @@ const time: Converter = {
   run: (program, lines, values) => {
     const format = constantText(values, 'format')
     const layout = format.includes('%') ? strptimeLayout(format) : goLayout(format)
-    const zone = values.has('location') ? `, timezone: ${textLiteral(constantText(values, 'location'))}` : ''
     const text = textAt(program, lines, values)
-    if (layout.includes('%Z')) {
-      const location = values.has('location') ? constantText(values, 'location') : undefined
-      if (!isUtc(location)) throw new Unconvertible('names of zones, such as `CET`, are only converted for UTC')
-      const call = `parse_timestamp(${zoneNameReplaced(text)}, ${textLiteral(withoutZoneName(layout))}, timezone: "UTC")`
-      return lines.fallible(call, 'time')
-    }
-    return lines.fallible(`parse_timestamp(${text}, ${textLiteral(layout)}${zone})`, 'time')
+    const location = values.has('location') ? constantText(values, 'location') : undefined
+    const parsed = parseLines(text, layout, location)
+    if (parsed === undefined) throw new Unconvertible('names of zones, such as `CET`, are only converted for UTC')
+    lines.add(...parsed)
+    lines.open('error == null')
+    return lines.keep({ code: 'time', kind: 'time' })
   },
 }
 
