@@ -3,7 +3,7 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { literalTemplate } from '../escape.ts'
-import { eventTime, unixSeconds } from '../unix-time.ts'
+import { unixSeconds } from '../unix-time.ts'
 import {
   addressOf,
   always,
@@ -23,6 +23,7 @@ import { fileLines, lokiLines } from './lines.ts'
 import { lokiLabels, metadataOf } from './loki-labels.ts'
 import { newRelic, newRelicPlugin } from './new-relic.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
+import { search } from './search.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { accessor, textOf, words } from './text.ts'
 
@@ -92,151 +93,6 @@ const loki: Plugin<SinkPart> = {
     }
     return { component: { type: 'log_aggregator', config }, steps: lines.length === 0 ? [] : remap(...lines) }
   },
-}
-
-/** The counterparts of the options of outputs for search engines. */
-const searchOptions = {
-  ...always,
-  ...login,
-  index: '`bulk.index`',
-  type: '`doc_type`',
-  path: 'the address',
-  logstash_format: '`bulk.index` with the date',
-  logstash_prefix: '`bulk.index`',
-  logstash_prefix_key: '`bulk.index` from a field; the prefix for events without it',
-  logstash_prefix_separator: '`bulk.index`',
-  generate_id: '`id_key` with a hash of the record',
-  logstash_dateformat: '`bulk.index`',
-  time_key: 'the field for the time',
-  time_key_format: 'the format of the time',
-  http_api_key: 'the header `Authorization`',
-  replace_dots: '`map_keys` in a remap transform',
-  id_key: '`id_key`',
-  write_operation: '`bulk.action`',
-  pipeline: '`pipeline`',
-  compress: '`compression`',
-  cloud_id: 'the address',
-  cloud_auth: '`auth`',
-  aws_auth: '`auth` with `strategy: aws`',
-  aws_region: '`aws.region`',
-  aws_service_name: '`opensearch_service_type`',
-  aws_role_arn: '`auth.assume_role`',
-  aws_external_id: '`auth.external_id`',
-  include_tag_key: 'a field for the tag',
-  tag_key: 'the name of the field for the tag',
-  current_time_index: '`bulk.index` with the arrival time of the event',
-}
-
-const search = (name: string): Plugin<SinkPart> => ({
-  name,
-  becomes: '`search_engine`',
-  options: searchOptions,
-  itself: {
-    ...itself,
-    suppress_type_name: 'the sink requests the version of the server, and sends types up to version 6',
-    time_key_nanos: 'times keep their full precision',
-  },
-  build: (section, context, tag = []) => {
-    const { index, lines: named } = indexOf(section)
-    const operation = (lastValue(section, 'write_operation') ?? 'create').toLowerCase()
-    const isKnown = ['create', 'index'].includes(operation)
-    if (!isKnown) {
-      context.gap(
-        section,
-        `${name}: Write_Operation`,
-        `the sink does not send the operation \`${operation}\``,
-        'The sink sends `index`; with `id_key`, it replaces an existing document with the same id.',
-      )
-    }
-    const timeKey = lastValue(section, 'time_key') ?? '@timestamp'
-    const idLines = idOf(section)
-    const config = {
-      endpoints: [cloudAddress(section) ?? addressOf(section, '9200', value(section, 'path') ?? '')],
-      bulk: { action: isKnown ? operation : 'index', index },
-      ...(timeKey === 'timestamp' ? {} : { encoding: { except_fields: ['timestamp'] } }),
-      ...(lastValue(section, 'type') === undefined ? {} : { doc_type: lastValue(section, 'type') }),
-      ...(idLines.length === 0 ? {} : { id_key: '_id' }),
-      ...(lastValue(section, 'pipeline') === undefined ? {} : { pipeline: lastValue(section, 'pipeline') }),
-      ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
-      ...connection(section),
-      ...cloudLogin(section),
-      ...signing(section, context),
-    }
-    const apiKey = value(section, 'http_api_key')
-    const keyed = apiKey === undefined ? {} : { request: { headers: { Authorization: `ApiKey ${apiKey}` } } }
-    const tagged = isOn(lastValue(section, 'include_tag_key'), false)
-      ? [...tag, `${fieldLiteral([lastValue(section, 'tag_key') ?? '_flb-key'])} = tag`]
-      : []
-    // Outputs of Fluentd, which share this mapping, set the field themselves.
-    const timed = timeKey === '' ? [] : [`${fieldLiteral([timeKey])} = ${timeText(section)}`]
-    const lines = [...named, ...tagged, ...dotLines(section), ...idLines, ...timed]
-    return {
-      component: { type: 'search_engine', config: withRequest(config, keyed) },
-      steps: lines.length === 0 ? [] : remap(...lines),
-    }
-  },
-})
-
-const dotLines = (section: Section) =>
-  isOn(lastValue(section, 'replace_dots'), false)
-    ? ['. = map_keys(., recursive: true) -> |key| { replace(key, ".", "_") }']
-    : []
-
-/** Options with those of another `request`. */
-const withRequest = (config: Readonly<Record<string, unknown>>, { request }: { readonly request?: object }) =>
-  request === undefined ? config : { ...config, request: { ...(config['request'] as object | undefined), ...request } }
-
-/** The time for `time_key`. Fluent Bit writes fractions of a second after its format. */
-function timeText(section: Section): string {
-  const format = lastValue(section, 'time_key_format')
-  if (format === undefined || format === '%Y-%m-%dT%H:%M:%S') return '.timestamp'
-  const digits = isOn(lastValue(section, 'time_key_nanos'), false) ? 9 : 3
-  return `format_timestamp(${eventTime}, ${textLiteral(`${format}.%${digits}fZ`)}) ?? null`
-}
-
-/** The address for an Elastic Cloud id: a name, and the base64 text of the host and the parts of the cluster. */
-function cloudAddress(section: Section): string | undefined {
-  const [, code] = /^[^:]*:(\S+)$/.exec(lastValue(section, 'cloud_id') ?? '') ?? []
-  const [host = '', cluster] = Buffer.from(code ?? '', 'base64')
-    .toString('utf8')
-    .split('$')
-  const [domain, port = '443'] = host.split(':')
-  return cluster === undefined ? undefined : `https://${cluster}.${domain}:${port}`
-}
-
-function cloudLogin(section: Section): Record<string, unknown> {
-  const found = /^([^:]*):(.*)$/s.exec(lastValue(section, 'cloud_auth') ?? '')
-  return found === null
-    ? {}
-    : { auth: { strategy: 'basic', user: secret(found[1] ?? ''), password: secret(found[2] ?? '') } }
-}
-
-/** The name of the index, which may contain a date, and the lines that set the fields it refers to. */
-function indexOf(section: Section): { readonly index: string; readonly lines: readonly string[] } {
-  if (!isOn(lastValue(section, 'logstash_format'), false))
-    return { index: (lastValue(section, 'index') ?? 'fluent-bit').replaceAll('{{', '\\{{'), lines: [] }
-  const isCurrent = isOn(lastValue(section, 'current_time_index'), false)
-  const form = lastValue(section, 'logstash_dateformat') ?? '%Y.%m.%d'
-  const date = isCurrent ? '{{ %index_date }}' : form
-  const dated = isCurrent ? [`%index_date = format_timestamp(now(), ${textLiteral(form)}) ?? ""`] : []
-  const prefix = lastValue(section, 'logstash_prefix') ?? 'logstash'
-  const end = `${lastValue(section, 'logstash_prefix_separator') ?? '-'}${date}`
-  const path = accessor(lastValue(section, 'logstash_prefix_key') ?? '')
-  if (path === undefined) return { index: `${literalTemplate(prefix)}${end}`, lines: dated }
-  const lines = [
-    ...dated,
-    `prefix = ${fieldLiteral(path)}`,
-    `%logstash_prefix = if is_string(prefix) { prefix } else { ${textLiteral(prefix)} }`,
-  ]
-  return { index: `{{ %logstash_prefix }}${end}`, lines }
-}
-
-/** Lines that set `_id`, which the sink removes from the event. The original field stays, because Fluent Bit sends it. */
-function idOf(section: Section): readonly string[] {
-  const key = lastValue(section, 'id_key')
-  if (key === undefined) return isOn(lastValue(section, 'generate_id'), false) ? ['._id = sha1(encode_json(.))'] : []
-  const field = fieldLiteral(accessor(key) ?? [key.replace(/^\$/, '')])
-  return [`if exists(${field}) { ._id = ${field} }`]
 }
 
 /** The time field in JSON bodies. */
@@ -430,27 +286,6 @@ const datadog: Plugin<SinkPart> = {
     ]
     return { component: { type: 'monitor_a_logs', config }, steps: remap(...lines) }
   },
-}
-
-/** Options of a sink that signs its requests for AWS. */
-function signing(section: Section, context: Context): Record<string, unknown> {
-  if (!isOn(lastValue(section, 'aws_auth'), false)) return {}
-  const entry = entriesOf(section, 'aws_service_name').at(-1)
-  if (entry !== undefined && !['es', 'aoss'].includes(entry.value)) {
-    const reason = `requests are signed for \`es\` or \`aoss\`, but not for \`${entry.value}\``
-    context.gap(entry, `aws_service_name ${entry.value}`, reason, 'Choose one of them.')
-  }
-  const [role, id] = [value(section, 'aws_role_arn'), value(section, 'aws_external_id')]
-  return {
-    auth: {
-      strategy: 'aws',
-      ...(role === undefined ? {} : { assume_role: role }),
-      ...(id === undefined ? {} : { external_id: id }),
-    },
-    aws: { region: value(section, 'aws_region') ?? 'us-east-1' },
-    // This service does not answer questions about its version.
-    ...(entry?.value === 'aoss' ? { opensearch_service_type: 'serverless', api_version: 'v8' } : {}),
-  }
 }
 
 const stdout: Plugin<SinkPart> = {
