@@ -1,6 +1,6 @@
 // Replaces sink options that Vector accepts and the agent would reject, and references to secrets of an agent.
 
-import { checkValues, minDiskBuffer, optionsOf } from '@penstock/agent/config'
+import { checkValues, findComponent, minDiskBuffer, optionsOf } from '@penstock/agent/config'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Kind } from '../draft.ts'
@@ -113,10 +113,30 @@ const passedOn: Readonly<Record<string, { readonly kind: Kind; readonly types?: 
 
 export const isPassedOn = (name: string) => Object.hasOwn(passedOn, name)
 
-/** Adds the global settings to a component that has such options, unless it sets its own. */
-export function passOn(agent: Table, of: Kind, declaration: AnyDeclaration, config: Record<string, unknown>): void {
+/** Acknowledgements have no effect if no source waits for them, and `lint` warns of the option. */
+function isInEffect(name: string, olds: Iterable<{ readonly kind: Kind; readonly type: string }>): boolean {
+  if (name !== 'acknowledgements') return true
+  const sources = [...olds].flatMap(({ kind, type }) =>
+    kind === 'sources' ? (findComponent('source', type) ?? []) : [],
+  )
+  return sources.some((source) => source.kind === 'source' && source.acknowledges)
+}
+
+/** Adds the global settings to a component that has such options, unless it sets its own. @param olds all components */
+export function passOn(
+  agent: Table,
+  olds: Iterable<{ readonly kind: Kind; readonly type: string }>,
+  declaration: AnyDeclaration,
+  config: Record<string, unknown>,
+): void {
   for (const [name, { kind, types }] of Object.entries(passedOn)) {
-    if (kind !== of || agent[name] === undefined || types?.includes(declaration.type) === false) continue
+    if (
+      kind !== `${declaration.kind}s` ||
+      !isInEffect(name, olds) ||
+      agent[name] === undefined ||
+      types?.includes(declaration.type) === false
+    )
+      continue
     if (Object.hasOwn(optionsOf(declaration).members, name)) config[name] ??= agent[name]
   }
 }

@@ -469,7 +469,7 @@ class Conversion {
     if (old.type === 'loki' && old.kind === 'sinks') config['out_of_order_action'] ??= 'accept'
     if (old.kind === 'sinks') adjustBuffer(config, note)
     adjustCondition(config)
-    passOn(this.#settings, old.kind, declaration, config)
+    passOn(this.#settings, this.#olds, declaration, config)
     this.#inlineProgram(old, config)
     // The last line of a text in TOML often contains the spaces before its quotes.
     if (typeof config['source'] === 'string') config['source'] = config['source'].replace(/\n[\t ]+$/, '\n')
