@@ -298,9 +298,19 @@ test.each([
   },
 ])('an event: $name', async ({ text, event, expected }) => {
   const { document, resource, gaps } = convert(text.includes('<match') ? text : text + end)
-  expect(gaps).toEqual([])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
   withTest(document, resource, event, expected)
   expect(await lint(document.toString())).toEqual([])
+})
+
+test.each([
+  ['', ['master_url, namespace_id']],
+  ['skip_master_url true', ['namespace_id']],
+  ['skip_namespace_metadata true', ['master_url']],
+  ['skip_master_url true\n  skip_namespace_metadata true', []],
+])('fields of the filter for pods that the source does not know are reported: %j', (options, fields) => {
+  const { gaps } = convert(pods + filter('kubernetes_metadata', options) + end)
+  expect(gaps.map(({ subject }) => subject)).toEqual(fields.map((names) => `kubernetes_metadata: ${names}`))
 })
 
 test('included files are inserted at the include statement, and missing files are gaps', () => {

@@ -251,8 +251,17 @@ const kubernetes: FilterPlugin = {
       ].map((option) => [option, own] as const),
     ),
   },
-  build: (section) => {
+  build: (section, context) => {
     const skips = (name: string) => isOn(lastValue(section, name), false)
+    const unknown = [
+      ...(skips('skip_master_url') ? [] : ['master_url']),
+      ...(skips('skip_namespace_metadata') ? [] : ['namespace_id']),
+    ]
+    if (unknown.length > 0) {
+      const fields = unknown.map((name) => `\`kubernetes.${name}\``).join(' and ')
+      const nearest = 'Set it in a remap transform if a later step or the destination reads it.'
+      context.replaced(section, `kubernetes_metadata: ${unknown.join(', ')}`, `the record gets no ${fields}`, nearest)
+    }
     const facts = [
       ['container_name', 'container_name'],
       ['namespace_name', 'pod_namespace'],
