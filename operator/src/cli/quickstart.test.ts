@@ -7,7 +7,7 @@ import { next } from './run.ts'
 
 test('the quickstart passes the check that it recommends', async () => {
   const quickstart = join(import.meta.dirname, '../../../examples/quickstart')
-  const command = /`npx penstock lint (.*)`/.exec(next('127.0.0.1:1', [quickstart]))?.[1]
+  const command = /^ {2}npx penstock lint (.*)$/m.exec(next('127.0.0.1:1', [quickstart]))?.[1]
   const printed = vi.spyOn(console, 'log').mockImplementation(() => {})
   try {
     expect(await lint(command?.split(' ') ?? [])).toBe(0)
