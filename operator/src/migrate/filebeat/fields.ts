@@ -102,14 +102,30 @@ export const replace: Processor = {
     ),
 }
 
+/** An integer from a number, or from digits that `0x` may precede. Nothing else is converted, such as a boolean. */
+const integerOf = (field: string) =>
+  [
+    `if is_string(${field}) && match(string(${field}) ?? "", r'^[+-]?0[xX]') {`,
+    `  parse_int(replace(string(${field}) ?? "", r'^([+-]?)0[xX]', "$${1}"), 16)`,
+    `} else if is_string(${field}) {`,
+    `  parse_int(string(${field}) ?? "", 10)`,
+    `} else if is_float(${field}) { to_int(${field}) } else { int(${field}) }`,
+  ].join('\n')
+
+const floatOf = (field: string) =>
+  `if is_string(${field}) || is_integer(${field}) { to_float(${field}) } else { float(${field}) }`
+
+const words = (field: string, ...texts: readonly string[]) => `includes(${JSON.stringify(texts)}, ${field})`
+
 /** Expressions that convert a value, which fail or are fallible. */
 const conversions: Readonly<Record<string, (field: string) => string>> = {
-  integer: (field) => `to_int(${field})`,
-  long: (field) => `to_int(${field})`,
-  float: (field) => `to_float(${field})`,
-  double: (field) => `to_float(${field})`,
+  integer: integerOf,
+  long: integerOf,
+  float: floatOf,
+  double: floatOf,
   string: (field) => `to_string(${field})`,
-  boolean: (field) => `to_bool(${field})`,
+  boolean: (field) =>
+    `if ${words(field, '1', 't', 'T', 'true', 'TRUE', 'True')} { true } else if ${words(field, '0', 'f', 'F', 'false', 'FALSE', 'False')} { false } else { bool(${field}) }`,
   // The address stays as it is written.
   ip: (field) => `ip_to_ipv6(string(${field}) ?? "")`,
 }
@@ -153,6 +169,10 @@ export const convert: Processor = {
   },
 }
 
+/** Only a text is checked for 32 bits: of a number, the old agent keeps the lowest 32. */
+const fits = (from: string, value: string) =>
+  ` && (!is_string(${from}) || (${value} <= 2147483647 && ${value} >= -2147483648))`
+
 /** The parts of a conversion: statements before, the test whether it succeeded, and statements that set the fields. */
 function conversion(
   number: string,
@@ -172,7 +192,10 @@ function conversion(
   return {
     from,
     before: make === undefined ? [] : [`${value}, ${error} = ${make(from)}`],
-    test: make === undefined ? `exists(${from})` : `${error} == null && !is_null(${from})`,
+    test:
+      make === undefined
+        ? `exists(${from})`
+        : `${error} == null && !is_null(${from})${type === 'integer' ? fits(from, value) : ''}`,
     lines,
   }
 }

@@ -204,6 +204,18 @@ const failures: readonly Case[] = [
     expected: { a: 'x', n: null },
   },
   {
+    name: 'integers may be hexadecimal, and have at most 32 bits',
+    text: `${json}${processors('convert: { fail_on_error: false, fields: [{ from: a, type: integer }, { from: b, type: integer }, { from: c, type: long }, { from: d, type: long }, { from: e, type: integer }, { from: f, type: long }, { from: g, type: long }] }')}`,
+    message: '{"a":"0x1F","b":"3000000000","c":"3000000000","d":"-0X10","e":"+7","f":true,"g":2.9}',
+    expected: { a: 31, b: '3000000000', c: 3000000000, d: -16, e: 7, f: true, g: 2 },
+  },
+  {
+    name: 'numbers are no booleans, and booleans no numbers',
+    text: `${json}${processors('convert: { fail_on_error: false, fields: [{ from: a, type: boolean }, { from: b, type: boolean }, { from: c, type: boolean }, { from: d, type: double }, { from: e, type: float }, { from: f, type: boolean }] }')}`,
+    message: '{"a":"T","b":"yes","c":1,"d":true,"e":"2.5","f":"0"}',
+    expected: { a: true, b: 'yes', c: 1, d: true, e: 2.5, f: false },
+  },
+  {
     name: 'one failed conversion undoes all',
     text: `${json}${processors('convert: { fields: [{ from: a, type: long }, { from: b, type: ip }] }')}`,
     message: '{"a":"1","b":"x"}',
