@@ -438,7 +438,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
       if (!hasOrigin) continue
       const part = this.lines.origin.partOf(name)
       if (part === 'stream') byStream = true
-      else if (part === 'time' && name === second) bySecond = true
+      else if (part === 'time' && field === second) bySecond = true
       else if (part !== undefined) return undefined
     }
     return { members: names, stream: byStream, second: bySecond }

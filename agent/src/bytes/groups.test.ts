@@ -60,3 +60,23 @@ test.each([
   }
   expect(byText.size).toBeGreaterThan(20)
 })
+
+test.each([
+  { program: '.a = del(.timestamp)', fields: ['a', 'timestamp'], text: (at: number) => String(at) },
+  { program: '.a = 1', fields: ['a', 'timestamp'], text: (at: number) => String(Math.floor(at / 1000)) },
+])('times count as equal within a second only in the requested field: $program', async ({ program, fields, text }) => {
+  const transforms = await transformsOf([program], true)
+  const times = Array.from({ length: 60 }, (_, index) => 1_790_000_000_000 + 250 * (index % 20))
+  const lines = times.map((at) => Buffer.from(`${new Date(at).toISOString()} stdout F {"b":1}`))
+  new BytePod('pod').read(lines, (read) => {
+    const batch = through(transforms, read) as ByteBatch
+    const groups = batch.groups(fields, 'timestamp')
+    const byGroup = new Map<number, Set<string>>()
+    for (let index = 0; index < batch.count; index++) {
+      const group = groups?.[index] ?? -1
+      if (group >= 0) byGroup.set(group, (byGroup.get(group) ?? new Set()).add(text(times[index] as number)))
+    }
+    for (const texts of byGroup.values()) expect(texts.size).toBe(1)
+    batch.done()
+  })
+})
