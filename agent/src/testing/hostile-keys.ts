@@ -45,7 +45,7 @@ interface Case {
 const value = (index: number, length: number) =>
   JSON.parse(JSON.stringify(`${index}-`.padEnd(2 * length, 'xyz0'))).slice(0, length) as string
 
-/** All names: other letter cases are no names. */
+/** All names. Other letter cases are not accepted. */
 const zones = Intl.supportedValuesOf('timeZone')
 
 const program = (

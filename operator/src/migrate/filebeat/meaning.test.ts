@@ -210,7 +210,7 @@ const failures: readonly Case[] = [
     expected: { a: 31, b: '3000000000', c: 3000000000, d: -16, e: 7, f: true, g: 2 },
   },
   {
-    name: 'numbers are no booleans, and booleans no numbers',
+    name: 'a number is not converted to a boolean, and no boolean to a number',
     text: `${json}${processors('convert: { fail_on_error: false, fields: [{ from: a, type: boolean }, { from: b, type: boolean }, { from: c, type: boolean }, { from: d, type: double }, { from: e, type: float }, { from: f, type: boolean }] }')}`,
     message: '{"a":"T","b":"yes","c":1,"d":true,"e":"2.5","f":"0"}',
     expected: { a: true, b: 'yes', c: 1, d: true, e: 2.5, f: false },
