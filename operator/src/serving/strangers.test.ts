@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
 import { request as requestSecure } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, Socket } from 'node:net'
 import { expect, test, vi } from 'vitest'
 import { flood } from '../testing/flood.ts'
 import { OperatorCertificate, renewCertificates, secureServer, serverNames } from './certificates.ts'
@@ -59,6 +59,24 @@ test.each([false, true])(
       expect((await server.get('/', address)).statusCode).toBe(200)
   },
 )
+
+test('a connection that its client has already closed does not count, and one from the same port counts once', () => {
+  const strangers = new Strangers(5)
+  const server = createServer()
+  strangers.follow(server)
+  for (let count = 0; count < 20; count++) server.emit('connection', new Socket())
+  expect(strangers.open).toBe(0)
+  const [first, second] = [1, 2].map(() =>
+    Object.defineProperties(new Socket(), { remoteAddress: { value: '127.0.0.9' }, remotePort: { value: 4000 } }),
+  )
+  server.emit('connection', first)
+  server.emit('connection', second)
+  expect(strangers.open).toBe(1)
+  first?.emit('close')
+  expect(strangers.open).toBe(1)
+  second?.emit('close')
+  expect(strangers.open).toBe(0)
+})
 
 test('closed connections do not count', async () => {
   await using server = await serving(false, 5)

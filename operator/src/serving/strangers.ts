@@ -31,11 +31,14 @@ export class Strangers {
   }
 
   #add(socket: Socket): void {
-    const { remoteAddress: address = '', remotePort: port = 0 } = socket
+    const { remoteAddress: address, remotePort: port } = socket
+    // Its client has already closed it.
+    if (address === undefined || port === undefined) return
     const known = this.#byAddress.get(address) ?? new Map<number, Socket>()
     this.#byAddress.set(address, known)
+    // The close of an earlier connection from this port may not have been reported yet.
+    if (!known.delete(port)) this.#open++
     known.set(port, socket)
-    this.#open++
     socket.once('close', () => {
       if (this.#byAddress.get(address)?.get(port) === socket) this.#remove(address, port)
     })
