@@ -78,6 +78,17 @@ function operator(pipelines: number) {
   }
 }
 
+/** Pipelines whose rollouts have begun, with their first status written. */
+async function starting(pipelines: number) {
+  const many = operator(pipelines)
+  for (const name of many.names) {
+    many.compile(name)
+    many.rollOut(name, 'False', 'Pending', 'No agent runs it yet.')
+  }
+  await many.pass(5)
+  return many
+}
+
 test('the progress of one Pipeline is written as it happens', async () => {
   await using one = operator(1)
   one.compile('p-0')
@@ -89,12 +100,7 @@ test('the progress of one Pipeline is written as it happens', async () => {
 })
 
 test('with 300 concurrent rollouts, few writes report progress, and results are not delayed', async () => {
-  await using many = operator(300)
-  for (const name of many.names) {
-    many.compile(name)
-    many.rollOut(name, 'False', 'Pending', 'No agent runs it yet.')
-  }
-  await many.pass(5)
+  await using many = await starting(300)
   let writes = 0
   for (let agents = 1; agents <= 60; agents++) {
     for (const name of many.names) many.rollOut(name, 'False', 'RollingOut', `${agents} of 60 agents run it.`)
@@ -110,12 +116,7 @@ test('with 300 concurrent rollouts, few writes report progress, and results are 
 })
 
 test('a failure during a rollout is written at once, and the last progress is written later', async () => {
-  await using many = operator(200)
-  for (const name of many.names) {
-    many.compile(name)
-    many.rollOut(name, 'False', 'Pending', 'No agent runs it yet.')
-  }
-  await many.pass(5)
+  await using many = await starting(200)
   for (const name of many.names) many.rollOut(name, 'False', 'RollingOut', '1 of 60 agents runs it.')
   many.rollOut('p-199', 'False', 'RolledBack', 'The agent on n1 ended.')
   await many.pass(1)

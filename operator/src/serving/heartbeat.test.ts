@@ -176,8 +176,8 @@ test('connections without a request do not lock agents out, even if they come fr
 })
 
 test('bodies of one namespace do not use up the memory for others', async () => {
-  const tenants = { perNamespace: 2_000_000, total: 3_000_000 }
-  await using operator = await servingWith({ bodies: { tenants } }, 'evil', 'bank/good')
+  const tenantBodies = { perNamespace: 2_000_000, total: 3_000_000 }
+  await using operator = await servingWith({ tenantBodies }, 'evil', 'bank/good')
   using slow = await slowPost(operator.port, tokenOf('evil'), 1_990_000)
   await vi.waitFor(async () => expect(await operator.report('evil', { reason: 'x'.repeat(50_000) })).toBe(429), 30_000)
   expect(slow.isOpen()).toBe(true)

@@ -44,7 +44,8 @@ export interface HeartbeatServerOptions {
   readonly apiAddresses?: ApiAddresses
   /** Maximum number of connections of clients that are not authenticated. */
   readonly maxStrangers?: number
-  readonly bodies?: { readonly tenants?: BodyLimits }
+  /** Limits for the bodies of agents outside of the operator's namespace. */
+  readonly tenantBodies?: BodyLimits
 }
 
 /** The owner of a token. */
@@ -129,7 +130,7 @@ class HeartbeatServer implements AsyncDisposable {
     this.#fleet = fleet
     this.#options = options
     this.#strangers = new Strangers(options.maxStrangers)
-    this.#tenantBodies = new Bodies(options.bodies?.tenants ?? tenantBodies)
+    this.#tenantBodies = new Bodies(options.tenantBodies ?? tenantBodies)
     this.#observers = new Observers(context, fleet, this.#inquiries)
     this.#leftovers = new LeftoverAnswers(context.kube.as('heartbeat'), fleet, context.settings)
     this.#streams = new Streams(context, fleet)
@@ -283,17 +284,13 @@ class HeartbeatServer implements AsyncDisposable {
     }
   }
 
-  async #hear(
-    response: ServerResponse,
-    { agent, ...from }: Asked,
-    heartbeat: Partial<HeartbeatBody> | undefined,
-  ): Promise<void> {
-    if (heartbeat?.schema !== 1) {
+  async #hear(response: ServerResponse, { agent, ...from }: Asked, heartbeat: Partial<HeartbeatBody>): Promise<void> {
+    if (heartbeat.schema !== 1) {
       this.#count.inc({ result: 'refused' })
       return answer(
         response,
         400,
-        `The heartbeat is invalid: the schema is ${JSON.stringify(heartbeat?.schema)}, not 1.`,
+        `The heartbeat is invalid: the schema is ${JSON.stringify(heartbeat.schema)}, not 1.`,
       )
     }
     this.#fleet.hear(agent, from, heartbeat as HeartbeatBody, this.#fleet.now())

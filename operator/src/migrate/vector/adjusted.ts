@@ -130,14 +130,9 @@ export function passOn(
   config: Record<string, unknown>,
 ): void {
   for (const [name, { kind, types }] of Object.entries(passedOn)) {
-    if (
-      kind !== `${declaration.kind}s` ||
-      !isInEffect(name, olds) ||
-      agent[name] === undefined ||
-      types?.includes(declaration.type) === false
-    )
+    if (kind !== `${declaration.kind}s` || agent[name] === undefined || types?.includes(declaration.type) === false)
       continue
-    if (Object.hasOwn(optionsOf(declaration).members, name)) config[name] ??= agent[name]
+    if (Object.hasOwn(optionsOf(declaration).members, name) && isInEffect(name, olds)) config[name] ??= agent[name]
   }
 }
 
