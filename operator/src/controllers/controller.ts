@@ -14,6 +14,8 @@ export interface ControllerOptions {
   readonly metrics: ControllerMetrics
   readonly signal: AbortSignal
   readonly workers?: number
+  /** Maximum number of workers for periodic checks; three quarters of all if not given. */
+  readonly maxResyncs?: number
   /** The owner of a key, for taking turns; all keys are in one line if not given. */
   readonly lines?: QueueLines
   /** Compares the observed with the desired state and writes the difference. Returns the milliseconds until the next check, if known. */
@@ -22,6 +24,7 @@ export interface ControllerOptions {
   failed?(key: string, error: unknown): void
 }
 
+const defaultWorkers = 4
 const reconcileTimeoutMs = 60_000
 /** A periodic check of everything, only as a safety net. */
 const resyncMs = 10 * 3_600_000
@@ -35,7 +38,8 @@ export class Controller implements AsyncDisposable {
 
   constructor(options: ControllerOptions) {
     this.#options = options
-    this.queue = new WorkQueue(options.lines === undefined ? {} : { lines: options.lines })
+    const { lines, workers = defaultWorkers, maxResyncs = Math.max(1, Math.floor(workers * 0.75)) } = options
+    this.queue = new WorkQueue({ maxResyncs, ...(lines === undefined ? {} : { lines }) })
     options.metrics.watch(options.name, this.queue)
   }
 
@@ -45,7 +49,7 @@ export class Controller implements AsyncDisposable {
 
   /** Starts working. `keys` are checked again about every ten hours. */
   start(keys: () => Iterable<string>): this {
-    const { workers = 4, signal } = this.#options
+    const { workers = defaultWorkers, signal } = this.#options
     signal.addEventListener('abort', this.#onAbort)
     for (let worker = 0; worker < workers; worker++) this.#workers.push(this.#work())
     const again = () => {

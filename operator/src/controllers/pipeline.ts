@@ -115,6 +115,8 @@ export class PipelineController implements AsyncDisposable {
       workers: 8,
       // Some workers are reserved for other namespaces, however much one namespace has to compile.
       lines: { of: namespaceOf, maxActive: 6 },
+      // One compiles and one prepares: with more, a change by an author waits for their compiles as well.
+      maxResyncs: 2,
       reconcile: (key, signal) => this.#reconcile(key, signal),
       failed: (key, error) => this.#failed(key, error),
     })

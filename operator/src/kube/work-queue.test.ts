@@ -84,6 +84,25 @@ test('namespaces take turns, and none of them occupies every worker', async () =
   queue.close()
 })
 
+test('periodic checks never occupy every worker', async () => {
+  const queue = new WorkQueue({ maxResyncs: 2 })
+  for (const key of ['a', 'b', 'c', 'd']) queue.add(key, 'resync')
+  expect([await queue.next(), await queue.next()]).toEqual(['a', 'b'])
+  const third = queue.next()
+  queue.add('x')
+  expect(await third).toBe('x')
+  // A finished user change does not let another check in, but a finished check does.
+  const fourth = queue.next()
+  queue.done('x')
+  expect(queue.depth).toBe(2)
+  queue.done('b')
+  expect(await fourth).toBe('c')
+  // A change that makes a waiting check urgent is not counted as a check.
+  queue.add('d', 'user')
+  expect(await queue.next()).toBe('d')
+  queue.close()
+})
+
 test('a delay beyond the limit of timers is not shortened', () => {
   const queue = new WorkQueue()
   queue.addAfter('a', Number.POSITIVE_INFINITY)

@@ -1,5 +1,5 @@
 // A queue of keys to process: each key once, with at most one worker; a key added during processing is processed again. Failed
-// keys wait longer each time, within a common budget; user changes take precedence over periodic checks. If keys belong to
+// keys wait longer each time, within a common budget; user changes take precedence over periodic checks, which never occupy every worker. If keys belong to
 // lines, such as one per namespace, the lines take turns. Hand-written, because @kubernetes/client-node has no such queue.
 
 import { doubledMs, systemClock, TokenBucket } from '@penstock/agent/program'
@@ -12,6 +12,8 @@ export interface QueueLines {
 
 export interface WorkQueueOptions {
   readonly lines?: QueueLines
+  /** Maximum number of keys of priority `resync` in process, so that a user change always finds a worker; no limit if not given. */
+  readonly maxResyncs?: number
   /** Wait after the first failure; doubled with each. */
   readonly minDelayMs?: number
   readonly maxDelayMs?: number
@@ -26,6 +28,7 @@ export class WorkQueue {
   readonly #ready: Readonly<Record<Priority, Ready>>
   readonly #active = new Map<string, number>()
   readonly #activeInLine = new Map<string, number>()
+  readonly #activeResyncs = new Set<string>()
   /** Keys added while a worker processes them. */
   readonly #again = new Map<string, Priority>()
   readonly #failures = new Map<string, number>()
@@ -39,6 +42,7 @@ export class WorkQueue {
   constructor(options: WorkQueueOptions = {}) {
     this.#options = {
       lines: options.lines ?? { of: () => '', maxActive: Number.POSITIVE_INFINITY },
+      maxResyncs: options.maxResyncs ?? Number.POSITIVE_INFINITY,
       minDelayMs: options.minDelayMs ?? 5,
       maxDelayMs: options.maxDelayMs ?? 1_000_000,
     }
@@ -125,6 +129,7 @@ export class WorkQueue {
   /** The worker has finished a key. */
   done(key: string): void {
     this.#active.delete(key)
+    this.#activeResyncs.delete(key)
     const line = this.#options.lines.of(key)
     const active = (this.#activeInLine.get(line) ?? 1) - 1
     if (active > 0) this.#activeInLine.set(line, active)
@@ -147,15 +152,17 @@ export class WorkQueue {
   }
 
   #take(): string | undefined {
-    const { lines } = this.#options
+    const { lines, maxResyncs } = this.#options
     const isFree = (line: string) => (this.#activeInLine.get(line) ?? 0) < lines.maxActive
-    for (const waiting of [this.#ready.user, this.#ready.resync]) {
-      const taken = waiting.take(isFree)
+    for (const priority of ['user', 'resync'] as const) {
+      if (priority === 'resync' && this.#activeResyncs.size >= maxResyncs) continue
+      const taken = this.#ready[priority].take(isFree)
       if (taken === undefined) continue
       const { key, line, since } = taken
       const at = systemClock.now()
       this.onQueued?.((at - since) / 1000)
       this.#active.set(key, at)
+      if (priority === 'resync') this.#activeResyncs.add(key)
       this.#activeInLine.set(line, (this.#activeInLine.get(line) ?? 0) + 1)
       return key
     }
