@@ -16,6 +16,7 @@ export interface WatchedObject {
     readonly namespace?: string
     readonly uid?: string
     readonly resourceVersion?: string
+    readonly creationTimestamp?: string
     readonly labels?: Readonly<Record<string, string>>
     readonly annotations?: Readonly<Record<string, string>>
     readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[]

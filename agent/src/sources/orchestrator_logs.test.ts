@@ -194,6 +194,18 @@ test('fields have the configured paths, or are omitted', async () => {
   })
 })
 
+test('the creation time of a pod has no field, unless one is configured', async () => {
+  api.set('pods', pod('web-1', { metadata: { creationTimestamp: '2026-01-01T08:00:00Z' } }))
+  write('shop_web-1_uid-web-1', cri('hello'))
+  const created = '.orchestrator.pod_creation_timestamp'
+  await using source = await start({ pod_annotation_fields: { pod_creation_timestamp: created }, metadata: 'lean' })
+  const [event] = (await source.received(1)) as LogEvent[]
+  expect(event?.fields['orchestrator']).toMatchObject({ pod_creation_timestamp: '2026-01-01T08:00:00Z' })
+  await using other = await start()
+  const [plain] = (await other.received(1)) as LogEvent[]
+  expect(plain?.fields['orchestrator']).not.toHaveProperty('pod_creation_timestamp')
+})
+
 test('parts of a line are joined for each stream, even if a character is split', async () => {
   api.set('pods', pod('web-1'))
   const euro = Buffer.from('€')

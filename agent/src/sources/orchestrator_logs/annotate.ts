@@ -22,7 +22,15 @@ const podFieldTexts = {
   pod_uid: 'uid of the pod',
 } as const
 
-export type PodField = keyof typeof podFieldTexts
+/** Fields that events only get if their path is set. */
+const optionalFieldTexts = {
+  pod_creation_timestamp: 'time at which the pod was created, as RFC 3339 text',
+} as const
+
+export type PodField = keyof typeof podFieldTexts | keyof typeof optionalFieldTexts
+
+const allFieldTexts: Readonly<Record<PodField, string>> = { ...podFieldTexts, ...optionalFieldTexts }
+const allFields = Object.keys(allFieldTexts) as PodField[]
 
 /** How much metadata each event gets. */
 export type MetadataPreset = 'full' | 'lean'
@@ -53,12 +61,12 @@ function field(name: string, text: string) {
 }
 
 function defaultPath(name: string): string {
-  return `.orchestrator.${name}`
+  return Object.hasOwn(optionalFieldTexts, name) ? '' : `.orchestrator.${name}`
 }
 
 export const podAnnotationFields = () => {
   const members = {} as { [K in PodField]: ReturnType<typeof field> }
-  for (const name of Object.keys(podFieldTexts) as PodField[]) members[name] = field(name, podFieldTexts[name])
+  for (const name of allFields) members[name] = field(name, allFieldTexts[name])
   return group(members, 'Fields for the metadata of the pod.', { aliases: ['annotation_fields'] })
 }
 
@@ -99,7 +107,7 @@ export function compileAnnotator(
     if (path?.root === 'event' && path.segments.length > 0) steps.push({ path: path.segments, read })
     return true
   }
-  for (const name of Object.keys(podFieldTexts) as PodField[]) add(name, podFields[name], readers[name])
+  for (const name of allFields) add(name, podFields[name], readers[name])
   return {
     namespaceLabels: add('namespace_labels', namespaceLabels, (subject) => subject.namespaceLabels),
     nodeLabels: add('node_labels', nodeLabels, (subject) => subject.nodeLabels),
@@ -115,7 +123,7 @@ export function compileAnnotator(
 /** All fields at their default paths. */
 export function defaultAnnotator(): Annotator {
   const fields = {} as Record<PodField, string>
-  for (const name of Object.keys(podFieldTexts) as PodField[]) fields[name] = defaultPath(name)
+  for (const name of allFields) fields[name] = defaultPath(name)
   return compileAnnotator(fields, defaultPath('namespace_labels'), defaultPath('node_labels'), 'full')
 }
 
@@ -130,6 +138,7 @@ const readers: Readonly<Record<PodField, (subject: Subject) => Value | undefined
   container_image_id: (subject) => container(subject)?.imageId,
   container_name: (subject) => subject.container,
   pod_annotations: (subject) => nonEmpty(subject.pod?.annotations),
+  pod_creation_timestamp: (subject) => subject.pod?.created,
   pod_ip: (subject) => subject.pod?.ip,
   pod_ips: (subject) => subject.pod?.ips,
   pod_labels: (subject) => nonEmpty(subject.pod?.labels),

@@ -49,6 +49,8 @@ export interface Pod {
   readonly ip: string | undefined
   readonly ips: string[] | undefined
   readonly owner: string | undefined
+  /** RFC 3339 text; undefined if an older version stored the pod. */
+  readonly created?: string | undefined
   /** Undefined if the share of the namespace only allows the pod's name. */
   readonly labels: ValueObject | undefined
   readonly annotations: ValueObject
@@ -97,6 +99,7 @@ function podFrom(object: PodObject): Pod {
     ip: status?.podIP,
     ips: status?.podIPs?.map((address) => address.ip),
     owner: owner === undefined ? undefined : `${owner.kind}/${owner.name}`,
+    created: metadata.creationTimestamp,
     labels: (metadata.labels ?? {}) as ValueObject,
     annotations: annotations as ValueObject,
     containers,
