@@ -6,7 +6,7 @@ import { type Inner, innerTexts } from '../inner.ts'
 import { below, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
 import { labelsIn } from './label-map.ts'
-import { isClassic, isConfiguration } from './text.ts'
+import { isClassic, isConfiguration, isPart } from './text.ts'
 
 export interface Embedded {
   /** The main file of the configuration. */
@@ -62,11 +62,11 @@ export function embedded(given: NamedText): Embedded | undefined {
   if (!/\.(?:ya?ml|json)$/i.test(given.file) || isConfiguration(given.text)) return undefined
   // A quick check first, because other agents also use YAML files.
   if (!/\[(?:INPUT|OUTPUT|FILTER)\]|^\s*pipeline:|kind: *Secret/im.test(given.text)) return undefined
-  const all = innerTexts(given, (text) => isConfiguration(text) || isScript(text) || labelsIn(text) !== undefined)
+  const all = innerTexts(given, (text) => isPart(text) || isScript(text) || labelsIn(text) !== undefined)
   if (!all.some(({ text }) => isConfiguration(text))) return undefined
   const included = new Set(
     all.flatMap(({ text }) =>
-      [...text.matchAll(/^\s*(?:@include|parsers_file|- )\s*(\S+)\s*$/gim)].map(([, path = '']) =>
+      [...text.matchAll(/^\s*(?:@include|parsers_file:?|- )\s*(\S+)\s*$/gim)].map(([, path = '']) =>
         path.split('/').at(-1),
       ),
     ),
@@ -74,7 +74,7 @@ export function embedded(given: NamedText): Embedded | undefined {
   const patterns = [...included].map((name = '') => new RegExp(`^${name.split('*').map(RegExp.escape).join('.*')}$`))
   const placeOf = ({ name }: Inner) => order.indexOf(name)
   const mains: NamedText[] = all
-    .filter(({ name, text }) => isConfiguration(text) && !patterns.some((pattern) => pattern.test(name)))
+    .filter(({ name, text }) => isPart(text) && !patterns.some((pattern) => pattern.test(name)))
     .sort((one, next) => placeOf(one) - placeOf(next))
   const trees = treesOf(given, [])
   for (const values of trees) mains.push(...defaultsFor(values))

@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest'
 import { converted } from '../../testing/conversions.ts'
 import { readClassic } from './classic.ts'
-import { convertFluentBit } from './convert.ts'
+import { convertFluentBit, isFluentBit } from './convert.ts'
 import { readYaml } from './yaml.ts'
+
+interface Transform {
+  readonly config: { readonly source: string }
+}
 
 const classic = `@SET home=/var/log
 # a comment
@@ -131,4 +135,47 @@ test('an unknown processor is one gap', () => {
 `
   const { gaps } = converted(convertFluentBit, [{ file: 'f.yaml', text }])
   expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([['processor sql', 8]])
+})
+
+test('the files of a ConfigMap in the YAML syntax include each other, also files with parsers only', () => {
+  const text = `apiVersion: v1
+kind: ConfigMap
+metadata: { name: fluent-bit, namespace: logging }
+data:
+  fluent-bit.yaml: |
+    includes:
+      - /fluent-bit/etc/conf/parsers.yaml
+    pipeline:
+      inputs:
+        - name: tail
+          path: /a.log
+          tag: a
+          parser: own
+          multiline.parser: trace
+      outputs:
+        - name: stdout
+          match: a
+          format: json_lines
+  parsers.yaml: |
+    parsers:
+      - name: own
+        format: regex
+        regex: '^(?<text>.*)$'
+    multiline_parsers:
+      - name: trace
+        type: regex
+        rules:
+          - state: start_state
+            regex: '/^\\d/'
+            next_state: cont
+          - state: cont
+            regex: '/^\\s/'
+            next_state: cont
+`
+  const file = { file: 'f.yaml', text }
+  expect(isFluentBit(file)).toBe(true)
+  const { resource, gaps } = converted(convertFluentBit, [file])
+  expect(gaps).toEqual([])
+  expect(resource.spec.sources).toMatchObject([{ config: { multiline: { start_pattern: '(?m)^\\d' } } }])
+  expect(resource.spec.transforms.some(({ config }: Transform) => config.source.includes('(?<text>.*)'))).toBe(true)
 })

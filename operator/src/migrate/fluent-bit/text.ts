@@ -76,5 +76,24 @@ export function isClassic(text: string): boolean {
 
 /** Whether a text is a configuration in either syntax. */
 export function isConfiguration(text: string): boolean {
-  return isClassic(text) || /^( *)pipeline:[ \t\r]*\n(?:\s*(?:#.*)?\n)*\1 +(?:inputs|filters|outputs):/m.test(text)
+  if (isClassic(text)) return true
+  const found = /^( *)pipeline:[ \t\r]*\n(?:\s*(?:#.*)?\n)*\1 +(?:inputs|filters|outputs):/m.exec(text)
+  if (found === null) return false
+  // A text further left means that the configuration is a value of a larger document, such as a ConfigMap.
+  const depth = found[1]?.length ?? 0
+  const lines = text.slice(0, found.index).split('\n')
+  return lines.every((line) => /^\s*(?:#.*|---.*)?$/.test(line) || line.search(/\S/) >= depth)
+}
+
+const topKeys =
+  'customs|env|includes|multiline_parsers|parsers|pipeline|plugins|service|stream_processor|upstream_servers'
+
+/** Whether a text may be one of several files of a configuration: it has sections, but perhaps no plugins. */
+export function isPart(text: string): boolean {
+  if (isConfiguration(text)) return true
+  const keys = [...text.matchAll(/^(?![#\s-])[^\n]+/gm)].map(([line]) => line)
+  return (
+    keys.some((line) => /^(?:parsers|multiline_parsers|includes|stream_processor):\s*(?:#.*)?$/.test(line)) &&
+    keys.every((line) => new RegExp(`^(?:${topKeys}):`).test(line))
+  )
 }
