@@ -9,6 +9,7 @@ import type { Registry } from 'prom-client'
 import { inNetworks } from '../compile/tenancy.ts'
 import type { Reviews } from '../kube/reviews.ts'
 import { TokenGate } from '../kube/token-gate.ts'
+import { Strangers } from './strangers.ts'
 
 export interface ProbeOptions {
   /** Host and port. */
@@ -19,16 +20,21 @@ export interface ProbeOptions {
   /** Why it is unhealthy; undefined if it is healthy. */
   readonly health: () => string | undefined
   readonly readiness: () => string | undefined
+  /** Maximum number of connections of clients that have not sent an accepted token. */
+  readonly maxStrangers?: number
 }
 
 /** Reviews of unknown tokens, by address and in total. */
 const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond: 5, burst: 20 } }
+/** Only the kubelet and a few collectors of metrics connect here. */
+const maxStrangers = 256
 
 export class ProbeServer implements AsyncDisposable {
   readonly #options: ProbeOptions
   readonly #server: Server
   /** Whether the owners of tokens may read metrics. */
   readonly #gate: TokenGate<true>
+  readonly #strangers: Strangers
 
   constructor(options: ProbeOptions) {
     this.#options = options
@@ -40,6 +46,11 @@ export class ProbeServer implements AsyncDisposable {
         response.end('unavailable\n')
       })
     })
+    // A probe and a request for metrics have no body, so they arrive at once.
+    this.#server.headersTimeout = 5_000
+    this.#server.requestTimeout = 10_000
+    this.#strangers = new Strangers(options.maxStrangers ?? maxStrangers)
+    this.#strangers.follow(this.#server)
   }
 
   async open(): Promise<this> {
@@ -96,7 +107,9 @@ export class ProbeServer implements AsyncDisposable {
 
   async #mayRead({ headers, socket }: IncomingMessage): Promise<boolean> {
     const token = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1]
-    return token !== undefined && (await this.#gate.of(token, socket.remoteAddress ?? '')) === true
+    if (token === undefined || (await this.#gate.of(token, socket.remoteAddress ?? '')) !== true) return false
+    this.#strangers.know(socket)
+    return true
   }
 
   async #review(token: string): Promise<true | undefined> {
