@@ -21,7 +21,7 @@ import { KubeConnection } from '../kube/connection.ts'
 import { EventWriter } from '../kube/events.ts'
 import { LeaderElection } from '../kube/leader.ts'
 import { LocalReviews } from '../kube/local-reviews.ts'
-import { type Reviews, serverReviews } from '../kube/reviews.ts'
+import { ReportedReviews, type Reviews, serverReviews } from '../kube/reviews.ts'
 import { serverVersion } from '../kube/server-version.ts'
 import { SharedCaches } from '../kube/shared-caches.ts'
 import { ApiAddresses, apiAddressesPart } from '../policy/api-addresses.ts'
@@ -136,7 +136,7 @@ async function connected(flags: OperatorFlagValues, logger: Logger, stop: AbortC
   const delay = eventLoopDelay(metrics)
   const { perSecond, burst } = flags
   const client = createKubeClient(connection, { metrics, logger, perSecond, burst })
-  const reviews = reviewsOf(given, connection, client, logger)
+  const reviews = new ReportedReviews(reviewsOf(given, connection, client, logger), metrics, logger)
   const rights = given.rolesOnly ? new Rights(client, given, logger) : undefined
   const claim: Claim = { election: undefined, isLost: false }
   const closing = new AbortController()

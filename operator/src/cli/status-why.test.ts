@@ -126,7 +126,7 @@ async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly P
   let contributed: StatusContribution | undefined
   const context = testContext({
     ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} } },
-    caches: { cache, synced: async () => {} },
+    ...{ caches: { cache, synced: async () => {} }, reviews: {} },
     status: {
       report: (_: unknown, { metadata }: KubeObject, __: unknown, contribution: StatusContribution) => {
         if (metadata.name === 'p') contributed = contribution

@@ -90,7 +90,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
   stack.defer(() => ending.abort())
   const context = testContext({
     ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} } },
-    caches: { cache, synced: async () => {} },
+    ...{ caches: { cache, synced: async () => {} }, reviews: {} },
     status: {
       reported: () => undefined,
       report: (_: unknown, object: KubeObject, __: unknown, { findings, fields = {} }: StatusContribution) => {

@@ -283,7 +283,7 @@ export class RolloutStatus implements AsyncDisposable {
   #reportAgent(view: AgentView, unheard: boolean): void {
     const agent = this.#agents.get(...(view.key.split('/') as [string, string]))
     if (agent === undefined || (unheard && isReported(agent))) return
-    const status = agentStatus(view)
+    const status = agentStatus(view, this.#context.reviews.problem)
     if (status === undefined) return
     this.#context.status.report(agentKind, agent, 'rollout', {
       generation: agent.metadata.generation ?? 0,

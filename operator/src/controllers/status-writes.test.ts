@@ -114,7 +114,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     const context = testContext({
       ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} } },
       settings: { namespace: 'system', agentNamespaces: ['system'] },
-      ...{ caches: { cache, synced: async () => {} }, status: statuses.start() },
+      ...{ caches: { cache, synced: async () => {} }, reviews: {}, status: statuses.start() },
     })
     stack.use(await new RolloutStatus(context, fleet).start())
     stack.defer(() => ending.abort())

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { KubeClient } from '../kube/client.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { LeftoverAnswers } from './leftovers.ts'
@@ -12,9 +12,16 @@ const byId = (...fragments: readonly Fragment[]) => new Map(fragments.map((each)
 /** An Agent whose stable revision runs some pipelines, and optionally a candidate with others. */
 function asked(
   stable: readonly Fragment[],
-  options: { candidate?: readonly Fragment[]; objects?: Record<string, string>; away?: boolean; lost?: boolean } = {},
+  options: {
+    candidate?: readonly Fragment[]
+    objects?: Record<string, string>
+    away?: boolean
+    lost?: boolean
+    hangs?: boolean
+  } = {},
 ) {
-  const { candidate, objects = {}, away = false, lost = false } = options
+  const { candidate, objects = {}, away = false, lost = false, hangs = false } = options
+  const hang = Promise.withResolvers<undefined>()
   const fleet = new FleetState()
   const revision = (rev: string, fragments: readonly Fragment[]) =>
     [rev, { rev, shards: [], fragments: byId(...fragments) }] as const
@@ -34,12 +41,13 @@ function asked(
   const get = async (_: unknown, namespace: string | undefined, name: string) => {
     requests.push(`${namespace}/${name}`)
     if (away) throw new Error('forbidden')
+    if (hangs) await hang.promise
     const uid = objects[`${namespace}/${name}`]
     return uid === undefined ? undefined : { metadata: { name, uid } }
   }
   fleet.set('shop/side', fleet.get('system/node') as Delivered)
   const settings = { namespace: 'system', agentNamespaces: ['system'] }
-  return { leftovers: new LeftoverAnswers({ get } as unknown as KubeClient, fleet, settings), requests }
+  return { leftovers: new LeftoverAnswers({ get } as unknown as KubeClient, fleet, settings), requests, hang }
 }
 
 const buffer = { kind: 'buffer', id: 'shop/a/es' }
@@ -97,4 +105,24 @@ test('an agent that asks about thousands of pipelines causes few requests, and i
     )
   expect(requests.length).toBeGreaterThanOrEqual(100)
   expect(requests.length).toBeLessThan(120)
+})
+
+test('data is needed while the API server does not answer, and the agent does not wait for that', async () => {
+  vi.useFakeTimers()
+  try {
+    const { leftovers, hang } = asked([without], { hangs: true })
+    const all = Array.from({ length: 50 }, (_, index) => ({
+      ...cursors,
+      id: `uid-${index}`,
+      pipeline: `shop/p${index}`,
+    }))
+    const answer = leftovers.gone('system/node', all)
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect(await answer).toEqual([])
+    hang.resolve(undefined)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(await leftovers.gone('system/node', all)).toHaveLength(50)
+  } finally {
+    vi.useRealTimers()
+  }
 })

@@ -15,6 +15,8 @@ import type { FleetState } from './state.ts'
 const maxAsked = 50
 /** Many agents ask about the same pipeline repeatedly. */
 const keepMs = 60_000
+/** An agent waits for the answer to its report: what is unknown then counts as needed, until the agent asks again. */
+const maxWaitMs = 2_000
 const maxKept = 10_000
 /** Requests to the API server for it, from agents of any kind: tenants control the pods of sidecars, and controllers need the same requests. */
 const requests = { perSecond: 5, burst: 100 }
@@ -42,9 +44,12 @@ export class LeftoverAnswers {
   /** Keys of the data that is no longer needed. */
   async gone(agent: string, reported: unknown): Promise<string[]> {
     const leftovers = Array.isArray(reported) ? reported.slice(0, maxAsked).filter(isLeftover) : []
-    const gone: string[] = []
-    for (const leftover of leftovers) if (await this.#isGone(agent, leftover)) gone.push(leftoverKey(leftover))
-    return gone
+    if (leftovers.length === 0) return []
+    const late = Promise.withResolvers<false>()
+    const timer = setTimeout(() => late.resolve(false), maxWaitMs)
+    const answers = leftovers.map((leftover) => Promise.race([this.#isGone(agent, leftover), late.promise]))
+    const isGone = await Promise.all(answers).finally(() => clearTimeout(timer))
+    return leftovers.filter((_, index) => isGone[index] === true).map(leftoverKey)
   }
 
   async #isGone(agent: string, leftover: Leftover): Promise<boolean> {

@@ -1,9 +1,12 @@
 // Authenticates callers and checks their rights through the API server: the operator does not decide this itself. Without
 // cluster-wide rights, local-reviews.ts does the same.
 
+import { errorText } from '@penstock/agent/errors'
+import type { Logger } from '@penstock/agent/telemetry'
+import { Counter, type Registry } from 'prom-client'
 import { apiVersionOf, type ResourceType } from '../api/object.ts'
-import type { KubeClient } from './client.ts'
-import { pathOf } from './client.ts'
+import { type KubeClient, KubeError, pathOf } from './client.ts'
+import { monotonicNow } from './clock.ts'
 import {
   localSubjectAccessReviewType,
   selfSubjectReviewType,
@@ -39,6 +42,8 @@ export interface Reviews {
   /** The owner of a token; undefined if the token is invalid, or has another audience. */
   userOf(token: string, audience?: string): Promise<User | undefined>
   mayDo(user: User, attempt: ReviewedAction): Promise<boolean>
+  /** Why nobody can be authenticated at the moment: the begin of a sentence. */
+  readonly problem?: string | undefined
 }
 
 /**
@@ -53,6 +58,72 @@ export function serverReviews(kube: KubeClient): Reviews {
     takes: 'of a user or ServiceAccount of this cluster',
     userOf: (token, audience) => userOf(kube, token, audience),
     mayDo: (user, attempt) => mayDo(kube, user, attempt),
+  }
+}
+
+/** Fewer failures in a row may be the fault of single requests. */
+const minFailures = 3
+/** A problem that nobody has met for this long may be over. */
+const problemMs = 120_000
+
+/** Counts the results of reviews, and reports when the API server stops and starts to answer them. */
+export class ReportedReviews implements Reviews {
+  readonly #reviews: Reviews
+  readonly #logger: Logger
+  readonly #count: Counter
+  #failures = 0
+  #failedAt = 0
+  #problem = ''
+
+  constructor(reviews: Reviews, metrics: Registry, logger: Logger) {
+    this.#reviews = reviews
+    this.#logger = logger
+    this.#count = new Counter({
+      name: 'penstock_reviews_total',
+      help: 'Reviews of tokens and rights by the API server, by result: answered or failed.',
+      labelNames: ['review', 'result'],
+      registers: [metrics],
+    })
+  }
+
+  get takes(): string {
+    return this.#reviews.takes
+  }
+
+  get problem(): string | undefined {
+    if (this.#failures < minFailures || monotonicNow() - this.#failedAt > problemMs) return undefined
+    return this.#problem
+  }
+
+  userOf(token: string, audience?: string): Promise<User | undefined> {
+    return this.#counted('token', () => this.#reviews.userOf(token, audience))
+  }
+
+  mayDo(user: User, attempt: ReviewedAction): Promise<boolean> {
+    return this.#counted('rights', () => this.#reviews.mayDo(user, attempt))
+  }
+
+  async #counted<T>(review: 'token' | 'rights', ask: () => Promise<T>): Promise<T> {
+    try {
+      const answer = await ask()
+      this.#count.inc({ review, result: 'answered' })
+      if (this.#failures >= minFailures) this.#logger.info('The API server answers reviews again.')
+      this.#failures = 0
+      return answer
+    } catch (error) {
+      this.#count.inc({ review, result: 'failed' })
+      this.#failures++
+      this.#failedAt = monotonicNow()
+      const status = error instanceof KubeError ? error.status : 0
+      this.#problem =
+        status === 0 ? 'The API server does not answer reviews' : `The API server answers reviews with status ${status}`
+      if (this.#failures === minFailures)
+        this.#logger.warn(
+          { error: errorText(error) },
+          'The API server does not answer reviews; the operator rejects agents and users that it does not know yet.',
+        )
+      throw error
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { Allowances, busy, claimsOf, TokenGate } from './token-gate.ts'
+import { KubeError } from './client.ts'
+import { Allowances, busy, claimsOf, ReviewError, TokenGate } from './token-gate.ts'
 
 const limits = { perSource: { perSecond: 1, burst: 5 }, total: { perSecond: 10, burst: 20 } }
 
@@ -85,6 +86,94 @@ test('simultaneous requests with one token cause one review, and a failed review
   expect(await gate.of('token', '10.0.0.1')).toBe('owner')
   expect(await gate.of('x'.repeat(20_000), '10.0.0.1')).toBeUndefined()
   expect(asked).toBe(2)
+})
+
+/** A gate whose API server does not answer until `answer` is called with a result. */
+function failingGate() {
+  let now = 0
+  const waiting: ((result: string | Error | undefined) => void)[] = []
+  const review = () =>
+    new Promise<string | undefined>((resolve, reject) => {
+      waiting.push((result) => (result instanceof Error ? reject(result) : resolve(result)))
+    })
+  const keepMs = () => 600_000
+  const limits = { perSource: { perSecond: 1000, burst: 10_000 }, total: { perSecond: 1000, burst: 10_000 } }
+  const gate = new TokenGate<string>({
+    ...limits,
+    review,
+    keepMs,
+    trustsKnown: (owner) => owner !== 'deleted',
+    now: () => now,
+  })
+  return {
+    ...{ gate, waiting },
+    answer: (result: string | Error | undefined) => {
+      for (const each of waiting.splice(0)) each(result)
+    },
+    pass: (ms: number) => {
+      now += ms
+    },
+  }
+}
+
+test.each([
+  { why: 'errors', error: new Error('500'), waitMs: 5_000 },
+  {
+    why: 'Retry-After',
+    error: new KubeError('429', { status: 429, reason: '', retryAfterMs: 20_000 }),
+    waitMs: 20_000,
+  },
+])(
+  'while reviews fail with $why, few are sent, known senders stay accepted for an hour, and the end is noticed',
+  async ({ error, waitMs }) => {
+    const { gate, waiting, answer, pass } = failingGate()
+    for (const owner of ['known', 'deleted']) {
+      const asked = gate.of(owner, '10.0.0.1', `at ${owner}`)
+      answer(owner)
+      expect(await asked).toBe(owner)
+    }
+    pass(600_000)
+    let sent = 0
+    for (let second = 0; second < 60; second++) {
+      const all = Array.from({ length: 1000 }, (_, index) => gate.of(`agent ${index}`, '10.0.0.1', `at ${index}`))
+      const known = gate.of('known', '10.0.0.1', 'at known')
+      const deleted = gate.of('deleted', '10.0.0.1', 'at deleted')
+      sent += second === 0 ? 0 : waiting.length
+      answer(error)
+      expect(await known).toBe('known')
+      for (const each of await Promise.allSettled([...all, deleted])) expect(each).toMatchObject({ status: 'rejected' })
+      await expect(gate.of('one more', '10.0.0.1', 'at one more')).rejects.toThrow(ReviewError)
+      pass(1000)
+    }
+    expect(sent, 'about four at each attempt').toBeLessThan(100)
+    pass(waitMs)
+    const next = gate.of('agent 1', '10.0.0.1', 'at 1')
+    answer('agent 1')
+    expect(await next).toBe('agent 1')
+    const all = Array.from({ length: 1000 }, (_, index) => gate.of(`next ${index}`, '10.0.0.1', `at ${index}`))
+    expect(waiting.length).toBe(1000)
+    answer('owner')
+    expect(new Set(await Promise.all(all))).toEqual(new Set(['owner']))
+  },
+)
+
+test('a sender is no longer accepted after an hour of failures, and failures of strangers do not affect others', async () => {
+  const { gate, answer, pass } = failingGate()
+  const first = gate.of('known', '10.0.0.1', 'at known')
+  answer('known')
+  await first
+  for (let attempt = 0; attempt < 10; attempt++) {
+    const strange = gate.of(`strange ${attempt}`, '10.0.0.9')
+    answer(new Error('500'))
+    await expect(strange).rejects.toThrow(ReviewError)
+  }
+  const agent = gate.of('agent', '10.0.0.2', 'at agent')
+  answer('agent')
+  expect(await agent).toBe('agent')
+  pass(3_600_000)
+  const late = gate.of('known', '10.0.0.1', 'at known')
+  answer(new Error('500'))
+  await expect(late).rejects.toThrow(ReviewError)
 })
 
 test.each([

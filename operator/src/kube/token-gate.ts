@@ -1,9 +1,12 @@
 // Handles tokens of unknown senders: caches the results of their reviews, and limits the number of reviews that they cause. Everyone
 // who can connect to a server can send tokens, and each review uses up requests to the API server that this process needs for its work.
-// So the gate inspects a token before the review, limits each address, and never lets unknown senders delay known ones.
+// So the gate inspects a token before the review, limits each address, and never lets unknown senders delay known ones. While the API
+// server does not answer reviews, the gate sends few of them, and callers may accept tokens that were accepted before.
 
 import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
+import { doubledMs } from '@penstock/agent/program'
+import { KubeError } from './client.ts'
 
 export interface Rate {
   readonly perSecond: number
@@ -18,7 +21,21 @@ export interface TokenGateOptions<T> {
   readonly total: Rate
   /** Returns how long the review of this owner's token counts, at each use; by default a minute. */
   keepMs?(owner: T): number | undefined
+  /** Whether an owner that was accepted within the last hour stays accepted while reviews fail; by default never. */
+  trustsKnown?(owner: T): boolean
   readonly now?: () => number
+}
+
+/** The API server does not answer reviews, so it is unknown whether a token is trusted. */
+export class ReviewError extends Error {
+  /** When the sender may try again. */
+  readonly retryAfterMs: number
+
+  constructor(retryAfterMs: number, cause: unknown) {
+    super('The API server does not answer reviews of tokens at the moment.', { cause })
+    this.name = 'ReviewError'
+    this.retryAfterMs = retryAfterMs
+  }
 }
 
 /** The token is unknown, and the limit currently allows no review for it. */
@@ -49,6 +66,8 @@ export class TokenGate<T> {
   readonly #sources: Allowances
   readonly #friends: Allowances
   readonly #total: Allowance
+  /** Failed reviews of senders with other evidence, and of all others, whose tokens must not affect the first ones. */
+  readonly #failures = { friends: new Failures(), strangers: new Failures() }
 
   constructor(options: TokenGateOptions<T>) {
     this.#options = options
@@ -59,8 +78,9 @@ export class TokenGate<T> {
   }
 
   /**
-   * The owner of a token; undefined if the token is not trusted, `busy` if unknown senders have used up their reviews. @param friend
-   * set if other evidence identifies the sender, such as the address of a known pod: it then has its own limit under this name
+   * The owner of a token; undefined if the token is not trusted, `busy` if unknown senders have used up their reviews. Rejects with a
+   * `ReviewError` while the API server does not answer. @param friend set if other evidence identifies the sender, such as the address
+   * of a known pod: it then has its own limit under this name
    */
   async of(token: string, source: string, friend?: string): Promise<T | undefined | typeof busy> {
     if (token.length > maxTokenBytes) return undefined
@@ -70,10 +90,23 @@ export class TokenGate<T> {
     if (good !== undefined && now - good.at < (this.#options.keepMs?.(good.value) ?? minKeepMs)) return good.value
     const bad = this.#bad.get(hash)
     if (bad !== undefined && now - bad < minKeepMs) return undefined
-    const asked = this.#asked.get(hash)
-    if (asked !== undefined) return asked
-    if (!(good !== undefined && now - good.at < knownMs) && !this.#mayAsk(source, friend, now)) return busy
-    const review = this.#options.review(token)
+    const failures = this.#failures[friend === undefined ? 'strangers' : 'friends']
+    try {
+      const asked = this.#asked.get(hash)
+      if (asked !== undefined) return await asked
+      const waitMs = failures.waitMs(now)
+      if (waitMs > 0) throw new ReviewError(waitMs, failures.cause)
+      if (!(good !== undefined && now - good.at < knownMs) && !this.#mayAsk(source, friend, now)) return busy
+      return await this.#ask(token, hash, failures)
+    } catch (error) {
+      const isKnown = good !== undefined && this.#now() - good.at < knownMs
+      if (isKnown && this.#options.trustsKnown?.(good.value) === true) return good.value
+      throw error
+    }
+  }
+
+  async #ask(token: string, hash: string, failures: Failures): Promise<T | undefined> {
+    const review = failures.counted(() => this.#options.review(token), this.#now)
     this.#asked.set(hash, review)
     try {
       const value = await review
@@ -92,6 +125,46 @@ export class TokenGate<T> {
     if (!this.#sources.has(source, now) || !this.#total.has(now)) return false
     this.#total.take()
     return this.#sources.take(source, now)
+  }
+}
+
+/** After this many failures in a row, reviews are limited. Fewer may be the fault of single tokens. */
+const maxFailures = 3
+/** While reviews fail: how many run at once, because each may last until its time limit, and the waits after failures. */
+const maxAttempts = 4
+const failureMs = { min: 500, max: 5_000, retryAfter: 60_000 }
+
+/** Counts failed reviews, and limits further ones until one succeeds: the API server may be overloaded by them. */
+class Failures {
+  #inRow = 0
+  #running = 0
+  #until = 0
+  cause: unknown
+
+  /** How long the next review must wait. */
+  waitMs(now: number): number {
+    if (now < this.#until) return this.#until - now
+    return this.#inRow >= maxFailures && this.#running >= maxAttempts ? failureMs.min : 0
+  }
+
+  async counted<T>(review: () => Promise<T>, now: () => number): Promise<T> {
+    this.#running++
+    try {
+      const value = await review()
+      this.#inRow = 0
+      this.#until = 0
+      return value
+    } catch (cause) {
+      this.cause = cause
+      this.#inRow++
+      const { min, max, retryAfter } = failureMs
+      const askedMs = Math.min(retryAfter, (cause instanceof KubeError && cause.retryAfterMs) || 0)
+      const ownMs = this.#inRow < maxFailures ? 0 : doubledMs(this.#inRow - maxFailures, min, max)
+      this.#until = Math.max(this.#until, now() + Math.max(askedMs, ownMs))
+      throw new ReviewError(Math.max(min, this.#until - now()), cause)
+    } finally {
+      this.#running--
+    }
   }
 }
 

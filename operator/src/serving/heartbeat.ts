@@ -26,7 +26,7 @@ import type { Cache } from '../kube/cache.ts'
 import { isNormal } from '../kube/client.ts'
 import { podType } from '../kube/resource-types.ts'
 import type { User } from '../kube/reviews.ts'
-import { Allowances, busy, claimsOf, TokenGate } from '../kube/token-gate.ts'
+import { Allowances, busy, claimsOf, ReviewError, TokenGate } from '../kube/token-gate.ts'
 import type { ApiAddresses } from '../policy/api-addresses.ts'
 import { labels, tokenAudience } from '../workloads/names.ts'
 import { Bodies, type BodyLimits, type CountedBody } from './bodies.ts'
@@ -115,6 +115,8 @@ class HeartbeatServer implements AsyncDisposable {
     ...strangers,
     review: (token) => this.#review(token),
     keepMs: (sender) => (this.#isRunning(sender) ? keepRunningMs : undefined),
+    // Deleting the pod revokes its token, and the caches show the deletion even while reviews fail.
+    trustsKnown: (sender) => this.#isRunning(sender),
   })
   readonly #readers: TokenGate<User>
   readonly #allowances = new Allowances(perPod)
@@ -166,6 +168,11 @@ class HeartbeatServer implements AsyncDisposable {
         if (error instanceof InvalidBody) {
           this.#count.inc({ result: 'refused' })
           return refuse(response, 400, error.message)
+        }
+        if (error instanceof ReviewError) {
+          // The reviews report their failures.
+          this.#count.inc({ result: 'unreviewed' })
+          return postpone(response, 503, error.message, error.retryAfterMs)
         }
         this.#count.inc({ result: 'failed' })
         this.#context.logger.warn({ error: errorText(error) }, 'Could not process a heartbeat.')
@@ -253,8 +260,7 @@ class HeartbeatServer implements AsyncDisposable {
 
   #postpone(response: ServerResponse, problem: string): void {
     this.#count.inc({ result: 'busy' })
-    response.setHeader('retry-after', '5')
-    refuse(response, 429, problem)
+    postpone(response, 429, problem, 5000)
   }
 
   async #answer(
@@ -359,7 +365,9 @@ class HeartbeatServer implements AsyncDisposable {
     const uid = extra('pod-uid')
     if (namespace === undefined || account === undefined || name === undefined || uid === undefined) return undefined
     // Pods of workloads are already known; those with a sidecar are looked up.
-    const pod = this.#podOf(namespace, name, uid) ?? (await kube.as('heartbeat').get<Pod>(podType, namespace, name))
+    const client = kube.as('heartbeat')
+    const pod =
+      this.#podOf(namespace, name, uid) ?? (await client.get<Pod>(podType, namespace, name, { urgent: 'connection' }))
     if (pod === undefined || pod.metadata.uid !== uid) return undefined
     const injected = pod.metadata.annotations?.['penstock.dev/injected']?.split('.')[0]
     const agent = pod.metadata.labels?.[labels.agent] ?? injected
@@ -455,6 +463,12 @@ function split(address: string): { readonly host: string; readonly port: number 
   const at = address.lastIndexOf(':')
   const host = address.slice(0, at).replace(/^\[|\]$/g, '')
   return { host: host === '' ? '0.0.0.0' : host, port: Number(address.slice(at + 1)) }
+}
+
+/** Rejects a request that may succeed later. */
+function postpone(response: ServerResponse, status: number, problem: string, retryAfterMs: number): void {
+  response.setHeader('retry-after', String(Math.ceil(retryAfterMs / 1000)))
+  refuse(response, status, problem)
 }
 
 /** Rejects a request and closes its connection, so that rejected clients hold no connections. */

@@ -8,7 +8,7 @@ import type { Logger } from '@penstock/agent/telemetry'
 import type { Registry } from 'prom-client'
 import { inNetworks } from '../compile/tenancy.ts'
 import type { Reviews } from '../kube/reviews.ts'
-import { TokenGate } from '../kube/token-gate.ts'
+import { ReviewError, TokenGate } from '../kube/token-gate.ts'
 import { Strangers } from './strangers.ts'
 
 export interface ProbeOptions {
@@ -38,12 +38,14 @@ export class ProbeServer implements AsyncDisposable {
 
   constructor(options: ProbeOptions) {
     this.#options = options
-    this.#gate = new TokenGate({ ...strangers, review: (token) => this.#review(token) })
+    // An administrator needs the metrics most while the API server does not answer.
+    this.#gate = new TokenGate({ ...strangers, review: (token) => this.#review(token), trustsKnown: () => true })
     this.#server = createServer((request, response) => {
       this.#answer(request, response).catch((error: unknown) => {
-        this.#options.logger.warn({ error: errorText(error) }, 'Could not respond to a request.')
+        const isReview = error instanceof ReviewError
+        if (!isReview) this.#options.logger.warn({ error: errorText(error) }, 'Could not respond to a request.')
         if (!response.headersSent) response.writeHead(503, { 'content-type': 'text/plain' })
-        response.end('unavailable\n')
+        response.end(isReview ? `${error.message}\n` : 'unavailable\n')
       })
     })
     // A probe and a request for metrics have no body, so they arrive at once.

@@ -39,3 +39,15 @@ test.each([
 ])('an Agent reports its progress when %s', (_, record, why, message) => {
   expect(agentStatus(view(record, why))?.findings[0]).toMatchObject({ status: 'False', reason: 'RollingOut', message })
 })
+
+test.each([
+  [0, 'The API server does not answer reviews', '1 of 3 agents runs revision new.'],
+  [2, undefined, '1 of 3 agents runs revision new.'],
+  [
+    2,
+    'The API server answers reviews with status 500',
+    '1 of 3 agents runs revision new. The API server answers reviews with status 500, so the operator cannot accept the reports of 2 agents.',
+  ],
+])('an Agent with %s silent pods names the problem of the reviews', (stale, problem, message) => {
+  expect(agentStatus({ ...view({}, ''), stale }, problem)?.findings[0]).toMatchObject({ message })
+})

@@ -15,8 +15,11 @@ function pendingIn({ why, record: { aside = {}, turn } }: AgentView['delivered']
   ]
 }
 
-/** Undefined until something is delivered. */
-export function agentStatus({ key, delivered, desired, live, stale, byRevision, failing, isSidecar }: AgentView) {
+/** Undefined until something is delivered. @param unreviewed why nobody can be authenticated at the moment */
+export function agentStatus(
+  { key, delivered, desired, live, stale, byRevision, failing, isSidecar }: AgentView,
+  unreviewed?: string,
+) {
   const { stable, candidate, later = [] } = delivered
   const newest = later.at(-1) ?? candidate ?? stable
   if (newest === undefined) return undefined
@@ -64,7 +67,12 @@ export function agentStatus({ key, delivered, desired, live, stale, byRevision, 
     version,
     live.map((report) => report.version),
   )
-  const message = skew === undefined ? programmedNow.message : `${programmedNow.message} ${skew}`
+  // Missing reports then say nothing about the agents.
+  const silent =
+    unreviewed === undefined || stale === 0
+      ? undefined
+      : `${unreviewed}, so the operator cannot accept the reports of ${counted(stale, 'agent')}.`
+  const message = [programmedNow.message, skew, silent].filter((text) => text !== undefined).join(' ')
   return {
     findings: [{ ...programmedNow, message }],
     fields: {

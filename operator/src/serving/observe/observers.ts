@@ -12,9 +12,10 @@ import type { Artifact } from '../../compile/artifact.ts'
 import { namespacesOf, type OperatorContext } from '../../context.ts'
 import type { FleetState, Report } from '../../fleet/state.ts'
 import type { Cache } from '../../kube/cache.ts'
+import { KubeError } from '../../kube/client.ts'
 import { monotonicNow } from '../../kube/clock.ts'
 import type { User } from '../../kube/reviews.ts'
-import { Allowances, busy, TokenGate } from '../../kube/token-gate.ts'
+import { Allowances, busy, ReviewError, TokenGate } from '../../kube/token-gate.ts'
 import { type ActingAs, actingAsIn, refusedActing, userActing, wantedOf } from './acting-as.ts'
 import type { Inquiries } from './inquiries.ts'
 import { actingAsHeader, tokenHeader } from './relay.ts'
@@ -58,6 +59,12 @@ class Refusal extends Error {
     this.status = status
   }
 }
+
+/** Rights are never assumed, not even those of a moment ago. */
+const unreviewed = new Refusal(
+  503,
+  'The API server does not answer the reviews of tokens and rights at the moment, so this operator cannot authorize you; try again in a few seconds.',
+)
 
 /** An agent's pod that runs a Pipeline, as far as known. */
 export interface Runner {
@@ -115,7 +122,8 @@ export class Observers {
       await (url.pathname === '/v1/tap'
         ? this.#tap(request, response, url.searchParams)
         : this.#top(request, response, url.searchParams))
-    } catch (error) {
+    } catch (problem) {
+      const error = problem instanceof ReviewError || problem instanceof KubeError ? unreviewed : problem
       if (!(error instanceof Refusal)) throw error
       response.writeHead(error.status, { 'content-type': 'application/json' })
       response.end(`${JSON.stringify({ error: error.message })}\n`)
