@@ -13,43 +13,76 @@ type Steps = readonly Step[]
 const account = 'the agent uses its service account'
 const owner = (kind: string) => [`if starts_with(owner, "${kind}/") { name = replace(owner, r'^${kind}/', "") }`]
 
-/** Lines that set `name` to the value of an attribute, by attribute name. A single text is an expression. */
-const facts: Readonly<Record<string, string | readonly string[]>> = {
+const cronJob =
+  "if match(owner, r'^Job/.*-[0-9]+$') { name = replace(replace(owner, r'^Job/', \"\"), r'-[0-9]+$', \"\") }"
+const deployment =
+  "if match(owner, r'^ReplicaSet/.*-[a-z0-9]+$') { name = replace(replace(owner, r'^ReplicaSet/', \"\"), r'-[a-z0-9]+$', \"\") }"
+
+const tag = [
+  'tag = replace(image, r\'@.*$\', "")',
+  'tag = if match(tag, r\':[^:/]*$\') { replace(tag, r\'^.*:\', "") } else { "" }',
+]
+
+/**
+ * Lines that set `name` to the value of an attribute, by attribute name. A single text is an expression. The values of a container give
+ * way to those of its pod.
+ */
+const ofContainers: Readonly<Record<string, string | readonly string[]>> = {
+  'k8s.container.name': '%orchestrator.container_name',
+  'container.id': ['if container != "" { name = replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', "") }'],
+  'container.image.name': ['if image != "" { name = replace(image, r\'@.*$|:[^:/]*$\', "") }'],
+  // The collector reads an image without a tag as its latest one.
+  'container.image.tag': [...tag, 'if image != "" { name = if tag == "" { "latest" } else { tag } }'],
+  'container.image.tags': [...tag, 'if image != "" { name = [if tag == "" { "latest" } else { tag }] }'],
+  'container.image.repo_digests': [
+    'if %orchestrator.container_image_id != null { name = [%orchestrator.container_image_id] }',
+  ],
+  'service.version': [
+    ...tag,
+    'digest = if contains(image, "@") { replace(image, r\'^.*@\', "") } else { "" }',
+    'name = if tag != "" && digest != "" { tag + "@" + digest } else { tag + digest }',
+    'if name == "" { name = null }',
+  ],
+  'service.instance.id': [
+    'name = join!(compact([string(%orchestrator.pod_namespace) ?? "", string(%orchestrator.pod_name) ?? "", string(%orchestrator.container_name) ?? ""]), ".")',
+  ],
+}
+
+const ofPods: Readonly<Record<string, string | readonly string[]>> = {
   'k8s.namespace.name': '%orchestrator.pod_namespace',
   'k8s.pod.name': '%orchestrator.pod_name',
   'k8s.pod.uid': '%orchestrator.pod_uid',
   'k8s.pod.ip': '%orchestrator.pod_ip',
+  'k8s.pod.start_time': '%orchestrator.pod_creation_timestamp',
   'k8s.node.name': '%orchestrator.pod_node_name',
-  'k8s.container.name': '%orchestrator.container_name',
-  'container.id': ['if container != "" { name = replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', "") }'],
-  'container.image.name': ['if image != "" { name = replace(image, r\'@.*$|:[^:/]*$\', "") }'],
-  'container.image.tag': [
-    'tag = replace(image, r\'@.*$\', "")',
-    "if match(tag, r':[^:/]*$') { name = replace(tag, r'^.*:', \"\") }",
-  ],
-  'container.image.tags': [
-    'tag = replace(image, r\'@.*$\', "")',
-    "if match(tag, r':[^:/]*$') { name = [replace(tag, r'^.*:', \"\")] }",
-  ],
-  'container.image.repo_digests': [
-    'if %orchestrator.container_image_id != null { name = [%orchestrator.container_image_id] }',
-  ],
-  'k8s.deployment.name': [
-    "if match(owner, r'^ReplicaSet/.*-[a-z0-9]+$') { name = replace(replace(owner, r'^ReplicaSet/', \"\"), r'-[a-z0-9]+$', \"\") }",
-  ],
+  'k8s.deployment.name': [deployment],
   'k8s.replicaset.name': owner('ReplicaSet'),
   'k8s.daemonset.name': owner('DaemonSet'),
   'k8s.statefulset.name': owner('StatefulSet'),
   'k8s.job.name': owner('Job'),
-  'k8s.cronjob.name': [
-    "if match(owner, r'^Job/.*-[0-9]+$') { name = replace(replace(owner, r'^Job/', \"\"), r'-[0-9]+$', \"\") }",
+  'k8s.cronjob.name': [cronJob],
+  'service.namespace': '%orchestrator.pod_namespace',
+  'service.name': [
+    'name = %orchestrator.pod_name',
+    ...['ReplicaSet', 'DaemonSet', 'StatefulSet', 'Job'].flatMap(owner),
+    deployment,
+    cronJob,
   ],
+}
+
+const facts: Readonly<Record<string, string | readonly string[]>> = { ...ofContainers, ...ofPods }
+
+/** Labels with the values of attributes, the last of which wins. They replace those of the pod and of its container. */
+const ofLabels: Readonly<Record<string, readonly string[]>> = {
+  'service.name': ['app.kubernetes.io/name', 'app.kubernetes.io/instance'],
+  'service.version': ['app.kubernetes.io/version'],
 }
 
 const metadataByDefault = [
   'k8s.namespace.name',
   'k8s.pod.name',
   'k8s.pod.uid',
+  'k8s.pod.start_time',
   'k8s.deployment.name',
   'k8s.node.name',
   'container.image.name',
@@ -63,12 +96,26 @@ const sources: Readonly<Record<string, string>> = {
   'node labels': 'node_labels',
 }
 
-/** Rules that extract labels or annotations. */
-function ruleLines(part: Part, option: 'labels' | 'annotations', context: Context): string[] {
+/** The beginning of the name of an attribute without a name of its own. It has a singular since semantic conventions of 2025. */
+function prefixOf(from: string, option: 'labels' | 'annotations', context: Context): string {
+  const [older, newer] = [`k8s.${from}.${option}.`, `k8s.${from}.${option.slice(0, -1)}.`]
+  return context.mentions(newer) && !context.mentions(older) ? newer : older
+}
+
+/** The value of a label or an annotation, or the part of it that a rule names. */
+function ruleValue(rule: Part, at: string): string {
+  const regex = rule.text('regex')
+  if (regex === undefined) return at
+  return `(string(get(parse_regex(string(${at}) ?? "", ${regexLiteral(regex)}) ?? {}, ["value"]) ?? null) ?? "")`
+}
+
+/** Rules that extract labels or annotations, of pods or of other objects. */
+function ruleLines(part: Part, option: 'labels' | 'annotations', isOfPods: boolean, context: Context): string[] {
   return part.tables(`extract.${option}`).flatMap((table, index) => {
     const rule = part.within(['extract', option, index], table, part.id)
     const from = rule.text('from') ?? 'pod'
-    const source = sources[`${from} ${option}`]
+    if ((from === 'pod') !== isOfPods) return []
+    const source = Object.hasOwn(sources, `${from} ${option}`) ? sources[`${from} ${option}`] : undefined
     if (source === undefined) {
       context.gap(
         rule.place(),
@@ -80,33 +127,91 @@ function ruleLines(part: Part, option: 'labels' | 'annotations', context: Contex
     }
     const key = rule.text('key')
     const regex = rule.text('key_regex')
-    const prefix = `k8s.${from}.${option}.`
-    if (rule.has('regex')) {
-      context.gap(
-        rule.place(['regex']),
-        `${part.id}: regex`,
-        'only a part of the value is used, which is not supported',
-        'Use `parse_regex` in a remap transform.',
-      )
-    }
+    const prefix = prefixOf(from, option, context)
     if (key !== undefined) {
-      const to = fieldAt(['resource', 'attributes', rule.text('tag_name') ?? `${prefix}${key}`])
+      const to = `known.${textLiteral(rule.text('tag_name') || `${prefix}${key}`)}`
       const at = `%orchestrator.${source}.${textLiteral(key)}`
-      return [`if ${at} != null { ${to} = ${at} }`]
+      return [`if ${at} != null { ${to} = ${ruleValue(rule, at)} }`]
     }
     if (regex === undefined) return []
-    const name = rule.text('tag_name')
+    const name = rule.text('tag_name') || undefined
     const made =
       name === undefined
         ? `${textLiteral(prefix)} + key`
         : `replace(key, ${regexLiteral(`^(?:${regex})$`)}, ${textLiteral(name)})`
     return [
       `for_each(object(%orchestrator.${source}) ?? {}) -> |key, value| {`,
-      `  if match(key, ${regexLiteral(`^(?:${regex})$`)}) { .resource.attributes = set!(.resource.attributes, [${made}], value) }`,
+      `  if match(key, ${regexLiteral(`^(?:${regex})$`)}) { known = set!(known, [${made}], ${ruleValue(rule, 'value')}) }`,
       '}',
     ]
   })
 }
+
+/** Lines for the attributes of `all` that are wanted. */
+function factLines(all: typeof facts, wanted: readonly string[]): string[] {
+  return wanted.flatMap((attribute) => {
+    const known = Object.hasOwn(all, attribute) ? all[attribute] : undefined
+    if (known === undefined) return []
+    const at = `known.${textLiteral(attribute)}`
+    return typeof known === 'string'
+      ? [`if ${known} != null { ${at} = ${known} }`]
+      : ['name = null', ...known, `if name != null { ${at} = name }`]
+  })
+}
+
+/** Annotations whose names name attributes. */
+const ownAnnotations = [
+  'for_each(object(%orchestrator.pod_annotations) ?? {}) -> |key, value| {',
+  '  name = replace(key, r\'^resource\\.opentelemetry\\.io/\', "")',
+  '  if name != key { known = set!(known, [name], value) }',
+  '}',
+]
+
+/** Statements that collect attributes in `known`. Later ones win. */
+function knownLines(part: Part, context: Context): string[] {
+  const wanted = part.has('extract.metadata') ? part.list('extract.metadata') : metadataByDefault
+  for (const [index, attribute] of wanted.entries()) {
+    if (Object.hasOwn(facts, attribute)) continue
+    context.gap(
+      part.place(['extract', 'metadata', index]),
+      `${part.id}: ${attribute}`,
+      'the source does not read this value',
+      `Remove it. The source reads ${Object.keys(ofPods).slice(0, 6).join(', ')} and more.`,
+    )
+  }
+  if (wanted.includes('k8s.pod.start_time')) context.readCreation()
+  const labelLines = wanted.flatMap((attribute) =>
+    (Object.hasOwn(ofLabels, attribute) ? (ofLabels[attribute] ?? []) : []).map((label) => {
+      const at = `%orchestrator.pod_labels.${textLiteral(label)}`
+      return `if ${at} != null { known.${textLiteral(attribute)} = ${at} }`
+    }),
+  )
+  return [
+    ...ruleLines(part, 'labels', false, context),
+    ...ruleLines(part, 'annotations', false, context),
+    ...factLines(ofContainers, wanted),
+    ...factLines(ofPods, wanted),
+    ...ruleLines(part, 'labels', true, context),
+    ...labelLines,
+    ...ruleLines(part, 'annotations', true, context),
+    ...(part.flag('extract.otel_annotations', false) ? ownAnnotations : []),
+  ]
+}
+
+/** Variables that lines may read. */
+const variables: Readonly<Record<string, string>> = {
+  owner: 'owner = string(%orchestrator.pod_owner) ?? ""',
+  image: 'image = string(%orchestrator.container_image) ?? ""',
+  container: 'container = string(%orchestrator.container_id) ?? ""',
+}
+
+/** Whether an association uses attributes of records. Addresses of connections have no lines of files. */
+const isByAttribute = (part: Part) =>
+  part
+    .tables('pod_association')
+    .some(
+      (table) => table['from'] === 'resource_attribute' || /"from":"resource_attribute"/.test(JSON.stringify(table)),
+    )
 
 /** Pods that the collector ignores by default. */
 const excludedByDefault = ['jaeger-agent', 'jaeger-collector']
@@ -130,11 +235,11 @@ export const k8sAttributes: Mapping<Steps> = {
     'extract.annotations': 'annotations of the pod',
     'extract.otel_annotations': 'whether annotations `resource.opentelemetry.io/…` become attributes',
     'exclude.pods': 'records of pods whose names match stay unchanged',
+    passthrough: 'whether to add nothing, because lines of files have no address of a connection',
   },
   itself: {
     auth_type: account,
     context: account,
-    passthrough: account,
     'filter.node_from_env_var': 'the source reads the pods of its node',
     'filter.node': 'the source reads the pods of its node',
     pod_association: 'the source determines the pod from the file',
@@ -145,7 +250,9 @@ export const k8sAttributes: Mapping<Steps> = {
     'extract.deployment_name_from_replicaset': 'the name of a Deployment comes from its ReplicaSet',
   },
   build: (part, context) => {
-    if (!part.has('pod_association')) {
+    // The collector only adds the address of a connection then.
+    if (part.flag('passthrough', false)) return []
+    if (!isByAttribute(part)) {
       const reason =
         'by default, the collector finds a pod by the address of the connection, which lines of files lack, so it added nothing'
       context.replaced(
@@ -155,43 +262,19 @@ export const k8sAttributes: Mapping<Steps> = {
         'Remove the transform to keep records unchanged.',
       )
     }
-    const wanted = part.has('extract.metadata') ? part.list('extract.metadata') : metadataByDefault
-    const lines = [
-      'if !exists(.resource.attributes) { .resource.attributes = {} }',
-      'owner = string(%orchestrator.pod_owner) ?? ""',
-      'image = string(%orchestrator.container_image) ?? ""',
-      'container = string(%orchestrator.container_id) ?? ""',
+    const lines = knownLines(part, context)
+    if (lines.length === 0) return []
+    const isUsed = (name: string) =>
+      lines.some((line) => new RegExp(`(?<![.%])\\b${name}\\b`).test(line.replace(/"[^"]*"|r'[^']*'/g, '')))
+    const used = [
+      'known = {}',
+      ...Object.entries(variables).flatMap(([name, line]) => (isUsed(name) ? [line] : [])),
+      ...lines,
+      '# Attributes that the record already has stay as they are.',
+      'given = object(.resource.attributes) ?? {}',
+      'kept = filter(given) -> |_key, value| { value != null && value != "" }',
+      '.resource.attributes = merge(merge(given, known), kept)',
     ]
-    for (const [index, attribute] of wanted.entries()) {
-      const known = Object.hasOwn(facts, attribute) ? facts[attribute] : undefined
-      if (known === undefined) {
-        context.gap(
-          part.place(['extract', 'metadata', index]),
-          `${part.id}: ${attribute}`,
-          'the source does not read this value',
-          `Remove it. The source reads ${Object.keys(facts).slice(0, 6).join(', ')} and more.`,
-        )
-        continue
-      }
-      const at = fieldAt(['resource', 'attributes', attribute])
-      if (typeof known === 'string') lines.push(`if ${known} != null { ${at} = ${known} }`)
-      else lines.push('name = null', ...known, `if name != null { ${at} = name }`)
-    }
-    lines.push(...ruleLines(part, 'labels', context), ...ruleLines(part, 'annotations', context))
-    if (part.flag('extract.otel_annotations', false)) {
-      lines.push(
-        'for_each(object(%orchestrator.pod_annotations) ?? {}) -> |key, value| {',
-        '  name = replace(key, r\'^resource\\.opentelemetry\\.io/\', "")',
-        '  if name != key { .resource.attributes = set!(.resource.attributes, [name], value) }',
-        '}',
-      )
-    }
-    const needed = (name: string) =>
-      lines.slice(4).some((line) => new RegExp(`\\b${name}\\b`).test(line.replace(/"[^"]*"/g, '')))
-    const used = lines.filter((line) => {
-      const name = /^(owner|image|container) = /.exec(line)?.[1]
-      return name === undefined || needed(name)
-    })
     const excluded = excludedPods(part)
     const text = excluded === undefined ? used : [`if !${excluded} {`, ...used.map((line) => `  ${line}`), '}']
     return [{ type: 'remap', text: text.join('\n'), comments: ["The pod metadata, with the collector's names."] }]

@@ -151,6 +151,10 @@ export class Context {
   /** Whether the configuration contains a text anywhere. */
   readonly mentions: (text: string) => boolean
 
+  /** The options of the sources of pod logs. */
+  readonly #podOptions: Record<string, unknown>[] = []
+  #readsCreation = false
+
   constructor(
     gaps: Gap[],
     extension: Context['extension'],
@@ -163,6 +167,20 @@ export class Context {
     this.readsEnvironment = readsEnvironment
     this.extension = extension
     this.append = append
+  }
+
+  /** The options of a source of pod logs, to which processors add what they need. */
+  podOptions(options: Record<string, unknown>): Record<string, unknown> {
+    this.#podOptions.push(options)
+    if (this.#readsCreation) this.readCreation()
+    return options
+  }
+
+  /** Lets the sources of pod logs add the creation time of the pod. */
+  readCreation(): void {
+    this.#readsCreation = true
+    const fields = { pod_creation_timestamp: '.orchestrator.pod_creation_timestamp' }
+    for (const options of this.#podOptions) options['pod_annotation_fields'] = fields
   }
 
   gap(place: Place, subject: string, reason: string, nearest: string): void {

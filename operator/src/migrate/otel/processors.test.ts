@@ -623,7 +623,7 @@ test('k8sattributes and resourcedetection add the metadata of the source', async
       k8s_attributes: {
         auth_type: 'serviceAccount',
         filter: { node_from_env_var: 'K8S_NODE_NAME' },
-        pod_association: [{ sources: [{ from: 'connection' }] }],
+        pod_association: [{ sources: [{ from: 'connection' }] }, ...byUid],
         extract: {
           metadata: all,
           labels: [
@@ -702,6 +702,152 @@ test('k8sattributes and resourcedetection add the metadata of the source', async
   expect(await lint(String(document))).toEqual([])
 })
 
+/** A pod in the form of the source. */
+const pod = {
+  pod_name: 'web-5d4-x1',
+  pod_namespace: 'shop',
+  pod_uid: 'u1',
+  pod_owner: 'ReplicaSet/web-5d4',
+  pod_creation_timestamp: '2026-01-01T08:00:00Z',
+  container_name: 'app',
+  container_image: 'reg.io:5000/shop/web:1.2@sha256:ab',
+}
+
+test.each([
+  {
+    about: 'the values by default',
+    options: {},
+    assert: {
+      'k8s.pod.start_time': '2026-01-01T08:00:00Z',
+      'k8s.deployment.name': 'web',
+      'container.image.tag': '1.2',
+    },
+  },
+  {
+    about: 'the service of a pod without labels',
+    options: { extract: { metadata: ['service.name', 'service.namespace', 'service.version', 'service.instance.id'] } },
+    assert: {
+      'service.name': 'web',
+      'service.namespace': 'shop',
+      'service.version': '1.2@sha256:ab',
+      'service.instance.id': 'shop.web-5d4-x1.app',
+    },
+  },
+  {
+    about: 'the service of a pod with labels',
+    options: { extract: { metadata: ['service.name', 'service.version'] } },
+    own: {
+      pod_labels: {
+        'app.kubernetes.io/name': 'n',
+        'app.kubernetes.io/instance': 'i',
+        'app.kubernetes.io/version': '3',
+      },
+    },
+    assert: { 'service.name': 'i', 'service.version': '3' },
+  },
+  {
+    about: 'the service that annotations name',
+    options: { extract: { metadata: ['service.name'], otel_annotations: true } },
+    own: {
+      pod_labels: { 'app.kubernetes.io/name': 'n' },
+      pod_annotations: { 'resource.opentelemetry.io/service.name': 'a' },
+    },
+    assert: { 'service.name': 'a' },
+  },
+  {
+    about: 'the service of a pod of a cron job',
+    options: { extract: { metadata: ['service.name', 'service.version', 'container.image.tag'] } },
+    own: { pod_owner: 'Job/clean-2934', container_image: 'shop/clean' },
+    assert: { 'service.name': 'clean', 'container.image.tag': 'latest' },
+    absent: ['service.version'],
+  },
+  {
+    about: 'a label for which the record has an attribute',
+    options: {
+      extract: {
+        metadata: [],
+        labels: [
+          { tag_name: 'env', key: 'env' },
+          { tag_name: 'void', key: 'env' },
+        ],
+      },
+    },
+    own: { pod_labels: { env: 'from the label' } },
+    assert: { env: 'from the record', void: 'from the label' },
+  },
+  {
+    about: 'a part of a label',
+    options: { extract: { metadata: [], labels: [{ tag_name: 'v', key: 'v', regex: 'v(?P<value>\\d+)' }] } },
+    own: { pod_labels: { v: 'v12-b' } },
+    assert: { v: '12' },
+  },
+  {
+    about: 'labels without a name',
+    options: { extract: { metadata: [], labels: [{ key: 'a' }, { key_regex: 'b.*', from: 'pod' }] } },
+    own: { pod_labels: { a: '1', b1: '2' } },
+    assert: { 'k8s.pod.labels.a': '1', 'k8s.pod.labels.b1': '2' },
+  },
+  {
+    about: 'labels without a name, which a statement names in the newer way',
+    options: { extract: { metadata: [], labels: [{ key: 'a' }] } },
+    statement: 'set(log.attributes["x"], resource.attributes["k8s.pod.label.a"])',
+    own: { pod_labels: { a: '1' } },
+    assert: { 'k8s.pod.label.a': '1' },
+  },
+  {
+    about: 'nothing, if it only passes addresses through',
+    options: { passthrough: true },
+    assert: { 'k8s.pod.name': 'web-5d4-x1' },
+    absent: ['k8s.pod.start_time'],
+  },
+])('k8sattributes adds $about', async ({ options, statement: text, own, assert, absent = [] }) => {
+  const draft = new Draft()
+  const resource = { env: 'from the record', void: '' }
+  const config = {
+    receivers: { filelog: { include: ['/var/log/pods/*/*/*.log'], resource, operators: [{ type: 'container' }] } },
+    processors: {
+      k8sattributes: { pod_association: byUid, ...options },
+      transform: { log_statements: text === undefined ? [] : [text] },
+    },
+    exporters: { nop: null },
+    service: {
+      pipelines: {
+        logs: { receivers: ['filelog'], processors: ['k8sattributes', 'transform'], exporters: ['nop'] },
+      },
+    },
+  }
+  convertOtel([{ file: 'c.yaml', text: stringify(config) }], () => [], draft)
+  expect(draft.gaps).toEqual([])
+  const document = draft.document({ name: 'converted' })
+  const names: string[] = document.toJSON().spec.transforms.map(({ name }: { name: string }) => name)
+  const field = (key: string) => `.resource.attributes."${key}"`
+  const tests = [
+    ...Object.entries(assert).map(([key, value]) => `${field(key)} == "${value}"`),
+    ...absent.map((key) => `!exists(${field(key)})`),
+  ]
+  const log = { message: 'x', file: '/var/log/pods/shop_web_u1/app/0.log', orchestrator: { ...pod, ...own } }
+  const expected = [{ at: names.at(-1), assert: tests.join(' && ') }]
+  document.setIn(['spec', 'tests'], [{ name: 'pod', insertAt: names[0], input: { log }, expect: expected }])
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('the source only adds the creation time of pods for a processor that uses it', () => {
+  const sourceFor = (metadata: readonly string[]) => {
+    const draft = new Draft()
+    const config = {
+      receivers: { filelog: { include: ['/var/log/pods/*/*/*.log'], operators: [{ type: 'container' }] } },
+      processors: { k8sattributes: { pod_association: byUid, extract: { metadata } } },
+      exporters: { nop: null },
+      service: { pipelines: { logs: { receivers: ['filelog'], processors: ['k8sattributes'], exporters: ['nop'] } } },
+    }
+    convertOtel([{ file: 'c.yaml', text: stringify(config) }], () => [], draft)
+    return draft.document({ name: 'converted' }).toJSON().spec.sources[0].config
+  }
+  const fields = { pod_creation_timestamp: '.orchestrator.pod_creation_timestamp' }
+  expect(sourceFor(['k8s.pod.start_time'])).toHaveProperty('pod_annotation_fields', fields)
+  expect(sourceFor(['k8s.pod.name'])).not.toHaveProperty('pod_annotation_fields')
+})
+
 test.each([
   ['an unknown function', statement('set(attributes["a"], Murmur3Hash(body))'), 'Murmur3Hash'],
   ['a path that is computed', statement('set(attributes[attributes["k"]], 1)'), 'computed'],
@@ -712,7 +858,7 @@ test.each([
   ['an action', { attributes: { actions: [{ key: 'a', action: 'insert', from_context: 'x' }] } }, 'request'],
   [
     'an unsupported attribute',
-    { k8sattributes: { extract: { metadata: ['k8s.pod.start_time'] }, pod_association: byUid } },
+    { k8sattributes: { extract: { metadata: ['k8s.cluster.uid'] }, pod_association: byUid } },
     'does not read',
   ],
 ])('%s is a gap with its line, and the output passes lint', async (_, processors, reason) => {

@@ -277,12 +277,12 @@ function podsOf(
     const value = joined.same?.get(name)
     return value === undefined ? [] : [`${field}=${value}`]
   })
-  const config = {
+  const config = context.podOptions({
     read_from: part.text('start_at') === 'beginning' ? 'beginning' : 'end',
     ...(fields.length === 0 ? {} : { extra_field_selector: fields.join(',') }),
     ...(older === undefined ? {} : { ignore_older_secs: Math.ceil(older) }),
     ...(size === undefined ? {} : { max_line_bytes: size }),
-  }
+  })
   const steps: Step[] = []
   const choice = choiceOf(part.list('include'), part.list('exclude'))
   if (choice !== undefined) steps.push({ type: 'filter', text: choice })
