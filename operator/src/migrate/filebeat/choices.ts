@@ -5,7 +5,8 @@ import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { option, type Part, type Report, textIn } from '../loki/context.ts'
 import { below, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
-import { conditionOf, expressionOf, fieldsIn } from './conditions.ts'
+import { conditionOf } from './conditions.ts'
+import { expressionOf, fieldsIn, withDots } from './formats.ts'
 import { podVariable } from './pod-values.ts'
 
 /** The choices that inputs make for their events. */
@@ -23,13 +24,13 @@ export interface Choices {
 
 /** The placeholders of the name and the version of the Beat, which events do not have. */
 export const withVersion = (name: string) =>
-  name
+  withDots(name)
     .replace(/%\{\[(?:agent|beat|@metadata)\.version\]\}/g, '8')
     .replace(/%\{\[(?:@metadata\.beat|agent\.type|beat\.type)\]\}/g, 'filebeat')
 
 /** Reports that a name contains the version of Filebeat. */
 export function reportVersion(place: Part | Tree, subject: string, name: string, report: Report): void {
-  if (!/%\{\[(?:agent|beat|@metadata)\.version\]\}/.test(name)) return
+  if (!/%\{\[(?:agent|beat|@metadata)\.version\]\}/.test(withDots(name))) return
   const reason = 'the name contains the version of Filebeat; `8` replaces it'
   report.replaced(place, `${subject}: ${name}`, reason, 'Write the version that the old agent had, or another name.')
 }

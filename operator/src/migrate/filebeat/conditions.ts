@@ -37,13 +37,30 @@ function textTest(name: string, ofText: string, ofItems: string): string {
   return `(${ofText} || ${list})`
 }
 
+/** Kinds of conditions in the order in which Filebeat looks for them. It uses only the first one that a table has. */
+const kinds = ['equals', 'contains', 'regexp', 'range', 'has_fields', 'network', 'is_empty', 'or', 'and', 'not']
+
 /** Converts a condition; reports a gap and returns undefined if it has no counterpart. */
 export function conditionOf(tree: Tree | undefined, report: Report): string | undefined {
   if (!isMap(tree)) return undefined
-  const tests = [...tree.value].map(([kind, item]) => testOf(kind, item, report))
-  if (tests.some((test) => test === undefined) || tests.length === 0) return undefined
-  return tests.length === 1 ? tests[0] : `(${tests.join(' && ')})`
+  const given = [...tree.value.keys()].map(String).toSorted((one, other) => placeOf(one) - placeOf(other))
+  const [kind, ...ignored] = given
+  const item = kind === undefined ? undefined : tree.value.get(kind)
+  if (kind === undefined || item === undefined) return undefined
+  if (ignored.length > 0 && kinds.includes(kind)) {
+    const reason = `Filebeat uses only \`${kind}\` of this condition, and ignores \`${ignored.join('`, `')}\``
+    report.replaced(tree, 'condition', reason, 'Combine conditions with `and` or `or`.')
+  }
+  return testOf(kind, item, report)
 }
+
+function placeOf(kind: string): number {
+  const place = kinds.indexOf(kind)
+  return place < 0 ? kinds.length : place
+}
+
+/** The items of a list. Filebeat reads a single table as a list with one item. */
+const listedIn = (tree: Tree): readonly Tree[] => (isMap(tree) ? [tree] : itemsOf(tree))
 
 function testOf(kind: string, tree: Tree, report: Report): string | undefined {
   const fields = leaves(tree)
@@ -63,11 +80,13 @@ function testOf(kind: string, tree: Tree, report: Report): string | undefined {
     case 'contains':
       return all((name, value) => {
         const texts = textsOf(value).map((text) =>
-          textTest(
-            name,
-            `contains(${onlyText(name)}, ${textLiteral(text)})`,
-            regexLiteral(text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')),
-          ),
+          text === ''
+            ? textTest(name, `${fieldOf(name)} == ""`, regexLiteral('^$'))
+            : textTest(
+                name,
+                `contains(${onlyText(name)}, ${textLiteral(text)})`,
+                regexLiteral(text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')),
+              ),
         )
         return texts.length === 1 ? texts[0] : `(${texts.join(' || ')})`
       })
@@ -84,9 +103,10 @@ function testOf(kind: string, tree: Tree, report: Report): string | undefined {
         const limit = Number(textOf(value))
         if (operator === undefined || Number.isNaN(limit)) return undefined
         const field = fieldOf(path.slice(0, cut))
-        // A value that is not a number is outside of every range.
+        // A value that is not a number, such as a text with digits, is outside of every range.
         const beyond = decimal(operator.startsWith('>') ? limit - 1 : limit + 1)
-        return `(!is_null(${field}) && (to_float(${field}) ?? ${beyond}) ${operator} ${decimal(limit)})`
+        const isNumber = `(is_integer(${field}) || is_float(${field}))`
+        return `(${isNumber} && (to_float(${field}) ?? ${beyond}) ${operator} ${decimal(limit)})`
       })
     }
     case 'has_fields': {
@@ -97,11 +117,17 @@ function testOf(kind: string, tree: Tree, report: Report): string | undefined {
         ? refused(kind, tree, report)
         : `(${names.map((name) => `exists(${fieldOf(name)})`).join(' && ')})`
     }
+    case 'is_empty': {
+      const name = textOf(tree) ?? ''
+      if (isOfFilebeat(name)) return ofFilebeat(kind, [name, tree], report)
+      const field = fieldOf(name)
+      return `(exists(${field}) && (is_null(${field}) || ${field} == "" || ${field} == {}))`
+    }
     case 'network':
       return all((name, value) => networkTest(textsOf(value), onlyText(name)))
     case 'and':
     case 'or': {
-      const tests = itemsOf(tree).map((item) => conditionOf(item, report))
+      const tests = listedIn(tree).map((item) => conditionOf(item, report))
       if (tests.length === 0 || tests.some((test) => test === undefined)) return undefined
       return `(${tests.join(kind === 'and' ? ' && ' : ' || ')})`
     }
@@ -183,57 +209,5 @@ export function assigned(tree: Tree, subject: string, report: Report): string {
 }
 
 /** The name of the node. Programs of a namespaced Pipeline, which read only pods, may not ask for that of the host. */
-const nodeName = (readsEnvironment: boolean) =>
+export const nodeName = (readsEnvironment: boolean) =>
   `(string(%orchestrator.pod_node_name) ??${readsEnvironment ? ' get_hostname() ??' : ''} "")`
-
-/** `%{[field]}`, `%{+yyyy.MM.dd}` in a text, as a template; undefined if it contains other placeholders. */
-export function templateOf(text: string): string | undefined {
-  let isKnown = true
-  const template = text.replaceAll('%', '%%').replace(/%%\{([^}]*)\}/g, (_, inner: string) => {
-    const field = /^\[([^\]]+)\](?::.*)?$/.exec(inner)?.[1]
-    if (field !== undefined) {
-      if (isOfFilebeat(field)) isKnown = false
-      return `{{ ${fieldOf(field).replace(/^\./, '')} }}`
-    }
-    const date = /^\+([yMdHmswx.\-_/:\s]+)$/.exec(inner)?.[1]
-    if (date === undefined) isKnown = false
-    return joda(date ?? '')
-  })
-  return isKnown ? template : undefined
-}
-
-/**
- * The same text as an expression of a program; undefined if it contains other placeholders.
- * @param readsEnvironment whether the program may read variables from the environment of the agent
- */
-export function expressionOf(text: string, readsEnvironment: boolean): string | undefined {
-  const parts = text.split(/(%\{[^}]*\}|\$\{data\.[^}]*\})/).filter((part) => part !== '')
-  const expressions = parts.map((part) => {
-    if (podVariable.test(part)) return podValue(part)
-    const inner = /^%\{(.*)\}$/.exec(part)?.[1]
-    if (inner === undefined) return textExpression(part, readsEnvironment, textLiteral, nodeName(readsEnvironment))
-    const field = /^\[([^\]]+)\](?::(.*))?$/.exec(inner)
-    if (field?.[1] !== undefined) {
-      if (isOfFilebeat(field[1])) return undefined
-      const byDefault = textLiteral(field[2] ?? '')
-      return `(to_string(${fieldOf(field[1])} || ${byDefault}) ?? ${byDefault})`
-    }
-    const date = /^\+([yMdHmswx.\-_/:\s]+)$/.exec(inner)?.[1]
-    return date === undefined
-      ? undefined
-      : `(format_timestamp(timestamp(.timestamp) ?? now(), ${textLiteral(joda(date))}) ?? "")`
-  })
-  return expressions.includes(undefined) ? undefined : expressions.join(' + ') || '""'
-}
-
-/** The fields in the placeholders of a text that have no default. */
-export const fieldsIn = (text: string): readonly string[] =>
-  [...text.matchAll(/%\{\[([^\]]+)\]\}/g)].map(([, name = '']) => fieldOf(name))
-
-function joda(format: string): string {
-  return format.replace(
-    /yyyy|xxxx|yy|MM|dd|HH|mm|ss|ww/g,
-    (item) =>
-      ({ yyyy: '%Y', xxxx: '%G', yy: '%y', MM: '%m', dd: '%d', HH: '%H', mm: '%M', ss: '%S', ww: '%V' })[item] ?? item,
-  )
-}

@@ -510,7 +510,7 @@ test.each<Sent>([
     text: `${stream}${processors('add_fields: { target: "@metadata", fields: { team: shop } }')}${search('index: "%{[@metadata.team]}-logs"')}`,
     sink: { bulk: { action: 'create', index: '{{ %index }}' } },
     program:
-      'if exists(%metadata.team) { %index = downcase((to_string(%metadata.team || "") ?? "") + "-logs") }\n."@timestamp" = .timestamp',
+      'if exists(%metadata.team) { %index = downcase((to_string(%metadata.team) ?? "") + "-logs") }\n."@timestamp" = .timestamp',
   },
   {
     name: 'metadata of an event is the id of the document',
@@ -539,7 +539,7 @@ test.each<Sent>([
     text: `${stream}${search('index: "${A:app}-%{[x]}-${B}"')}`,
     sink: { bulk: { action: 'create', index: '{{ %index }}' } },
     program:
-      'if exists(.x) { %index = downcase("app-" + (to_string(.x || "") ?? "") + "-" + (get_env_var("B") ?? "")) }\n."@timestamp" = .timestamp',
+      'if exists(.x) { %index = downcase("app-" + (to_string(.x) ?? "") + "-" + (get_env_var("B") ?? "")) }\n."@timestamp" = .timestamp',
   },
   {
     name: 'no proxy',
@@ -558,7 +558,7 @@ test.each<Sent>([
     name: 'a format of lines',
     text: `${stream}output.console.codec.format.string: '%{[level]:INFO} %{[message]}'\n`,
     sink: { encoding: { codec: 'text' } },
-    program: '.message = (to_string(.level || "INFO") ?? "INFO") + " " + (to_string(.message || "") ?? "")',
+    program: '.message = replace((to_string(.level) ?? ""), r\'^$\', "INFO") + " " + (to_string(.message) ?? "")',
   },
 ])('an output: $name', async ({ text, sink, program }) => {
   const { document, resource, gaps } = convert(text)

@@ -14,7 +14,7 @@ import {
   reportVersion,
   withVersion,
 } from './choices.ts'
-import { expressionOf, templateOf } from './conditions.ts'
+import { expressionOf, templateOf } from './formats.ts'
 import type { SourcePart } from './inputs.ts'
 
 export interface SinkPart extends SourcePart {
@@ -178,7 +178,9 @@ const search: Mapping<[Report, Choices], SinkPart> = {
         'the name of the data stream contains the version of Filebeat',
         'The index is `filebeat`; set another name in `bulk.index`.',
       )
-    } else if (template === undefined) {
+    }
+    const chosen = indexLines(part, withVersion(given ?? 'filebeat'), choices, report)
+    if (template === undefined && chosen.length === 0) {
       report.gap(
         part,
         `elasticsearch: ${given}`,
@@ -186,7 +188,6 @@ const search: Mapping<[Report, Choices], SinkPart> = {
         'Set `bulk.index` to a template with fields of the event.',
       )
     }
-    const chosen = indexLines(part, withVersion(given ?? 'filebeat'), choices, report)
     const pipeline = textIn(part, 'pipeline')
     const isOne = pipeline?.includes('%{') !== true
     const { lines: choosing, branches } = pipelineBranches(part, isOne ? pipeline : undefined, choices, report)
@@ -248,7 +249,7 @@ function linesOf(part: Part, choices: Choices, report: Report) {
   const format = textIn(part, 'codec.format.string')
   const json = { codec: 'json', ...(choices.ownTime ? {} : { except_fields: ['timestamp'] }) }
   if (format === undefined) return { encoding: json, steps: form(timeLines(choices)) }
-  const text = lineOf(withVersion(format), report)
+  const text = expressionOf(withVersion(format), report.readsEnvironment)
   reportVersion(part, `${part.name}: codec.format`, format, report)
   if (text !== undefined) return { encoding: { codec: 'text' }, steps: form([`.message = ${text}`]) }
   const reason = 'the format contains values that events do not have'
@@ -259,16 +260,6 @@ function linesOf(part: Part, choices: Choices, report: Report) {
     'Build the text in a remap transform, and use the codec `text`.',
   )
   return { encoding: json, steps: form(timeLines(choices)) }
-}
-
-/** A line of the format as an expression. Filebeat writes the time of the event with milliseconds. */
-function lineOf(format: string, report: Report): string | undefined {
-  const time = '(format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.3fZ") ?? "")'
-  const parts = format.split(/(%\{\[@timestamp\]\})/).filter((part) => part !== '')
-  const expressions = parts.map((part) =>
-    part === '%{[@timestamp]}' ? time : expressionOf(part, report.readsEnvironment),
-  )
-  return expressions.includes(undefined) ? undefined : expressions.join(' + ') || '""'
 }
 
 const file: Mapping<[Report, Choices], SinkPart> = {
@@ -291,7 +282,9 @@ const file: Mapping<[Report, Choices], SinkPart> = {
     report.replaced(part, 'file: rotation', reason, 'Put the date into `path`, and let `logrotate` remove old files.')
     const path = `${textIn(part, 'path') ?? '/tmp/filebeat'}/${textIn(part, 'filename') ?? 'filebeat'}`
     const template = templateOf(secret(path))
-    if (template === undefined)
+    const chosen = template === undefined ? expressionOf(path, report.readsEnvironment) : undefined
+    if (chosen !== undefined) report.variables(part, `file: ${path}`, path)
+    if (template === undefined && chosen === undefined)
       report.gap(
         part,
         `file: ${path}`,
@@ -299,9 +292,10 @@ const file: Mapping<[Report, Choices], SinkPart> = {
         'Set `path` to a template with fields of the event.',
       )
     const { encoding, steps } = linesOf(part, choices, report)
+    const to = chosen === undefined ? (template ?? '/tmp/filebeat/filebeat') : '{{ %path }}'
     return {
-      component: { type: 'file', config: { path: `${template ?? '/tmp/filebeat/filebeat'}.ndjson`, encoding } },
-      steps,
+      component: { type: 'file', config: { path: `${to}.ndjson`, encoding } },
+      steps: chosen === undefined ? steps : [...form([`%path = ${chosen}`]), ...steps],
     }
   },
 }

@@ -1,0 +1,116 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Filebeat are meant
+// The rules by which Filebeat evaluates conditions, format strings and lists of processors, shown by the event that comes out.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertFilebeat } from './convert.ts'
+
+const convert = (text: string) => converted(convertFilebeat, [{ file: 'filebeat.yml', text }])
+
+const log = 'filebeat.inputs:\n- type: log\n  paths: [/srv/app.log]\n'
+const json = `${log}  json.keys_under_root: true\n`
+const discard = 'output.discard: {}\n'
+const line = (message: string) => ({ message, file: '/srv/app.log', timestamp: '2026-02-04T05:06:07.089Z' })
+const processors = (...steps: readonly string[]) => `processors:\n${steps.map((step) => `- ${step}\n`).join('')}`
+/** A tag for events that meet a condition. */
+const tagged = (condition: string) => `${json}${processors(`add_tags: { tags: [met], when: ${condition} }`)}`
+
+interface Case {
+  readonly name: string
+  readonly text: string
+  readonly message: string
+  /** Undefined if no event comes out. */
+  readonly expected: Readonly<Record<string, unknown>> | undefined
+}
+
+async function run({ text, message, expected }: Case): Promise<void> {
+  const { document, resource, gaps } = convert(/^output/m.test(text) ? text : text + discard)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  withTest(document, resource, line(message), expected)
+  expect(await lint(document.toString())).toEqual([])
+}
+
+test.each<Case>([
+  {
+    name: 'a range contains numbers',
+    text: tagged('{ range: { status: { gte: 500, lt: 600 } } }'),
+    message: '{"status":503}',
+    expected: { tags: ['met'] },
+  },
+  {
+    name: 'a range contains no text with digits',
+    text: tagged('{ range.status.gte: 500 }'),
+    message: '{"status":"503"}',
+    expected: { tags: null },
+  },
+  {
+    name: 'only the first kind of a condition counts',
+    text: tagged('{ contains.b: y, equals.a: x }'),
+    message: '{"a":"x","b":"z"}',
+    expected: { tags: ['met'] },
+  },
+  {
+    name: 'a single condition is a list with one item',
+    text: tagged('{ or: { equals.a: x } }'),
+    message: '{"a":"x"}',
+    expected: { tags: ['met'] },
+  },
+  {
+    name: 'an empty text is contained in the empty text only',
+    text: tagged('{ contains.a: "" }'),
+    message: '{"a":"x"}',
+    expected: { tags: null },
+  },
+  { name: 'an empty field', text: tagged('{ is_empty: a }'), message: '{"a":""}', expected: { tags: ['met'] } },
+  { name: 'a missing field is not empty', text: tagged('{ is_empty: a }'), message: '{}', expected: { tags: null } },
+])('a condition: $name', run)
+
+const format = (text: string) => `${json}output.console.codec.format.string: '${text}'\n`
+test.each<Case>([
+  {
+    name: 'names in several brackets',
+    text: format('%{[a][b]}/%{ [a.b]}'),
+    message: '{"a":{"b":"x"}}',
+    expected: { message: 'x/x' },
+  },
+  { name: 'the default of a missing field', text: format('%{[a]:none}'), message: '{}', expected: { message: 'none' } },
+  {
+    name: 'the default of an empty field',
+    text: format('%{[a]:none}'),
+    message: '{"a":""}',
+    expected: { message: 'none' },
+  },
+  {
+    name: 'the value false, which is not empty',
+    text: format('%{[a]:none}'),
+    message: '{"a":false}',
+    expected: { message: 'false' },
+  },
+  {
+    name: 'the default of an object',
+    text: format('%{[a]:none}'),
+    message: '{"a":{"b":1}}',
+    expected: { message: 'none' },
+  },
+  {
+    name: 'the time of the event',
+    text: format('%{[@timestamp]} x'),
+    message: '{}',
+    expected: { message: '2026-02-04T05:06:07.089Z x' },
+  },
+  {
+    name: 'letters of dates',
+    text: format('%{+yyyy-M-d yy.MM.dd YYYY xxxx.ww MMM MMMM EEE EEEE D DDD H:m:s hh a SSS}'),
+    message: '{}',
+    expected: {
+      message: '2026-2-4 26.02.04 2026 2026.06 Feb February Wed Wednesday 35 035 5:6:7 05 AM 089',
+    },
+  },
+])('a format string: $name', run)
+
+test('the name of a file with a default is an expression', async () => {
+  const { document, resource, gaps } = convert(`${json}output.file: { path: /out, filename: '%{[app]:none}' }\n`)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(resource.spec.sinks[0].config.path).toBe('{{ %path }}.ndjson')
+  expect(await lint(document.toString())).toEqual([])
+})
