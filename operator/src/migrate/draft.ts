@@ -1,11 +1,11 @@
 // The Pipeline under construction: components in order with their comments, and gaps.
 // A gap is never silent: it has a row in the report, and a comment at the component that replaces the missing one.
 
-import { compileCondition, compileProgram } from '@penstock/agent/config'
 import { type Document, isCollection, type Node, Document as YamlDocument } from 'yaml'
 import { AgentModel, ClusterPipelineModel, PipelineModel } from '../api/models.ts'
 import type { PipelineSpec } from '../api/pipeline.ts'
 import { runsOn } from '../compile/tenancy.ts'
+import { simplified } from './simplified.ts'
 import { bySize, downstreamOf } from './split.ts'
 
 /** A file of the old configuration. */
@@ -153,8 +153,8 @@ export class Draft {
   }
 
   #checked(step: Step, origin: Origin): Step {
-    const compiled = step.type === 'filter' ? compileCondition(step.text) : compileProgram(step.text)
-    if (compiled.ok) return step
+    const { text, compiled } = simplified(step.type, step.text)
+    if (compiled.ok) return text === step.text ? step : { ...step, text }
     const message = 'message' in compiled ? compiled.message : (compiled.diagnostics[0]?.message ?? compiled.rendered)
     this.gaps.push({
       ...origin,

@@ -64,6 +64,10 @@ test.each<[value: string, record: object, expected: unknown]>([
   ['${record["a"].gsub("\\e[0m", "")}', { a: '\u001b[0mx' }, 'x'],
   ['${record["a"].lstrip}', { a: ' x ' }, 'x '],
   ['x${record["a"].to_i + 1}', { a: '41' }, 'x42'],
+  // Texts whose kind is known only from the statements before them.
+  ['${record["a"].to_s.split("-")[0..-3].join("-")}', { a: 'shop-api-5d4f-x2' }, 'shop-api'],
+  ['${(record["a"] || "").split(",").first.to_s.strip}', { a: ' 10.0.0.1, 10.0.0.2' }, '10.0.0.1'],
+  ['${tag_prefix[0]}/${tag_suffix[1]}', {}, 'app/log'],
   // Parts of texts, in characters.
   ['${record["a"].to_s[0..2]}', { a: 'äöüß' }, 'äöü'],
   ['${record["a"].to_s[0..99]}', {}, ''],
