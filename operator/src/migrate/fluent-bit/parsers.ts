@@ -87,7 +87,7 @@ function conversion(
   if (number !== undefined) {
     const [regex, call] = number
     const find = `found = parse_regex(${text}, r'^\\s*(?P<digits>${regex})') ?? {}`
-    return [`if exists(${at}) {`, `  ${find}`, `  ${at} = ${call}`, '}']
+    return [`if ${at} != null {`, `  ${find}`, `  ${at} = ${call}`, '}']
   }
   const calls: Readonly<Record<string, string>> = {
     bool: `includes(${JSON.stringify(truths)}, downcase(${text}))`,
@@ -95,7 +95,7 @@ function conversion(
     array: `split(${text}, ${textLiteral(sign ?? ',')})`,
   }
   const call = Object.hasOwn(calls, type) ? calls[type] : undefined
-  return call === undefined ? undefined : [`if exists(${at}) { ${at} = ${call} }`]
+  return call === undefined ? undefined : [`if ${at} != null { ${at} = ${call} }`]
 }
 
 /** Whether the fields of a parser may have the name of the event's time. */

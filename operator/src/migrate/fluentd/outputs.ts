@@ -7,11 +7,11 @@ import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { hostVariable } from '../fluent-bit/text.ts'
 import { none, type Refusal } from '../page.ts'
 import { eventTime } from '../unix-time.ts'
-import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
+import { childrenOf, listOf, objectIn, type Plugged, parameter } from './element.ts'
 import { recordPath } from './ruby.ts'
 import { search } from './search.ts'
 import { matchOf, type Tag } from './tags.ts'
-import { chunkTemplate, login, type OutputPlugin, objectIn, security, tagLines, translated } from './translation.ts'
+import { chunkTemplate, login, type OutputPlugin, security, tagLines, translated } from './translation.ts'
 
 /** A field in the syntax of Fluent Bit. */
 const accessorOf = ([first = '', ...rest]: readonly string[]) =>

@@ -7,7 +7,16 @@ import { type Dialect, fieldLines, parserLines } from '../fluent-bit/parsers.ts'
 import { Context } from '../fluent-bit/plugin.ts'
 import { type Entry, isOn, lastValue, type Section } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
-import { childrenOf, listOf, type Plugged, sectionOf } from './element.ts'
+import { childrenOf, listOf, objectIn, type Plugged, sectionOf } from './element.ts'
+import {
+  apacheLines,
+  columnLines,
+  type Delimiters,
+  isNewSyslog,
+  labelledLines,
+  type SyslogForm,
+  syslogForms,
+} from './parser-formats.ts'
 import type { Element } from './syntax.ts'
 
 const webLine = '(?<host>[^ ]*) [^ ]* (?<user>[^ ]*) \\[(?<time>[^\\]]*)\\] "(?<method>\\S+)(?: +(?<path>'
@@ -16,7 +25,6 @@ const webTime = '%d/%b/%Y:%H:%M:%S %z'
 interface Known {
   readonly regex: string
   readonly time: string
-  readonly types?: string
 }
 
 /** The expressions of Fluentd's built-in formats. */
@@ -29,7 +37,6 @@ const formats: Readonly<Record<string, Known>> = {
   apache2: {
     regex: `^${webLine}(?:[^\\"]|\\\\.)*?)(?: +\\S*)?)?" (?<code>[^ ]*) (?<size>[^ ]*)(?: "(?<referer>(?:[^\\"]|\\\\.)*)" "(?<agent>(?:[^\\"]|\\\\.)*)")?$`,
     time: webTime,
-    types: 'code:integer,size:integer',
   },
   apache: {
     regex: `^${webLine}[^ ]*) +\\S*)?" (?<code>[^ ]*) (?<size>[^ ]*)(?: "(?<referer>[^\\"]*)" "(?<agent>[^\\"]*)")?$`,
@@ -39,11 +46,6 @@ const formats: Readonly<Record<string, Known>> = {
     regex:
       '^\\[[^ ]* (?<time>[^\\]]*)\\] \\[(?<level>[^\\]]*)\\](?: \\[pid (?<pid>[^\\]]*)\\])?( \\[client (?<client>[^\\]]*)\\])? (?<message>.*)$',
     time: '%b %d %H:%M:%S%.f %Y',
-  },
-  syslog: {
-    regex:
-      '^(?:\\<(?<pri>[0-9]+)\\>)?(?<time>[^ ]* {1,2}[^ ]* [^ ]*) (?<host>[^ ]*) (?<ident>[^ :\\[]*)(?:\\[(?<pid>[0-9]+)\\])?(?:[^\\:]*\\:)? *(?<message>.*)$',
-    time: '%b %d %H:%M:%S',
   },
 }
 
@@ -59,6 +61,11 @@ export const parseOptions: Readonly<Record<string, string>> = Object.fromEntries
     ['time_format', 'the format of the time'],
     ['keep_time_key', 'whether to keep the time field'],
     ['types', 'conversions of fields'],
+    ['time_format_fallbacks', 'the formats of the time, with `time_type mixed`'],
+    ['message_key', 'the field for the line, with the type `none`'],
+    ['message_format', 'the form of a syslog line'],
+    ['with_priority', 'whether a syslog line begins with its priority'],
+    ['rfc5424_time_format', 'the format of the time in lines of RFC 5424'],
     ['keys', 'the column names'],
     ['delimiter', 'between columns'],
     ['delimiter_pattern', 'between members'],
@@ -93,8 +100,9 @@ export const parseItself: Readonly<Record<string, string>> = {
   'parse.estimate_current_event': 'an event without a time gets the time at which it is read',
   'parse.json_parser': 'there is one parser',
   'parse.stream_buffer_size': 'there is one parser',
-  'parse.message_format': 'the format of the line is detected',
-  'parse.with_priority': 'a priority is read if present',
+  'parse.parser_type': 'there is one parser',
+  'parse.parser_engine': 'there is one parser',
+  'parse.support_colonless_ident': 'a colon behind the name of the program is optional',
   'parse.timeout': 'expressions take linear time',
   'parse.unmatched_lines': 'the text of lines that do not match is kept',
 }
@@ -126,8 +134,9 @@ export function parsing(
     )
     return undefined
   }
-  if (type === 'none') return [`parsed = { "message": ${from} }`]
+  if (type === 'none') return [`parsed = { ${textLiteral(read('message_key') ?? 'message')}: ${from} }`]
   if (type.endsWith('grok')) return groks(section, prefix, from, context, gaps)
+  if (type === 'syslog') return syslogLines(section, prefix, from, gaps)
   const expression =
     known?.regex ??
     (type === 'multiline'
@@ -137,27 +146,66 @@ export function parsing(
       : isExpression
         ? stated
         : (read('expression') ?? ''))
-  const format = { json: 'json', ltsv: 'ltsv', logfmt: 'logfmt' }[type] ?? 'regex'
-  const timeFormat = known?.time ?? read('time_format')
+  const format = { json: 'json', logfmt: 'logfmt' }[type] ?? 'regex'
+  const fallbacks = fallbacksOf(section, prefix)
+  const timeFormat = fallbacks === undefined ? (read('time_format') ?? known?.time) : undefined
+  const dialect = dialectOf(section, prefix)
+  const { types, lines: nulls } = nullsBefore(section, prefix, read('types'), gaps)
   const parser = parserOf(section, prefix, type, {
     format,
     regex: format === 'regex' ? expression : undefined,
     time_format: timeFormat,
-    types: read('types') ?? known?.types,
+    types,
   })
   const own = new Context([parser], gaps)
-  const dialect = dialectOf(section, prefix)
-  const after = [
-    ...(type === 'apache2' ? apacheLines : []),
-    ...nullLines(read('null_value_pattern'), read('null_empty_string')),
+  const after = [...(type === 'apache2' ? apacheLines : []), ...nulls]
+  const byDefault = format === 'json' ? 'float' : 'string'
+  const time = timeFormat === undefined ? timeOf(section, prefix, byDefault, fallbacks) : []
+  const fields = () => [
+    'if is_object(parsed) {',
+    ...fieldLines(type, parser, own, dialect).map((line) => `  ${line}`),
+    '}',
   ]
-  const time = timeFormat === undefined ? timeOf(section, prefix, format === 'json' ? 'float' : 'string') : []
   if (type === 'csv' || type === 'tsv') {
-    const fields = fieldLines(type, parser, own, dialect).map((line) => `  ${line}`)
-    return [...columns(section, prefix, from, type), 'if is_object(parsed) {', ...fields, '}', ...time, ...after]
+    const lines = columnLines(type, listOf(read('keys')), from, read('delimiter'))
+    // Without the option, no column is the time.
+    return [...lines, ...fields(), ...(read('time_key') === undefined ? [] : time), ...after]
+  }
+  if (type === 'ltsv') {
+    reportParsedTime(section, context)
+    return [...labelledLines(from, dialect.members), ...fields(), ...time, ...after]
   }
   const lines = parserLines(type, from, own, section, dialect)
   return lines === undefined ? undefined : [...lines, ...time, ...after]
+}
+
+/** Formats that are tried one after another; undefined unless the time has several forms. */
+function fallbacksOf(section: Section, prefix: string): readonly string[] | undefined {
+  const read = (key: string) => lastValue(section, `${prefix}${key}`)
+  if (read('time_type') !== 'mixed') return undefined
+  const first = read('time_format')
+  return [...(first === undefined ? [] : [first]), ...listOf(read('time_format_fallbacks'))]
+}
+
+/** A line of syslog, in one of two forms. */
+function syslogLines(section: Section, prefix: string, from: string, gaps: Gap[]): string[] | undefined {
+  const read = (key: string) => lastValue(section, `${prefix}${key}`)
+  const forms = syslogForms(isOn(read('with_priority'), false), read('time_format'), read('rfc5424_time_format'))
+  const message = (read('message_format') ?? 'rfc3164').toLowerCase()
+  const { types: given, lines: after } = nullsBefore(section, prefix, read('types'), gaps)
+  const lines = ({ regex, time }: SyslogForm): string[] => {
+    const types = [...(regex.includes('<pri>') ? ['pri:integer'] : []), ...(given?.split(',') ?? [])]
+    const parser = parserOf(section, prefix, 'syslog', {
+      format: 'regex',
+      regex,
+      time_format: time,
+      types: types.length === 0 ? undefined : types.join(','),
+    })
+    return parserLines('syslog', from, new Context([parser], gaps), section, dialectOf(section, prefix)) ?? []
+  }
+  if (message !== 'auto') return [...lines(message === 'rfc5424' ? forms.current : forms.old), ...after]
+  const inner = (form: SyslogForm) => lines(form).map((line) => `  ${line}`)
+  return [`if ${isNewSyslog(from)} {`, ...inner(forms.current), '} else {', ...inner(forms.old), '}', ...after]
 }
 
 const otherFormats: ReadonlySet<string> = new Set([
@@ -168,6 +216,7 @@ const otherFormats: ReadonlySet<string> = new Set([
   'none',
   'csv',
   'tsv',
+  'syslog',
   'multiline',
   'grok',
   'multiline_grok',
@@ -187,7 +236,9 @@ function parserOf(
     time_key: read('time_key') ?? 'time',
     time_format: own.time_format === undefined ? undefined : rubyTime(own.time_format),
     time_keep: isOn(read('keep_time_key'), false) ? 'on' : 'off',
-    types: own.types,
+    types: typesIn(own.types),
+    // An empty group is an empty text.
+    skip_empty_values: 'off',
   }
   const entries = Object.entries(options).flatMap(([key, value]): Entry[] =>
     value === undefined ? [] : [{ file: section.file, line: section.line, key, value }],
@@ -195,7 +246,17 @@ function parserOf(
   return { kind: 'parser', file: section.file, line: section.line, entries }
 }
 
-function dialectOf(section: Section, prefix: string): Dialect {
+/** Types as a list of pairs: an object in JSON has the same meaning. */
+function typesIn(text: string | undefined): string | undefined {
+  const pairs = text?.trim().startsWith('{') === true ? objectIn(text) : undefined
+  return pairs === undefined
+    ? text
+    : Object.entries(pairs)
+        .map((pair) => pair.join(':'))
+        .join(',')
+}
+
+function dialectOf(section: Section, prefix: string): Dialect & { readonly members: Delimiters } {
   const read = (key: string) => lastValue(section, `${prefix}${key}`)
   const isUtc = isOn(read('utc'), false) || (read('localtime') !== undefined && !isOn(read('localtime'), true))
   return {
@@ -208,15 +269,6 @@ function dialectOf(section: Section, prefix: string): Dialect {
     },
   }
 }
-
-/** Fluentd's Apache parser returns all fields; missing ones are null. */
-const apacheLines: readonly string[] = [
-  'if is_object(parsed) {',
-  `  parsed = merge({ ${['host', 'user', 'method', 'path', 'code', 'size', 'referer', 'agent'].map((name) => `"${name}": null`).join(', ')} }, object!(parsed))`,
-  '  parsed = map_values(parsed) -> |value| { if value == "-" { null } else { value } }',
-  '  if parsed.code == 0 { parsed.code = null }',
-  '}',
-]
 
 /** Texts that become null. */
 function nullLines(regex: string | undefined, isEmpty: string | undefined): readonly string[] {
@@ -231,6 +283,26 @@ function nullLines(regex: string | undefined, isEmpty: string | undefined): read
     `  parsed = map_values(object!(parsed)) -> |value| { if ${test} { null } else { value } }`,
     '}',
   ]
+}
+
+/**
+ * Types of fields. If some texts become null, the conversions follow in lines of their own, because they apply to the other texts.
+ * @returns the types that remain for the parser
+ */
+function nullsBefore(
+  section: Section,
+  prefix: string,
+  types: string | undefined,
+  gaps: Gap[],
+): { readonly types: string | undefined; readonly lines: readonly string[] } {
+  const read = (key: string) => lastValue(section, `${prefix}${key}`)
+  const lines = nullLines(read('null_value_pattern'), read('null_empty_string'))
+  if (lines.length === 0 || types === undefined) return { types, lines }
+  const options = { format: undefined, regex: undefined, time_format: undefined, types }
+  const parser = parserOf(section, prefix, 'types', options)
+  const conversions = fieldLines('types', parser, new Context([parser], gaps), dialectOf(section, prefix))
+  const inner = conversions.map((line) => `  ${line}`)
+  return { types: undefined, lines: [...lines, 'if is_object(parsed) {', ...inner, '}'] }
 }
 
 /** Grok patterns: the first one that matches wins. A type after a name converts the field. */
@@ -262,41 +334,66 @@ function groks(section: Section, prefix: string, from: string, context: Context,
   return [
     `parsed = ${calls.join(' ?? ')} ?? null`,
     'if is_object(parsed) {',
-    '  parsed = filter(object!(parsed)) -> |_key, value| { value != null && value != "" }',
+    '  parsed = filter(object!(parsed)) -> |_key, value| { value != null }',
     ...fields.map((line) => `  ${line}`),
     ...(failure === undefined ? ['}'] : ['} else {', `  parsed = ${failed}`, '}']),
-    ...(lastValue(section, `${prefix}time_format`) === undefined ? timeOf(section, prefix, 'string') : []),
+    ...(lastValue(section, `${prefix}time_format`) === undefined ? timeOf(section, prefix, 'string', undefined) : []),
   ]
 }
 
-/** The time of an event without a configured format: seconds since 1970, or a text in a common format. */
-function timeOf(section: Section, prefix: string, byDefault: 'float' | 'string'): string[] {
+/**
+ * The time of an event without a configured format: seconds since 1970, or a text in a common format.
+ * @param fallbacks formats that are tried one after another
+ */
+function timeOf(
+  section: Section,
+  prefix: string,
+  byDefault: 'float' | 'string',
+  fallbacks: readonly string[] | undefined,
+): string[] {
   const read = (key: string) => lastValue(section, `${prefix}${key}`)
   const at = `parsed.${textLiteral(ownName(read('time_key') ?? 'time'))}`
   const removal = isOn(read('keep_time_key'), false) ? [] : [`  del(${at})`]
-  if ((read('time_type') ?? byDefault) === 'string') {
-    const forms = [
-      '%+',
-      '%Y-%m-%d %H:%M:%S%.f %z',
-      '%Y-%m-%d %H:%M:%S%.f',
-      '%Y-%m-%dT%H:%M:%S%.f',
-      '%d/%b/%Y:%H:%M:%S %z',
-    ]
-    return [
-      `if is_object(parsed) && is_string(${at}) {`,
-      `  text = string(${at}) ?? ""`,
-      `  .timestamp = ${forms.map((form) => `parse_timestamp(text, ${textLiteral(form)})`).join(' ?? ')} ?? .timestamp`,
-      ...removal,
-      '}',
-    ]
-  }
-  return [
-    `if is_object(parsed) && (is_integer(${at}) || is_float(${at}) || (is_string(${at}) && match(string(${at}) ?? "", r'^\\d+(\\.\\d+)?$'))) {`,
+  const isNumber = `(is_integer(${at}) || is_float(${at}) || (is_string(${at}) && match(string(${at}) ?? "", r'^\\d+(\\.\\d+)?$')))`
+  const number = [
+    `if is_object(parsed) && ${isNumber} {`,
     `  .timestamp = from_unix_timestamp(to_int((to_float(${at}) ?? 0.0) * 1000.0), unit: "milliseconds") ?? .timestamp`,
     ...removal,
     '}',
   ]
+  const isNumeric = fallbacks?.some((form) => form === 'unixtime' || form === 'float') ?? false
+  const texts = fallbacks?.filter((form) => form !== 'unixtime' && form !== 'float').map(timeForm) ?? commonForms
+  const calls = texts.map((form) => timeIn(form, dialectOf(section, prefix).zone))
+  const text = [
+    `if is_object(parsed) && is_string(${at}) {`,
+    `  text = string(${at}) ?? ""`,
+    `  .timestamp = ${[...calls, '.timestamp'].join(' ?? ')}`,
+    ...removal,
+    '}',
+  ]
+  if (fallbacks !== undefined) return [...(isNumeric ? number : []), ...(texts.length === 0 ? [] : text)]
+  return (read('time_type') ?? byDefault) === 'string' ? text : number
 }
+
+/** The time in the variable `text`. Without a zone, it is in the zone of the parser. */
+function timeIn(form: string, zone: string | undefined): string {
+  const hasZone = /%:*[zZ]|%[s+c]/.test(form)
+  const offset = hasZone ? undefined : /^([-+]\d{2}):?(\d{2})$/.exec(zone ?? '')
+  if (offset != null) return `parse_timestamp(text + " ${offset[1]}${offset[2]}", ${textLiteral(`${form} %z`)})`
+  const named = hasZone || zone === undefined ? '' : `, timezone: ${textLiteral(zone)}`
+  return `parse_timestamp(text, ${textLiteral(form)}${named})`
+}
+
+/** Forms of times that Ruby reads without a format. */
+const commonForms = [
+  '%+',
+  '%Y-%m-%d %H:%M:%S%.f %z',
+  '%Y-%m-%d %H:%M:%S%.f',
+  '%Y-%m-%dT%H:%M:%S%.f',
+  '%d/%b/%Y:%H:%M:%S %z',
+]
+
+const timeForm = (format: string) => rubyTime(format).replaceAll('.%L', '%.f').replaceAll('%L', '%f')
 
 /** Items of Ruby's `strftime` that have other names in remap. */
 function rubyTime(format: string): string {
@@ -305,16 +402,6 @@ function rubyTime(format: string): string {
     .replaceAll(/\.%[369]?N/g, '%.f')
     .replaceAll(/%[369]?N/g, '%f')
     .replaceAll('%:z', '%:z')
-}
-
-function columns(section: Section, prefix: string, from: string, type: 'csv' | 'tsv'): string[] {
-  const keys = listOf(lastValue(section, `${prefix}keys`))
-  const delimiter = lastValue(section, `${prefix}delimiter`) ?? (type === 'csv' ? ',' : '\t')
-  return [
-    `columns = parse_csv(${from}, delimiter: ${textLiteral(delimiter)}) ?? []`,
-    `names = [${keys.map((key) => textLiteral(key)).join(', ')}]`,
-    'parsed = if length(columns) == length(names) { object_from_array(zip(names, columns)) } else { null }',
-  ]
 }
 
 /** The alternatives of `multi_format` with their own options; for other formats, the section itself. */

@@ -7,7 +7,7 @@ import { ownName } from '../fluent-bit/own-time.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { eventTime } from '../unix-time.ts'
-import { listOf, type Plugged } from './element.ts'
+import { listOf, objectIn, type Plugged } from './element.ts'
 import { recordPath } from './ruby.ts'
 import type { Tag } from './tags.ts'
 import {
@@ -16,7 +16,6 @@ import {
   chunkTemplate,
   login,
   type OutputPlugin,
-  objectIn,
   type Parts,
   security,
   tagLines,

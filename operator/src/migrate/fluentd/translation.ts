@@ -344,14 +344,3 @@ export function chunkTemplate(text: string, tag: Tag | undefined): string | unde
   })
   return isKnown ? template : undefined
 }
-
-/** The texts in a JSON object; empty without one, and undefined if the text is something else. */
-export function objectIn(text: string | undefined): Readonly<Record<string, string>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text ?? '{}')
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
-    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, String(each)]))
-  } catch {
-    return undefined
-  }
-}
