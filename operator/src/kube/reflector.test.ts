@@ -106,13 +106,13 @@ test('the first state is streamed, changes follow, and bookmarks advance the ver
 })
 
 test('a server without streamed lists is read page by page, or completely if pages have expired', async () => {
-  const page = (items: KubeObject[], next?: string) =>
+  const part = (items: KubeObject[], next?: string) =>
     ended(JSON.stringify({ metadata: { resourceVersion: '4', continue: next }, items }))
   await using world = await following([
     status(422, 'Invalid'),
-    page([pod('a', 1)], 'more'),
+    part([pod('a', 1)], 'more'),
     status(410, 'Expired'),
-    page([pod('a', 1), pod('b', 2)]),
+    part([pod('a', 1), pod('b', 2)]),
   ])
   await vi.waitFor(() => expect(world.asked).toHaveLength(5))
   expect(world.store.size).toBe(2)
@@ -157,6 +157,57 @@ test.each([
   await vi.waitFor(() => expect(world.reflector.liveness.relists).toBe(1), { timeout: 15_000 })
   await vi.waitFor(() => expect(world.asked[1]?.searchParams.get('sendInitialEvents')).toBe('true'))
   expect(world.seen).toEqual(['added a'])
+})
+
+const page = (items: KubeObject[], resourceVersion = '4') =>
+  ended(JSON.stringify({ metadata: { resourceVersion }, items }))
+
+test.each([
+  ['never ends', stream(event('ADDED', pod('a', 1)))],
+  ['is cut off', ended(event('ADDED', pod('a', 1)))],
+])('a streamed list that %s is read page by page, and the next one is streamed again', async (_, first) => {
+  await using world = await following(
+    [first, page([pod('a', 1), pod('b', 2)]), ended(event('ERROR', { code: 410 })), ended(bookmark(9, true))],
+    { watchSeconds: () => 0, silenceSeconds: 0.3 },
+  )
+  await vi.waitFor(() => expect(world.asked.length).toBeGreaterThanOrEqual(4), { timeout: 25_000 })
+  const streamed = world.asked.slice(0, 4).map((url) => url.searchParams.get('sendInitialEvents'))
+  expect(streamed).toEqual(['true', null, null, 'true'])
+  expect(world.seen).toEqual(['added a', 'added b', 'deleted a', 'deleted b'])
+})
+
+test('a version that the server does not have yet, because it was restored, causes a new list', async () => {
+  const details = { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 0 }
+  const future: Answer = (_, response) =>
+    void response.writeHead(504).end(JSON.stringify({ code: 504, reason: 'Timeout', details }))
+  await using world = await following([
+    ended(event('ADDED', pod('a', 90)), bookmark(99, true)),
+    future,
+    stream(event('ADDED', pod('b', 3)), bookmark(5, true)),
+  ])
+  await vi.waitFor(() => expect(world.seen).toEqual(['added a', 'added b', 'deleted a']), { timeout: 15_000 })
+  expect(world.asked[2]?.searchParams.get('resourceVersion')).toBeNull()
+})
+
+test.each([
+  ['ends every watch at once', ended(), ended()],
+  ['sends the same bookmark and ends', ended(bookmark(5)), ended(bookmark(5))],
+  ['expires every version at once', ended(event('ERROR', { code: 410, reason: 'Expired' })), ended(bookmark(5, true))],
+  ['rejects every watch as expired', status(410, 'Expired'), ended(bookmark(5, true))],
+])('a server that %s does not receive requests in a tight loop', async (_name, odd, even) => {
+  vi.spyOn(Math, 'random').mockReturnValue(0.5)
+  const times: number[] = []
+  const noted =
+    (answer: Answer): Answer =>
+    (url, response) => {
+      times.push(performance.now())
+      answer(url, response)
+    }
+  const answers = Array.from({ length: 100 }, (_, index) => noted(index % 2 === 0 ? odd : even))
+  await using _server = await following([ended(bookmark(5, true)), ...answers])
+  await vi.waitFor(() => expect(times.length).toBeGreaterThanOrEqual(5), { timeout: 25_000 })
+  vi.restoreAllMocks()
+  expect((times[4] as number) - (times[0] as number), 'at least the first two waits').toBeGreaterThanOrEqual(1_100)
 })
 
 test('waits as long as the server requests', async () => {

@@ -57,9 +57,14 @@ export interface Liveness {
 
 const pageSize = 500
 const listTimeoutMs = 60_000
+/** A watch that ends sooner, without news, was not ended by its time limit. */
+const minWatchMs = 1_000
 
-/** Why the loop starts again. */
-type Outcome = 'ended' | 'relist'
+/** Whether the server no longer has a version, or does not have it yet: its data were restored from a backup. */
+function isExpired(error: unknown): boolean {
+  if (!(error instanceof KubeError)) return false
+  return error.status === 410 || error.reason === 'Expired' || error.causes.includes('ResourceVersionTooLarge')
+}
 
 export class Reflector<T extends KubeObject> {
   readonly liveness: Liveness = { lastList: 0, lastEvent: 0, lastBookmark: 0, relists: 0, lastProgress: monotonicNow() }
@@ -70,6 +75,8 @@ export class Reflector<T extends KubeObject> {
   /** Whether the next list must be up to date, because the known state is expired or cannot be trusted. */
   #expired = false
   #streams = true
+  /** Whether the last streamed list was not completed: servers behind some proxies, or with an old etcd, never send its end. */
+  #isIncomplete = false
   #running: Promise<void> | undefined
 
   constructor(options: ReflectorOptions<T>) {
@@ -88,24 +95,27 @@ export class Reflector<T extends KubeObject> {
   async #loop(signal: AbortSignal): Promise<void> {
     const backoff = new Backoff({ initialMs: 800, maxMs: 30_000, jitter: 'full', resetMs: 120_000 })
     while (!signal.aborted) {
+      const [began, version] = [monotonicNow(), this.#version]
       try {
-        const outcome = this.#version === undefined ? await this.#list(signal) : await this.#watch(signal)
-        if (outcome === 'relist') this.#forget()
+        await (version === undefined ? this.#list(signal) : this.#watch(signal))
+        // A proxy may end every watch at once: the next one must not follow immediately.
+        const isIdle = version !== undefined && this.#version === version
+        if (isIdle && monotonicNow() - began < minWatchMs) await pause(backoff.next(), signal)
       } catch (error) {
         if (signal.aborted) return
         this.#options.onError?.()
         const facts = { resource: this.#what, error: errorText(error) }
-        if (error instanceof KubeError && (error.status === 410 || error.reason === 'Expired')) {
+        const waitMs = Math.max(backoff.next(), (error instanceof KubeError && error.retryAfterMs) || 0)
+        if (isExpired(error)) {
           this.#options.logger.info(facts, 'The watched version has expired; listing again.')
           this.#forget()
-          continue
+        } else {
+          if (error instanceof BrokenStreamError) this.#forget()
+          this.#options.logger.warn(
+            { ...facts, wait_ms: Math.round(waitMs) },
+            'Watching a resource failed; trying again.',
+          )
         }
-        if (error instanceof BrokenStreamError) this.#forget()
-        const waitMs = Math.max(backoff.next(), (error instanceof KubeError && error.retryAfterMs) || 0)
-        this.#options.logger.warn(
-          { ...facts, wait_ms: Math.round(waitMs) },
-          'Watching a resource failed; trying again.',
-        )
         await pause(waitMs, signal)
       }
     }
@@ -118,12 +128,12 @@ export class Reflector<T extends KubeObject> {
 
   // --- The initial list ---
 
-  async #list(signal: AbortSignal): Promise<Outcome> {
+  async #list(signal: AbortSignal): Promise<void> {
     if (this.liveness.lastList > 0) {
       this.liveness.relists++
       this.#options.onRelist?.()
     }
-    if (this.#streams) {
+    if (this.#streams && !this.#isIncomplete) {
       try {
         return await this.#watch(signal, true)
       } catch (error) {
@@ -133,7 +143,7 @@ export class Reflector<T extends KubeObject> {
       }
     }
     await (this.#options.name === undefined ? this.#listPages(signal) : this.#listOne(signal))
-    return 'ended'
+    this.#isIncomplete = false
   }
 
   async #listOne(signal: AbortSignal): Promise<void> {
@@ -199,7 +209,7 @@ export class Reflector<T extends KubeObject> {
   // --- Watches ---
 
   /** With `initial`, the stream begins with every existing object. */
-  async #watch(signal: AbortSignal, initial = false): Promise<Outcome> {
+  async #watch(signal: AbortSignal, initial = false): Promise<void> {
     const seconds = this.#options.watchSeconds?.() ?? 300 + Math.floor(Math.random() * 300)
     const query = queryOf({
       ...this.#selectors(),
@@ -216,28 +226,31 @@ export class Reflector<T extends KubeObject> {
     })
     const abort = new AbortController()
     const joined = AbortSignal.any([signal, abort.signal])
-    const silenceMs = (seconds + (this.#options.silenceSeconds ?? 30)) * 1000
+    const longMs = (seconds + (this.#options.silenceSeconds ?? 30)) * 1000
     const accept = this.#options.metadataOnly === true ? metadataObject : undefined
     // Until the response headers arrive, a list's time limit applies, and then that of silence.
     let silence = setTimeout(() => abort.abort(new Error('no answer in time')), listTimeoutMs)
     let answer: IncomingMessage | undefined
+    const state: { listed: T[] | undefined } = { listed: initial ? [] : undefined }
     try {
       answer = await this.#options.sender.send('GET', this.#watchPath() + query, undefined, joined, { accept })
       if (answer.statusCode !== 200) throw await errorOf(answer, `watch of ${this.#what}`)
       this.liveness.lastProgress = monotonicNow()
-      const listed: T[] | undefined = initial ? [] : undefined
-      const state = { listed }
-      for await (const line of watchLines(answer, this.#options.maxLineBytes, () => {
+      const heard = () => {
         clearTimeout(silence)
+        const silenceMs = state.listed === undefined ? longMs : Math.min(longMs, listTimeoutMs)
         silence = setTimeout(() => abort.abort(new Error(`silent for ${silenceMs / 1000} s`)), silenceMs)
-      })) {
+      }
+      for await (const line of watchLines(answer, this.#options.maxLineBytes, heard)) {
         if (signal.aborted) break
+        const isList = state.listed !== undefined
         this.#take(line, state)
+        if (isList && state.listed === undefined) heard()
       }
       // The initial stream ended early, so its objects are incomplete.
       if (state.listed !== undefined) throw new Error('the list ended before it was complete')
-      return 'ended'
     } catch (error) {
+      this.#isIncomplete = state.listed !== undefined && answer?.statusCode === 200
       if (abort.signal.aborted && !signal.aborted) throw new Error(errorText(abort.signal.reason), { cause: error })
       throw error
     } finally {
