@@ -236,6 +236,10 @@ const splunk: Mapping<SinkPart> = {
     index: 'a field',
     'otel_to_hec_fields.severity_text': 'the name of a field',
     'otel_to_hec_fields.severity_number': 'the name of a field',
+    'hec_metadata_to_otel_attrs.source': 'the attribute with the source',
+    'hec_metadata_to_otel_attrs.sourcetype': 'the attribute with the source type',
+    'hec_metadata_to_otel_attrs.index': 'the attribute with the index',
+    'hec_metadata_to_otel_attrs.host': 'the attribute with the host',
     disable_compression: '`compression`',
   },
   itself: {
@@ -279,7 +283,14 @@ const splunk: Mapping<SinkPart> = {
       text: part.text('otel_to_hec_fields.severity_text') ?? 'otel.log.severity.text',
       number: part.text('otel_to_hec_fields.severity_number') ?? 'otel.log.severity.number',
     }
-    return { component: { type: 'http', config }, steps: hecForm(fixed, severity) }
+    const named = (name: string, byDefault: string) => part.text(`hec_metadata_to_otel_attrs.${name}`) ?? byDefault
+    const from = {
+      source: named('source', 'com.splunk.source'),
+      sourcetype: named('sourcetype', 'com.splunk.sourcetype'),
+      index: named('index', 'com.splunk.index'),
+      host: named('host', 'host.name'),
+    }
+    return { component: { type: 'http', config }, steps: hecForm(fixed, severity, from) }
   },
 }
 

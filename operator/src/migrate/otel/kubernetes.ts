@@ -207,11 +207,7 @@ const variables: Readonly<Record<string, string>> = {
 
 /** Whether an association uses attributes of records. Addresses of connections have no lines of files. */
 const isByAttribute = (part: Part) =>
-  part
-    .tables('pod_association')
-    .some(
-      (table) => table['from'] === 'resource_attribute' || /"from":"resource_attribute"/.test(JSON.stringify(table)),
-    )
+  (JSON.stringify(part.get('pod_association')) ?? '').includes('"resource_attribute"')
 
 /** Pods that the collector ignores by default. */
 const excludedByDefault = ['jaeger-agent', 'jaeger-collector']

@@ -25,6 +25,7 @@ const base: Readonly<Record<string, Options>> = {
   splunkhec: { endpoint: 'http://hec', token: 't' },
   otlphttp: { endpoint: 'http://o' },
   'otlphttp endpoint': {},
+  'elasticsearch cloudid': { mapping: { mode: 'otel' } },
   'elasticsearch password': { endpoints: ['http://es'], user: 'u' },
   'elasticsearch logstash_format.prefix_separator': { endpoints: ['http://es'], logstash_format: { enabled: true } },
   'elasticsearch logstash_format.date_format': { endpoints: ['http://es'], logstash_format: { enabled: true } },

@@ -4,7 +4,7 @@ import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { literalTemplate } from '../escape.ts'
 import { allCompressions, connectionOf, deliveryOptions, httpItself, httpOptions } from './connection.ts'
-import { documentForms, form, withoutEmpty } from './forms.ts'
+import { documentForms, form } from './forms.ts'
 import type { Context, Mapping, Part, SinkPart } from './mapping.ts'
 
 const searchItself = {
@@ -28,10 +28,12 @@ function documentSteps(part: Part, context: Context, byDefault: string): readonl
       `It sends documents in the mode \`${byDefault}\`; rename fields in the remap transform before the sink.`,
     )
   }
-  return form(
-    [...(lines ?? documentForms[byDefault] ?? []), withoutEmpty].join('\n'),
+  const made = form(
+    (lines ?? documentForms[byDefault] ?? []).join('\n'),
     `The document in the form of the exporter with mapping mode \`${lines === undefined ? byDefault : mode}\`.`,
   )
+  // The exporter discards other records.
+  return mode === 'bodymap' ? [{ type: 'filter', text: 'is_object(.message)' }, ...made] : made
 }
 
 function indexOf(part: Part, byDefault: string): string {
@@ -48,7 +50,7 @@ const isDynamic = (part: Part) =>
   !part.flag('logstash_format.enabled', false) &&
   part.flag('logs_dynamic_index.enabled', !part.has('logs_index') && !part.has('index'))
 
-/** Statements that set `%index` to the data stream that attributes of the record name. */
+/** Statements that set `%index` and `%data_stream` to the data stream that attributes of the record name. */
 function dynamicIndex(mode: string): readonly Step[] {
   const suffix = mode === 'otel' ? '.otel' : ''
   const from = (name: string, otherwise: string) =>
@@ -60,8 +62,12 @@ function dynamicIndex(mode: string): readonly Step[] {
     `dataset = replace(downcase(${from('data_stream.dataset', '"generic"')}), r'[-\\\\/*?"<>| ,#:]', "_") + "${suffix}"`,
     `area = replace(downcase(${from('data_stream.namespace', '"default"')}), r'[\\\\/*?"<>| ,#:]', "_")`,
     '%index = "logs-" + dataset + "-" + area',
+    '%data_stream = { "type": "logs", "dataset": dataset, "namespace": area }',
     `named = ${from('elasticsearch.index', '""')}`,
-    'if named != "" { %index = named }',
+    'if named != "" {',
+    '  %index = named',
+    '  del(%data_stream)',
+    '}',
   ]
   return form(lines.join('\n'), 'The index, by attributes of the record.')
 }
@@ -72,7 +78,8 @@ const searchOptions = {
   logs_index: '`bulk.index`',
   index: '`bulk.index`',
   pipeline: '`pipeline`',
-  'mapping.mode': 'the structure of documents: `otel`, `none`, `raw` or `bodymap`',
+  'mapping.mode':
+    'the structure of documents: `otel`, `none`, `raw`, `ecs` or `bodymap`; `otel` by default, as in current versions',
   'logstash_format.enabled': 'the date in `bulk.index`',
   'logstash_format.prefix_separator': '`bulk.index`',
   'logstash_format.date_format': '`bulk.index`',
@@ -84,14 +91,36 @@ const searchOptions = {
   api_key: 'a header',
 } as const
 
+/** The addresses of the destination. Without any, the exporter reads a variable. */
+function addresses(part: Part, context: Context): readonly string[] {
+  const given = part.has('endpoint') ? part.list('endpoint') : part.list('endpoints')
+  const cloud = part.text('cloudid')
+  if (given.length > 0) return given
+  if (cloud === undefined || cloud.includes('SECRET[')) {
+    const variable = cloud === undefined ? 'ELASTICSEARCH_URL' : 'the Cloud ID'
+    const reason = `the address comes from ${cloud === undefined ? `the variable \`${variable}\`` : variable}`
+    const nearest = 'Put the address into the Secret with the key `ELASTICSEARCH_URL`.'
+    context.replaced(part.place(), `${part.id}: endpoint`, reason, nearest)
+    return ['SECRET[env.ELASTICSEARCH_URL]']
+  }
+  // The name of the deployment, and the domain and the id of the cluster in Base64.
+  const [domain = '', cluster = ''] = Buffer.from(cloud.replace(/^[^:]*:/, ''), 'base64')
+    .toString()
+    .split('$')
+  const [host = '', port = '443'] = domain.split(':')
+  const [id = '', own = port] = cluster.split(':')
+  return [`https://${id}.${host}:${own}`]
+}
+
 export const elasticsearch: Mapping<SinkPart> = {
   name: 'elasticsearch',
   becomes: '`search_engine`',
-  options: { ...searchOptions, user: '`auth`', password: '`auth`' },
+  options: { ...searchOptions, cloudid: '`endpoints`', user: '`auth`', password: '`auth`' },
   itself: Object.fromEntries(
     Object.entries({
       ...searchItself,
       'mapping.dedup': 'a document has each name once',
+      'mapping.dedot': 'the destination reads dots in names as objects',
       logs_dynamic_id: 'the destination assigns ids',
       metrics_index: 'the sink accepts only logs',
       traces_index: 'Penstock does not collect traces',
@@ -102,6 +131,14 @@ export const elasticsearch: Mapping<SinkPart> = {
   ),
   build: (part, context) => {
     const mode = part.text('mapping.mode') ?? 'otel'
+    if (!part.has('mapping.mode')) {
+      context.replaced(
+        part.place(),
+        `${part.id}: mapping.mode`,
+        'the default is `otel` since version 0.122 of the collector, and `none` before',
+        'If your version is older, set `mapping.mode: none`, and convert again.',
+      )
+    }
     const { request = {}, ...others } = connectionOf(part, context, allCompressions, true)
     const user = part.text('user')
     const key = part.text('api_key')
@@ -122,7 +159,7 @@ export const elasticsearch: Mapping<SinkPart> = {
     }
     const pipeline = part.text('pipeline')
     const config = {
-      endpoints: part.has('endpoint') ? part.list('endpoint') : part.list('endpoints'),
+      endpoints: addresses(part, context),
       bulk: {
         action: 'create',
         index:

@@ -136,6 +136,7 @@ const sinks: readonly SinkCase[] = [
       user: 'elastic',
       password: secret('ES_PASSWORD'),
       logs_index: 'logs-app',
+      mapping: { mode: 'otel' },
       pipeline: 'p',
       retry: { max_retries: 5 },
       sending_queue: { sizer: 'items', queue_size: 2000 },
@@ -206,7 +207,7 @@ const sinks: readonly SinkCase[] = [
     name: 'elasticsearch with an index by attributes',
     config: one(
       'elasticsearch',
-      { endpoint: 'http://es:9200', retry: { max_requests: 2 } },
+      { endpoint: 'http://es:9200', mapping: { mode: 'otel' }, retry: { max_requests: 2 } },
       {
         processors: {
           transform: {
@@ -362,7 +363,10 @@ test.each(sinks)('$name', async ({ config, sink, assert }) => {
 })
 
 test.each([
-  { exporter: 'elasticsearch', config: { endpoint: 'https://es.eu-west-1.es.amazonaws.com', logs_index: 'x' } },
+  {
+    exporter: 'elasticsearch',
+    config: { endpoint: 'https://es.eu-west-1.es.amazonaws.com', logs_index: 'x', mapping: { mode: 'otel' } },
+  },
   { exporter: 'opensearch', config: { http: { endpoint: 'https://x.eu-west-1.aoss.amazonaws.com' } } },
 ])('requests to $exporter are signed for AWS', async ({ exporter, config }) => {
   const auth = { authenticator: 'sigv4auth' }
