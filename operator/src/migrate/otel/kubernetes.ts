@@ -23,6 +23,9 @@ const tag = [
   'tag = if match(tag, r\':[^:/]*$\') { replace(tag, r\'^.*:\', "") } else { "" }',
 ]
 
+/** The collector reads an image without a tag as its latest one. */
+const latest = 'if tag == "" { tag = "latest" }'
+
 /**
  * Lines that set `name` to the value of an attribute, by attribute name. A single text is an expression. The values of a container give
  * way to those of its pod.
@@ -31,9 +34,8 @@ const ofContainers: Readonly<Record<string, string | readonly string[]>> = {
   'k8s.container.name': '%orchestrator.container_name',
   'container.id': ['if container != "" { name = replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', "") }'],
   'container.image.name': ['if image != "" { name = replace(image, r\'@.*$|:[^:/]*$\', "") }'],
-  // The collector reads an image without a tag as its latest one.
-  'container.image.tag': [...tag, 'if image != "" { name = if tag == "" { "latest" } else { tag } }'],
-  'container.image.tags': [...tag, 'if image != "" { name = [if tag == "" { "latest" } else { tag }] }'],
+  'container.image.tag': [...tag, latest, 'if image != "" { name = tag }'],
+  'container.image.tags': [...tag, latest, 'if image != "" { name = [tag] }'],
   'container.image.repo_digests': [
     'if %orchestrator.container_image_id != null { name = [%orchestrator.container_image_id] }',
   ],

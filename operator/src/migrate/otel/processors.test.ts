@@ -755,6 +755,20 @@ test.each([
     assert: { 'service.name': 'a' },
   },
   {
+    about: 'every value for a container',
+    options: {
+      extract: {
+        metadata: [
+          'container.image.tags',
+          'container.image.name',
+          'k8s.container.name',
+          'container.image.repo_digests',
+        ],
+      },
+    },
+    assert: { 'container.image.name': 'reg.io:5000/shop/web', 'k8s.container.name': 'app' },
+  },
+  {
     about: 'the service of a pod of a cron job',
     options: { extract: { metadata: ['service.name', 'service.version', 'container.image.tag'] } },
     own: { pod_owner: 'Job/clean-2934', container_image: 'shop/clean' },
