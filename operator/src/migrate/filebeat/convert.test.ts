@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { agentFor } from '../agents.ts'
 import { convertFilebeat } from './convert.ts'
 
 const convert = (text: string) => converted(convertFilebeat, [{ file: 'filebeat.yml', text }])
@@ -363,9 +364,62 @@ spec:
     config: {
       endpoints: ['https://store-es-http.logs.svc:9200'],
       auth: { user: 'SECRET[env.ELASTICSEARCH_USERNAME]' },
+      tls: {
+        ca_file: {
+          valueFrom: { secretKeyRef: { name: 'store-es-http-certs-public', namespace: 'logs', key: 'ca.crt' } },
+        },
+      },
     },
   })
-  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+  expect(
+    await lint(`${document.toString({ lineWidth: 0 })}---
+apiVersion: v1
+kind: Secret
+metadata: { name: store-es-http-certs-public, namespace: logs }
+stringData: { ca.crt: "-----BEGIN CERTIFICATE-----" }
+`),
+  ).toEqual([])
+})
+
+test('options of a Beat take precedence over those of its store', () => {
+  const { resource, gaps } = convert(`kind: Beat
+metadata: { name: fb, namespace: logs }
+spec:
+  elasticsearchRef: { name: store, namespace: es }
+  config:
+    filebeat.inputs: [{ type: container, paths: [/var/log/containers/*.log] }]
+    output.elasticsearch: { index: a, pipeline: shop, ssl.verification_mode: none, username: me }
+`)
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks[0].config).toMatchObject({
+    endpoints: ['https://store-es-http.es.svc:9200'],
+    pipeline: 'shop',
+    auth: { user: 'me', password: 'SECRET[env.ELASTICSEARCH_PASSWORD]' },
+    tls: { verify_certificate: false, verify_hostname: false },
+  })
+})
+
+const secretData = (name: string, text: string) =>
+  `kind: Secret\nmetadata: { name: filebeat }\n${name}:\n  filebeat.yml: ${JSON.stringify(text)}\n`
+test.each([
+  ['the text of a Secret', secretData('stringData', files + end)],
+  ['the data of a Secret', secretData('data', Buffer.from(files + end).toString('base64'))],
+])('%s', (_, text) => {
+  expect(convert(text).resource.spec.sources).toMatchObject([{ type: 'file' }])
+})
+
+test('the values of a chart with the name filebeat are not the settings of Filebeat', () => {
+  const indented = (files + end).replace(/^(?=.)/gm, '        ')
+  const text = `filebeat:\n  daemonset:\n    filebeatConfig:\n      filebeat.yml: |\n${indented}`
+  const found = agentFor([{ file: 'values.yaml', text }])
+  expect(found?.agent.name).toBe('filebeat')
+  const { resource } = converted(convertFilebeat, found?.files ?? [])
+  expect(resource.spec.sources).toMatchObject([{ type: 'file' }])
+})
+
+test('the text for a missing variable is not its default', () => {
+  const { resource } = convert(`${files}output.elasticsearch: { hosts: ["\${STORE:?set the store}"], index: a }\n`)
+  expect(resource.spec.sinks[0].config.endpoints).toEqual(['http://SECRET[env.STORE]:9200'])
 })
 
 const hinted = (enabled: string) =>

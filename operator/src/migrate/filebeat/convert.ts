@@ -15,7 +15,7 @@ import { addKubernetes } from './kubernetes.ts'
 import { bytesOf } from './lines.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { stepsOf } from './processors.ts'
-import { cloudAddress, configsOf, partOf } from './read.ts'
+import { authoritiesIn, cloudAddress, configsOf, partOf, settings } from './read.ts'
 import { withDefaults } from './variables.ts'
 
 /** Settings of the Filebeat process. */
@@ -69,6 +69,8 @@ export function convertFilebeat(files: readonly NamedText[], included: Included,
       'Pass the file that has them, or set `--from` to the agent that the file configures.',
     )
   }
+  for (const [name, key] of files.flatMap((file) => [...authoritiesIn(file)]))
+    if (!draft.secrets.has(name)) draft.secrets.set(name, key)
   const find = finderOf(files, included)
   for (const config of configs) new Conversion(draft, report, config, find).run()
   complete(draft, { file: files[0]?.file ?? '', line: first?.line ?? 1 }, ends)
@@ -229,20 +231,8 @@ class Conversion {
   }
 
   #settings(filebeat: Tree | undefined): void {
-    const known = new Set([
-      'inputs',
-      'prospectors',
-      'autodiscover',
-      'modules',
-      'registry',
-      'shutdown_timeout',
-      'config',
-      'overwrite_pipelines',
-      'registry_file',
-      'registry_flush',
-    ])
     for (const [name, item] of isMap(filebeat) ? filebeat.value : []) {
-      if (!known.has(name))
+      if (!settings.has(name))
         this.#report.gap(
           item,
           `filebeat.${name}`,

@@ -1,21 +1,28 @@
 // Finds a Filebeat configuration in a file, a ConfigMap, chart values, or a Beat resource. Names with dots and nested tables mean the
 // same, so both become options with dots.
 
-import type { Gap, NamedText } from '../draft.ts'
+import type { Gap, NamedText, SecretKey } from '../draft.ts'
 import type { Part } from '../loki/context.ts'
-import { below, isMap, type Place, type Tree, textOf } from '../loki/tree.ts'
+import { below, isMap, type Place, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
 
-/** Prefixes of the option names of a configuration. */
-const sections = ['filebeat', 'output', 'processors', 'setup', 'logging', 'cloud']
+/** Settings below `filebeat`. A table without any of them is something else, such as the values of a chart with this name. */
+export const settings: ReadonlySet<string> = new Set([
+  ...['inputs', 'prospectors', 'autodiscover', 'modules', 'config', 'registry', 'registry_file', 'registry_flush'],
+  ...['shutdown_timeout', 'overwrite_pipelines', 'spool_size', 'idle_timeout', 'publish_async', 'config_dir'],
+])
 
 /** A table in which names with dots are replaced by nested tables. */
 export function expanded(tree: Tree): Tree {
-  if (!isMap(tree)) return Array.isArray(tree.value) ? { ...tree, value: tree.value.map(expanded) } : tree
+  if (Array.isArray(tree.value)) return { ...tree, value: tree.value.map(expanded) }
+  if (!isMap(tree)) return typeof tree.value === 'string' ? { ...tree, value: withoutErrors(tree.value) } : tree
   const merged = new Map<string, Tree>()
   for (const [name, item] of tree.value) put(merged, name.split('.'), expanded(item), item)
   return { ...tree, value: merged }
 }
+
+/** Variables without the text of the error for a missing value: `${NAME:?text}`. */
+const withoutErrors = (text: string): string => text.replace(/(\$\{[^{}:]+):\?[^}]*\}/g, '$1}')
 
 function put(into: Map<string, Tree>, path: readonly string[], item: Tree, place: Place): void {
   const [first = '', ...rest] = path
@@ -38,6 +45,7 @@ export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
   return treesOf(given, gaps).flatMap((tree): readonly Tree[] => {
     const kind = below(tree, 'kind')?.value
     if (kind === 'ConfigMap') return textsBelow(below(tree, 'data'), gaps)
+    if (kind === 'Secret') return ['stringData', 'data'].flatMap((name) => textsBelow(secretFiles(tree, name), gaps))
     const own = expanded(tree)
     if (isConfig(own)) return [withCloud(own)]
     if (kind === 'Beat') {
@@ -86,21 +94,71 @@ function withCloud(config: Tree): Tree {
   return { ...config, value: new Map([...config.value, ['output', whole]]) }
 }
 
+/** The variable for the certificate authority of a store that the Beats operator manages. */
+const authority = 'ELASTICSEARCH_CA'
+
+const hasOwnTrust = (output: Tree | undefined) =>
+  below(output, 'ssl') !== undefined || textsOf(below(output, 'hosts')).length > 0
+
+/** The Secrets in which the Beats operator keeps the certificate authorities of the stores that resources refer to. */
+export function authoritiesIn(given: NamedText): ReadonlyMap<string, SecretKey> {
+  const found = new Map<string, SecretKey>()
+  if (!/kind: Beat\b/.test(given.text)) return found
+  for (const tree of treesOf(given, [])) {
+    const reference = below(tree, 'spec', 'elasticsearchRef')
+    const name = textOf(below(reference, 'name'))
+    if (textOf(below(tree, 'kind')) !== 'Beat' || reference === undefined || name === undefined) continue
+    const { file, line } = reference
+    found.set(authority, {
+      name: `${name}-es-http-certs-public`,
+      key: 'ca.crt',
+      namespace: storeOf(reference, tree),
+      file,
+      line,
+    })
+  }
+  return found
+}
+
+/** The namespace of the store that a resource refers to. */
+const storeOf = (reference: Tree, resource: Tree): string =>
+  textOf(below(reference, 'namespace')) ?? textOf(below(resource, 'metadata', 'namespace')) ?? 'default'
+
 /** The output that the Beats operator (ECK) generates for a reference, with variables for the user that it creates. */
 function withReferred(config: Tree, resource: Tree): Tree {
   const reference = below(resource, 'spec', 'elasticsearchRef')
   const name = textOf(below(reference, 'name'))
-  if (!isMap(config) || config.value.has('output') || reference === undefined || name === undefined) return config
+  if (!isMap(config) || reference === undefined || name === undefined) return config
+  const given = below(config, 'output')
+  const own = below(given, 'elasticsearch')
+  if (isMap(given) && given.value.size > 0 && !isMap(own)) return config
   const { file, line } = reference
   const tree = (value: Tree['value']): Tree => ({ file, line, value })
-  const namespace =
-    textOf(below(reference, 'namespace')) ?? textOf(below(resource, 'metadata', 'namespace')) ?? 'default'
-  const output = new Map([
+  const namespace = storeOf(reference, resource)
+  // Options of the resource take precedence over generated ones.
+  const output = new Map<string, Tree>([
     ['hosts', tree([tree(`https://${name}-es-http.${namespace}.svc:9200`)])],
     ['username', tree('$'.concat('{ELASTICSEARCH_USERNAME}'))],
     ['password', tree('$'.concat('{ELASTICSEARCH_PASSWORD}'))],
+    ...(hasOwnTrust(own)
+      ? []
+      : [['ssl', tree(new Map([['certificate_authorities', tree('$'.concat('{', authority, '}'))]]))] as const]),
+    ...(isMap(own) ? own.value : []),
   ])
-  return { ...config, value: new Map([...config.value, ['output', tree(new Map([['elasticsearch', tree(output)]]))]]) }
+  const elasticsearch = { ...(own ?? tree(null)), value: output }
+  const whole = { ...(given ?? tree(null)), value: new Map([['elasticsearch', elasticsearch]]) }
+  return { ...config, value: new Map([...config.value, ['output', whole]]) }
+}
+
+/** The files of a Secret; those below `data` are decoded. */
+function secretFiles(secret: Tree, name: 'stringData' | 'data'): Tree | undefined {
+  const files = below(secret, name)
+  if (name === 'stringData' || !isMap(files)) return files
+  const decoded = [...files.value].map(([key, item]): [string, Tree] => [
+    key,
+    { ...item, value: Buffer.from(textOf(item) ?? '', 'base64').toString('utf8') },
+  ])
+  return { ...files, value: new Map(decoded) }
 }
 
 function textsBelow(files: Tree | undefined, gaps: Gap[]): readonly Tree[] {
@@ -115,10 +173,11 @@ function textsBelow(files: Tree | undefined, gaps: Gap[]): readonly Tree[] {
   })
 }
 
-const isConfig = (tree: Tree): boolean =>
-  isMap(tree) &&
-  sections.some((name) => tree.value.has(name)) &&
-  (isMap(below(tree, 'filebeat')) || isMap(below(tree, 'output')))
+function isConfig(tree: Tree): boolean {
+  const filebeat = below(tree, 'filebeat')
+  const hasSettings = isMap(filebeat) && [...filebeat.value.keys()].some((name) => settings.has(String(name)))
+  return hasSettings || isMap(below(tree, 'output'))
+}
 
 export function isFilebeat(given: NamedText): boolean {
   if (
