@@ -6,21 +6,44 @@ import { pairsOf, textOf } from '../loki/tree.ts'
 import { fieldOf, leaves } from './conditions.ts'
 import { attempts, errorLine, failing, naming, type Processor, quiet, when } from './processor.ts'
 
+/** Sets the error that Filebeat puts into the event for a member of JSON at its root. */
+const rootError = (text: string) => `.error = { "message": ${text}, "type": "json" }`
+
+/** Statements for members that may not replace a field: times that are not valid, and types that are no names. */
+const replacing = (addsErrors: boolean): readonly string[] => [
+  'if exists(decoded."@timestamp") {',
+  '  time = parse_timestamp(string(decoded."@timestamp") ?? "", "%+") ?? null',
+  `  if time != null { .timestamp = time }${
+    addsErrors
+      ? ` else { ${rootError('"@timestamp not overwritten (parse error on " + (to_string(decoded."@timestamp") ?? "") + ")"')} }`
+      : ''
+  }`,
+  '}',
+  `if exists(decoded.type) && !match(string(decoded.type) ?? "", r'^[^_]') { ${
+    addsErrors ? `${rootError('"type not overwritten"')}; ` : ''
+  }del(decoded.type) }`,
+]
+
 /**
  * Lines that add the members of `decoded` to the event. Filebeat merges objects of the same name, and reads the time of the event only if
  * members may replace fields.
  */
-export const intoRoot = (overwrites: boolean): readonly string[] => [
-  ...(overwrites
-    ? [
-        'time = parse_timestamp(string(decoded."@timestamp") ?? "", "%+") ?? null',
-        'if time != null { .timestamp = time }',
-      ]
-    : []),
+export const intoRoot = (overwrites: boolean, addsErrors: boolean): readonly string[] => [
+  ...(overwrites ? replacing(addsErrors) : []),
   'del(decoded."@timestamp")',
   'del(decoded."@metadata")',
   'if exists(decoded.timestamp) { decoded.log_timestamp = del(decoded.timestamp) }',
   `. = merge(${overwrites ? '., object!(decoded)' : 'object!(decoded), .'}, deep: true)`,
+]
+
+const compacted = (object: string, recursive: boolean) =>
+  `compact(${object}, ${recursive ? '' : 'recursive: false, '}string: false, object: false, array: false)`
+
+/** Statements that leave nulls out of the objects in `decoded`, as Filebeat does. Those in lists stay. */
+export const withoutNulls = (text: string): readonly string[] => [
+  `if match(${text}, r'[\\[,]\\s*null') {`,
+  `  decoded = map_values(${compacted('object!(decoded)', false)}, recursive: true) -> |value| { if is_object(value) { ${compacted('object!(value)', false)} } else { value } }`,
+  `} else { decoded = ${compacted('object!(decoded)', true)} }`,
 ]
 
 /** Statements that take the id of the document out of `decoded`. */
@@ -28,12 +51,8 @@ export const idLines = (id: string): readonly string[] => [
   `if is_string(decoded${fieldOf(id)}) { ${fieldOf('@metadata._id')} = del(decoded${fieldOf(id)}) }`,
 ]
 
-/**
- * Lines that divide names at their dots. Filebeat finds a field by its path even if its name contains the dots, so programs need them
- * divided at the root of the event, too.
- */
-export const expansion = (isWanted: boolean): readonly string[] =>
-  isWanted ? ['if is_object(decoded) { decoded = unflatten(object!(decoded), ".") }'] : []
+/** Divides names at their dots, because Filebeat finds a field by its path even if its name contains the dots. */
+export const expansion = 'if is_object(decoded) { decoded = unflatten(object!(decoded), ".") }'
 
 /** Reports that names with dots become objects, unless the configuration asks for it. */
 export function reportExpansion(part: Part, isWanted: boolean, report: Report): void {

@@ -7,7 +7,7 @@ import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki
 import { below, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import { regexLiteral } from '../otel/text.ts'
 import { fieldOf } from './conditions.ts'
-import { expansion, idLines, intoRoot, reportExpansion, syslogLines } from './decoders.ts'
+import { expansion, idLines, intoRoot, reportExpansion, syslogLines, withoutNulls } from './decoders.ts'
 import { cutLines } from './fields.ts'
 import { partOf } from './read.ts'
 
@@ -60,7 +60,7 @@ export function parserSteps(part: Part, report: Report): readonly Step[] {
     if (index < joinedAt && name !== 'container') reportOrder(tree, name, report)
     if (name === 'ndjson') {
       hasJson = true
-      if ((textIn(own, 'target') ?? '') === '') reportExpansion(own, flagIn(own, 'expand_keys') === true, report)
+      reportExpansion(own, flagIn(own, 'expand_keys') === true, report)
       const read = (key: string) => textOf(below(tree, key))
       return [remap(jsonLines(read, read('target') ?? '', true, flagIn(part, 'keep_null') === true))]
     }
@@ -79,7 +79,7 @@ function optionSteps(part: Part, report: Report, isDecoded: boolean): readonly S
   if (has('json.') && has('multiline.')) reportOrder(part, 'json', report)
   const target = flagIn(part, 'json.keys_under_root') === true ? '' : 'json'
   const read = (key: string) => textIn(part, `json.${key}`)
-  if (has('json.') && target === '') reportExpansion({ ...part, name: 'json' }, read('expand_keys') === 'true', report)
+  if (has('json.')) reportExpansion({ ...part, name: 'json' }, read('expand_keys') === 'true', report)
   return [
     ...(has('json.') ? [remap(jsonLines(read, target, false, flagIn(part, 'keep_null') === true))] : []),
     ...filters(textsIn(part, 'include_lines'), '', ' || ', hasJson),
@@ -147,22 +147,42 @@ function jsonLines(
 ): string[] {
   const key = read('message_key')
   const id = read('document_id')
-  const at = target === '' ? '' : fieldOf(target)
-  const failed = (text: string) =>
-    `if !exists(${at}.error) || is_object(${at}.error) { ${at}.error.message = ${textLiteral(text)}; ${at}.error.type = "json" }`
   const addsErrors = read('add_error_key') === 'true'
+  const member = key === undefined ? '' : `decoded${fieldLiteral([key])}`
+  const failed = (text: string) => `decoded.error = { "message": ${textLiteral(text)}, "type": "json" }`
+  const written = [
+    expansion,
+    ...(target === '' ? intoRoot(read('overwrite_keys') === 'true', addsErrors) : [`${fieldOf(target)} = decoded`]),
+  ]
+  const isMissing = addsErrors
+    ? [
+        `if !exists(${member}) { ${failed(`Key '${key}' not found`)} } else if !is_string(${member}) { ${failed(`Value of key '${key}' is not a string`)} }`,
+      ]
+    : []
   return [
     'decoded = parse_json(string(.message) ?? "") ?? null',
-    ...expansion(target === '' || read('expand_keys') === 'true'),
     'if is_object(decoded) {',
-    // Filebeat leaves out nulls.
-    ...(keepsNulls ? [] : ['  decoded = compact(object!(decoded), string: false, object: false, array: false)']),
-    `  %line = ${key === undefined ? '""' : `string(decoded${fieldLiteral([key])}) ?? ""`}`,
+    `  %line = ${key === undefined ? '""' : `string(${member}) ?? ""`}`,
+    // The older inputs write an empty text in place of a value that is not a text.
+    ...(key === undefined ? [] : isMissing.map((line) => `  ${line}`)),
+    ...(key === undefined || isParser ? [] : [`  ${member} = %line`]),
+    ...(keepsNulls ? [] : withoutNulls('string(.message) ?? ""')).map((line) => `  ${line}`),
     ...(id === undefined ? [] : idLines(id).map((line) => `  ${line}`)),
     '  del(.message)',
-    ...(target === '' ? intoRoot(read('overwrite_keys') === 'true').map((line) => `  ${line}`) : [`  ${at} = decoded`]),
-    ...(key === undefined ? [] : isParser ? ['  if %line != "" { .message = %line }'] : []),
-    ...(key === undefined || !addsErrors ? [] : [`  if %line == "" { ${failed(`Key '${key}' not found`)} }`]),
-    `}${addsErrors ? ` else { ${failed('Error decoding JSON')} }` : ''}`,
+    ...written.map((line) => `  ${line}`),
+    ...(key === undefined || !isParser ? [] : ['  if %line != "" { .message = %line }']),
+    addsErrors ? '} else {' : '}',
+    ...(addsErrors
+      ? [...[...notJson(failed('Error decoding JSON'), member, isParser), ...written].map((line) => `  ${line}`), '}']
+      : []),
   ]
 }
+
+/** Statements for a line that is not JSON. With a key, its text is there; the older inputs leave no message beside it. */
+const notJson = (failed: string, member: string, isParser: boolean): readonly string[] => [
+  'decoded = {}',
+  failed,
+  ...(member === ''
+    ? []
+    : ['%line = string(.message) ?? ""', `${member} = %line`, ...(isParser ? [] : ['del(.message)'])]),
+]

@@ -105,7 +105,7 @@ const decodeJson: Processor = {
   build: (part, report) => {
     const target = textIn(part, 'target')
     const expands = flagIn(part, 'expand_keys') === true
-    if (target === '') reportExpansion(part, expands, report)
+    reportExpansion(part, expands, report)
     const overwrites = flagIn(part, 'overwrite_keys') === true
     const depth = Math.min(Number(textIn(part, 'max_depth') ?? 1) || 1, maxDepth)
     const takesLists = flagIn(part, 'process_array') === true
@@ -116,7 +116,7 @@ const decodeJson: Processor = {
       return [
         `decoded, error = parse_json(string(${field}) ?? "")`,
         ...(depth > 1 ? [`if is_object(decoded) { decoded = ${decodedMembers('decoded', depth, takesLists)} }`] : []),
-        ...expansion(target === '' || expands),
+        expansion,
         // Texts in lists are decoded only on request, and a list at the root has no place.
         `if error == null && is_string(${field})${depth > 1 && !takesLists ? ' && !is_array(decoded)' : ''} {`,
         ...(id === undefined
@@ -125,7 +125,7 @@ const decodeJson: Processor = {
               .split('\n')
               .map((line) => `  ${line}`)),
         ...(target === ''
-          ? block('is_object(decoded)', intoRoot(overwrites))
+          ? block('is_object(decoded)', intoRoot(overwrites, flagIn(part, 'add_error_key') === true))
               .split('\n')
               .map((line) => `  ${line}`)
           : [`  ${target === undefined ? field : fieldOf(target)} = decoded`]),

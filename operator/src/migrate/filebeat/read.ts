@@ -45,7 +45,8 @@ export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
   return treesOf(given, gaps).flatMap((tree): readonly Tree[] => {
     const kind = below(tree, 'kind')?.value
     if (kind === 'ConfigMap') return textsBelow(below(tree, 'data'), gaps)
-    if (kind === 'Secret') return ['stringData', 'data'].flatMap((name) => textsBelow(secretFiles(tree, name), gaps))
+    if (kind === 'Secret')
+      return (['stringData', 'data'] as const).flatMap((name) => textsBelow(secretFiles(tree, name), gaps))
     const own = expanded(tree)
     if (isConfig(own)) return [withCloud(own)]
     if (kind === 'Beat') {

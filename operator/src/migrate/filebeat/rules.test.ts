@@ -114,3 +114,81 @@ test('the name of a file with a default is an expression', async () => {
   expect(resource.spec.sinks[0].config.path).toBe('{{ %path }}.ndjson')
   expect(await lint(document.toString())).toEqual([])
 })
+
+const stream = 'filebeat.inputs:\n- type: filestream\n  paths: [/srv/app.log]\n'
+const reader = (options: string) => `${log}  json: { ${options} }\n`
+const parser = (options: string) => `${stream}  parsers: [{ ndjson: { ${options} } }]\n`
+test.each<Case>([
+  {
+    name: 'a line that is not JSON is at the key of the message, and not in the message',
+    text: reader('message_key: log, add_error_key: true, keys_under_root: true, overwrite_keys: true'),
+    message: 'text',
+    expected: { message: null, 'log.file.path': null, log: 'text', 'error.message': 'Error decoding JSON' },
+  },
+  {
+    name: 'without a key, a line that is not JSON stays the message',
+    text: reader('add_error_key: true'),
+    message: 'text',
+    expected: { message: 'text', 'json.error.type': 'json' },
+  },
+  {
+    name: 'a parser keeps a line that is not JSON, and writes it to the key',
+    text: parser('target: app, message_key: msg, add_error_key: true'),
+    message: 'text',
+    expected: { message: 'text', 'app.msg': 'text', 'app.error.message': 'Error decoding JSON' },
+  },
+  {
+    name: 'an empty text at the key is no error',
+    text: reader('message_key: msg, add_error_key: true'),
+    message: '{"msg":"","a":1}',
+    expected: { json: { msg: '', a: 1 } },
+  },
+  {
+    name: 'a value at the key that is not a text becomes empty in the older input',
+    text: reader('message_key: msg, add_error_key: true'),
+    message: '{"msg":5}',
+    expected: { json: { msg: '', error: { message: "Value of key 'msg' is not a string", type: 'json' } } },
+  },
+  {
+    name: 'an error replaces a member with its name',
+    text: reader('message_key: msg, add_error_key: true, keys_under_root: true'),
+    message: '{"error":"x"}',
+    expected: { msg: '', error: { message: "Key 'msg' not found", type: 'json' } },
+  },
+  {
+    name: 'a key with dots, although names are divided',
+    text: `${reader('message_key: log.text, keys_under_root: true, expand_keys: true')}  exclude_lines: [hidden]\n`,
+    message: '{"log.text":"hidden"}',
+    expected: undefined,
+  },
+  {
+    name: 'names with dots below a target are found by a path',
+    text: reader('add_error_key: true') + processors('drop_event.when.equals: { json.log.level: debug }'),
+    message: '{"log.level":"debug"}',
+    expected: undefined,
+  },
+  {
+    name: 'nulls in lists stay, and those in objects of lists do not',
+    text: reader('keys_under_root: true'),
+    message: '{"a":[1, null,{"b":null,"c":[null]}],"d":{"e":null}}',
+    expected: { a: [1, null, { c: [null] }], d: {} },
+  },
+  {
+    name: 'a type that is no text does not replace the type',
+    text: reader('keys_under_root: true, overwrite_keys: true, add_error_key: true'),
+    message: '{"type":5,"a":1}',
+    expected: { type: null, a: 1, 'error.type': 'json' },
+  },
+  {
+    name: 'a time that is not valid is an error',
+    text: reader('keys_under_root: true, overwrite_keys: true, add_error_key: true'),
+    message: '{"@timestamp":"yesterday"}',
+    expected: { 'error.message': '@timestamp not overwritten (parse error on yesterday)' },
+  },
+  {
+    name: 'a time with an offset without a colon',
+    text: reader('keys_under_root: true, overwrite_keys: true'),
+    message: '{"@timestamp":"2026-01-02T03:04:05.678+0200"}',
+    expected: { timestamp: '2026-01-02T01:04:05.678Z' },
+  },
+])('JSON: $name', run)
