@@ -350,7 +350,7 @@ function providerSteps(tree: Tree, report: Report): readonly Step[] {
   })
   const namespace = textIn(part, 'namespace')
   return [
-    { type: 'remap', text: (addKubernetes.build(part, report) ?? []).join('\n') },
+    { type: 'remap', text: (addKubernetes.build(part, report, '') ?? []).join('\n') },
     ...(namespace === undefined ? [] : [filter(`.kubernetes.namespace == ${textLiteral(namespace)}`)]),
   ]
 }

@@ -4,7 +4,7 @@ import { textLiteral } from '@penstock/agent/config'
 import { flagIn, option, type Part, type Report, textIn } from '../loki/context.ts'
 import { pairsOf, textOf } from '../loki/tree.ts'
 import { fieldOf, leaves } from './conditions.ts'
-import { attempts, errorLine, failing, naming, type Processor, quiet, when } from './processor.ts'
+import { attempts, errorLine, failing, failure, naming, type Processor, quiet, when } from './processor.ts'
 
 /** Sets the error that Filebeat puts into the event for a member of JSON at its root. */
 const rootError = (text: string) => `.error = { "message": ${text}, "type": "json" }`
@@ -66,17 +66,26 @@ export function reportExpansion(part: Part, isWanted: boolean, report: Report): 
   )
 }
 
+/** The statement for a failure of a processor that decodes the text of a field and sets `error`. */
+function failureOf(part: Part, field: string, failed: string): readonly string[] {
+  const isIgnored = flagIn(part, 'fail_on_error') === false || flagIn(part, 'ignore_failure') === true
+  const test = `error != null || !is_string(${field})`
+  const whole = flagIn(part, 'ignore_missing') === true ? `exists(${field}) && (${test})` : test
+  return isIgnored ? [] : failure(whole, failed)
+}
+
 export const decodeBase64: Processor = {
   name: 'decode_base64_field',
   becomes: '`decode_base64`',
   options: { ...when, 'field.from': 'the field with the text', 'field.to': 'the field for the result' },
   itself: quiet,
-  build: (part) => {
+  build: (part, _report, failed) => {
     const from = textIn(part, 'field.from')
     if (from === undefined) return []
     const to = fieldOf(textIn(part, 'field.to') ?? from)
     return [
       `decoded, error = decode_base64(string(${fieldOf(from)}) ?? "")`,
+      ...failureOf(part, fieldOf(from), failed),
       `if error == null && is_string(${fieldOf(from)}) { ${to} = decoded }`,
     ]
   },
@@ -87,11 +96,11 @@ export const decompressGzip: Processor = {
   becomes: '`decode_gzip`',
   options: { ...when, ...failing, 'field.from': 'the compressed field', 'field.to': 'the field for the result' },
   itself: naming,
-  build: (part) => {
+  build: (part, _report, failed) => {
     const from = fieldOf(textIn(part, 'field.from') ?? '')
     const to = fieldOf(textIn(part, 'field.to') ?? textIn(part, 'field.from') ?? '')
     const fails = `is_null(decode_gzip(string(${from}) ?? "") ?? null)`
-    return attempts(part, [{ from, fails, lines: [`${to} = decode_gzip(string(${from}) ?? "") ?? null`] }])
+    return attempts(part, [{ from, fails, lines: [`${to} = decode_gzip(string(${from}) ?? "") ?? null`] }], failed)
   },
 }
 
@@ -103,7 +112,7 @@ export const decodeDuration: Processor = {
   becomes: '`parse_duration`',
   options: { ...when, field: 'the field', format: 'the unit of the result' },
   itself: quiet,
-  build: (part, report) => {
+  build: (part, report, failed) => {
     const format = textIn(part, 'format') ?? 'milliseconds'
     const unit = durationUnits[format]
     if (unit === undefined) {
@@ -119,6 +128,7 @@ export const decodeDuration: Processor = {
     const field = fieldOf(textIn(part, 'field') ?? '')
     return [
       `took, error = parse_duration(string(${field}) ?? "", unit: "${unit}")`,
+      ...failureOf(part, field, failed),
       `if error == null && is_string(${field}) { ${field} = took }`,
     ]
   },
@@ -135,13 +145,14 @@ export const decodeCsv: Processor = {
     trim_leading_space: 'white space before a column is removed',
   },
   itself: quiet,
-  build: (part) => {
+  build: (part, _report, failed) => {
     const separator = textIn(part, 'separator') ?? ','
     const trims = flagIn(part, 'trim_leading_space') === true
     return pairsOf(option(part, 'fields')).flatMap(([from, to]) => {
       const isFree = flagIn(part, 'overwrite_keys') === true ? '' : ` && !exists(${fieldOf(to || from)})`
       return [
         `columns, error = parse_csv(string(${fieldOf(from)}) ?? "", delimiter: ${textLiteral(separator)})`,
+        ...failureOf(part, fieldOf(from), failed),
         `if error == null && is_string(${fieldOf(from)})${isFree} {`,
         ...(trims ? [`  columns = map_values(columns) -> |column| { replace(column, r'^\\s+', "") }`] : []),
         `  ${fieldOf(to || from)} = columns`,
@@ -161,7 +172,7 @@ export const extractArray: Processor = {
     overwrite_keys: 'whether to replace existing fields',
   },
   itself: quiet,
-  build: (part) => {
+  build: (part, _report, failed) => {
     const list = fieldOf(textIn(part, 'field') ?? '')
     const keeps = flagIn(part, 'overwrite_keys') !== true
     const places = leaves(option(part, 'mappings') ?? part.tree).flatMap(([name, item]) => {
@@ -177,7 +188,9 @@ export const extractArray: Processor = {
           `items = array(${list}) ?? []`,
           `if ${tests.join(' && ')} {`,
           ...places.map(([field, place]) => `  ${field} = items[${place}]`),
-          '}',
+          failed === '' || flagIn(part, 'fail_on_error') === false
+            ? '}'
+            : `} else if ${flagIn(part, 'ignore_missing') === true ? `exists(${list})` : 'true'} { ${failed} }`,
         ]
   },
 }
@@ -193,7 +206,7 @@ export const decodeXml: Processor = {
     to_lower: 'whether to convert names to lower case',
   },
   itself: quiet,
-  build: (part) => {
+  build: (part, _report, failed) => {
     const name = textIn(part, 'field') ?? 'message'
     const from = fieldOf(name)
     const target = option(part, 'target_field') === undefined ? name : (textIn(part, 'target_field') ?? '')
@@ -204,6 +217,7 @@ export const decodeXml: Processor = {
       'if is_object(document) { document = map_keys(object!(document), recursive: true) -> |key| { downcase(key) } }'
     return [
       `document, error = parse_xml(string(${from}) ?? "", attr_prefix: "", text_key: "#text", parse_bool: false, parse_null: false, parse_number: false)`,
+      ...failureOf(part, from, failed),
       `if error == null && is_string(${from})${isFree} {`,
       ...(flagIn(part, 'to_lower') === false ? [] : [`  ${lower}`]),
       ...(target === ''
@@ -243,7 +257,10 @@ export const syslog: Processor = {
     overwrite_keys: 'whether to replace existing fields',
   },
   itself: quiet,
-  build: (part, report) => syslogLines(part, report, false),
+  build: (part, report, failed) => [
+    ...syslogLines(part, report, false),
+    ...failureOf(part, fieldOf(textIn(part, 'field') ?? 'message'), failed),
+  ],
 }
 
 /** Statements that parse a line of syslog. The parser of inputs has the same options. */

@@ -51,7 +51,7 @@ export const dissect: Processor = {
     trim_chars: 'the characters that are removed',
   },
   itself: { ...naming, ignore_failure: quiet.ignore_failure, ignore_missing: quiet.ignore_missing },
-  build: (part, report) => {
+  build: (part, report, failed) => {
     const found = keysOf(part, report)
     if (found === undefined) return undefined
     const { keys, expression } = found
@@ -73,16 +73,18 @@ export const dissect: Processor = {
       ([name, { value, type }]) => `${target(name)} = ${(types[type ?? 'string'] ?? String)(`(${value})`)}`,
     )
     const field = fieldOf(textIn(part, 'field') ?? 'message')
+    const then = failed === '' ? '' : ` else { ${failed} }`
     return [
       `if is_string(${field}) {`,
       `  text = string(${field}) ?? ""`,
       `  parts, error = parse_regex(text, ${regexLiteral(`(?s)^${expression}$`)}, numeric_groups: true)`,
       '  if error != null || text == "" {',
       `    ${flagLine('dissect_parsing_error')}`,
+      ...(flagIn(part, 'ignore_failure') === true || failed === '' ? [] : [`    ${failed}`]),
       `  } else ${free.length === 0 ? '' : `if ${free.join(' && ')} `}{`,
       indent(indent(lines.join('\n') || 'null')),
-      '  }',
-      '}',
+      `  }${free.length === 0 ? '' : then}`,
+      `}${then}`,
     ]
   },
 }

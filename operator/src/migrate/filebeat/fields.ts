@@ -5,18 +5,33 @@ import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki
 import { below, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import { indent, regexLiteral } from '../otel/text.ts'
 import { assigned, fieldOf } from './conditions.ts'
-import { type Attempt, attempts, block, failing, flagLine, naming, type Processor, quiet, when } from './processor.ts'
+import { isOfFilebeat } from './own-fields.ts'
+import {
+  type Attempt,
+  attempts,
+  block,
+  failing,
+  failure,
+  flagLine,
+  naming,
+  type Processor,
+  quiet,
+  when,
+} from './processor.ts'
 
 export const dropFields: Processor = {
   name: 'drop_fields',
   becomes: '`del`',
   options: { ...when, fields: 'the fields; a name between slashes is a regular expression' },
   itself: quiet,
-  build: (part) =>
-    textsIn(part, 'fields').flatMap((name) => {
-      // Filebeat keeps these fields.
-      if (name === '@timestamp' || name === 'type') return []
-      const regex = /^\/(.*)\/$/s.exec(name)?.[1]
+  build: (part, _report, failed) => {
+    // Filebeat keeps these fields.
+    const names = textsIn(part, 'fields').filter((name) => name !== '@timestamp' && name !== 'type')
+    const regexIn = (name: string) => /^\/(.*)\/$/s.exec(name)?.[1]
+    const needed = flagIn(part, 'ignore_missing') === true ? [] : names.filter((name) => regexIn(name) === undefined)
+    const missing = needed.filter((name) => !isOfFilebeat(name)).map((name) => `!exists(${fieldOf(name)})`)
+    const deleted = names.flatMap((name) => {
+      const regex = regexIn(name)
       if (regex === undefined) return `del(${fieldOf(name)})`
       const literal = regexLiteral(regex)
       // The expression applies to the whole names of fields and of objects.
@@ -30,7 +45,9 @@ export const dropFields: Processor = {
         '  }',
         '}',
       ].join('\n')
-    }),
+    })
+    return [...(missing.length === 0 ? [] : failure(missing.join(' || '), failed)), ...deleted]
+  },
 }
 
 export const includeFields: Processor = {
@@ -66,21 +83,26 @@ export const pairs = (name: 'rename' | 'copy_fields'): Processor => ({
   becomes: 'a remap transform',
   options: { ...when, ...failing, fields: 'pairs of fields; an existing target is a failure' },
   itself: naming,
-  build: (part) => {
+  build: (part, _report, failed) => {
     const all = pairsIn(part).flatMap(([from, to]): Attempt[] => {
       if (to === undefined) return []
       const value = name === 'rename' ? `del(${fieldOf(from)})` : fieldOf(from)
       return [{ from: fieldOf(from), fails: `exists(${fieldOf(to)})`, lines: [`${fieldOf(to)} = ${value}`] }]
     })
-    return attempts(part, all)
+    return attempts(part, all, failed)
   },
 })
 
 /** A change of the texts in fields. */
-const ofTexts = (part: Part, fields: readonly (readonly [string, readonly string[]])[]): readonly string[] =>
+const ofTexts = (
+  part: Part,
+  fields: readonly (readonly [string, readonly string[]])[],
+  failed: string,
+): readonly string[] =>
   attempts(
     part,
     fields.map(([name, lines]) => ({ from: fieldOf(name), fails: `!is_string(${fieldOf(name)})`, lines })),
+    failed,
   )
 
 export const replace: Processor = {
@@ -88,7 +110,7 @@ export const replace: Processor = {
   becomes: '`replace`',
   options: { ...when, ...failing, fields: 'fields with expressions' },
   itself: naming,
-  build: (part) =>
+  build: (part, _report, failed) =>
     ofTexts(
       part,
       itemsOf(option(part, 'fields')).flatMap((item) => {
@@ -99,6 +121,7 @@ export const replace: Processor = {
         const line = `${fieldOf(name)} = replace(string(${fieldOf(name)}) ?? "", ${regexLiteral(regex)}, ${textLiteral(by)})`
         return [[name, [line]] as const]
       }),
+      failed,
     ),
 }
 
@@ -141,7 +164,7 @@ export const convert: Processor = {
     fail_on_error: 'whether a failure undoes the whole step',
   },
   itself: { ...naming, ignore_failure: quiet.ignore_failure },
-  build: (part, report) => {
+  build: (part, report, failed) => {
     const renames = textIn(part, 'mode') === 'rename'
     const fields = pairsIn(part).flatMap(([from, to, item], index) => {
       const type = textOf(below(item, 'type'))
@@ -157,14 +180,19 @@ export const convert: Processor = {
     })
     const undoes = flagIn(part, 'fail_on_error') !== false
     const ignoresMissing = flagIn(part, 'ignore_missing') === true
+    const otherwise = (tests: readonly string[]) =>
+      failed === '' || !undoes ? '' : ` else if ${ignoresMissing ? tests.join(' || ') : 'true'} { ${failed} }`
     if (!undoes || fields.length === 1)
-      return fields.flatMap(({ before, test, lines }) => [...before, block(test, lines)])
+      return fields.flatMap(({ from, before, test, lines }) => [
+        ...before,
+        `${block(test, lines)}${otherwise([`exists(${from})`])}`,
+      ])
     const succeed = fields.map(({ from, test }) => (ignoresMissing ? `(!exists(${from}) || (${test}))` : test))
     return [
       ...fields.flatMap(({ before }) => before),
       `if ${succeed.map((test) => (test.startsWith('(') ? test : `(${test})`)).join(' && ')} {`,
       ...fields.map(({ test, lines }) => indent(ignoresMissing ? block(test, lines) : lines.join('\n'))),
-      '}',
+      `}${otherwise(['true'])}`,
     ]
   },
 }
@@ -210,10 +238,16 @@ export const truncate: Processor = {
     max_bytes: 'the length in bytes',
   },
   itself: quiet,
-  build: (part) => {
+  build: (part, _report, failed) => {
     const bytes = textIn(part, 'max_bytes')
     const length = Number(bytes ?? textIn(part, 'max_characters') ?? '0')
-    return textsIn(part, 'fields').flatMap((name) => cutLines(fieldOf(name), length, bytes !== undefined))
+    const fails = (field: string) =>
+      flagIn(part, 'ignore_missing') === true ? `exists(${field}) && !is_string(${field})` : `!is_string(${field})`
+    const stops = flagIn(part, 'fail_on_error') === false ? '' : failed
+    return textsIn(part, 'fields').flatMap((name) => [
+      ...failure(fails(fieldOf(name)), stops),
+      ...cutLines(fieldOf(name), length, bytes !== undefined),
+    ])
   },
 }
 
@@ -265,13 +299,14 @@ export const urldecode: Processor = {
   becomes: '`decode_percent`',
   options: { ...when, ...failing, fields: 'the fields' },
   itself: naming,
-  build: (part) =>
+  build: (part, _report, failed) =>
     ofTexts(
       part,
       pairsIn(part).map(([from, to]) => [
         from,
         [`${fieldOf(to ?? from)} = decode_percent(replace(string(${fieldOf(from)}) ?? "", "+", " "))`],
       ]),
+      failed,
     ),
 }
 
@@ -288,7 +323,7 @@ export const append: Processor = {
     allow_duplicate: 'whether to keep only the first of equal values',
   },
   itself: naming,
-  build: (part, report) => {
+  build: (part, report, failed) => {
     const target = fieldOf(textIn(part, 'target_field') ?? '')
     const listed = option(part, 'values')
     const values = itemsOf(listed).map((item) => assigned(item, 'append: values', report))
@@ -305,7 +340,7 @@ export const append: Processor = {
       ...(flagIn(part, 'allow_duplicate') === false ? ['items = unique(items)'] : []),
       `${target} = items`,
     ]
-    const collected = steps.length === 0 ? [] : attempts(part, steps)
+    const collected = steps.length === 0 ? [] : attempts(part, steps, failed)
     const undoes = collected.includes('problem = ""')
     return [
       ...block(`exists(${target})`, added(target)).split('\n').toSpliced(0, 0, 'items = []'),
@@ -327,27 +362,32 @@ export const moveFields: Processor = {
     ignore_missing: 'whether a missing field undoes the step',
   },
   itself: naming,
-  build: (part, report) => {
+  build: (part, report, failed) => {
     const from = textIn(part, 'from') ?? ''
     const to = textIn(part, 'to') ?? ''
     const exclude = textsIn(part, 'exclude')
     const fields = textsIn(part, 'fields').filter((name) => !exclude.includes(name))
     const source = from === '' ? '.' : fieldOf(from)
-    if (fields.length > 0) return movedFields(from, fields, to, flagIn(part, 'ignore_missing') === true)
+    if (fields.length > 0) return movedFields(from, fields, to, flagIn(part, 'ignore_missing') === true, failed)
     return movedAll(part, report, source, exclude, to)
   },
 }
 
-function movedFields(from: string, fields: readonly string[], to: string, ignoresMissing: boolean): readonly string[] {
+function movedFields(
+  from: string,
+  fields: readonly string[],
+  to: string,
+  ignoresMissing: boolean,
+  failed: string,
+): readonly string[] {
   const at = (name: string) => fieldOf(from === '' ? name : `${from}.${name}`)
   const moves = fields.map((name) => [at(name), `${fieldOf(`${to}${name}`)} = del(${at(name)})`] as const)
   if (ignoresMissing) return moves.map(([field, line]) => block(`exists(${field})`, [line]))
-  return [
-    block(
-      moves.map(([field]) => `exists(${field})`).join(' && '),
-      moves.map(([, line]) => line),
-    ),
-  ]
+  const moved = block(
+    moves.map(([field]) => `exists(${field})`).join(' && '),
+    moves.map(([, line]) => line),
+  )
+  return [failed === '' ? moved : `${moved} else { ${failed} }`]
 }
 
 /** Statements that move all members of an object. */

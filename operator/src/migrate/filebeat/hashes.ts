@@ -3,7 +3,7 @@
 import { flagIn, option, textIn, textsIn } from '../loki/context.ts'
 import { below, textOf } from '../loki/tree.ts'
 import { fieldOf, textOfField } from './conditions.ts'
-import { block, naming, type Processor, quiet, when } from './processor.ts'
+import { block, failure, naming, type Processor, quiet, when } from './processor.ts'
 
 const methods: Readonly<Record<string, string>> = {
   sha1: 'sha1(text)',
@@ -120,7 +120,7 @@ export const registeredDomain: Processor = {
     target_subdomain_field: 'the field for the names before the registered domain',
   },
   itself: { ...naming, ignore_failure: quiet.ignore_failure, ignore_missing: quiet.ignore_missing },
-  build: (part) => {
+  build: (part, _report, failed) => {
     const target = (name: string) => {
       const field = textIn(part, name)
       return field === undefined || field === '' ? undefined : fieldOf(field)
@@ -129,6 +129,14 @@ export const registeredDomain: Processor = {
     return [
       `host = replace(string(${fieldOf(textIn(part, 'field') ?? '')}) ?? "", r'\\.+$', "")`,
       'parts, error = parse_etld(host, plus_parts: 1)',
+      ...(flagIn(part, 'ignore_failure') === true
+        ? []
+        : failure(
+            flagIn(part, 'ignore_missing') === true
+              ? '(error != null || parts.etld_plus == parts.etld) && host != ""'
+              : 'error != null || parts.etld_plus == parts.etld',
+            failed,
+          )),
       // A name that is a public suffix itself is a failure.
       'if error == null && parts.etld_plus != parts.etld {',
       ...(domain === undefined ? [] : [`  ${domain} = parts.etld_plus`]),

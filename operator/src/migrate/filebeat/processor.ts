@@ -6,7 +6,11 @@ import { indent } from '../otel/text.ts'
 
 /** Returns statements; or undefined, after reporting a gap, if the processor cannot be converted. */
 type Built = readonly string[] | undefined
-export type Processor = Mapping<[Report], Built>
+/**
+ * `build` receives a statement to run where the processor fails, or an empty text. Filebeat skips the rest of a list below \`then\` or \`else\`
+ * after a failure.
+ */
+export type Processor = Mapping<[Report, string], Built>
 
 export const when = { when: '`if` around the statements, or a filter transform' } as const
 /** Options of processors after whose failure the event continues unchanged. */
@@ -40,7 +44,7 @@ export const errorLine = (text: string): string =>
   `if !exists(.error) || is_object(.error) { .error.message = ${text} }`
 
 /** Statements for all fields. By default, a failure on one of them undoes the step, and the event gets the text of the error. */
-export function attempts(part: Part, all: readonly Attempt[]): readonly string[] {
+export function attempts(part: Part, all: readonly Attempt[], failed = ''): readonly string[] {
   const ignoresMissing = flagIn(part, 'ignore_missing') === true
   const undoes = flagIn(part, 'fail_on_error') !== false
   const mayFail = all.some(({ fails }) => fails !== undefined) || !ignoresMissing
@@ -57,7 +61,8 @@ export function attempts(part: Part, all: readonly Attempt[]): readonly string[]
     const tests = [...missing, ...failed].map(([test, text]) => `if ${test} { problem = ${textLiteral(text)} }`)
     return `${tests.join(' else ')} else if ${isThere(from)} {\n${indent(lines.join('\n'))}\n}`
   })
-  const error = errorLine(`${textLiteral(`Failed to process fields in ${part.name} processor: `)} + problem`)
+  const written = errorLine(`${textLiteral(`Failed to process fields in ${part.name} processor: `)} + problem`)
+  const error = failed === '' ? written : `${written}; ${failed}`
   const [only] = steps
   if (all.length === 1 && only !== undefined) return ['problem = ""', only, `if problem != "" { ${error} }`]
   return [
@@ -70,6 +75,10 @@ export function attempts(part: Part, all: readonly Attempt[]): readonly string[]
     '}',
   ]
 }
+
+/** The statement for a failure, if a condition is true; none if there is no statement. */
+export const failure = (test: string, failed: string): readonly string[] =>
+  failed === '' ? [] : [`if ${test} { ${failed} }`]
 
 export const block = (test: string, lines: readonly string[]): string =>
   lines.length === 1 && !lines[0]?.includes('\n')

@@ -34,7 +34,7 @@ import {
 } from './fields.ts'
 import { addId, communityId, fingerprint, registeredDomain } from './hashes.ts'
 import { addKubernetes } from './kubernetes.ts'
-import { block, type Processor, quiet, when } from './processor.ts'
+import { block, failure, type Processor, quiet, when } from './processor.ts'
 import { refusedProcessors } from './refused-processors.ts'
 
 const addFields = (name: string, byDefault: string): Processor => ({
@@ -102,7 +102,7 @@ const decodeJson: Processor = {
     add_error_key: '`error` of texts that are not JSON',
   },
   itself: quiet,
-  build: (part, report) => {
+  build: (part, report, failed) => {
     const target = textIn(part, 'target')
     const expands = flagIn(part, 'expand_keys') === true
     reportExpansion(part, expands, report)
@@ -130,6 +130,10 @@ const decodeJson: Processor = {
               .map((line) => `  ${line}`)
           : [`  ${target === undefined ? field : fieldOf(target)} = decoded`]),
         `}${flagIn(part, 'add_error_key') === true ? ` else if is_string(${field}) { .error = ${problem} }` : ''}`,
+        ...failure(
+          target === '' ? `${field} != null && !is_object(decoded)` : `is_string(${field}) && error != null`,
+          failed,
+        ),
       ]
     })
   },
@@ -146,7 +150,7 @@ const timestamp: Processor = {
     timezone: 'the default time zone',
   },
   itself: { ...quiet, test: 'use `spec.tests`' },
-  build: (part, report) => {
+  build: (part, report, failed) => {
     const from = textIn(part, 'field') ?? ''
     const target = fieldOf(textIn(part, 'target_field') ?? '@timestamp')
     const zone = textIn(part, 'timezone')
@@ -163,6 +167,12 @@ const timestamp: Processor = {
     return [
       `time = if is_timestamp(${fieldOf(from)}) { ${fieldOf(from)} } else { null }`,
       ...lines.map((line) => `if time == null { ${line} }`),
+      ...(flagIn(part, 'ignore_failure') === true
+        ? []
+        : failure(
+            `time == null${flagIn(part, 'ignore_missing') === true ? ` && exists(${fieldOf(from)})` : ''}`,
+            failed,
+          )),
       `if time != null { ${target} = time }`,
     ]
   },
@@ -259,28 +269,56 @@ function statements({ type, text }: Step): string {
   return text === 'false' ? 'abort' : `if !(${text}) { abort }`
 }
 
-/** Converts a processor and its condition to steps; undefined if there are no steps. */
-export function stepsOf(tree: Tree, report: Report, partNamed: (name: string, tree: Tree) => Part): readonly Step[] {
-  if (!isMap(tree)) return []
-  if (tree.value.has('if')) {
-    const test = conditionOf(tree.value.get('if'), report)
-    const branch = (name: string) => {
-      const item = tree.value.get(name)
-      const list = item === undefined ? [] : isMap(item) ? [item] : itemsOf(item)
-      return list.flatMap((each) => [...stepsOf(each, report, partNamed)])
-    }
-    const yes = branch('then')
-    const no = branch('else')
-    if (test === undefined) return [unconditional('if', tree)]
-    const text = (steps: readonly Step[]) => indent(steps.map(statements).join('\n')) || '  null'
-    return [{ type: 'remap', text: `if ${test} {\n${text(yes)}\n}${no.length === 0 ? '' : ` else {\n${text(no)}\n}`}` }]
+/** Marks a list of processors whose rest Filebeat skips after a failure. */
+const stop = 'stop = true'
+
+/** The steps of a list below `then` or `else` as statements. Those after a step that can fail run only if it did not. */
+function listText(lists: readonly (readonly Step[])[]): string {
+  let mayStop = false
+  const all = lists.flatMap((steps) => {
+    if (steps.length === 0) return []
+    const text = steps.map(statements).join('\n')
+    const guarded = mayStop ? `if !stop {\n${indent(text)}\n}` : text
+    mayStop ||= text.includes(stop)
+    return [guarded]
+  })
+  return indent(all.join('\n')) || '  null'
+}
+
+type PartNamed = (name: string, tree: Tree) => Part
+
+/** Converts a choice between two lists of processors. */
+function choice(
+  tree: Tree & { readonly value: ReadonlyMap<string, Tree> },
+  report: Report,
+  partNamed: PartNamed,
+  failed: string,
+): readonly Step[] {
+  const test = conditionOf(tree.value.get('if'), report)
+  const branch = (name: string) => {
+    const item = tree.value.get(name)
+    const list = item === undefined ? [] : isMap(item) ? [item] : itemsOf(item)
+    return list.map((each, index) => stepsOf(each, report, partNamed, index < list.length - 1 ? stop : failed))
   }
+  const [yes, no] = [branch('then'), branch('else')]
+  if (test === undefined) return [unconditional('if', tree)]
+  const text = `if ${test} {\n${listText(yes)}\n}${no.flat().length === 0 ? '' : ` else {\n${listText(no)}\n}`}`
+  return [{ type: 'remap', text: failed === '' && text.includes(stop) ? `stop = false\n${text}` : text }]
+}
+
+/**
+ * Converts a processor and its condition to steps; undefined if there are no steps.
+ * @param failed a statement to run where the processor fails
+ */
+export function stepsOf(tree: Tree, report: Report, partNamed: PartNamed, failed = ''): readonly Step[] {
+  if (!isMap(tree)) return []
+  if (tree.value.has('if')) return choice(tree, report, partNamed, failed)
   return [...tree.value].flatMap(([name, item]): Step[] => {
     const part = partNamed(name, item)
     const mapping = processors.find((each) => each.name === name)
     if (mapping === undefined) {
       report.refused(part, 'processor', refusedProcessors)
-      const source = textIn(part, 'source')
+      const source = name === 'script' ? textIn(part, 'source') : undefined
       return [
         {
           type: 'remap',
@@ -300,7 +338,7 @@ export function stepsOf(tree: Tree, report: Report, partNamed: (name: string, tr
       const text = test === undefined ? 'false' : `!${test.startsWith('(') ? test : `(${test})`}`
       return [{ type: 'filter', text }]
     }
-    const lines = mapping.build(part, report)
+    const lines = mapping.build(part, report, failed)
     if (lines === undefined || lines.length === 0) return []
     const text = lines.join('\n')
     return [{ type: 'remap', text: test === undefined ? text : `if ${test} {\n${indent(text)}\n}` }]

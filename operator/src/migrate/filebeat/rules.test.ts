@@ -192,3 +192,57 @@ test.each<Case>([
     expected: { timestamp: '2026-01-02T01:04:05.678Z' },
   },
 ])('JSON: $name', run)
+
+/** A list below `then`; its last processor removes the message. */
+const list = (...steps: readonly string[]) =>
+  `${log}processors:\n- if.has_fields: [message]\n  then:\n${[...steps, 'drop_fields.fields: [message]'].map((step) => `  - ${step}\n`).join('')}`
+const failing = [
+  'dissect: { tokenizer: "%{a}=%{b}" }',
+  'dissect: { tokenizer: "%{a}", field: other }',
+  'decode_json_fields: { fields: [message] }',
+  'decode_json_fields: { fields: [message], target: "" }',
+  'timestamp: { field: message, layouts: [UNIX] }',
+  'timestamp: { field: other, layouts: [UNIX] }',
+  'rename.fields: [{ from: other, to: a }]',
+  'copy_fields.fields: [{ from: message, to: log }]',
+  'convert.fields: [{ from: message, type: integer }]',
+  'convert.fields: [{ from: message, to: a }, { from: message, type: integer }]',
+  'drop_fields.fields: [other]',
+  'replace.fields: [{ field: other, pattern: a, replacement: b }]',
+  'urldecode.fields: [{ from: other }]',
+  'decode_base64_field.field: { from: other, to: a }',
+  'decode_csv_fields.fields: { other: a }',
+  'extract_array: { field: other, mappings: { a: 0 } }',
+  'decode_xml.field: message',
+  'decode_duration.field: message',
+  'truncate_fields: { fields: [other], max_bytes: 3 }',
+  'append: { target_field: a, fields: [other] }',
+  'move_fields: { from: other, fields: [a], to: b }',
+  'registered_domain: { field: message, target_field: a }',
+  'syslog: ~',
+  '{ if.has_fields: [message], then: [{ drop_fields.fields: [other] }] }',
+]
+test.each(failing)('below then, a failure skips the rest of the list: %s', async (step) => {
+  await run({ name: step, text: list(step), message: 'x y', expected: { message: 'x y' } })
+})
+
+test.each([
+  'dissect: { tokenizer: "%{a}=%{b}", ignore_failure: true }',
+  'timestamp: { field: other, layouts: [UNIX], ignore_missing: true }',
+  'rename: { fields: [{ from: other, to: a }], ignore_missing: true }',
+  'rename: { fields: [{ from: message, to: log }], fail_on_error: false }',
+  'convert: { fields: [{ from: other, type: integer }], ignore_missing: true }',
+  'convert: { fields: [{ from: message, type: integer }], fail_on_error: false }',
+  'drop_fields: { fields: [other], ignore_missing: true }',
+  'decode_base64_field: { field: { from: other, to: a }, fail_on_error: false }',
+  'add_fields.fields.a: b',
+  'decode_json_fields: { fields: [other] }',
+  'drop_fields: { fields: [other], when.has_fields: [other] }',
+])('below then, the list goes on: %s', async (step) => {
+  await run({ name: step, text: list(step), message: 'x y', expected: { message: null } })
+})
+
+test('outside of then and else, the list goes on after a failure', async () => {
+  const steps = processors('dissect: { tokenizer: "%{a}=%{b}" }', 'drop_fields.fields: [message]')
+  await run({ name: '', text: `${log}${steps}`, message: 'x y', expected: { message: null } })
+})
