@@ -208,6 +208,16 @@ export function assigned(tree: Tree, subject: string, report: Report): string {
   return expressions.join(' + ') || '""'
 }
 
+/**
+ * Statements that set a field to a value. Filebeat merges an object into one that is there, so each of its members is set on its own.
+ * @param name the path of the field
+ */
+export function assignments(name: string, tree: Tree, subject: string, report: Report): readonly string[] {
+  if (!isMap(tree)) return [`${fieldOf(name)} = ${assigned(tree, subject, report)}`]
+  if (tree.value.size === 0) return [`if !is_object(${fieldOf(name)}) { ${fieldOf(name)} = {} }`]
+  return [...tree.value].flatMap(([key, item]) => assignments(`${name}.${key}`, item, `${subject}.${key}`, report))
+}
+
 /** The name of the node. Programs of a namespaced Pipeline, which read only pods, may not ask for that of the host. */
 export const nodeName = (readsEnvironment: boolean) =>
   `(string(%orchestrator.pod_node_name) ??${readsEnvironment ? ' get_hostname() ??' : ''} "")`

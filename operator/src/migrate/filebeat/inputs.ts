@@ -10,7 +10,7 @@ import { below, isList, isMap, millisecondsOf, type Tree, textOf } from '../loki
 import { regexLiteral } from '../otel/text.ts'
 import { none, type Refusal } from '../page.ts'
 import { type Choices, inputChoices } from './choices.ts'
-import { assigned, fieldOf } from './conditions.ts'
+import { assignments } from './conditions.ts'
 import { maxLineBytes, parserSteps, parsersOf } from './lines.ts'
 import { joinedBy } from './multiline.ts'
 import { tagLines } from './processors.ts'
@@ -191,10 +191,9 @@ export function ownFields(
 ): readonly Step[] {
   const lines = [
     ...(isMap(fields)
-      ? [...fields.value].map(([name, item]) => {
-          const value = assigned(item, `fields: ${name}`, report)
-          return `${fieldOf(underRoot ? name : `fields.${name}`)} = ${value}`
-        })
+      ? [...fields.value].flatMap(([name, item]) =>
+          assignments(underRoot ? name : `fields.${name}`, item, `fields: ${name}`, report),
+        )
       : []),
     // A program knows the type of a field that it has set.
     ...tagLines(tags, report).map((line) =>

@@ -5,7 +5,7 @@ import type { Step } from '../draft.ts'
 import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { isList, isMap, itemsOf, type Tree, textsOf } from '../loki/tree.ts'
 import { goLayout, indent } from '../otel/text.ts'
-import { assigned, conditionOf, fieldOf } from './conditions.ts'
+import { assigned, assignments, conditionOf, fieldOf } from './conditions.ts'
 import {
   decodeBase64,
   decodeCsv,
@@ -37,22 +37,47 @@ import { addKubernetes } from './kubernetes.ts'
 import { block, failure, type Processor, quiet, when } from './processor.ts'
 import { refusedProcessors } from './refused-processors.ts'
 
-const addFields = (name: string, byDefault: string): Processor => ({
-  name,
+const addFields: Processor = {
+  name: 'add_fields',
   becomes: 'a remap transform',
-  options: { ...when, fields: 'the fields', labels: 'the fields', target: 'the object for them' },
+  options: {
+    ...when,
+    fields: 'the fields; members of an object are added to those of the event',
+    target: 'the object for them',
+  },
   itself: quiet,
   build: (part, report) => {
-    const target = textIn(part, 'target') ?? byDefault
-    const fields = option(part, name === 'add_labels' ? 'labels' : 'fields')
+    const target = textIn(part, 'target') ?? 'fields'
+    const fields = option(part, 'fields')
     return isMap(fields)
-      ? [...fields.value].map(([key, item]) => {
-          const value = assigned(item, `${name}: ${key}`, report)
-          return `${fieldOf(target === '' ? key : `${target}.${key}`)} = ${value}`
-        })
+      ? [...fields.value].flatMap(([key, item]) =>
+          assignments(target === '' ? key : `${target}.${key}`, item, `add_fields: ${key}`, report),
+        )
       : []
   },
-})
+}
+
+/** Names and texts of labels. The processor writes the values of objects and lists below their paths, and all values as texts. */
+function labelsIn(name: string, tree: Tree): readonly (readonly [string, Tree])[] {
+  if (isMap(tree)) return [...tree.value].flatMap(([key, item]) => labelsIn(`${name}.${key}`, item))
+  if (isList(tree)) return tree.value.flatMap((item, index) => labelsIn(`${name}.${index}`, item))
+  const { file, line, value, isNumber } = tree
+  if (value === null) return []
+  return [[name, { file, line, value: isNumber === true ? String(Number(value)) : String(value) }]]
+}
+
+const addLabels: Processor = {
+  name: 'add_labels',
+  becomes: 'a remap transform',
+  options: { ...when, labels: 'the labels, as texts' },
+  itself: quiet,
+  build: (part, report) => {
+    const labels = option(part, 'labels')
+    const found = isMap(labels) ? labelsIn('labels', labels) : []
+    if (found.some(([name]) => name.split('.').length > 2)) reportExpansion(part, false, report)
+    return found.map(([name, item]) => `${fieldOf(name)} = ${assigned(item, name, report)}`)
+  },
+}
 
 const addTags: Processor = {
   name: 'add_tags',
@@ -220,8 +245,8 @@ const nothing = (name: string, how: string): Processor => ({
 })
 
 export const processors: readonly Processor[] = [
-  addFields('add_fields', 'fields'),
-  addFields('add_labels', 'labels'),
+  addFields,
+  addLabels,
   addTags,
   dropEvent,
   dropFields,

@@ -246,3 +246,30 @@ test('outside of then and else, the list goes on after a failure', async () => {
   const steps = processors('dissect: { tokenizer: "%{a}=%{b}" }', 'drop_fields.fields: [message]')
   await run({ name: '', text: `${log}${steps}`, message: 'x y', expected: { message: null } })
 })
+
+test.each<Case>([
+  {
+    name: 'an object is merged into the object of the event',
+    text: json + processors('add_fields: { target: "", fields: { event: { module: web, n: { a: 1 } }, empty: {} } }'),
+    message: '{"event":{"id":7,"n":{"b":2}},"empty":{"c":3}}',
+    expected: { event: { id: 7, module: 'web', n: { a: 1, b: 2 } }, empty: { c: 3 } },
+  },
+  {
+    name: 'an object replaces a text',
+    text: json + processors('add_fields: { target: "", fields: { event: { module: web } } }'),
+    message: '{"event":"x"}',
+    expected: { event: { module: 'web' } },
+  },
+  {
+    name: 'fields of an input are merged',
+    text: `${json}  fields: { event: { module: web } }\n  fields_under_root: true\n`,
+    message: '{"event":{"id":7}}',
+    expected: { event: { id: 7, module: 'web' } },
+  },
+  {
+    name: 'labels are texts, and their names are paths',
+    text: json + processors('add_labels.labels: { zone: 3, on: true, cost: { center: 4711 }, list: [a, 1.50] }'),
+    message: '{}',
+    expected: { labels: { zone: '3', on: 'true', cost: { center: '4711' }, list: { '0': 'a', '1': '1.5' } } },
+  },
+])('added: $name', run)
