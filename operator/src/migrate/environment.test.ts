@@ -8,11 +8,24 @@ import { convertFilebeat } from './filebeat/convert.ts'
 import { convertFluentBit } from './fluent-bit/convert.ts'
 import { convertFluentd } from './fluentd/convert.ts'
 import { convertOtel } from './otel/convert.ts'
+import { convertVector } from './vector/convert.ts'
 
 process.env['PENSTOCK_TEST_CLUSTER'] = 'prod'
 
 const pods = '[INPUT]\n  Name tail\n  Path /var/log/containers/*.log\n  Tag kube.*\n  multiline.parser cri\n'
 const cases = [
+  ...[
+    ['a program', `{ type: remap, inputs: [k], source: '.found = "eu-\${PENSTOCK_TEST_CLUSTER}"' }`],
+    ['a raw text', `{ type: remap, inputs: [k], source: ".found = s'eu-\${PENSTOCK_TEST_CLUSTER:?no}'" }`],
+    ['a call', `{ type: remap, inputs: [k], source: '.found = "eu-" + get_env_var!("PENSTOCK_TEST_CLUSTER")' }`],
+    ['an old transform', '{ type: add_fields, inputs: [k], fields: { found: "eu-${PENSTOCK_TEST_CLUSTER}" } }'],
+  ].map(([about, transform]) => ({
+    agent: `Vector, ${about}`,
+    convert: convertVector,
+    file: 'vector.yaml',
+    text: `sources: { k: { type: kubernetes_logs } }\ntransforms: { t: ${transform} }\nsinks: { c: { type: console, inputs: [t], encoding: { codec: json } } }\n`,
+    field: 'found',
+  })),
   {
     agent: 'Fluent Bit',
     convert: convertFluentBit,

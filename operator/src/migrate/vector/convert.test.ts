@@ -180,7 +180,7 @@ sinks:
   })
   expect(spec.secrets).toEqual([{ alias: 'env', secretName: 'shop-environment', namespace: 'penstock-system' }])
   expect(gaps).toEqual([
-    '3 $CLUSTER',
+    '3 $CLUSTER (replaced)',
     '5 $ES_URL (replaced)',
     '5 $BATCH (replaced)',
     '5 $USER (replaced)',

@@ -29,12 +29,9 @@ import {
   podFields,
   valueProblems,
   withNamedDefaults,
-  withoutBackends,
   withoutNode,
-  withQuotedNames,
 } from './adjusted.ts'
 import { ends } from './ends.ts'
-import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
 import { inOrder, type Old, oldsIn, ownerOf } from './old.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
 import { refusals } from './refusals.ts'
@@ -43,6 +40,7 @@ import { settings } from './settings.ts'
 import { listOf, merged, removeAt, wildcard } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'
 import { testOf } from './unit-tests.ts'
+import { ownSteps, Variables } from './variables.ts'
 
 /** The context of component checks. A Pipeline has no global settings of an agent. */
 const defaults = parseOptions(globalOptions, {})
@@ -63,6 +61,8 @@ interface Counterpart {
   readonly config: Record<string, unknown>
   /** Names of its further outputs. */
   readonly ports: readonly string[]
+  /** Transforms that its inputs pass first. */
+  readonly steps: readonly Step[]
 }
 
 class Conversion {
@@ -76,19 +76,21 @@ class Conversion {
   readonly #olds: readonly Old[]
   /** The replacement of each output of the old configuration, by `id` or `id.port`. */
   readonly #outputs = new Map<string, readonly string[]>()
-  /** Variables that have been reported. */
-  readonly #variables = new Set<string>()
+  readonly #variables: Variables
   /** Names (in the Pipeline) of components that provide metrics. */
   readonly #giveMetrics = new Set<string>()
 
   constructor(roots: readonly Root[], included: Included, draft: Draft, file: string) {
     this.#roots = roots
     this.#file = file
+    this.#variables = new Variables(draft.gaps, draft.namespace === undefined)
     this.#included = included
     this.#draft = draft
     this.#settings = Object.assign({}, ...roots.map(({ config }) => config))
     this.#olds = roots.flatMap((root) =>
-      (['sources', 'transforms', 'sinks'] as const).flatMap((kind) => oldsIn(root, kind)),
+      (['sources', 'transforms', 'sinks'] as const).flatMap((kind) =>
+        oldsIn(root, kind).map((old) => this.#variables.named(old)),
+      ),
     )
   }
 
@@ -130,36 +132,6 @@ class Conversion {
       const nearest = known?.becomes ?? other?.instead ?? 'Remove it, or set it in the components that need it.'
       this.#gap(root, [name], name, reason, nearest, known?.isReplaced)
     }
-  }
-
-  #reportVariable(old: Old, { name, how, fallback }: Substituted): void {
-    if (this.#variables.has(`${how} ${name}`)) return
-    this.#variables.add(`${how} ${name}`)
-    const path = [old.kind, old.id]
-    if (how === 'secret') {
-      const nearest = 'Create the Secret that `spec.secrets` names, with a key of the same name.'
-      this.#gap(old.root, path, `$${name}`, 'a key of a Secret replaces the environment variable', nearest, true)
-    } else if (how === 'default') {
-      const nearest = 'If the variable had another value, use it instead.'
-      this.#gap(
-        old.root,
-        path,
-        `$${name}`,
-        `a resource is literal text; the default \`${fallback}\` replaces the variable`,
-        nearest,
-        true,
-      )
-    } else {
-      const reason = 'a program is literal text, and the environment variable has no value here'
-      this.#gap(old.root, path, `$${name}`, reason, 'Replace it with its value.')
-    }
-  }
-
-  #reportBackend(old: Old, key: string): void {
-    if (this.#variables.has(`backend ${key}`)) return
-    this.#variables.add(`backend ${key}`)
-    const nearest = `Create the Secret that \`spec.secrets\` names, with the key \`${key}\`.`
-    this.#gap(old.root, [old.kind, old.id], key, 'a key of a Secret replaces the secret', nearest, true)
   }
 
   // --- work that agents do themselves ---
@@ -375,8 +347,7 @@ class Conversion {
     }
     if (rewriting.note !== undefined)
       this.#gap(old.root, [old.kind, old.id], old.id, rewriting.note, 'The share of the events stays the same.', true)
-    const options = this.#withoutVariables(old, false)
-    const rewritten = rewriting.rewrite(options)
+    const rewritten = rewriting.rewrite(this.#variables.inTransform(old))
     if (rewritten === undefined) {
       this.#gap(
         old.root,
@@ -392,7 +363,8 @@ class Conversion {
     for (const { name, steps } of rewritten.outputs) {
       const id = name === '' ? old.id : `${old.id}.${name}`
       if (name !== '' && !this.#isRead(id)) continue
-      this.#outputs.set(id, this.#draft.append(inputs, steps, id, this.#origin(old)))
+      const own = steps.map((step) => ({ ...step, text: this.#variables.program(old, step.type, step.text) }))
+      this.#outputs.set(id, this.#draft.append(inputs, own, id, this.#origin(old)))
     }
   }
 
@@ -416,7 +388,12 @@ class Conversion {
       this.#draft.add('sinks', old.id, { type: 'blackhole', inputs, comments })
       return
     }
-    const heads = this.#draft.append(taken, service?.steps ?? [], `${old.id}-form`, this.#origin(old))
+    const heads = this.#draft.append(
+      taken,
+      [...(service?.steps ?? []), ...found.steps],
+      `${old.id}-form`,
+      this.#origin(old),
+    )
     this.#draft.add('sinks', old.id, { type: found.declaration.type, inputs: heads, config: found.config })
   }
 
@@ -424,8 +401,13 @@ class Conversion {
   #ofService(old: Old): { readonly old: Old; readonly steps: readonly Step[] } | undefined {
     const service = services.find(({ type }) => type === old.type)
     const rewritten = service?.rewrite(old.options)
-    if (rewritten === undefined) return undefined
-    return { old: { ...old, type: 'http', options: rewritten.config }, steps: rewritten.steps }
+    if (service === undefined || rewritten === undefined) return undefined
+    // Variables in the options of the sink and in its programs have different forms.
+    const steps = (service.rewrite(this.#variables.inTransform(old))?.steps ?? []).map((step) => ({
+      ...step,
+      text: this.#variables.program(old, step.type, step.text),
+    }))
+    return { old: { ...old, type: 'http', options: rewritten.config }, steps }
   }
 
   /** The inputs whose events the component accepts. The placeholder for a source of metrics emits logs. */
@@ -460,7 +442,12 @@ class Conversion {
       this.#draft.gaps.push(missingPart({ file: old.root.file, line }, subject, refusal, `${kindOf[old.kind]} type`))
       return undefined
     }
-    const config = this.#withoutVariables(withoutNode(old), declaration.kind !== 'transform')
+    const given = withoutNode(old)
+    const isTransform = declaration.kind === 'transform'
+    const reads = new Set<string>()
+    const config = isTransform
+      ? this.#variables.inTransform(given)
+      : this.#variables.inOptions(given, optionsOf(declaration).schema, (name) => reads.add(name))
     const note = (path: readonly string[], reason: string, nearest: string, isReplaced: boolean): void =>
       this.#gap(old.root, [old.kind, old.id, ...path], `${old.id}: ${path.join('.')}`, reason, nearest, isReplaced)
     if (declaration.kind === 'source') adjustSource(config, note)
@@ -471,27 +458,17 @@ class Conversion {
     adjustCondition(config)
     passOn(this.#settings, this.#olds, declaration, config)
     this.#inlineProgram(old, config)
+    if (isTransform) Object.assign(config, this.#variables.inPrograms(old, config))
     // The last line of a text in TOML often contains the spaces before its quotes.
     if (typeof config['source'] === 'string') config['source'] = config['source'].replace(/\n[\t ]+$/, '\n')
     const ports = this.#checked(old, declaration, config)
     if (ports === undefined) return undefined
-    return { declaration, config: withNamedDefaults(declaration.kind, declaration.type, config), ports }
-  }
-
-  #withoutVariables(old: Old, takesSecrets: boolean): Record<string, unknown> {
-    const report = (variable: Substituted) => this.#reportVariable(old, variable)
-    if (takesSecrets) {
-      const given = old.kind === 'sinks' ? withQuotedNames(old.options) : old.options
-      const options = withoutBackends(given, (key) => this.#reportBackend(old, key))
-      return valueWithoutVariables(options, report) as Record<string, unknown>
+    return {
+      declaration,
+      config: withNamedDefaults(declaration.kind, declaration.type, config),
+      ports,
+      steps: ownSteps([...reads]),
     }
-    const visit = (value: unknown): unknown => {
-      if (typeof value === 'string') return withoutVariables(value, false, report)
-      if (Array.isArray(value)) return value.map(visit)
-      if (!isTable(value)) return value
-      return Object.fromEntries(Object.entries(value).map(([key, below]) => [key, visit(below)]))
-    }
-    return visit(old.options) as Record<string, unknown>
   }
 
   /** Copies a program from its files into the Pipeline. */
@@ -500,8 +477,7 @@ class Conversion {
     if (old.kind !== 'transforms' || name === undefined) return
     const texts = listOf(config[name]).map((path) => {
       const [found] = this.#included(String(path), old.root.file)
-      if (found !== undefined)
-        return withoutVariables(found.text, false, (variable) => this.#reportVariable(old, variable))
+      if (found !== undefined) return this.#variables.inText(old, found.text)
       const nearest = 'Put the file next to the configuration, and convert again.'
       const place = [old.kind, old.id, name]
       this.#gap(old.root, place, `${old.id}: ${String(path)}`, 'the file of the program is missing', nearest)

@@ -15,11 +15,13 @@ const placeholder = /\$\$|\$([A-Za-z_][A-Za-z0-9_.]*)|\$\{([A-Za-z0-9_.]+)(?:(:?
 /**
  * @param takesSecrets if false, a variable without a default stays unchanged
  * @param onVariable called for each variable
+ * @param keep what a variable that stays becomes
  */
 export function withoutVariables(
   text: string,
   takesSecrets: boolean,
   onVariable: (variable: Substituted) => void,
+  keep: (whole: string) => string = (whole) => whole,
 ): string {
   return text.replace(placeholder, (whole, plain?: string, braced?: string, operator?: string, rest?: string) => {
     const name = plain ?? braced
@@ -29,7 +31,7 @@ export function withoutVariables(
       return rest ?? ''
     }
     onVariable({ name, how: takesSecrets ? 'secret' : 'kept' })
-    return takesSecrets ? `SECRET[env.${name.replaceAll('.', '_')}]` : whole
+    return takesSecrets ? `SECRET[env.${name.replaceAll('.', '_')}]` : keep(whole)
   })
 }
 

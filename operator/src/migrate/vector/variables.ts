@@ -1,0 +1,247 @@
+// Environment variables of a configuration. In sources and sinks, a variable becomes a key of a Secret. In programs, an expression reads it
+// from the environment of the agent, because a program cannot refer to a Secret. A default replaces its variable everywhere.
+
+import { compileCondition, compileProgram, type Segments } from '@penstock/agent/config'
+import { isTable, walkOptions } from '@penstock/agent/schema'
+import type { Table } from '../documents.ts'
+import type { Gap, Step } from '../draft.ts'
+import { readReport } from '../environment.ts'
+import { withoutBackends, withQuotedNames } from './adjusted.ts'
+import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
+import type { Old } from './old.ts'
+
+/** Characters around the number of a reference in a program, until the program is complete. No escape changes them. */
+const [start, end] = ['\uE000', '\uE001']
+const marked = new RegExp(`${start}(\\d+)${end}`, 'g')
+/** The name in a reference such as `${NAME:?message}`. */
+const nameIn = (whole: string) => /^\$\{?([A-Za-z0-9_.]+)/.exec(whole)?.[1] ?? whole
+
+/** Comments, texts and expressions in quotes. */
+const quoted = /#[^\n]*|"(?:[^"\\]|\\.)*"|\b[rst]'(?:[^'\\]|\\.)*'/gs
+
+/** Variables that the pods of an agent have under another name. */
+const ownVariables: readonly (readonly [RegExp, string])[] = [
+  [/^(?:\w+_)?(?:NODE_NAME|NODENAME)$/, 'AGENT_SELF_NODE_NAME'],
+  [/^(?:VECTOR_SELF_)?POD_NAME$/, 'POD_NAME'],
+  [/^(?:VECTOR_SELF_)?POD_NAMESPACE$/, 'POD_NAMESPACE'],
+  [/^HOSTNAME$/, 'HOSTNAME'],
+]
+
+/** The name that a variable of the pod has here; undefined for other variables. */
+const ownVariable = (name: string) => ownVariables.find(([pattern]) => pattern.test(name))?.[1]
+
+const readCall = /\bget_env_var(!?\s*\(\s*)((?:name:\s*)?")([A-Za-z0-9_.]+)"/g
+
+/** The field of metadata for a variable of the pod. */
+const ownField = (variable: string) => variable.toLowerCase()
+
+/** The transforms that set these fields. */
+export const ownSteps = (variables: readonly string[]): readonly Step[] =>
+  variables.length === 0
+    ? []
+    : [
+        {
+          type: 'remap',
+          text: variables.map((variable) => `%${ownField(variable)} = get_env_var("${variable}") ?? ""`).join('\n'),
+        },
+      ]
+
+/** The options of a sink in whose templates fields of metadata replace the variables of the pod. */
+function withOwnFields(options: Table, schema: Table, onOwn: (variable: string) => void): Table {
+  const copy = structuredClone(options)
+  walkOptions(schema, copy, ({ path, value, schemas }) => {
+    const last = path.at(-1)
+    if (typeof value !== 'string' || last === undefined || !schemas.some(({ format }) => format === 'template')) return
+    const text = value.replace(/\$\$|\$(?:\{(\w+)\}|(\w+))/g, (whole, braced?: string, plain?: string) => {
+      const own = ownVariable(braced ?? plain ?? '')
+      if (own === undefined) return whole
+      onOwn(own)
+      return `{{ %${ownField(own)} }}`
+    })
+    const parent = path.slice(0, -1).reduce<unknown>((below, key) => Reflect.get(Object(below), key), copy)
+    Reflect.set(Object(parent), last, text)
+  })
+  return copy
+}
+
+const isValid = (type: Step['type'], text: string) =>
+  (type === 'filter' ? compileCondition(text) : compileProgram(text)).ok
+
+export class Variables {
+  readonly #gaps: Gap[]
+  /** Whether programs may read the environment of the agent. */
+  readonly #readsEnvironment: boolean
+  readonly #reported = new Set<string>()
+  /** The references that marks stand for. */
+  readonly #marked: string[] = []
+
+  constructor(gaps: Gap[], readsEnvironment: boolean) {
+    this.#gaps = gaps
+    this.#readsEnvironment = readsEnvironment
+  }
+
+  /** The component with the defaults of variables in its type and inputs. */
+  named(old: Old): Old {
+    const plain = (text: string) => withoutVariables(text, false, (variable) => this.#report(old, variable, 'default'))
+    return { ...old, type: plain(old.type), inputs: old.inputs.map(plain) }
+  }
+
+  /**
+   * The options of a source or a sink: references to keys of Secrets and defaults replace variables. In a template, a field of metadata
+   * replaces a variable that differs between pods.
+   * @param onOwn called with the name of each of these fields
+   */
+  inOptions(old: Old, schema: Table, onOwn: (name: string) => void): Record<string, unknown> {
+    const own = this.#readsEnvironment && old.kind === 'sinks' ? withOwnFields(old.options, schema, onOwn) : old.options
+    const given = old.kind === 'sinks' ? withQuotedNames(own) : own
+    const options = withoutBackends(given, (key) => this.#reportBackend(old, key))
+    return valueWithoutVariables(options, (variable) => this.#report(old, variable)) as Record<string, unknown>
+  }
+
+  /** The options of a transform: defaults replace variables, and the others are marked until `program` reads them. */
+  inTransform(old: Old): Record<string, unknown> {
+    const visit = (value: unknown): unknown => {
+      if (typeof value === 'string') return this.inText(old, value)
+      if (Array.isArray(value)) return value.map(visit)
+      if (!isTable(value)) return value
+      return Object.fromEntries(Object.entries(value).map(([key, below]) => [key, visit(below)]))
+    }
+    return visit(old.options) as Record<string, unknown>
+  }
+
+  /** The same for one text. */
+  inText(old: Old, text: string): string {
+    return withoutVariables(
+      text,
+      false,
+      (variable) => this.#report(old, variable, 'default'),
+      (whole) => {
+        return `${start}${this.#marked.push(whole) - 1}${end}`
+      },
+    )
+  }
+
+  /** A program in which expressions read the marked variables. If it does not compile, they stay as they are and become gaps. */
+  program(old: Old, type: Step['type'], text: string): string {
+    const own = text.replace(readCall, (whole, open: string, before: string, name: string) => {
+      const known = this.#readsEnvironment ? ownVariable(name) : undefined
+      if (known !== undefined) return `get_env_var${open}${before}${known}"`
+      this.#reportRead(old, name)
+      // It fails like a variable that is not set.
+      return this.#readsEnvironment ? whole : `string${open}null`
+    })
+    const names = this.#namesIn(own.replace(quoted, (whole) => (whole.startsWith('#') ? '' : whole)))
+    if (names.length === 0) return this.#restored(own)
+    if (this.#readsEnvironment) {
+      const found = own.replace(quoted, (whole) =>
+        whole.includes(start) && /^(?:"|s')/.test(whole) ? this.#reading(whole) : whole,
+      )
+      const others = this.#namesIn(found.replace(quoted, (whole) => (whole.startsWith('#') ? '' : whole)))
+      if (others.length === 0 && isValid(type, this.#restored(found))) {
+        for (const name of names) if (ownVariable(name) === undefined) this.#reportRead(old, name)
+        return this.#restored(found)
+      }
+    }
+    for (const name of names) this.#report(old, { name, how: 'kept' })
+    return this.#restored(own)
+  }
+
+  /** The options of a transform without marks: expressions read the variables of its programs, and others become gaps. */
+  inPrograms(old: Old, options: Table): Record<string, unknown> {
+    const { source, condition } = options
+    const judged = (text: string) => this.program(old, 'filter', text)
+    const programs = {
+      ...(typeof source === 'string' && { source: this.program(old, 'remap', source) }),
+      ...(typeof condition === 'string' && { condition: judged(condition) }),
+      ...(isTable(condition) &&
+        typeof condition['source'] === 'string' && {
+          condition: { ...condition, source: judged(condition['source']) },
+        }),
+    }
+    return this.#others(old, { ...options, ...programs })
+  }
+
+  #others(old: Old, options: Table): Record<string, unknown> {
+    const visit = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(visit)
+      if (isTable(value)) return Object.fromEntries(Object.entries(value).map(([key, below]) => [key, visit(below)]))
+      if (typeof value !== 'string') return value
+      for (const name of this.#namesIn(value)) this.#report(old, { name, how: 'kept' })
+      return this.#restored(value)
+    }
+    return visit(options) as Record<string, unknown>
+  }
+
+  #restored(text: string): string {
+    return text.replace(marked, (_, index) => this.#marked[Number(index)] ?? '')
+  }
+
+  /** The variables of marked references. */
+  #namesIn(text: string): string[] {
+    return [...text.matchAll(marked)].map(([, index]) => nameIn(this.#marked[Number(index)] ?? ''))
+  }
+
+  /** A text in double quotes, or a raw text, as an expression that reads its variables. */
+  #reading(text: string): string {
+    const [open, close] = text.startsWith('"') ? ['"', '"'] : ["s'", "'"]
+    const parts = text
+      .slice(open.length, -close.length)
+      .split(new RegExp(`(${start}\\d+${end})`))
+      .filter((part) => part !== '')
+      .map((part) => {
+        const [name] = this.#namesIn(part)
+        return name === undefined ? `${open}${part}${close}` : `(get_env_var("${ownVariable(name) ?? name}") ?? "")`
+      })
+    return parts.length === 1 ? (parts[0] ?? '') : `(${parts.join(' + ')})`
+  }
+
+  #gap(old: Old, subject: string, reason: string, nearest: string, isReplaced: boolean, path: Segments = []): void {
+    const line = old.root.lineOf([old.kind, old.id, ...path])
+    const gap: Gap = { file: old.root.file, line, subject, reason, nearest }
+    this.#gaps.push(isReplaced ? { ...gap, isReplaced } : gap)
+  }
+
+  /** Reports a reference of a program that stays in it. */
+  #reportRead(old: Old, name: string): void {
+    if (!this.#isFirst(`read ${name}`)) return
+    const { reason, nearest } = readReport(name)
+    if (this.#readsEnvironment) this.#gap(old, `$${name}`, reason, nearest, true)
+    else {
+      const without = 'the program of a Pipeline in a namespace has no variables of the environment'
+      this.#gap(old, `$${name}`, without, 'Replace it with its value.', false)
+    }
+  }
+
+  /** @param only reports nothing else */
+  #report(old: Old, { name, how, fallback }: Substituted, only?: Substituted['how']): void {
+    if (only !== undefined && how !== only) return
+    if (!this.#isFirst(`${how} ${name}`)) return
+    if (how === 'secret') {
+      if (ownVariable(name) !== undefined) {
+        const reason = 'pods have different values of the variable, and a Secret has one'
+        this.#gap(old, `$${name}`, reason, 'Remove it, or replace it with a field of the event.', false)
+        return
+      }
+      const nearest = 'Create the Secret that `spec.secrets` names, with a key of the same name.'
+      this.#gap(old, `$${name}`, 'a key of a Secret replaces the environment variable', nearest, true)
+    } else if (how === 'default') {
+      const reason = `a resource is literal text; the default \`${fallback}\` replaces the variable`
+      this.#gap(old, `$${name}`, reason, 'If the variable had another value, use it instead.', true)
+    } else {
+      const reason = 'a program is literal text, and the environment variable has no value here'
+      this.#gap(old, `$${name}`, reason, 'Replace it with its value.', false)
+    }
+  }
+
+  #reportBackend(old: Old, key: string): void {
+    if (!this.#isFirst(`backend ${key}`)) return
+    const nearest = `Create the Secret that \`spec.secrets\` names, with the key \`${key}\`.`
+    this.#gap(old, key, 'a key of a Secret replaces the secret', nearest, true)
+  }
+
+  #isFirst(key: string): boolean {
+    if (this.#reported.has(key)) return false
+    this.#reported.add(key)
+    return true
+  }
+}
