@@ -49,14 +49,16 @@ test('the files of a folder are one configuration', () => {
   const all = join(folder, 'vector.d')
   mkdirSync(all)
   writeFileSync(join(all, 'in.yaml'), 'sources: { k: { type: demo_logs, format: json } }\n')
-  writeFileSync(join(all, 'out.toml'), '[sinks.o]\ntype = "console"\ninputs = ["k"]\nencoding.codec = "json"\n')
+  writeFileSync(join(all, 'out.toml'), '[sinks.o]\ntype = "console"\ninputs = ["add"]\nencoding.codec = "json"\n')
+  mkdirSync(join(all, 'transforms'))
+  writeFileSync(join(all, 'transforms', 'add.toml'), 'type = "remap"\ninputs = ["k"]\nsource = ".a = 1"\n')
   writeFileSync(join(all, 'README.txt'), 'no configuration')
   const { stdout, stderr, status } = convert([all, '--name', 'both'])
   expect({ stderr, status }).toEqual({
     stderr: 'Reading it as a configuration of Vector; use --from to override.\n',
     status: 0,
   })
-  expect(parse(stdout)).toMatchObject({ metadata: { name: 'both' }, spec: { sinks: [{ inputs: ['k'] }] } })
+  expect(parse(stdout)).toMatchObject({ metadata: { name: 'both' }, spec: { sinks: [{ inputs: ['add'] }] } })
 })
 
 test('gaps are printed as a list for programs, or as a table', () => {

@@ -10,6 +10,7 @@ import { namePattern, nameWords } from '../api/pipeline.ts'
 import { agentFor, agentsOf, type FoundAgent, type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { Draft, type NamedText } from '../migrate/draft.ts'
 import { isBlank, isYamlLike, secretsIn } from '../migrate/inner.ts'
+import { componentFolders } from '../migrate/vector/read.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 import { gapReport, reportFormats } from './gap-report.ts'
 import { proofIn, proofOptions, prove } from './prove.ts'
@@ -185,7 +186,17 @@ function refuseInvalidToml({ file, text }: NamedText): void {
 
 const maxFiles = 200
 
-/** The files of a path; for a folder, the files directly in it. */
+/** The names of the files with a configuration in a folder, and in those of its folders in which a file is a component of Vector. */
+function filesIn(path: string): string[] {
+  const entries = readdirSync(path, { withFileTypes: true })
+  const own = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
+  const parts = entries
+    .filter((entry) => entry.isDirectory() && (componentFolders as readonly string[]).includes(entry.name))
+    .flatMap(({ name }) => readdirSync(join(path, name)).map((file) => join(name, file)))
+  return [...own, ...parts].filter((name) => /\.(?:ya?ml|toml|json|conf|config|alloy|river)$/i.test(name)).sort()
+}
+
+/** The files of a path; for a folder, the files directly in it, and the components in its folders. */
 function filesOf(path: string): NamedText[] {
   if (path === '-') {
     const text = withoutMark(readFileSync(0, 'utf8'))
@@ -195,10 +206,7 @@ function filesOf(path: string): NamedText[] {
     return [{ file: isSections ? 'stdin.toml' : 'stdin.yaml', text }]
   }
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [{ file: path, text: readText(path) }]
-  const names = readdirSync(path, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(?:ya?ml|toml|json|conf|config|alloy|river)$/i.test(entry.name))
-    .map(({ name }) => name)
-    .sort()
+  const names = filesIn(path)
   if (names.length === 0) throw new PenstockError('PEN_USAGE', `"${path}" holds no configuration.`)
   if (names.length > maxFiles) throw new PenstockError('PEN_USAGE', `"${path}" contains more than ${maxFiles} files.`)
   return names.map((name) => ({ file: join(path, name), text: readText(join(path, name)) }))

@@ -292,6 +292,55 @@ ${sink}`
   expect(gaps).toEqual(['3 b: b.vrl'])
 })
 
+test.each([
+  ['next to the configuration, under its path in a container', '/etc/vector/parse.vrl', 'parse.vrl'],
+  ['in a folder next to the configuration', '/etc/vector/programs/parse.vrl', 'programs/parse.vrl'],
+  ['above the folder of a component', 'programs/parse.vrl', '../programs/parse.vrl'],
+])('the file of a program is found %s', (_, path, file) => {
+  const text = `sources: { k: { type: stdin } }\ntransforms: { a: { type: remap, inputs: [k], file: ${path} } }\n${sink}`
+  const { entry, gaps } = converted(text, [{ file, text: '.a = 1' }])
+  expect(entry('a')?.config).toEqual({ source: '.a = 1' })
+  expect(gaps).toEqual([])
+})
+
+test('a program is found in a ConfigMap', () => {
+  const configMap = `apiVersion: v1
+kind: ConfigMap
+metadata: { name: vector }
+data:
+  parse.vrl: |
+    .a = 1
+  vector.yaml: |
+    sources: { k: { type: stdin } }
+    transforms: { a: { type: remap, inputs: [k], file: /etc/vector/parse.vrl } }
+    ${sink}`
+  const { entry, gaps } = converted(configMap)
+  expect(entry('a')?.config).toEqual({ source: '.a = 1\n' })
+  expect(gaps).toEqual([])
+})
+
+test('a file in the folder of a kind contains one component, and its name is the id', () => {
+  const files = [
+    { file: '/c/sources/in.toml', text: 'type = "stdin"\n' },
+    { file: '/c/transforms/add.yaml', text: 'type: remap\ninputs: [in]\nsource: .a = 1\n' },
+    {
+      file: '/c/sinks/out.json',
+      text: '{"type": "console", "inputs": ["add"],\n "encoding": {"codec": "json"},\n "none": 1}',
+    },
+    { file: '/c/vector.yaml', text: 'data_dir: /d\ntimezone: Europe/Berlin\n' },
+  ]
+  expect(isVector(files[0] as NamedText)).toBe(true)
+  const { spec, gaps } = converted(files)
+  expect(spec).toEqual({
+    sources: [{ name: 'in', type: 'stdin' }],
+    transforms: [
+      { name: 'add', type: 'remap', inputs: ['in'], config: { source: '.a = 1', timezone: 'Europe/Berlin' } },
+    ],
+    sinks: [{ name: 'out', type: 'console', inputs: ['add'], config: { encoding: { codec: 'json' } } }],
+  })
+  expect(gaps).toEqual(['1 data_dir (replaced)', '3 out: none'])
+})
+
 const toml = `
 [sources.k]
 type = "kubernetes_logs"

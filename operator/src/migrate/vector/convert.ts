@@ -33,7 +33,7 @@ import {
 } from './adjusted.ts'
 import { ends } from './ends.ts'
 import { inOrder, type Old, oldsIn, ownerOf } from './old.ts'
-import { type Root, readRoots, withScopes } from './read.ts'
+import { type Root, readRoots, textsIn, withScopes } from './read.ts'
 import { refusals } from './refusals.ts'
 import { services } from './services.ts'
 import { settings } from './settings.ts'
@@ -52,7 +52,24 @@ const kindOf = { sources: 'source', transforms: 'transform', sinks: 'sink' } as 
 /** Reads the files of one configuration into a draft. Components of one file may read from those of another. */
 export function convertVector(files: readonly NamedText[], included: Included, draft: Draft): void {
   const roots = withScopes(files.flatMap((file) => readRoots(file, draft.gaps)))
-  new Conversion(roots, included, draft, files[0]?.file ?? '').run()
+  new Conversion(roots, withNeighbours(included, textsIn(files)), draft, files[0]?.file ?? '').run()
+}
+
+/**
+ * Finds the files of programs whose paths are those in a container: by the last names of the path, in the folder of the configuration or
+ * above it, or in a ConfigMap.
+ */
+function withNeighbours(included: Included, texts: ReadonlyMap<string, string>): Included {
+  return (path, from) => {
+    const names = path.split('/').filter((name) => name !== '' && name !== '.')
+    const ends = names.map((_, index) => names.slice(index).join('/'))
+    for (const candidate of [path, ...ends.flatMap((end) => [end, `../${end}`])]) {
+      const found = included(candidate, from)
+      if (found.length > 0) return found
+    }
+    const text = texts.get(names.at(-1) ?? '')
+    return text === undefined ? [] : [{ file: path, text }]
+  }
 }
 
 /** The counterpart of a component. */

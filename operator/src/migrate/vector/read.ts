@@ -6,6 +6,7 @@ import { isTable } from '@penstock/agent/schema'
 import { type Root as FoundRoot, type Table, type TableDocument, tableDocuments } from '../documents.ts'
 import type { AggregatorPods, Gap, NamedText } from '../draft.ts'
 import { isBlank } from '../inner.ts'
+import { settings } from './settings.ts'
 
 /** One configuration with line numbers. */
 export interface Root extends FoundRoot {
@@ -60,7 +61,8 @@ export function isVector({ file, text }: NamedText): boolean {
 /** All configurations of a file. Parts that cannot be read become gaps. */
 export function readRoots(given: NamedText, gaps: Gap[]): readonly Root[] {
   const before = gaps.length
-  const roots = rootsOf(given, 0, gaps)
+  const found = rootsOf(given, 0, gaps)
+  const roots = found.length > 0 ? found : ofSettings(given)
   if (roots.length === 0 && gaps.length === before) {
     gaps.push({
       file: given.file,
@@ -73,6 +75,14 @@ export function readRoots(given: NamedText, gaps: Gap[]): readonly Root[] {
   return roots
 }
 
+/** A file of a configuration that contains only settings, or tests. */
+const ofSettings = (given: NamedText): readonly Root[] =>
+  tableDocuments(given, { format: formatOf(given.file), above: 0, gaps: [], maxProblems: 0 }).flatMap((document) => {
+    const names = Object.keys(document.value)
+    const isKnown = names.every((name) => name === 'tests' || Object.hasOwn(settings, name))
+    return isKnown && names.length > 0 ? [document.below([], document.value)] : []
+  })
+
 /** @param above number of lines of the file before the text */
 function rootsOf(given: NamedText, above: number, gaps: Gap[]): readonly Root[] {
   return tableDocuments(given, { format: formatOf(given.file), above, gaps, maxProblems: 5 }).flatMap((document) =>
@@ -80,7 +90,38 @@ function rootsOf(given: NamedText, above: number, gaps: Gap[]): readonly Root[] 
   )
 }
 
-function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Gap[]): readonly Root[] {
+/** The folders of a configuration in which each file contains one component, and the name of a file is its id. */
+export const componentFolders = ['sources', 'transforms', 'sinks', 'enrichment_tables'] as const
+const ofComponent = new RegExp(
+  `(?:^|[/\\\\])(${componentFolders.join('|')})[/\\\\]([^/\\\\]+)\\.(?:ya?ml|toml|json)$`,
+  'i',
+)
+
+/** A file that contains one component. */
+function componentIn({ file, value, lineOf }: TableDocument): readonly Root[] {
+  const [, list, id] = ofComponent.exec(file) ?? []
+  if (list === undefined || id === undefined || typeof value['type'] !== 'string') return []
+  return [{ file, config: { [list]: { [id]: value } }, lineOf: (path) => lineOf(path.slice(2)) }]
+}
+
+/** The texts of all ConfigMaps by name, because a configuration refers to programs in them. */
+export function textsIn(files: readonly NamedText[]): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  for (const { file, text } of files) {
+    if (!/\bConfigMap\b/.test(text)) continue
+    for (const { value } of tableDocuments(
+      { file, text },
+      { format: formatOf(file), above: 0, gaps: [], maxProblems: 0 },
+    )) {
+      if (value['kind'] !== 'ConfigMap' || !isTable(value['data'])) continue
+      for (const [name, inner] of Object.entries(value['data'])) if (typeof inner === 'string') found.set(name, inner)
+    }
+  }
+  return found
+}
+
+function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
+  const { file, value, lineOf, below, inside } = document
   const { kind, spec, data, customConfig, metadata, apiVersion, role } = value
   const isOfOperator = typeof apiVersion === 'string' && apiVersion.startsWith('observability.kaasops.io/')
   if (isOfOperator && typeof kind === 'string' && ofAgents.has(kind)) {
@@ -119,7 +160,7 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Ga
       return rootsOf({ file: name, text }, above, []).map((root) => ({ ...root, file }))
     })
   }
-  return isConfig(value) ? [below([], value)] : []
+  return isConfig(value) ? [below([], value)] : componentIn(document)
 }
 
 /** The pods of the chart as those of an Agent. */
