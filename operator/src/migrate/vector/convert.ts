@@ -32,6 +32,7 @@ import {
   withoutNode,
 } from './adjusted.ts'
 import { ends } from './ends.ts'
+import { LogSchema } from './log-schema.ts'
 import { inOrder, type Old, oldsIn, ownerOf } from './old.ts'
 import { type Root, readRoots, textsIn, withScopes } from './read.ts'
 import { refusals } from './refusals.ts'
@@ -78,8 +79,9 @@ interface Counterpart {
   readonly config: Record<string, unknown>
   /** Names of its further outputs. */
   readonly ports: readonly string[]
-  /** Transforms that its inputs pass first. */
-  readonly steps: readonly Step[]
+  /** Transforms before and after it. */
+  readonly before: readonly Step[]
+  readonly after: readonly Step[]
 }
 
 class Conversion {
@@ -94,6 +96,7 @@ class Conversion {
   /** The replacement of each output of the old configuration, by `id` or `id.port`. */
   readonly #outputs = new Map<string, readonly string[]>()
   readonly #variables: Variables
+  readonly #schema: LogSchema
   /** Names (in the Pipeline) of components that provide metrics. */
   readonly #giveMetrics = new Set<string>()
 
@@ -104,6 +107,7 @@ class Conversion {
     this.#included = included
     this.#draft = draft
     this.#settings = Object.assign({}, ...roots.map(({ config }) => config))
+    this.#schema = new LogSchema(this.#settings['log_schema'])
     this.#olds = roots.flatMap((root) =>
       (['sources', 'transforms', 'sinks'] as const).flatMap((kind) =>
         oldsIn(root, kind).map((old) => this.#variables.named(old)),
@@ -138,13 +142,14 @@ class Conversion {
     for (const name of Object.keys(root.config)) {
       if (['sources', 'transforms', 'sinks', 'tests'].includes(name)) continue
       const known = settings[name]
-      if (name === 'secret' || isPassedOn(name)) continue
+      if (name === 'secret' || isPassedOn(name) || (name === 'log_schema' && this.#schema.isDefault)) continue
       if (known?.absence !== undefined) {
         const refusal = { reason: known.absence, nearest: known.becomes }
         this.#draft.gaps.push(missingPart({ file: root.file, line: root.lineOf([name]) }, name, refusal, 'setting'))
         continue
       }
-      const reason = known?.isReplaced === true ? 'the cluster provides it' : 'it is a global setting of the agent'
+      const by = known?.by ?? 'the cluster provides it'
+      const reason = known?.isReplaced === true ? by : 'it is a global setting of the agent'
       const other = otherOptions.find(({ kind, path }) => kind === 'global' && path === name)
       const nearest = known?.becomes ?? other?.instead ?? 'Remove it, or set it in the components that need it.'
       this.#gap(root, [name], name, reason, nearest, known?.isReplaced)
@@ -236,17 +241,15 @@ class Conversion {
     const component = { type: declaration.type, config, ...(selector && { selector }) }
     const name = this.#draft.add('sources', old.id, component)
     if (declaration.kind === 'source' && declaration.outputs.includes('metric')) this.#giveMetrics.add(name)
-    const note = declaration.aliasNotes?.[old.type]
-    if (note === undefined) {
-      this.#outputs.set(old.id, [name])
-      return
+    const steps: Step[] = []
+    if (declaration.aliasNotes?.[old.type] !== undefined) {
+      const comment = `The fields in the form of \`${old.type}\`. Without this transform, they are in \`.orchestrator\`.`
+      steps.push({ type: 'remap', text: podFields(old.options), comments: [comment] })
     }
-    const step = {
-      type: 'remap',
-      text: podFields(old.options),
-      comments: [`The fields in the form of \`${old.type}\`. Without this transform, they are in \`.orchestrator\`.`],
-    } as const
-    this.#outputs.set(old.id, this.#draft.append([name], [step], `${old.id}-fields`, this.#origin(old)))
+    this.#outputs.set(
+      old.id,
+      this.#draft.append([name], [...steps, ...found.after], `${old.id}-fields`, this.#origin(old)),
+    )
   }
 
   /** A VectorPipeline reads only the pods of its namespace. */
@@ -318,9 +321,10 @@ class Conversion {
       this.#setOutputs(old, this.#draft.append(inputs, [{ type, text: program }], old.id, this.#origin(old))[0])
       return
     }
+    const name = this.#draft.add('transforms', old.id, { type, inputs: taken, config, origin: this.#origin(old) })
     this.#setOutputs(
       old,
-      this.#draft.add('transforms', old.id, { type, inputs: taken, config, origin: this.#origin(old) }),
+      this.#draft.append([name], found.after, `${old.id}-fields`, this.#origin(old))[0],
       found.ports,
     )
   }
@@ -407,7 +411,7 @@ class Conversion {
     }
     const heads = this.#draft.append(
       taken,
-      [...(service?.steps ?? []), ...found.steps],
+      [...(service?.steps ?? []), ...found.before],
       `${old.id}-form`,
       this.#origin(old),
     )
@@ -417,10 +421,12 @@ class Conversion {
   /** Converts a sink for a product to the sink `http` and the steps before it. */
   #ofService(old: Old): { readonly old: Old; readonly steps: readonly Step[] } | undefined {
     const service = services.find(({ type }) => type === old.type)
-    const rewritten = service?.rewrite(old.options)
+    const shared = /^splunk/.test(old.type) ? this.#schema.ofEnvelope() : {}
+    const rewritten = service?.rewrite({ ...shared, ...old.options })
     if (service === undefined || rewritten === undefined) return undefined
     // Variables in the options of the sink and in its programs have different forms.
-    const steps = (service.rewrite(this.#variables.inTransform(old))?.steps ?? []).map((step) => ({
+    const marked = this.#variables.inTransform(old)
+    const steps = (service.rewrite({ ...shared, ...marked })?.steps ?? []).map((step) => ({
       ...step,
       text: this.#variables.program(old, step.type, step.text),
     }))
@@ -478,14 +484,14 @@ class Conversion {
     if (isTransform) Object.assign(config, this.#variables.inPrograms(old, config))
     // The last line of a text in TOML often contains the spaces before its quotes.
     if (typeof config['source'] === 'string') config['source'] = config['source'].replace(/\n[\t ]+$/, '\n')
+    const before = old.kind === 'sinks' ? this.#schema.beforeSink(declaration.type, config) : []
     const ports = this.#checked(old, declaration, config)
     if (ports === undefined) return undefined
-    return {
-      declaration,
-      config: withNamedDefaults(declaration.kind, declaration.type, config),
-      ports,
-      steps: ownSteps([...reads]),
-    }
+    const named = withNamedDefaults(declaration.kind, declaration.type, config)
+    const after = this.#schema.after(declaration, config, (option, reason, nearest) =>
+      note([option], reason, nearest, false),
+    )
+    return { declaration, config: named, ports, before: [...ownSteps([...reads]), ...before], after }
   }
 
   /** Copies a program from its files into the Pipeline. */

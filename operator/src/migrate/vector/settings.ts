@@ -6,6 +6,8 @@ export interface Setting {
   readonly becomes: string
   /** Whether the cluster already does the same. */
   readonly isReplaced: boolean
+  /** What replaces it; by default, the cluster. */
+  readonly by?: string
   /** The reason why nothing in a cluster does it. */
   readonly absence?: string
 }
@@ -22,6 +24,11 @@ export const settings: Readonly<Record<string, Setting>> = {
     becomes: underOperator.enrichment_tables,
     isReplaced: false,
     absence: 'a Pipeline has no enrichment tables, so programs that read them are left out',
+  },
+  log_schema: {
+    becomes: 'Transforms after sources and before sinks rename the fields.',
+    isReplaced: true,
+    by: 'transforms rename the fields',
   },
   expire_metrics: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
   expire_metrics_per_metric_set: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
