@@ -10,7 +10,7 @@ import { formatOfLayout } from './layout.ts'
 import { groupNames, segmentsOf } from './regex.ts'
 import { selectorCondition } from './selector.ts'
 import { block, indent, type Lines, onSource, pattern, type Stage } from './stage.ts'
-import { templateLines } from './template.ts'
+import { type Fields, templateLines } from './template.ts'
 import { bytesOf, itemsOf, millisecondsOf, pairsOf, textsOf } from './tree.ts'
 
 const logfmt: Stage = {
@@ -68,10 +68,12 @@ const regex: Stage = {
 }
 
 /** The fields of a template: the current value, the line, and the extracted values. */
-const templateFields = (value: string) => (name: string) =>
-  name === 'Value' ? value : name === 'Entry' ? lineText : extracted(name)
+const templateFields =
+  (value: string): Fields =>
+  (name) =>
+    name === 'Entry' ? { text: lineText } : { path: name === 'Value' ? value : extracted(name) }
 /** The stage `replace` has no field for the line. */
-const replaceFields = (name: string) => (name === 'Value' ? 'given' : extracted(name))
+const replaceFields: Fields = (name) => (name === 'Value' ? { text: 'given' } : { path: extracted(name) })
 
 const replace: Stage = {
   name: 'replace',
@@ -94,29 +96,51 @@ const replace: Stage = {
     // All parts become groups, so that the match consists of groups only.
     const whole = segments.flags + segments.pieces.map(({ text }) => `(${text})`).join('')
     const isConstant = made.lines.length === 1 && !made.lines[0]?.includes('given')
+    const names = segments.pieces.flatMap(({ name }) => name ?? [])
     const pieces = segments.pieces.flatMap(({ isGroup, name }, index): string[] => {
       const piece = `string!(m.captures[${index}] || "")`
       if (!isGroup) return [`out = out + ${piece}`]
-      return [
+      const lines = [
         ...(isConstant ? [] : [`given = ${piece}`]),
         ...made.lines,
-        `if !is_null(m.captures[${index}]) { out = out + text }`,
-        ...(name === undefined ? [] : [`${extracted(name)} = text`]),
+        ...(made.mayFail ? ['if failed { has_failed = true }'] : []),
+        'out = out + text',
+        // Only the groups of the first match become values.
+        ...(name === undefined ? [] : [`if !is_found { found = set!(found, [${textLiteral(name)}], text) }`]),
       ]
+      return block(`!is_null(m.captures[${index}])`, lines)
     })
     const source = textIn(part, 'source')
     const target = source === undefined ? '.message' : extracted(source)
     return pattern(part, scope, whole, (literal) =>
-      onSource(source, (subject) => [
-        `${target} = replace_with(${subject}, ${literal}) -> |m| {`,
-        '  out = ""',
-        ...indent(pieces),
-        '  out',
-        '}',
-      ]),
+      onSource(source, (subject) => {
+        const replaced = [
+          `replace_with(${subject}, ${literal}) -> |m| {`,
+          '  out = ""',
+          ...indent(pieces),
+          ...(names.length === 0 ? [] : ['  is_found = true']),
+          '  out',
+          '}',
+        ]
+        const store = names.length === 0 ? [] : ['.extracted = merge(object!(.extracted), object!(found))']
+        const begin = names.length === 0 ? [] : ['found = {}', 'is_found = false']
+        const lines = made.mayFail
+          ? [
+              ...begin,
+              'has_failed = false',
+              `changed = ${replaced.join('\n')}`,
+              ...block('!has_failed', [`${target} = changed`, ...store]),
+            ]
+          : [...begin, `${target} = ${replaced.join('\n')}`, ...store]
+        return whenThere(made.required, lines)
+      }),
     )
   },
 }
+
+/** Lines that need values. Go's templates fail if one is missing. */
+const whenThere = (paths: readonly string[], lines: Lines): Lines =>
+  paths.length === 0 ? lines : block(paths.map((path) => `exists(${path})`).join(' && '), lines)
 
 const template: Stage = {
   name: 'template',
@@ -126,15 +150,13 @@ const template: Stage = {
     const source = textIn(part, 'source') ?? ''
     const made = templateLines(textIn(part, 'template') ?? '', templateFields(extracted(source)))
     if (!made.ok) return scope.refuse(part, `its template has no counterpart: ${made.reason}`)
-    const lines = [
-      ...made.lines,
+    const store = [
       ...block('text == ""', [`del(${extracted(source)})`]).slice(0, -1),
       `} else {`,
       `  ${extracted(source)} = text`,
       '}',
     ]
-    if (made.required.length === 0) return lines
-    return block(made.required.map((field) => `is_string(${field})`).join(' && '), lines)
+    return whenThere(made.required, [...made.lines, ...(made.mayFail ? block('!failed', store) : store)])
   },
 }
 

@@ -158,9 +158,92 @@ test.each(templates)('Promtail and the Pipeline write the same by `$name`', asyn
   await compare(promtail(stages), given)
 })
 
-test('a template that compares a number with a text is a gap', () => {
-  const { gaps } = promtail(`- template: { source: a, template: '{{ if eq (int .a) "x" }}y{{ end }}' }`)
-  expect(gaps.map(({ subject }) => subject)).toEqual(['stage template'])
+/** Templates for a line whose member `none` is null and whose member `gone` is missing; undefined if Go's template fails. */
+const ofMissing: readonly (readonly [string, string | undefined])[] = [
+  ['{{ .gone }}|{{ .none }}', '<no value>|'],
+  ['{{ ToUpper .none }}x', 'x'],
+  ['{{ ToUpper .gone }}x', undefined],
+  ['{{ if .a }}{{ ToUpper .gone }}{{ end }}x', undefined],
+  ['{{ if .gone }}{{ ToUpper .gone }}{{ end }}x', 'x'],
+  ['{{ if and .gone (contains "a" .gone) }}y{{ else }}n{{ end }}', 'n'],
+  ['{{ if or .a (contains "a" .gone) }}y{{ else }}n{{ end }}', 'y'],
+  ['{{ if or .gone (contains "a" .gone) }}y{{ else }}n{{ end }}', undefined],
+  ['{{ if contains "a" .gone }}y{{ else }}n{{ end }}', undefined],
+  ['{{ if .a }}1{{ else if contains "a" .gone }}2{{ end }}', '1'],
+  ['{{ if eq .gone "" }}y{{ else }}n{{ end }}', 'n'],
+  ['{{ if eq .none "" }}y{{ else }}n{{ end }}', 'y'],
+  ['{{ if ne .gone "x" }}y{{ else }}n{{ end }}', 'y'],
+  ['{{ if eq .gone .none }}y{{ else }}n{{ end }}', 'n'],
+  ['{{ if eq .gone .away }}y{{ else }}n{{ end }}', 'y'],
+  ['{{ if lt .gone "x" }}y{{ else }}n{{ end }}', undefined],
+  ['{{ if ge (int .gone) 1 }}y{{ else }}n{{ end }}', 'n'],
+  ['{{ if eq .n 12 }}y{{ else }}n{{ end }}', undefined],
+  ['{{ if eq .gone 12 }}y{{ else }}n{{ end }}', 'n'],
+  ['{{ if ge .n 1 }}y{{ end }}', undefined],
+  ['{{ if eq (int .n) "12" }}y{{ end }}', undefined],
+  ['{{ if gt (float64 .f) 1 }}y{{ end }}', undefined],
+  ['{{ if gt (float64 .f) 1.25 }}y{{ else }}n{{ end }}', 'y'],
+  ['{{ add .gone 2 }}', '2'],
+  ['{{ default .gone .none }}', '<no value>'],
+  ['{{ coalesce .gone .none }}', '<no value>'],
+  ['{{ and .gone .a }}|{{ and .a .b }}|{{ or .none .gone }}', '<no value>|B b|<no value>'],
+  ['{{ quote .gone }}|{{ quote .none .gone .a }}', '|"" "A a"'],
+  ['{{ toString .gone }}', '<nil>'],
+  ['{{ printf "%s:%v" .gone .gone }}', '%!s(<nil>):<nil>'],
+  ['{{ ternary "y" "n" .a }}', undefined],
+]
+
+test.each(ofMissing)('Promtail and the Pipeline treat missing values the same in `%s`', async (template, written) => {
+  const stages = `- json: { expressions: { a: , b: , n: , f: , none: } }\n- template: { source: made, template: ${JSON.stringify(template)} }\n- labels: { made: }`
+  await compare(promtail(stages), {
+    name: '',
+    line: '{"a":"A a","b":"B b","n":12,"f":1.5,"none":null}',
+    labels: written === undefined ? {} : { made: written },
+  })
+})
+
+const ofFunctions: readonly (readonly [string, string | undefined])[] = [
+  ['{{ with .a }}{{ . | lower }}{{ else }}none{{ end }}', 'one.two/three'],
+  ['{{ with .gone }}{{ . }}{{ else }}none{{ end }}', 'none'],
+  ['{{ with .a }}{{ $.b }}{{ end }}', 'x-y'],
+  ['{{ with $x := .a }}{{ $x }}{{ end }}', 'One.two/three'],
+  ['{{ if $n := int .n }}{{ $n }}{{ end }}', '7'],
+  ['{{ last (splitList "." .a) }}', 'two/three'],
+  ['{{ $p := splitList "/" .a }}{{ first $p }} {{ len $p }}', 'One.two 2'],
+  ['{{ splitList "." .a | initial | join "+" }}', 'One'],
+  ['{{ join "," (list .b .gone "z") }}', 'x-y,z'],
+  ['{{ join "," (list "y" "z") }}', 'y,z'],
+  ['{{ index (splitList "." .a) 1 }}', 'two/three'],
+  ['{{ index (splitList "." .a) 5 }}', undefined],
+  ['{{ (split "." .a)._0 }}|{{ (split "." .a)._9 }}', 'One|<no value>'],
+  ['{{ has "y" (splitList "-" .b) }}', 'true'],
+  ['{{ printf "%.1sxx|%.1s" .b .gone }}', 'xxx|%!s(<nil>)'],
+  ['{{ printf "%5s|%-5s|%%" .b .b }}', '  x-y|x-y  |%'],
+  ['{{ printf "%03d|%3d" (int .n) (int .n) }}', '007|  7'],
+  ['{{ printf "%.2f|%f" (float64 .f) (float64 .n) }}', '1.24|7.000000'],
+  ['{{ printf "%q" "a" }}', '"a"'],
+  ['{{ atoi "010" }}|{{ int "010" }}|{{ int "12.00" }}|{{ int "12.5" }}', '10|8|12|0'],
+  ['{{ mod 7 4 }}|{{ max 1 3 2 }}|{{ min 3 1 2 }}|{{ add1 1 }}', '3|3|1|2'],
+  ['{{ if eq (div .n 2) 3 }}y{{ end }}', 'y'],
+  ['{{ round .f 1 }}|{{ floor .f }}|{{ ceil .f }}', '1.2|1|2'],
+  ['{{ title "a bc-de_f" }}|{{ untitle "AB CD" }}', 'A Bc-De_f|aB cD'],
+  ['{{ TrimPrefix .b "x" | TrimSuffix "y" }}', 'y'],
+  ['{{ TrimSuffix .b .c }}|{{ trimPrefix "One." .a }}', 'x|two/three'],
+  ['{{ repeat 3 "ab" }}|{{ repeat 0 "a" }}', 'ababab|'],
+  ['{{ slice .a 0 3 }}|{{ slice .a 4 }}', 'One|two/three'],
+  ['{{ slice .b 0 9 }}', undefined],
+  ['{{ base .a }}|{{ base "/a/" }}|{{ base "" }}', 'three|a|.'],
+  ['{{ eq .b "x-y" }}', 'true'],
+  ['{{ toJson .b }}', '"x-y"'],
+]
+
+test.each(ofFunctions)('Promtail and the Pipeline compute the same by `%s`', async (template, written) => {
+  const stages = `- json: { expressions: { a: , b: , c: , n: , f: } }\n- template: { source: made, template: ${JSON.stringify(template)} }\n- labels: { made: }`
+  await compare(promtail(stages), {
+    name: '',
+    line: '{"a":"One.two/three","b":"x-y","c":"-y","n":7,"f":1.239}',
+    labels: written === undefined ? {} : { made: written },
+  })
 })
 
 const stages: readonly (Case & { readonly stages: string })[] = [
@@ -183,6 +266,19 @@ const stages: readonly (Case & { readonly stages: string })[] = [
     stages: "- replace: { expression: 'card=(\\d{4}(-(\\d{4}))+)', replace: '****' }",
     line: 'card=1234-5678-9012 ok',
     pushed: 'card=**** ok',
+  },
+  {
+    name: 'replace: the named groups of the first match become values',
+    stages: "- replace: { expression: 'id=(?P<id>\\w+)', replace: '<{{ .Value }}>' }\n- labels: { id: }",
+    line: 'id=a id=b',
+    pushed: 'id=<a> id=<b>',
+    labels: { id: '<a>' },
+  },
+  {
+    name: 'replace: a template that fails changes nothing',
+    stages:
+      "- replace: { expression: 'id=(\\w+)', replace: '{{ ToUpper .gone }}' }\n- replace: { expression: 'id=(\\w+)', replace: '{{ if eq .Value \"b\" }}{{ ToUpper .gone }}{{ end }}' }",
+    line: 'id=a id=b',
   },
   {
     name: 'drop: a missing value is an empty one for an expression',
