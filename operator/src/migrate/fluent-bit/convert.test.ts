@@ -275,7 +275,7 @@ test.each([
   ['an unknown plugin', tail, '[OUTPUT]\n    Name pigeon\n    Match *\n', 'output pigeon', 5],
   [
     'a pattern that matches some of several unknown tags',
-    `${tail}${filter('rewrite_tag', 'Rule $log ^(.) got.$1 false')}`,
+    `${tail}${filter('rewrite_tag', 'Rule $log ^. got.$log[0] false')}`,
     '[OUTPUT]\n    Name null\n    Match got.a*\n[OUTPUT]\n    Name null\n    Match *\n',
     'Match got.a*',
     9,

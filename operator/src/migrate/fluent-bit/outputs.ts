@@ -23,7 +23,8 @@ import { fileLines, lokiLines } from './lines.ts'
 import { lokiLabels, metadataOf } from './loki-labels.ts'
 import { newRelic, newRelicPlugin } from './new-relic.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
-import { search } from './search.ts'
+import { hasTag } from './record-accessor.ts'
+import { prefixAccessor, search } from './search.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { accessor, textOf, words } from './text.ts'
 
@@ -47,7 +48,7 @@ const loki: Plugin<SinkPart> = {
     compress: '`compression`',
   },
   itself,
-  build: (section, context) => {
+  build: (section, context, tag = []) => {
     const format = lastValue(section, 'line_format') ?? 'json'
     const single = lastValue(section, 'drop_single_key')
     const dropped = isOn(single, false) || single === 'raw' ? single : undefined
@@ -60,9 +61,12 @@ const loki: Plugin<SinkPart> = {
       })
     const tenantKey = accessor(lastValue(section, 'tenant_id_key') ?? '')
     const tenant = value(section, 'tenant_id')
-    const metadata = metadataOf(section, context)
-    const labels = lokiLabels(section, context)
+    const { values: metadata, lines: ofMetadata } = metadataOf(section, context)
+    const { values: labels, lines: ofLabels } = lokiLabels(section, context)
+    const named = [...ofLabels, ...ofMetadata]
     const lines = [
+      ...tag,
+      ...named,
       ...(Object.values(labels).includes('{{ %hostname }}') ? ['%hostname = get_hostname() ?? ""'] : []),
       ...(tenantKey === undefined
         ? []
@@ -384,5 +388,9 @@ export function readsTag(section: Section): boolean {
     const format = (lastValue(section, 'format') ?? 'out_file').toLowerCase()
     return lastValue(section, 'file') === undefined || format === 'out_file'
   }
-  return isOn(lastValue(section, 'include_tag_key'), false)
+  return (
+    isOn(lastValue(section, 'include_tag_key'), false) ||
+    hasTag(prefixAccessor(lastValue(section, 'logstash_prefix_key') ?? '')) ||
+    [...entriesOf(section, 'labels'), ...entriesOf(section, 'structured_metadata')].some(({ value }) => hasTag(value))
+  )
 }

@@ -3,6 +3,7 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { type Context, common, matched } from './plugin.ts'
+import { partsOf, partText, tagIndex, withGroups } from './record-accessor.ts'
 import { entriesOf, isOn, type Section } from './sections.ts'
 import type { Tag } from './tags.ts'
 import { accessor, matches, words } from './text.ts'
@@ -56,7 +57,8 @@ export function rewritten(section: Section, context: Context, old: Tag): Rewritt
     const first = [...before.map((earlier) => `!${earlier}`), test].join(' && ')
     if (!isOn(keep, false)) gone.push(before.length === 0 ? test : `(${first})`)
     before.push(test)
-    branches.push({ tag: newTag(tag, old), condition: first })
+    const groups = `groups = object(parse_grok(string(${fieldLiteral(path)}) ?? "", ${withGroups(regex)}) ?? null) ?? {}`
+    branches.push({ tag: newTag(tag, old, groups), condition: first })
   }
   return { branches, rest: gone.length === 0 ? undefined : gone.map((test) => `!${test}`).join(' && ') }
 }
@@ -70,35 +72,33 @@ interface Part {
   readonly text: string | undefined
 }
 
-/** A tag with the placeholders `$TAG`, `$TAG[1]`, `$1` for groups, and `$key['name']` for fields. */
-function newTag(text: string, old: Tag): Tag {
-  const parts = text
-    .split(/(\$(?:TAG(?:\[\d+\])?|\d+|[A-Za-z_]\w*(?:\[[^\]]*\])*))/)
-    .filter((part) => part !== '')
-    .map((part) => partOf(part, old))
+/**
+ * A tag with placeholders.
+ * @param groups a line that sets the variable `groups` to those of the matching expression
+ */
+function newTag(text: string, old: Tag, groups: string): Tag {
+  const all = partsOf(text)
+  const parts = all.map((part) => partOf(part, old))
   const olds = parts.every(({ text }) => text?.startsWith('"') === true) ? old.samples.slice(0, 1) : manyOf(old)
   const samples = olds.map((sample, index) => parts.map((part) => part.sample(sample, index)).join(''))
   const isKnown = parts.every(({ text }) => text !== undefined) && old.program !== undefined
+  const before = [...(old.program ?? []), ...(all.some((part) => /^\$\d$/.test(part)) ? [groups] : [])]
   return {
     text,
     samples: new Set(samples).size === 1 ? samples.slice(0, 1) : samples,
-    program: isKnown ? [...(old.program ?? []), `tag = ${parts.map((part) => part.text).join(' + ')}`] : undefined,
+    program: isKnown ? [...before, `tag = ${parts.map((part) => part.text).join(' + ')}`] : undefined,
   }
 }
 
 const manyOf = ({ samples }: Tag) => (samples.length === 1 ? [...samples, ...samples] : samples)
 
 function partOf(part: string, old: Tag): Part {
+  const text = partText(part, 'groups')
   if (part === '$TAG') {
-    return { sample: (tag) => tag, text: old.samples.length === 1 ? textLiteral(old.samples[0] ?? '') : 'tag' }
+    return { sample: (tag) => tag, text: old.samples.length === 1 ? textLiteral(old.samples[0] ?? '') : text }
   }
-  const index = /^\$TAG\[(\d+)\]$/.exec(part)?.[1]
-  if (index !== undefined) {
-    const sample = (tag: string) => tag.split('.')[Number(index)] ?? ''
-    return { sample, text: `(string(get(split(tag, "."), [${index}]) ?? null) ?? "")` }
-  }
-  if (!part.startsWith('$')) return { sample: () => part, text: textLiteral(part) }
-  const path = /^\$\d/.test(part) ? undefined : accessor(part)
-  const sample = (_: string, at: number) => unknown[at % 2] ?? ''
-  return { sample, text: path === undefined ? undefined : `(to_string(${fieldLiteral(path)}) ?? "")` }
+  const index = tagIndex(part)
+  if (index !== undefined) return { sample: (tag) => tag.split('.')[index] ?? '', text }
+  if (!part.startsWith('$')) return { sample: () => part, text }
+  return { sample: (_, at) => unknown[at % 2] ?? '', text }
 }

@@ -5,6 +5,7 @@ import { literalTemplate } from '../escape.ts'
 import { eventTime } from '../unix-time.ts'
 import { addressOf, always, connection, itself, login, remap, secret, value } from './connection.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
+import { translated } from './record-accessor.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { accessor } from './text.ts'
 
@@ -51,7 +52,7 @@ export const search = (name: string): Plugin<SinkPart> => ({
     time_key_nanos: 'times keep their full precision',
   },
   build: (section, context, tag = []) => {
-    const { index, lines: named } = indexOf(section)
+    const { index, lines: named } = indexOf(section, context)
     const operation = (lastValue(section, 'write_operation') ?? 'create').toLowerCase()
     const isKnown = ['create', 'index'].includes(operation)
     if (!isKnown) {
@@ -79,11 +80,11 @@ export const search = (name: string): Plugin<SinkPart> => ({
     const apiKey = value(section, 'http_api_key')
     const keyed = apiKey === undefined ? {} : { request: { headers: { Authorization: `ApiKey ${apiKey}` } } }
     const tagged = isOn(lastValue(section, 'include_tag_key'), false)
-      ? [...tag, `${fieldLiteral([lastValue(section, 'tag_key') ?? '_flb-key'])} = tag`]
+      ? [`${fieldLiteral([lastValue(section, 'tag_key') ?? '_flb-key'])} = tag`]
       : []
     // Outputs of Fluentd, which share this mapping, set the field themselves.
     const timed = timeKey === '' ? [] : [`${fieldLiteral([timeKey])} = ${timeText(section)}`]
-    const lines = [...named, ...tagged, ...dotLines(section), ...idLines, ...timed]
+    const lines = [...tag, ...named, ...tagged, ...dotLines(section), ...idLines, ...timed]
     return {
       component: { type: 'search_engine', config: withRequest(config, keyed) },
       steps: lines.length === 0 ? [] : remap(...lines),
@@ -126,7 +127,7 @@ function cloudLogin(section: Section): Record<string, unknown> {
 }
 
 /** The name of the index, which may contain a date, and the lines that set the fields it refers to. */
-function indexOf(section: Section): { readonly index: string; readonly lines: readonly string[] } {
+function indexOf(section: Section, context: Context): { readonly index: string; readonly lines: readonly string[] } {
   if (!isOn(lastValue(section, 'logstash_format'), false))
     return { index: (lastValue(section, 'index') ?? 'fluent-bit').replaceAll('{{', '\\{{'), lines: [] }
   const isCurrent = isOn(lastValue(section, 'current_time_index'), false)
@@ -135,15 +136,25 @@ function indexOf(section: Section): { readonly index: string; readonly lines: re
   const dated = isCurrent ? [`%index_date = format_timestamp(now(), ${textLiteral(form)}) ?? ""`] : []
   const prefix = lastValue(section, 'logstash_prefix') ?? 'logstash'
   const end = `${lastValue(section, 'logstash_prefix_separator') ?? '-'}${date}`
-  const path = accessor(lastValue(section, 'logstash_prefix_key') ?? '')
-  if (path === undefined) return { index: `${literalTemplate(prefix)}${end}`, lines: dated }
+  const plain = { index: `${literalTemplate(prefix)}${end}`, lines: dated }
+  const entry = entriesOf(section, 'logstash_prefix_key').at(-1)
+  if (entry === undefined || entry.value === '') return plain
+  const found = translated(prefixAccessor(entry.value))
+  if (found === undefined) {
+    const reason = 'a program cannot refer to the field'
+    context.gap(entry, `logstash_prefix_key ${entry.value}`, reason, 'Set `%logstash_prefix` in the transform.')
+    return plain
+  }
   const lines = [
     ...dated,
-    `prefix = ${fieldLiteral(path)}`,
-    `%logstash_prefix = if is_string(prefix) { prefix } else { ${textLiteral(prefix)} }`,
+    `prefix = ${found}`,
+    `%logstash_prefix = if prefix != "" { prefix } else { ${textLiteral(prefix)} }`,
   ]
   return { index: `{{ %logstash_prefix }}${end}`, lines }
 }
+
+/** The record accessor of `Logstash_Prefix_Key`, which may omit the sign at its beginning. */
+export const prefixAccessor = (key: string) => (key.startsWith('$') ? key : `$${key}`)
 
 /** Lines that set `_id`, which the sink removes from the event. The original field stays, because Fluent Bit sends it. */
 function idOf(section: Section): readonly string[] {

@@ -107,13 +107,35 @@ export function matchedBy(section: Section, tag: Tag): Matched {
   if (match === undefined && regex === undefined) return 'none'
   const test = new RegExp(match === undefined ? rubyLike(regex ?? '') : globPattern(match))
   const taken = tag.samples.filter((sample) => test.test(sample)).length
-  if (taken === tag.samples.length) return 'all'
+  if (taken === tag.samples.length) {
+    // A sample shows only some of the values of an unknown part. If an expression also depends on that part, the program tests it.
+    const isCertain = match !== undefined || tag.samples.length === 1 || tag.program === undefined
+    return isCertain || isOpen(regex ?? '', sharedStart(tag.samples)) ? 'all' : 'some'
+  }
   if (tag.samples.length === 1) return 'none'
-  if (taken > 0 || match === undefined) return 'some'
+  if (taken > 0) return 'some'
   // A pattern with another prefix matches none of them; otherwise it may match some.
   const fixed = sharedStart(tag.samples)
-  const start = match.split('*')[0] ?? ''
+  const start = match === undefined ? startOf(regex ?? '') : (match.split('*')[0] ?? '')
   return start.startsWith(fixed) || fixed.startsWith(start) ? 'some' : 'none'
+}
+
+/** Whether an expression matches all texts with a beginning. */
+const isOpen = (regex: string, start: string) =>
+  !/\\[zZbB]|\(\?[=!<]|\$/.test(regex) && new RegExp(rubyLike(regex)).test(start)
+
+/** The text with which all matches of an expression begin; empty if it is unknown. */
+function startOf(regex: string): string {
+  const plain = regex.replace(/^\/(.*)\/$/s, '$1')
+  if (!plain.startsWith('^')) return ''
+  let depth = 0
+  for (const [sign] of plain.matchAll(/\\.|\[(?:\\.|[^\]\\])*\]|[()|]/gs)) {
+    if (sign === '(') depth++
+    else if (sign === ')') depth--
+    else if (sign === '|' && depth === 0) return ''
+  }
+  const literal = /^\^((?:(?:[\w-]|\\[./-])(?![*?{+]))*)/.exec(plain)?.[1] ?? ''
+  return literal.replaceAll('\\', '')
 }
 
 function sharedStart(texts: readonly string[]): string {
