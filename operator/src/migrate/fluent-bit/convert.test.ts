@@ -121,6 +121,28 @@ const records: { name: string; filters: string; record: object; assert?: string 
     assert: '.log == "x" && !exists(.other)',
   },
   {
+    name: 'record_modifier with names that end in a star, in any case',
+    filters: filter('record_modifier', 'Remove_key tmp_*', 'Remove_key Secret'),
+    record: { log: 'x', TMP_a: 1, tmp_: 2, tmp: 3, secret: 4, secrets: 5 },
+    assert: '. == { "log": "x", "tmp": 3, "secrets": 5, "timestamp": .timestamp }',
+  },
+  {
+    name: 'record_modifier with a list of names that end in a star, in any case',
+    filters: filter('record_modifier', 'Allowlist_key LOG', 'Allowlist_key k8s*'),
+    record: { log: 'x', K8S_pod: 1, other: 2 },
+    assert: '. == { "log": "x", "K8S_pod": 1, "timestamp": .timestamp }',
+  },
+  ...[
+    { record: { pass_a: '***', pass_b: 'x' }, isMet: true },
+    { record: { pass_a: '***' }, isMet: false },
+    { record: { other: 'x' }, isMet: false },
+  ].map(({ record, isMet }) => ({
+    name: `modify if matching keys do not have matching values: ${JSON.stringify(record)}`,
+    filters: filter('modify', 'Condition Matching_keys_do_not_have_matching_values ^pass ^\\*+$', 'Set hit yes'),
+    record,
+    assert: isMet ? '.hit == "yes"' : '!exists(.hit)',
+  })),
+  {
     name: 'type_converter',
     filters: filter(
       'type_converter',
@@ -142,6 +164,12 @@ const records: { name: string; filters: string; record: object; assert?: string 
     filters: filter('kubernetes', 'Merge_Log On', 'Keep_Log Off'),
     record: { log: '{"a":1,"timestamp":"x"}' },
     assert: '.a == 1 && .log_timestamp == "x" && !exists(.log)',
+  },
+  {
+    name: 'merge of a JSON line, under the older name of the option',
+    filters: filter('kubernetes', 'Merge_JSON_Log On', 'Merge_Log_Key m'),
+    record: { log: '{"a":1}' },
+    assert: '.m == { "a": 1 } && exists(.log)',
   },
   {
     name: 'merge of a line that is not JSON',

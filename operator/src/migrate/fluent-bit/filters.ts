@@ -115,8 +115,9 @@ const anyConditions: Readonly<Record<string, (key: string, value: string) => str
   no_key_matches: (key) => `!${someField(isLike('key', key), '_value')}`,
   matching_keys_have_matching_values: (key, text) =>
     `!${someField(`${isLike('key', key)} && !${isLike('string(value) ?? ""', text)}`, 'value')}`,
+  // The opposite of the condition above, as in Fluent Bit: it is met by one value that does not match.
   matching_keys_do_not_have_matching_values: (key, text) =>
-    `!${someField(`${isLike('key', key)} && ${isLike('string(value) ?? ""', text)}`, 'value')}`,
+    someField(`${isLike('key', key)} && !${isLike('string(value) ?? ""', text)}`, 'value'),
 }
 
 const isLike = (text: string, regex: string) => `is_object(parse_grok(${text}, ${pattern(regex)}) ?? null)`
@@ -233,6 +234,17 @@ const nest: Plugin<Steps> = {
   },
 }
 
+/** A test of `key` against names, of which some end in `*`. Fluent Bit ignores their case. */
+function isOneOf(names: readonly string[]): string {
+  const all = names.map((name) => name.toLowerCase())
+  const exact = all.filter((name) => !name.endsWith('*'))
+  const starts = all.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
+  return [
+    ...(exact.length === 0 ? [] : [`includes([${exact.map(textLiteral).join(', ')}], downcase(key))`]),
+    ...starts.map((start) => `starts_with(downcase(key), ${textLiteral(start)})`),
+  ].join(' || ')
+}
+
 const recordModifier: Plugin<Steps> = {
   name: 'record_modifier',
   becomes: 'a remap transform',
@@ -248,9 +260,10 @@ const recordModifier: Plugin<Steps> = {
   expresses: ['record'],
   build: (section, context) => {
     const names = (key: string) => entriesOf(section, key).map((entry) => entry.value.trim())
-    const removed = names('remove_key').map((name) => `del(${fieldLiteral([name])})`)
+    const taken = names('remove_key')
+    const removed = taken.length === 0 ? [] : [keep(`!(${isOneOf(taken)})`)]
     const allowed = [...names('allowlist_key'), ...names('whitelist_key')]
-    const only = allowed.length === 0 ? [] : [keep(`includes([${allowed.map(textLiteral).join(', ')}], key)`)]
+    const only = allowed.length === 0 ? [] : [keep(isOneOf(allowed))]
     const records = entriesOf(section, 'record').map((entry) => {
       const [name, text] = split(entry)
       return `${fieldLiteral([name])} = ${value(text, context.readsEnvironment)}`
@@ -288,6 +301,7 @@ const kubernetes: Plugin<Steps> = {
     ...common,
     ...matched,
     merge_log: '`parse_json` of the line',
+    merge_json_log: 'as `Merge_Log`, under its older name',
     merge_log_key: 'the object for the parsed line',
     keep_log: 'without it, the line is deleted',
     labels: 'whether to include labels',
@@ -362,7 +376,8 @@ const kubernetes: Plugin<Steps> = {
         'Use namespace labels.',
       )
     }
-    if (isOn(lastValue(section, 'merge_log'), false)) lines.push(...mergeLines(section, context))
+    const merges = lastValue(section, 'merge_log') ?? lastValue(section, 'merge_json_log')
+    if (isOn(merges, false)) lines.push(...mergeLines(section, context))
     steps.push({ type: 'remap', text: lines.join('\n') })
     return steps
   },
@@ -418,6 +433,14 @@ const parser: Plugin<Steps> = {
       "`parse_json`, `parse_grok` (in Ruby's dialect), `parse_logfmt` or `parse_key_value`; the first parser that matches wins",
     reserve_data: 'whether to keep other fields',
     preserve_key: 'whether to keep the source field',
+  },
+  itself: {
+    unescape_key: {
+      how: 'the parsers read the text as it is',
+      unless: /^(?:on|true|yes|1)$/i,
+      reason: 'the parsers read the text as it is, with its escape sequences',
+      nearest: 'Decode the field in a remap transform before the parser.',
+    },
   },
   build: (section, context) => {
     const key = lastValue(section, 'key_name') ?? 'log'

@@ -56,6 +56,31 @@ test.each([
   await check(configuration('', list(processor)), '12', assert)
 })
 
+test.each([
+  ['{"n":5}', 'field: $n\n      op: eq\n      value: "5"', true],
+  ['{"n":5}', 'field: $n\n      op: eq\n      value: 5', true],
+  ['{"n":503}', 'field: $n\n      op: regex\n      value: ^5', true],
+  ['{"n":true}', 'field: $n\n      op: in\n      value: ["true"]', true],
+  ['{"n":"5"}', 'field: $n\n      op: gt\n      value: 4', true],
+  // A missing field is an empty text.
+  ['{"m":1}', 'field: $n\n      op: neq\n      value: x', true],
+  ['{"m":1}', 'field: $n\n      op: not_regex\n      value: ^5', true],
+  ['{"m":1}', 'field: $n\n      op: not_in\n      value: [x]', true],
+  ['{"m":1}', 'field: $n\n      op: regex\n      value: ^$', true],
+  ['{"m":1}', 'field: $n\n      op: eq\n      value: x', false],
+  ['{"n":{"a":"b"}}', "field: $n['a']\n      op: eq\n      value: b", true],
+])('conditions compare texts: %s with %j', async (message, rule, isMet) => {
+  const parser = 'name: parser\nkey_name: log\nparser: json'
+  const change = `name: content_modifier\naction: upsert\nkey: hit\nvalue: new\ncondition:\n  op: and\n  rules:\n    - ${rule}`
+  await check(configuration(list(parser, change)), message, isMet ? '.hit == "new"' : '!exists(.hit)')
+})
+
+test('a condition on the metadata of a record is a gap', async () => {
+  const rule = 'field: $n\n      op: eq\n      value: x\n      context: metadata'
+  const change = `name: content_modifier\naction: upsert\nkey: hit\nvalue: new\ncondition:\n  op: and\n  rules:\n    - ${rule}`
+  await check(configuration(list(change)), '12', '.hit == "new"', ['condition'])
+})
+
 test('a processor without a counterpart is a gap', async () => {
   const text = configuration(list('name: sql\nquery: SELECT a FROM STREAM;', modifier('action: turn', 'key: log')))
   await check(text, '12', '.log == "12"', ['processor sql', 'content_modifier: turn'])

@@ -6,7 +6,7 @@ import type { Step } from '../draft.ts'
 import { none, type Refusal } from '../page.ts'
 import { type Context, common, type Plugin } from './plugin.ts'
 import { conditionKey, type Entry, lastValue, type Section } from './sections.ts'
-import { accessor, matches, pattern, textOf } from './text.ts'
+import { accessor, pattern, textOf } from './text.ts'
 
 /** Statements of `content_modifier` by action, for a field, a value and an expression. */
 const actions: Readonly<
@@ -91,22 +91,33 @@ interface Rule {
   readonly field?: unknown
   readonly op?: unknown
   readonly value?: unknown
+  readonly context?: unknown
 }
 
-/** Tests of a field against a value, by operator. */
+/** The text of a field, as conditions see it: nothing for a missing field. */
+const textAt = (field: string) => `(to_string(${field}) ?? "")`
+const numberAt = (field: string) => `(to_float(${field}) ?? 0.0)`
+const isLike = (field: string, value: unknown) =>
+  `is_object(parse_grok(${textAt(field)}, ${pattern(String(value))}) ?? null)`
+
+/** Tests of a field against a value, by operator. Fluent Bit compares texts, except for `gt` and similar operators. */
 const tests: Readonly<Record<string, (field: string, value: unknown) => string>> = {
-  eq: (field, value) => `${field} == ${literalOf(value)}`,
-  neq: (field, value) => `${field} != ${literalOf(value)}`,
-  gt: (field, value) => `(to_float(${field}) ?? 0.0) > ${Number(value)}`,
-  gte: (field, value) => `(to_float(${field}) ?? 0.0) >= ${Number(value)}`,
-  lt: (field, value) => `(to_float(${field}) ?? 0.0) < ${Number(value)}`,
-  lte: (field, value) => `(to_float(${field}) ?? 0.0) <= ${Number(value)}`,
-  in: (field, value) => `includes(${listOf(value)}, ${field})`,
-  not_in: (field, value) => `!includes(${listOf(value)}, ${field})`,
+  eq: (field, value) => `${textAt(field)} == ${textLiteral(String(value))}`,
+  neq: (field, value) => `${textAt(field)} != ${textLiteral(String(value))}`,
+  gt: (field, value) => `${numberAt(field)} > ${Number(value)}`,
+  gte: (field, value) => `${numberAt(field)} >= ${Number(value)}`,
+  lt: (field, value) => `${numberAt(field)} < ${Number(value)}`,
+  lte: (field, value) => `${numberAt(field)} <= ${Number(value)}`,
+  in: (field, value) => `includes(${listOf(value)}, ${textAt(field)})`,
+  not_in: (field, value) => `!includes(${listOf(value)}, ${textAt(field)})`,
+  regex: isLike,
+  not_regex: (field, value) => `!${isLike(field, value)}`,
+  exists: (field) => `exists(${field})`,
+  not_exists: (field) => `!exists(${field})`,
 }
 
-const literalOf = (value: unknown) => (typeof value === 'string' ? textLiteral(value) : JSON.stringify(value ?? null))
-const listOf = (value: unknown) => `[${(Array.isArray(value) ? value : [value]).map(literalOf).join(', ')}]`
+const listOf = (value: unknown) =>
+  `[${(Array.isArray(value) ? value : [value]).map((item) => textLiteral(String(item))).join(', ')}]`
 
 /** The condition of a processor as an expression; undefined if there is none, or if it is unknown, which is reported. */
 export function conditionOf(section: Section, context: Context): string | undefined {
@@ -130,13 +141,10 @@ function report(entry: Entry, context: Context): void {
   )
 }
 
-function ruleOf({ field, op, value }: Rule): string | undefined {
+function ruleOf({ field, op, value, context = 'body' }: Rule): string | undefined {
   const path = accessor(String(field ?? ''))
   const word = String(op ?? '').toLowerCase()
-  if (path === undefined) return undefined
-  if (word === 'regex') return matches(path, String(value))
-  if (word === 'not_regex') return `!${matches(path, String(value))}`
-  if (word === 'exists') return `exists(${fieldLiteral(path)})`
-  if (word === 'not_exists') return `!exists(${fieldLiteral(path)})`
-  return Object.hasOwn(tests, word) ? tests[word]?.(fieldLiteral(path), value) : undefined
+  const test = Object.hasOwn(tests, word) ? tests[word] : undefined
+  // Events have the fields of the record, but not its metadata.
+  return path === undefined || context !== 'body' ? undefined : test?.(fieldLiteral(path), value)
 }
