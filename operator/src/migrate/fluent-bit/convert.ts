@@ -87,8 +87,9 @@ function withoutOwnMetrics(inputs: readonly Section[], outputs: readonly Section
   const own = inputs.filter(isOwn)
   const isOf = (given: readonly Section[], output: Section) =>
     given.some((input) => matchesOf(tagOf(input), [output]).size > 0)
+  const exporters = ['prometheus_exporter', 'prometheus_remote_write', 'vivo_exporter']
   const serving = outputs.filter(
-    (output) => pluginOf(output) === 'prometheus_exporter' && isOf(own, output) && !isOf(others, output),
+    (output) => exporters.includes(pluginOf(output)) && isOf(own, output) && !isOf(others, output),
   )
   for (const section of [...own, ...serving]) {
     const reason = 'agents serve their own metrics at /metrics'

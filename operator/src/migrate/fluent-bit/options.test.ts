@@ -17,6 +17,8 @@ const base: Readonly<Record<string, readonly string[]>> = {
   datadog: ['apikey k', 'Host h'],
   splunk: ['splunk_token t'],
   azure: ['customer_id c', 'shared_key c2hhcmVk'],
+  logdna: ['api_key k'],
+  chronicle: ['customer_id c8c65bfa-5f2c-42d4-9189-64bb7b939f2c', 'log_type t'],
 }
 const besides: Readonly<Record<string, readonly string[]>> = {
   'grep logical_op': ['Exclude a b', 'Exclude c d'],
@@ -83,6 +85,7 @@ const values = [
   'a b string',
   '{"n":1}',
   'demo:aG9zdC5pbyRhYmM=',
+  '0b0f8e5c-1d5c-4a0e-9c5e-0d7f0a1b2c3d',
 ]
 
 function converted(kind: string, name: string, lines: readonly string[]): string {

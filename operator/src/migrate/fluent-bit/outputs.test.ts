@@ -23,6 +23,13 @@ test('options of TLS keep their meaning', async () => {
 })
 
 test.each([
+  {
+    about: 'the remote write of its own metrics is replaced',
+    name: 'prometheus_remote_write',
+    exporter: 'internal_metrics',
+    sinks: ['http'],
+    gaps: [],
+  },
   { about: 'the exporter of its own metrics is replaced', exporter: 'internal_metrics', sinks: ['http'], gaps: [] },
   {
     about: 'an exporter of other records is a gap',
@@ -30,9 +37,9 @@ test.each([
     sinks: ['http', 'blackhole'],
     gaps: ['output prometheus_exporter'],
   },
-])('$about', ({ exporter, sinks, gaps: expected }) => {
+])('$about', ({ exporter, sinks, gaps: expected, name = 'prometheus_exporter' }) => {
   const own = '[INPUT]\n    Name fluentbit_metrics\n    Tag internal_metrics\n'
-  const outputs = `[OUTPUT]\n    Name prometheus_exporter\n    Match ${exporter}\n[OUTPUT]\n    Name http\n    Match app.*\n    Host h\n    Format json\n`
+  const outputs = `[OUTPUT]\n    Name ${name}\n    Match ${exporter}\n[OUTPUT]\n    Name http\n    Match app.*\n    Host h\n    Format json\n`
   const { resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text: `${input}${own}${outputs}` }])
   const types = resource.spec.sinks.map(({ type }: { type: string }) => type)
   expect(types.toSorted()).toEqual(sinks.toSorted())
@@ -56,6 +63,7 @@ const shaped: readonly {
   readonly text: string
   readonly assert: string
   readonly from?: string
+  readonly reported?: readonly string[]
 }[] = [
   {
     name: 'loki with keys and values',
@@ -102,6 +110,18 @@ const shaped: readonly {
     text: 'Name grafana-loki\n    Url http://loki:3100\n    RemoveKeys gone, n\n    DropSingleKey false',
     assert: '.message == "{\\"log\\":\\"a b\\"}"',
   },
+  {
+    name: 'logdna with the record as a line',
+    text: 'Name logdna\n    api_key k\n    tags a,b\n    app web\n    file /x',
+    assert:
+      '.message == "{\\"gone\\":\\"x\\",\\"log\\":\\"a b\\",\\"n\\":1}" && .app == "web" && .file == "/x" && !exists(.log)',
+    reported: ['logdna: env'],
+  },
+  {
+    name: 'chronicle with one field',
+    text: 'Name chronicle\n    customer_id c8c65bfa-5f2c-42d4-9189-64bb7b939f2c\n    log_type T\n    log_key log\n    region UK',
+    assert: '.message == "a b"',
+  },
   { name: 'a tag', text: 'Name es\n    Include_Tag_Key On\n    Tag_Key t', assert: '.t == "app.web"' },
   {
     name: 'a tag from the path',
@@ -143,7 +163,7 @@ const shaped: readonly {
   },
 ]
 
-test.each(shaped)('$name', async ({ text, assert, from = input }) => {
+test.each(shaped)('$name', async ({ text, assert, from = input, reported = [] }) => {
   const file = { file: 'fluent-bit.conf', text: `${from}[OUTPUT]\n    Match *\n    ${text}\n` }
   const { document, resource, gaps } = converted(convertFluentBit, [file])
   const at = resource.spec.sinks[0].inputs[0]
@@ -153,8 +173,38 @@ test.each(shaped)('$name', async ({ text, assert, from = input }) => {
   document.setIn(['spec', 'transforms', 0, 'config', 'source'], source)
   const log = { message: '{"log":"a b","n":1,"gone":"x"}', file: '/srv/a/x.log' }
   document.setIn(['spec', 'tests'], [{ name: 'a', insertAt: first.name, input: { log }, expect: [{ at, assert }] }])
-  expect(gaps).toEqual([])
+  expect(gaps.map(({ subject }) => subject)).toEqual(reported)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('the members that logdna promotes stay in the record, or leave the line', async () => {
+  const record = '{"log":"x","level":"warn","app":"own","meta":{"a":1}}'
+  const run = async (option: string, line: string) => {
+    const text = `${input}    Parser json\n[OUTPUT]\n    Name logdna\n    Match *\n    api_key k\n    ${option}\n`
+    const { document, resource } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+    const at = resource.spec.sinks[0].inputs[0]
+    const insertAt = resource.spec.transforms[0].name
+    const assert = `.message == ${JSON.stringify(line)} && .app == "own" && .a == 1 && !exists(.level)`
+    document.setIn(
+      ['spec', 'tests'],
+      [{ name: 'a', insertAt, input: { log: { message: record } }, expect: [{ at, assert }] }],
+    )
+    expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+  }
+  await run('file f', '{"app":"own","level":"warn","log":"x","meta":{"a":1}}')
+  await run('exclude_promoted_keys on', '{"log":"x"}')
+})
+
+test.each([
+  ['app.web', 'app.web', []],
+  ['app.*', undefined, ['http: header_tag X-Tag']],
+])('a header with the tag %s', async (tag, header, subjects) => {
+  const from = `[INPUT]\n    Name tail\n    Tag ${tag}\n    Path /srv/*.log\n`
+  const text = `${from}[OUTPUT]\n    Name http\n    Match *\n    Host h\n    Format json\n    Header_Tag X-Tag\n    Allow_Duplicated_Headers false\n`
+  const { document, resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  expect(gaps.map(({ subject }) => subject)).toEqual(subjects)
+  expect(resource.spec.sinks[0].config.request?.headers?.['X-Tag']).toBe(header)
+  expect(await lint(String(document))).toEqual([])
 })
 
 test.each([

@@ -19,6 +19,7 @@ import {
 } from './connection.ts'
 import { azure, kafkaRest } from './envelopes.ts'
 import { grafanaLoki } from './grafana-loki.ts'
+import { chronicle, logDna } from './ingestion.ts'
 import { fileLines, lokiLines } from './lines.ts'
 import { lokiLabels, metadataOf } from './loki-labels.ts'
 import { newRelic, newRelicPlugin } from './new-relic.ts'
@@ -137,9 +138,13 @@ const http: Plugin<SinkPart> = {
     header: '`request.headers`',
     compress: '`compression`',
     http_method: '`method`',
+    header_tag: 'a header with the tag; a gap if records have different tags',
   },
-  itself,
-  build: (section, context) => {
+  itself: {
+    ...itself,
+    allow_duplicated_headers: 'a header has one value',
+  },
+  build: (section, context, tag = []) => {
     const format = lastValue(section, 'format') ?? 'msgpack'
     const isLines = format === 'json_lines' || format === 'json_stream'
     if (format !== 'json' && !isLines) {
@@ -156,6 +161,18 @@ const http: Plugin<SinkPart> = {
         return [found?.[1] ?? entry.value, found?.[2] ?? '']
       }),
     )
+    const named = entriesOf(section, 'header_tag').at(-1)
+    if (named !== undefined) {
+      const only = /^tag = ("(?:[^"\\]|\\.)*")$/.exec(tag.join('\n'))?.[1]
+      if (only === undefined)
+        context.gap(
+          named,
+          `http: header_tag ${named.value}`,
+          'a header has the same text for all events, but their tags differ',
+          'Add the tag to the event in a remap transform.',
+        )
+      else headers[named.value] = String(JSON.parse(only))
+    }
     const { request, ...others } = connection(section)
     const config = {
       uri: literalTemplate(addressOf(section, '80', value(section, 'uri') ?? '/')),
@@ -377,6 +394,8 @@ export const outputs: readonly Plugin<SinkPart>[] = [
   newRelicPlugin,
   kafkaRest,
   azure,
+  logDna,
+  chronicle,
   stdout,
   file,
   nothing,
@@ -390,6 +409,7 @@ export function readsTag(section: Section): boolean {
   }
   return (
     isOn(lastValue(section, 'include_tag_key'), false) ||
+    lastValue(section, 'header_tag') !== undefined ||
     hasTag(prefixAccessor(lastValue(section, 'logstash_prefix_key') ?? '')) ||
     [...entriesOf(section, 'labels'), ...entriesOf(section, 'structured_metadata')].some(({ value }) => hasTag(value))
   )
