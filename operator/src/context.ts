@@ -63,7 +63,9 @@ export interface ArtifactStore {
   readonly complete: boolean
   get(id: string): Artifact | undefined
   values(): IterableIterator<Artifact>
-  /** Calls the handler for every change, and once without a change when the store becomes complete. */
+  /** Ids of Pipelines without a known version: agents keep the one that they have. */
+  readonly unknown: ReadonlySet<string>
+  /** Calls the handler for every change, and without a change when the store becomes complete or `unknown` changes. */
   subscribe(handler: (change: ArtifactChange | undefined) => void): Disposable
 }
 

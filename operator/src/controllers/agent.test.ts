@@ -11,8 +11,9 @@ import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { StatusContribution, StatusWriter } from '../context.ts'
 import { FleetState, type RolloutRecord } from '../fleet/state.ts'
+import { KubeError } from '../kube/client.ts'
 import { monotonicNow } from '../kube/clock.ts'
-import { daemonSetType, podType } from '../kube/resource-types.ts'
+import { daemonSetType, podType, secretType } from '../kube/resource-types.ts'
 import { Store } from '../kube/store.ts'
 import { renderBundle } from '../render/bundle.ts'
 import { type Fragment, fragmentOf } from '../render/fragment.ts'
@@ -69,6 +70,8 @@ async function started(
     'penstock-node-sec-0': values,
   }
   const asked: string[] = []
+  /** Names of Secrets that the API server cannot decrypt. */
+  const unreadable = new Set<string>()
   const written = new Map<string, KubeObject>()
   const artifacts = new Artifacts()
   let version = 1
@@ -76,6 +79,7 @@ async function started(
     as: () => ({
       get: async ({ kind }: ResourceType, namespace: string, name: string) => {
         asked.push(`${kind} ${name}`)
+        if (unreadable.has(name)) throw new KubeError('cannot decrypt it', { status: 500, reason: 'InternalError' })
         if (written.has(`${kind} ${name}`)) return written.get(`${kind} ${name}`)
         const found = kind === 'Secret' ? secrets[name] : undefined
         if (found === undefined) return undefined
@@ -124,7 +128,7 @@ async function started(
   stack.defer(() => ending.abort())
   await controller.start()
   return {
-    ...{ fleet, asked, written, rev, cache, artifacts, reports, metrics: context.metrics },
+    ...{ fleet, asked, unreadable, written, rev, cache, artifacts, reports, metrics: context.metrics },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
@@ -210,6 +214,31 @@ test('reverts a change if the agents that received it only wait', async () => {
   }, 30_000)
   expect(fleet.get(key)?.record.rolledBack['_cluster/p']?.why).toContain('has waited for more than 2 minutes')
   await vi.waitFor(() => expect(fleet.get(key)?.why).toBe('Up to date.'), 30_000)
+})
+
+test('one Secret that the API server cannot return keeps no other Pipeline back, and agents keep its last value', async () => {
+  await using operator = await started('Stream', { k: 'of the shop' })
+  const { fleet, artifacts, unreadable } = operator
+  const part = { kind: 'Secret', namespace: 'shop', name: 'creds', key: 'password' } as const
+  const secret = {
+    ...{ apiVersion: 'v1', kind: 'Secret' },
+    metadata: { name: 'creds', namespace: 'shop', resourceVersion: '7' },
+  }
+  operator.cache(secretType, { metadataOnly: true }).replace([secret], '', () => true)
+  unreadable.add('creds')
+  artifacts.set({ ...changed, id: '_cluster/known', name: 'known', secretRefs: [{ key: 'k', parts: [part] }] })
+  artifacts.set({ ...changed, id: '_cluster/new', name: 'new', secretRefs: [{ key: 'l', parts: [part] }] })
+  artifacts.set(changed)
+  // This process could not determine its version yet.
+  artifacts.setUnknown('shop/p')
+  artifacts.markComplete()
+  const offered = () => fleet.offered('system/node')
+  await vi.waitFor(() => expect([...(offered()?.stable?.fragments.keys() ?? [])]).toContain('_cluster/p'), 30_000)
+  expect([...(offered()?.stable?.fragments.keys() ?? [])].sort()).toEqual(['_cluster/known', '_cluster/p', 'shop/p'])
+  expect(offered()?.values.get('k')?.toString()).toBe('of the shop')
+  expect(fleet.get('system/node')?.evicted.get('_cluster/new')).toMatch(/does not let the operator read a value/)
+  artifacts.remove('shop/p')
+  await vi.waitFor(() => expect([...(offered()?.stable?.fragments.keys() ?? [])]).not.toContain('shop/p'), 30_000)
 })
 
 test('with more nodes in a DaemonSet, its agents may wait longer at their start; a missing count changes nothing', async () => {

@@ -6,6 +6,7 @@ import type { ArtifactChange, ArtifactStore } from '../context.ts'
 export class Artifacts implements ArtifactStore {
   readonly #artifacts = new Map<string, Artifact>()
   readonly #handlers = new Set<(change: ArtifactChange | undefined) => void>()
+  readonly #unknown = new Set<string>()
   #complete = false
 
   get complete(): boolean {
@@ -18,6 +19,17 @@ export class Artifacts implements ArtifactStore {
 
   values(): IterableIterator<Artifact> {
     return this.#artifacts.values()
+  }
+
+  get unknown(): ReadonlySet<string> {
+    return this.#unknown
+  }
+
+  /** The Pipeline exists, but this process could not determine any of its versions yet. */
+  setUnknown(id: string): void {
+    if (this.#artifacts.has(id) || this.#unknown.has(id)) return
+    this.#unknown.add(id)
+    this.#notify(undefined)
   }
 
   subscribe(handler: (change: ArtifactChange | undefined) => void): Disposable {
@@ -35,6 +47,7 @@ export class Artifacts implements ArtifactStore {
       previous.generation === artifact.generation &&
       previous.retry === artifact.retry &&
       JSON.stringify(grantsOf(previous)) === JSON.stringify(grantsOf(artifact))
+    this.#unknown.delete(artifact.id)
     if (same) return
     this.#artifacts.set(artifact.id, artifact)
     this.#notify({ id: artifact.id, current: artifact, previous })
@@ -42,6 +55,7 @@ export class Artifacts implements ArtifactStore {
 
   remove(id: string): void {
     const previous = this.#artifacts.get(id)
+    if (this.#unknown.delete(id)) this.#notify(undefined)
     if (previous === undefined) return
     this.#artifacts.delete(id)
     this.#notify({ id, current: undefined, previous })

@@ -6,7 +6,7 @@ import type { Logger } from '@penstock/agent/telemetry'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { isNormal, KubeError } from '../kube/client.ts'
 import { type Priority, type QueueLines, WorkQueue } from '../kube/work-queue.ts'
-import { isInternal } from './internal-error.ts'
+import { isInternal, isUnanswered } from './internal-error.ts'
 
 export interface ControllerOptions {
   readonly name: string
@@ -20,12 +20,16 @@ export interface ControllerOptions {
   readonly lines?: QueueLines
   /** Compares the observed with the desired state and writes the difference. Returns the milliseconds until the next check, if known. */
   reconcile(key: string, signal: AbortSignal): Promise<number | undefined>
-  /** Reports an unexpected error in the reconcile of an object. */
+  /** Reports an unexpected error in the reconcile of an object, or one that repeats. */
   failed?(key: string, error: unknown): void
 }
 
 const defaultWorkers = 4
 const reconcileTimeoutMs = 60_000
+/** Other errors than unexpected ones are reported after this many failures in a row, which take a second or more. */
+const maxSilentFailures = 8
+/** Failures of the API server say nothing about a key, so a long outage must not leave a long wait. */
+const maxUnansweredMs = 30_000
 /** A periodic check of everything, only as a safety net. */
 const resyncMs = 10 * 3_600_000
 
@@ -95,9 +99,13 @@ export class Controller implements AsyncDisposable {
         if (result === 'error') {
           metrics.errors.inc({ controller: name })
           if (!(error instanceof KubeError)) metrics.panics.inc({ controller: name })
-          if (isInternal(error)) this.#options.failed?.(key, error)
+          const isLasting = this.queue.failuresOf(key) >= maxSilentFailures
+          if (isInternal(error) || isLasting) this.#options.failed?.(key, error)
         }
-        const waitMs = this.queue.retry(key, error instanceof KubeError ? error.retryAfterMs : undefined)
+        const waitMs = this.queue.retry(key, {
+          minMs: error instanceof KubeError ? error.retryAfterMs : undefined,
+          maxMs: isUnanswered(error) ? maxUnansweredMs : undefined,
+        })
         const facts = { controller: name, key, error: errorText(error), wait_ms: Math.round(waitMs) }
         if (result === 'error') logger.warn(facts, 'A reconcile failed; trying again.')
         else logger.debug(facts, 'Repeating a reconcile.')

@@ -131,18 +131,38 @@ test('a Pipeline whose reconcile throws reports it, and does not keep the others
   expect(operator.says('shop/odd')).toEqual([['Accepted', 'Unknown', 'InternalError']])
   expect(operator.found.get('shop/odd')?.[0]?.message).toContain('(TypeError: Secret place x has no reference.)')
   expect(operator.says('shop/plain')?.[0]).toEqual(['Accepted', 'False', 'CompileFailed'])
+  expect([...operator.artifacts.unknown], 'agents keep its version').toEqual(['shop/odd'])
 })
 
-test('retries writes that the API server rejects, and does not count them as errors of the operator', async () => {
-  let tried = 0
-  await using operator = await started(() => {
-    tried++
-    throw new KubeError('no answer', { status: 0, reason: 'Unreachable' })
-  })
-  await vi.waitFor(() => expect(tried).toBeGreaterThan(2), 30_000)
-  expect(operator.says('shop/odd')).toBeUndefined()
-  expect(operator.artifacts.complete).toBe(false)
-})
+test.each([
+  [
+    new KubeError('GET /secrets/creds: 500 cannot decrypt', { status: 500, reason: 'InternalError' }),
+    /status 500: GET/,
+  ],
+  [new KubeError('no answer', { status: 0, reason: 'Unreachable' }), /The API server does not answer\./],
+  [new DOMException('The operation timed out', 'TimeoutError'), /A step takes too long\./],
+])(
+  'a Pipeline whose reconcile keeps failing with %s reports it, and does not keep the others from starting',
+  async (error, text) => {
+    let fails = true
+    let tried = 0
+    await using operator = await startedWith([{ key: 'shop/odd' }, { key: 'shop/plain' }], (key) => {
+      if (key === 'shop/plain') return rejected
+      tried++
+      if (fails) throw error
+      return compiled(key)
+    })
+    await vi.waitFor(() => expect(tried).toBeGreaterThan(2), 30_000)
+    expect(operator.says('shop/odd'), 'it may be over in a moment').toBeUndefined()
+    await vi.waitFor(() => expect(operator.artifacts.complete).toBe(true), 30_000)
+    expect(operator.says('shop/odd')).toEqual([['Accepted', 'Unknown', 'Pending']])
+    expect(operator.found.get('shop/odd')?.[0]?.message).toMatch(text)
+    expect([...operator.artifacts.unknown]).toEqual(['shop/odd'])
+    fails = false
+    await vi.waitFor(() => expect(operator.artifacts.get('shop/odd')).toBeDefined(), 60_000)
+    expect(operator.artifacts.unknown.size).toBe(0)
+  },
+)
 
 test('an author sees that a version is rejected even if the last good one cannot be stored', async () => {
   let result = compiled('shop/p')

@@ -22,7 +22,7 @@ import { Gatherer, objectOf, referencesOf, secretsOf } from '../policy/gather.ts
 import { unwatchedMs } from './agent-secrets.ts'
 import type { Artifacts } from './artifacts.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
-import { internalError, isInternal } from './internal-error.ts'
+import { failedFinding, isInternal } from './internal-error.ts'
 import { KeptQuarantine } from './kept-quarantine.ts'
 import { LastGood } from './last-good.ts'
 import { FirstCompile, namespaceOf, type Peers } from './pipeline/first-compile.ts'
@@ -541,9 +541,11 @@ export class PipelineController implements AsyncDisposable {
       (known && { type: 'ResolvedRefs', status: known.status, reason: known.reason as Reason, message: known.message })
     status.report(kind, object, 'compile', {
       generation: object.metadata.generation ?? 0,
-      findings: [internalError('Accepted', error), ...(kept === undefined ? [] : [kept])],
+      findings: [failedFinding('Accepted', error), ...(kept === undefined ? [] : [kept])],
       ...(before?.fields === undefined ? {} : { fields: before.fields }),
     })
+    // Its version is unknown after a start, so agents keep the one that they have, and the others need not wait.
+    if (this.#gathered.pipelines.has(kindName)) this.#options.artifacts.setUnknown(idOf(kindName, name))
     this.#settled(key)
   }
 

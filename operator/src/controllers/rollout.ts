@@ -303,7 +303,7 @@ export class RolloutStatus implements AsyncDisposable {
       for (const object of cache.values()) {
         const { namespace = '_cluster', name, generation, deletionTimestamp } = object.metadata
         const id = `${namespace}/${name}`
-        if (deletionTimestamp !== undefined || artifacts.get(id) !== undefined) continue
+        if (deletionTimestamp !== undefined || artifacts.get(id) !== undefined || artifacts.unknown.has(id)) continue
         if (isUnheard && isReported(object)) continue
         if (status.reported(kind, object, 'compile')?.generation !== generation) continue
         const before = status.reported(kind, object, 'rollout')

@@ -46,7 +46,7 @@ test('the wait doubles after each failure, up to a limit, and is reset after a s
   expect(waits).toEqual([5, 10, 20, 40, 80, 100, 100])
   queue.forget('a')
   expect(queue.retry('a')).toBe(5)
-  expect(queue.retry('b', 3000)).toBe(3000)
+  expect(queue.retry('b', { minMs: 3000 })).toBe(3000)
 })
 
 test('a hundred simultaneous failures exhaust the common budget', () => {

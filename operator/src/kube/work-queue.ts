@@ -19,6 +19,12 @@ export interface WorkQueueOptions {
   readonly maxDelayMs?: number
 }
 
+export interface RetryLimits {
+  readonly minMs?: number | undefined
+  /** Limit of the key's own wait. */
+  readonly maxMs?: number | undefined
+}
+
 export type Priority = 'user' | 'resync'
 
 export class WorkQueue {
@@ -103,12 +109,17 @@ export class WorkQueue {
     this.#delayed.set(key, { at, cancel })
   }
 
+  /** How often a key has failed since it last succeeded. */
+  failuresOf(key: string): number {
+    return this.#failures.get(key) ?? 0
+  }
+
   /** Adds a key that failed; returns the wait. */
-  retry(key: string, minMs = 0): number {
+  retry(key: string, { minMs = 0, maxMs = this.#options.maxDelayMs }: RetryLimits = {}): number {
     const failures = this.#failures.get(key) ?? 0
     this.#failures.set(key, failures + 1)
     this.counts.retries++
-    const own = doubledMs(failures, this.#options.minDelayMs, this.#options.maxDelayMs)
+    const own = doubledMs(failures, this.#options.minDelayMs, maxMs)
     const delayMs = Math.max(own, this.#bucket.takeAfterMs(), minMs)
     this.addAfter(key, delayMs, 'resync')
     return delayMs

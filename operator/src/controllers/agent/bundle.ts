@@ -74,7 +74,7 @@ export class AgentBundles {
     memory.withdrawing = false
     this.#fleet.set(key, delivered)
     this.#record(agent, memory.decided.splice(0))
-    return waitMs
+    return waitMs === undefined ? content.waitMs : Math.min(waitMs, content.waitMs ?? waitMs)
   }
 
   /**

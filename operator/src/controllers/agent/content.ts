@@ -5,12 +5,13 @@ import { isTenants, refusalOf, takes } from '../../api/agent.ts'
 import { type Artifact, type SecretRef, secretValue } from '../../compile/artifact.ts'
 import type { OperatorContext } from '../../context.ts'
 import type { Delivered, KnownRevision } from '../../fleet/state.ts'
+import { KubeError } from '../../kube/client.ts'
 import { renderBundle } from '../../render/bundle.ts'
 import type { Fragment } from '../../render/fragment.ts'
 import { ValueReader } from '../agent-secrets.ts'
 import { fragmentsIn } from '../revisions.ts'
 import type { AgentCaches } from './caches.ts'
-import { dropRevisions, selectFragments, withValues } from './desired.ts'
+import { dropRevisions, selectFragments, unreadable, withValues } from './desired.ts'
 import type { AgentMemory } from './memory.ts'
 import { keepRevision } from './rebase.ts'
 
@@ -20,7 +21,12 @@ export interface DesiredContent {
   readonly createdAt: ReadonlyMap<string, string>
   /** Secret values by their keys. */
   readonly values: Map<string, Buffer>
+  /** Set if some value could not be read: after this time, the operator must try again. */
+  readonly waitMs: number | undefined
 }
+
+/** The API server failed to return a Secret; it may be the only one. */
+const unreadableMs = 10_000
 
 export class AgentContent {
   readonly #context: OperatorContext
@@ -37,14 +43,16 @@ export class AgentContent {
   /** Selects and renders; stores the selection, and the reasons for excluded Pipelines, in `delivered`. */
   async render(agent: Agent, delivered: Delivered, memory: AgentMemory, signal: AbortSignal): Promise<DesiredContent> {
     const stable = fragmentsIn(delivered, delivered.stable)
-    const artifacts = [...this.#context.artifacts.values()].filter((artifact) => this.#takes(agent, artifact))
-    const { entries, rolledBack, withheld } = selectFragments(artifacts, delivered.record, stable)
+    const { artifacts: all } = this.#context
+    const artifacts = [...all.values()].filter((artifact) => this.#takes(agent, artifact))
+    const { entries, rolledBack, withheld } = selectFragments(artifacts, delivered.record, stable, all.unknown)
     const { withheld: before, ...record } = delivered.record
     const still = new Set(withheld.values())
-    const digests = before?.filter((digest) => still.has(digest)) ?? []
+    const digests = before?.filter((digest) => still.has(digest) || all.unknown.size > 0) ?? []
     delivered.record = { ...record, rolledBack, ...(digests.length === 0 ? {} : { withheld: digests }) }
     delivered.withheld = new Set(withheld.keys())
-    const { of: values, entries: kept, reasons } = await withValues(entries, stable, this.#reader(memory, signal))
+    const reader = this.#reader(memory, signal)
+    const { of: values, entries: kept, reasons } = await withValues(entries, stable, reader.read)
     const key = kept.map(({ fragment: { id, hash, generation } }) => `${id} ${hash} ${generation}`).join('\n')
     const isNew = memory.rendered?.key !== key
     if (memory.rendered === undefined || isNew) memory.rendered = { key, bundle: await renderBundle(kept) }
@@ -55,7 +63,7 @@ export class AgentContent {
     if (isNew || delivered.revisions.get(bundle.rev)?.shards.length !== bundle.shards.length)
       keepRevision(delivered, bundle)
     const createdAt = new Map(kept.map((entry) => [entry.fragment.id, entry.createdAt]))
-    return { bundle, createdAt, values }
+    return { bundle, createdAt, values, waitMs: reader.hasFailed() ? unreadableMs : undefined }
   }
 
   /** Adds the values of an earlier revision that runs again: they are watched like those of any other revision. */
@@ -67,7 +75,7 @@ export class AgentContent {
     signal: AbortSignal,
   ): Promise<void> {
     const entries = [...fragments.values()].map((fragment) => ({ fragment, createdAt: '' }))
-    const { of } = await withValues(entries, stable, this.#reader(memory, signal))
+    const { of } = await withValues(entries, stable, this.#reader(memory, signal).read)
     for (const [key, value] of of) values.set(key, value)
   }
 
@@ -91,9 +99,20 @@ export class AgentContent {
     return refusalOf(agent, carried, this.#context.settings) === undefined
   }
 
-  /** Reads a value from the user's object; a deleted value stays as the Agent has it. */
+  /** Reads a value from the user's object; a deleted value, or one that cannot be read, stays as the Agent has it. */
   #reader({ secrets }: AgentMemory, signal: AbortSignal) {
-    return async (ref: SecretRef) => (await this.#value(ref, signal)) ?? secrets.values.data(ref.key)
+    let failed = false
+    const read = async (ref: SecretRef) => {
+      try {
+        return (await this.#value(ref, signal)) ?? secrets.values.data(ref.key)
+      } catch (error) {
+        // One Secret that its server cannot decrypt must not keep the content of all others back.
+        if (signal.aborted || !(error instanceof KubeError) || error.status < 500) throw error
+        failed = true
+        return secrets.values.data(ref.key) ?? unreadable
+      }
+    }
+    return { read, hasFailed: () => failed }
   }
 
   async #value(ref: SecretRef, signal: AbortSignal): Promise<Buffer | undefined> {

@@ -59,6 +59,14 @@ test.each([
   expect(Object.keys(selected.rolledBack)).toEqual(still)
 })
 
+test('the stable version of a Pipeline whose newest one is unknown runs, and its rollback is remembered', () => {
+  const rolledBack = { 'shop/q': back('older') }
+  const all = new Map([...stable, ['shop/q', fragment('shop/q', 'kept')]])
+  const selected = selectFragments([artifact('new')], { rolledBack }, all, new Set(['shop/q', 'shop/never-ran']))
+  expect(selected.entries.map((entry) => entry.fragment.hash)).toEqual(['new', 'kept'])
+  expect(Object.keys(selected.rolledBack)).toEqual(['shop/q'])
+})
+
 const digest = (hash: string, retry?: string) => digestOf({ id: 'shop/p', hash, retry })
 
 test.each([

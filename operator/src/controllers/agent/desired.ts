@@ -18,11 +18,15 @@ const maxPemBytes = 256 * 1024
 /** Limit for the values of one revision; the other half is for those of the previous revision. */
 const maxValuesBytes = (secretSlots * slotBytes) / 2
 
-/** The versions to run. A version that was rolled back is replaced by the stable one until it changes or is retried. */
+/**
+ * The versions to run. A version that was rolled back is replaced by the stable one until it changes or is retried. The stable version of
+ * a Pipeline also runs while its newest one is unknown.
+ */
 export function selectFragments(
   artifacts: Iterable<Artifact>,
   { rolledBack, withheld = [] }: Pick<RolloutRecord, 'rolledBack' | 'withheld'>,
   stable: ReadonlyMap<string, Fragment>,
+  unknown: ReadonlySet<string> = new Set(),
 ): {
   readonly entries: readonly BundledPipeline[]
   readonly rolledBack: RolledBack
@@ -48,6 +52,11 @@ export function selectFragments(
       if (fragment?.hash === hash) fragment = undefined
     }
     if (fragment !== undefined) entries.push({ fragment, createdAt: artifact.createdAt })
+  }
+  for (const id of unknown) {
+    const fragment = stable.get(id)
+    if (fragment !== undefined) entries.push({ fragment, createdAt: '' })
+    if (rolledBack[id] !== undefined) still.add(id)
   }
   return {
     entries,
@@ -76,6 +85,9 @@ export function dropRevisions(delivered: Delivered, mayCarry: (fragment: Fragmen
   return found
 }
 
+/** The API server failed to return a value. */
+export const unreadable = Symbol('unreadable')
+
 export interface Valued {
   readonly entries: readonly BundledPipeline[]
   /** Values by their keys. */
@@ -88,7 +100,7 @@ export interface Valued {
 export async function withValues(
   entries: readonly BundledPipeline[],
   stable: ReadonlyMap<string, Fragment>,
-  read: (ref: SecretRef) => Promise<Buffer | undefined>,
+  read: (ref: SecretRef) => Promise<Buffer | typeof unreadable | undefined>,
 ): Promise<Valued> {
   const of = new Map<string, Buffer>()
   const reasons = new Map<string, string>()
@@ -99,6 +111,7 @@ export async function withValues(
     for (const ref of entry.fragment.secretRefs) {
       const value = of.get(ref.key) ?? (await read(ref))
       if (value === undefined) return 'A value that it refers to does not exist.'
+      if (value === unreadable) return 'The API server does not let the operator read a value that it refers to.'
       const max = value.includes('-----BEGIN ') ? maxPemBytes : maxValueBytes
       if (value.length > max) return `A value that it refers to has ${value.length} bytes; the limit is ${max}.`
       found.set(ref.key, value)

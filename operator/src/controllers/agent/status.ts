@@ -6,7 +6,7 @@ import { isTenants } from '../../api/agent.ts'
 import type { Finding } from '../../api/conditions.ts'
 import { agentKind } from '../../api/kinds.ts'
 import type { OperatorContext } from '../../context.ts'
-import { internalError } from '../internal-error.ts'
+import { failedFinding } from '../internal-error.ts'
 import { availabilityOf, workloadKindOf } from './available.ts'
 import type { AgentCaches } from './caches.ts'
 import { narrowedOf } from './desired.ts'
@@ -56,7 +56,7 @@ export class AgentStatusReports {
   failed(agent: Agent, error: unknown): void {
     const before = this.#context.status.reported(agentKind, agent, 'workload')
     const kept = before?.findings.filter(({ type }) => type !== 'Accepted') ?? []
-    this.report(agent, [internalError('Accepted', error, ''), ...kept], before?.fields ?? {})
+    this.report(agent, [failedFinding('Accepted', error, ''), ...kept], before?.fields ?? {})
   }
 
   report(agent: Agent, findings: readonly Finding[], fields: Readonly<Record<string, unknown>> = {}): void {
