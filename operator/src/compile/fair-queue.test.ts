@@ -16,6 +16,20 @@ test('tenants take turns, each in its own order', () => {
   expect(queue.size).toBe(0)
 })
 
+test('a tenant that has just come is next, one that comes again and again does not pass the others, and a busy one is skipped', () => {
+  const queue = new FairQueue<string>({ perKey: 10, total: 10 })
+  for (const item of ['evil 1', 'evil 2', 'evil 3']) queue.add('evil', item)
+  expect(queue.take()).toBe('evil 1')
+  queue.add('shop', 'shop 1')
+  expect(queue.take()).toBe('shop 1')
+  queue.add('shop', 'shop 2')
+  expect(queue.take(), 'it was served before the shop').toBe('evil 2')
+  expect(queue.take((key) => key !== 'shop')).toBe('evil 3')
+  expect(queue.take((key) => key !== 'shop')).toBeUndefined()
+  expect(queue.take()).toBe('shop 2')
+  expect(queue.size).toBe(0)
+})
+
 test('a tenant gets a limited number of places', () => {
   const queue = new FairQueue<string>({ perKey: 2, total: 10 })
   expect(['a', 'b', 'c'].map((item) => queue.add('evil', item))).toEqual([undefined, undefined, 'c'])

@@ -1,5 +1,5 @@
-// A queue for the work of many tenants: each has its own bounded line, and the lines take turns. So a tenant with many requests
-// only delays itself.
+// A queue for the work of many tenants: each has its own bounded line, and the one that was served longest ago is next. So a tenant with
+// many requests only delays itself.
 
 export interface FairQueueLimits {
   /** Maximum number of waiting items per tenant. */
@@ -8,10 +8,16 @@ export interface FairQueueLimits {
   readonly total: number
 }
 
+/** Number of tenants whose last turn is remembered. */
+const maxServed = 1_024
+
 export class FairQueue<T> {
   readonly #limits: FairQueueLimits
-  /** In the order of their turns; no line is empty. */
+  /** No line is empty. */
   readonly #lines = new Map<string, T[]>()
+  /** When each tenant was last served, as a count, the latest one last. A line that empties does not make its tenant a new one. */
+  readonly #servedAt = new Map<string, number>()
+  #served = 0
   #size = 0
 
   constructor(limits: FairQueueLimits) {
@@ -44,17 +50,23 @@ export class FairQueue<T> {
     return leaves
   }
 
-  /** The oldest item of the tenant whose turn it is; its next one waits until all others had their turn. */
-  take(): T | undefined {
-    for (const [key, line] of this.#lines) {
-      const item = line.shift()
-      this.#lines.delete(key)
-      if (line.length > 0) this.#lines.set(key, line)
-      if (item === undefined) continue
-      this.#size--
-      return item
+  /** The oldest item of the tenant that was served longest ago. @param isFree whether the tenant may be served now */
+  take(isFree: (key: string) => boolean = () => true): T | undefined {
+    let next: string | undefined
+    let longestAgo = Number.POSITIVE_INFINITY
+    for (const key of this.#lines.keys()) {
+      const at = this.#servedAt.get(key) ?? 0
+      if (at < longestAgo && isFree(key)) [next, longestAgo] = [key, at]
     }
-    return undefined
+    const line = next === undefined ? undefined : this.#lines.get(next)
+    if (next === undefined || line === undefined) return undefined
+    this.#servedAt.delete(next)
+    this.#servedAt.set(next, ++this.#served)
+    const [first] = this.#servedAt.keys()
+    if (this.#servedAt.size > maxServed && first !== undefined) this.#servedAt.delete(first)
+    if (line.length === 1) this.#lines.delete(next)
+    this.#size--
+    return line.shift()
   }
 
   /** Removes an item from any position. */

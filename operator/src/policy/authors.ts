@@ -9,7 +9,7 @@ import { clusterPipelineKind } from '../api/kinds.ts'
 import { group, type KubeObject } from '../api/object.ts'
 import type { OperatorContext } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
-import type { KubeClient } from '../kube/client.ts'
+import type { KubeClient, KubeRequestOptions } from '../kube/client.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { configMapType } from '../kube/resource-types.ts'
 import { mayDo, selfOf, type User } from '../kube/reviews.ts'
@@ -76,7 +76,7 @@ export class Authors {
 
   /** Whether a known author applied this content and was permitted to. */
   async knows(pipeline: KubeObject): Promise<boolean> {
-    return (await this.#userOf(pipeline)) !== undefined
+    return (await this.#userOf(pipeline, { urgent: 'connection' })) !== undefined
   }
 
   /**
@@ -85,7 +85,7 @@ export class Authors {
    */
   async record(pipeline: KubeObject, user: User): Promise<void> {
     const { name, uid = '' } = pipeline.metadata
-    await this.#kube.apply(configMapType, {
+    const record = {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: {
@@ -94,7 +94,8 @@ export class Authors {
         labels: { 'app.kubernetes.io/managed-by': 'penstock', [label]: uid },
         annotations: { [annotations.user]: canonicalJson(user), [annotations.pipeline]: name },
       },
-    })
+    }
+    await this.#kube.apply(configMapType, record, { urgent: 'connection' })
   }
 
   /** Records that the operator itself applied an object, if the content is the operator's and no other client has added to it. */
@@ -105,7 +106,7 @@ export class Authors {
 
   async look(pipeline: KubeObject, signal: AbortSignal): Promise<Author> {
     await this.#sweep(signal)
-    const user = await this.#userOf(pipeline, signal)
+    const user = await this.#userOf(pipeline, { signal })
     if (user === undefined) {
       const again = `kubectl annotate clusterpipeline ${pipeline.metadata.name} penstock.dev/retry="$(date)" --overwrite`
       const problem = `The author of this version is unknown: no webhook answered, or authorization was disabled at the time. A user who may \`collect\` logs.${group} has to apply it again, or run: ${again}`
@@ -126,12 +127,12 @@ export class Authors {
     return allowed
   }
 
-  async #userOf(pipeline: KubeObject, signal?: AbortSignal): Promise<User | undefined> {
+  async #userOf(pipeline: KubeObject, options: KubeRequestOptions): Promise<User | undefined> {
     const name = recordName(pipeline)
     // The event of a record may arrive after that of its object.
     const found =
       this.#following?.records.get(this.#namespace, name) ??
-      (await this.#kube.get(configMapType, this.#namespace, name, signal === undefined ? {} : { signal }))
+      (await this.#kube.get(configMapType, this.#namespace, name, options))
     const text = found?.metadata.annotations?.[annotations.user]
     return text === undefined ? undefined : (JSON.parse(text) as User)
   }

@@ -1,6 +1,7 @@
 // All inputs for compiling one Pipeline, collected from caches: its references, the policy of its namespace, and the key names in its
 // Secrets. Values of Secrets are read only to list their keys.
 
+import type { Urgency } from '@penstock/agent/program'
 import {
   clusterPipelineKind,
   clusterSinkKind,
@@ -73,7 +74,8 @@ export class Gatherer implements Disposable {
     this.#keys.delete(name)
   }
 
-  async jobOf(pipeline: Pipeline, signal: AbortSignal): Promise<CompileJob> {
+  /** @param urgent why someone waits for the job */
+  async jobOf(pipeline: Pipeline, signal: AbortSignal, urgent?: Urgency): Promise<CompileJob> {
     const { namespace } = pipeline.metadata
     const resources: KubeObject[] = []
     for (const reference of referencesOf(pipeline)) {
@@ -87,7 +89,7 @@ export class Gatherer implements Disposable {
     const keys: Record<string, readonly string[] | null> = {}
     await Promise.all(
       [...names].map(async (name) => {
-        keys[name] = await this.keysIn(name, signal)
+        keys[name] = await this.keysIn(name, signal, urgent)
       }),
     )
     const policy = namespace === undefined ? undefined : this.policies.of(namespace)?.spec
@@ -98,7 +100,7 @@ export class Gatherer implements Disposable {
   }
 
   /** Names of the keys of a Secret or ConfigMap. Values are not kept. */
-  async keysIn(name: string, signal: AbortSignal): Promise<readonly string[] | null> {
+  async keysIn(name: string, signal: AbortSignal, urgent?: Urgency): Promise<readonly string[] | null> {
     const [kind, key = ''] = name.split(' ') as ['Secret' | 'ConfigMap', string]
     const [namespace, own] = key.split('/') as [string, string]
     const metadata = this.secrets?.[kind].get(namespace, own)
@@ -110,7 +112,7 @@ export class Gatherer implements Disposable {
     const type = kind === 'Secret' ? secretType : configMapType
     const keys = this.#context.kube
       .as('pipeline')
-      .get<KubeObject & { data?: object; binaryData?: object }>(type, namespace, own, { signal })
+      .get<KubeObject & { data?: object; binaryData?: object }>(type, namespace, own, { signal, urgent })
       .then((object) =>
         object === undefined
           ? null

@@ -44,6 +44,7 @@ export function judgeOf(
       const job = await gathered.jobOf(
         object as Pipeline,
         AbortSignal.any([context.signal, AbortSignal.timeout(4_000)]),
+        'connection',
       )
       return (await pool.compile(job)).problems
     }
@@ -59,7 +60,7 @@ export function judgeOf(
     }
     if (kind === tenantPolicyKind) return problems
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(4_000)])
-    const job = await gathered.jobOf(sharedPipeline(resourceOf(object)), signal)
+    const job = await gathered.jobOf(sharedPipeline(resourceOf(object)), signal, 'connection')
     return problemsIn((await pool.compile({ ...job, resources: [object] })).problems)
   }
 }

@@ -6,6 +6,7 @@ import { createLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import type { Agent } from '../api/agent.ts'
+import { KubeError } from '../kube/client.ts'
 import { OperatorCertificate, renewCertificates, serverNames } from '../serving/certificates.ts'
 import { testContext } from '../testing/context.ts'
 import { type ClientAuthority, WebhookServer } from './server.ts'
@@ -34,14 +35,22 @@ interface Recorded {
   readonly object: { readonly metadata: { readonly annotations?: Record<string, string> } }
 }
 
-async function started({ judging = judge, clients }: { judging?: Judge; clients?: ClientAuthority } = {}) {
+interface Given {
+  readonly judging?: Judge
+  readonly clients?: ClientAuthority
+  /** The answer to a review of rights. */
+  readonly rights?: () => Promise<{ status: { allowed: boolean } }>
+}
+
+const allowed = async () => ({ status: { allowed: true } })
+
+async function started({ judging = judge, clients, rights = allowed }: Given = {}) {
   const tokens = new WebhookTokens()
   tokens.set([{ value: token, createdAt: 0 }])
   const written: Recorded[] = []
   const kube = {
     as: () => kube,
-    request: async (_: string, path: string) =>
-      path.endsWith('subjectaccessreviews') ? { status: { allowed: true } } : { minor: '36+' },
+    request: async (_: string, path: string) => (path.endsWith('subjectaccessreviews') ? rights() : { minor: '36+' }),
     get: async () => undefined,
     apply: async (type: Recorded['type'], object: Recorded['object']) => void written.push({ type, object }),
   }
@@ -274,13 +283,71 @@ test('a namespace with too many requests must retry, and the others are answered
     expect(status.message).toMatch(/too many reviews .*try again/)
     refused++
   })
-  // Four are processed and sixteen wait; further requests are rejected without waiting.
-  await expect.poll(() => refused).toBe(20)
-  expect(waiting).toHaveLength(4)
+  // Two are processed and sixteen wait; further requests are rejected without waiting.
+  await expect.poll(() => refused).toBe(22)
+  expect(waiting).toHaveLength(2)
+  // Another namespace does not even wait for one of them.
+  expect(await ask('shop', 'good')).toEqual({ uid: 'uid-7', allowed: true })
+  expect(waiting).toHaveLength(2)
   const draining = setInterval(() => waiting.shift()?.(), 5)
-  expect((await ask('shop', 'good')).allowed).toBe(true)
   await Promise.all(flood).finally(() => clearInterval(draining))
-  expect(refused).toBe(20)
+  expect(refused).toBe(22)
+})
+
+test('large reviews of one namespace do not use up the memory for others', async () => {
+  const ending = Promise.withResolvers<void>()
+  const holding: Judge = async (_, object) => {
+    if (object.metadata.namespace === 'evil') await ending.promise
+    return []
+  }
+  const { server, port, ca } = await started({ judging: holding })
+  await using _ = server
+  const ask = async (namespace: string, bytes: number) => {
+    const object = { ...pipeline('p'), metadata: { name: 'p', namespace }, spec: { text: 'x'.repeat(bytes) } }
+    const asks = review('Pipeline', object)
+    const body = { ...asks, request: { ...asks.request, namespace } }
+    const answer = await post(port(), ca(), `${at('/validate')}?timeout=30s`, body)
+    return answer.body['response'] as { allowed: boolean; status?: { code: number } } | undefined
+  }
+  let refused = 0
+  const flood = Array.from({ length: 16 }, async () => {
+    const response = await ask('evil', 3_000_000)
+    if (response?.status?.code === 429) refused++
+  })
+  await expect.poll(() => refused, { timeout: 30_000 }).toBe(12)
+  expect(await ask('shop', 3_000_000)).toEqual({ uid: 'uid-7', allowed: true })
+  ending.resolve()
+  await Promise.all(flood)
+})
+
+test.each([
+  ['answers with an error', new KubeError('500', { status: 500, reason: 'InternalError' })],
+  ['does not answer in time', new DOMException('The operation timed out.', 'TimeoutError')],
+])('an object is allowed with a warning if the API server %s', async (_name, error) => {
+  const { server, port, ca } = await started({ judging: () => Promise.reject(error) })
+  await using _ = server
+  const { code, body } = await post(port(), ca(), at('/validate'), review('Pipeline', pipeline('p')))
+  expect([code, body['response']]).toEqual([
+    200,
+    {
+      uid: 'uid-7',
+      allowed: true,
+      warnings: ['The API server failed during the check; see the status for its result.'],
+    },
+  ])
+})
+
+test('the review of an author that takes too long holds up nobody, and leaves no record', async () => {
+  const { server, port, ca, written } = await started({ rights: () => new Promise(() => {}) })
+  await using _ = server
+  const path = `${at('/validate')}?timeout=2s`
+  const slow = Array.from({ length: 8 }, () => post(port(), ca(), path, forged()))
+  expect((await post(port(), ca(), path, review('Pipeline', pipeline('good')))).body['response']).toEqual({
+    ...{ uid: 'uid-7', allowed: true },
+  })
+  for (const { body } of await Promise.all(slow))
+    expect(body['response']).toMatchObject({ allowed: true, warnings: [expect.stringContaining('too long')] })
+  expect(written).toEqual([])
 })
 
 test('a response is sent before the API server stops waiting', async () => {

@@ -13,6 +13,7 @@ import { agentKind, clusterPipelineKind, kindOf, type ResourceKind } from '../ap
 import type { KubeObject } from '../api/object.ts'
 import { FairQueue } from '../compile/fair-queue.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
+import { KubeError } from '../kube/client.ts'
 import type { User } from '../kube/reviews.ts'
 import { Authors, contentOf } from '../policy/authors.ts'
 import { type OperatorCertificate, secureServer } from '../serving/certificates.ts'
@@ -72,11 +73,12 @@ const budgetMs = 4_500
 /** The answer must be ready this much before the API server's timeout. */
 const marginMs = 500
 /**
- * Maximum numbers of reviews in progress and of waiting reviews: for one namespace (or user, for objects without a
+ * Maximum numbers of reviews in progress and of waiting reviews, and of their bytes: for one namespace (or user, for objects without a
  * namespace), and in total.
  */
-const maxReviews = 4
+const maxReviews = { perKey: 2, total: 4 }
 const waitingReviews = { perKey: 16, total: 128 }
+const maxBytesPerKey = 12 * 1024 * 1024
 const paths = ['/validate', '/inject', '/warn'] as const
 
 export function webhookPart(certificate: OperatorCertificate, options: WebhookOptions): OperatorPart {
@@ -102,8 +104,10 @@ export class WebhookServer implements AsyncDisposable {
   readonly #refused: Counter
   readonly #waiting = new FairQueue<Waiting>(waitingReviews)
   readonly #strangers: Strangers
-  /** Reviews that are being judged. */
+  /** Reviews that are being judged, in total and by key. */
   #judging = 0
+  readonly #judgingBy = new Map<string, number>()
+  readonly #bytesBy = new Map<string, number>()
   /** Bytes of all requests in progress. */
   #bytes = 0
   #minor: Promise<number> | undefined
@@ -243,39 +247,45 @@ export class WebhookServer implements AsyncDisposable {
     }
     if (typeof request?.uid !== 'string') return { code: 400, body: { message: 'The body is not an AdmissionReview.' } }
     const started = performance.now()
-    const response = await this.#respond(path, request, started + limitMs)
+    const response = await this.#respond(path, request, started + limitMs, text.length)
     this.#duration.observe({ webhook: path, allowed: String(response.allowed) }, (performance.now() - started) / 1000)
     return { code: 200, body: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response } }
   }
 
-  async #respond(path: string, request: AdmissionRequest, until: number): Promise<AdmissionResponse> {
+  async #respond(path: string, request: AdmissionRequest, until: number, bytes: number): Promise<AdmissionResponse> {
     if (path === '/inject') return this.#inject(request)
     if (path === '/warn') return { uid: request.uid, allowed: true, warnings: misplacedWarnings(request.object ?? {}) }
     const key = request.namespace ? `namespace ${request.namespace}` : `user ${request.userInfo?.username ?? ''}`
-    const turn = await this.#turn(key, until)
-    if (turn === 'late') return tooLate(request.uid)
-    if (turn === 'full') {
-      const message = `The webhook of Penstock has too many reviews in progress for ${key.replace(' ', ' "')}"; try again in a few seconds.`
-      return { uid: request.uid, allowed: false, status: { code: 429, reason: 'TooManyRequests', message } }
-    }
+    const isTooMuch = (this.#bytesBy.get(key) ?? 0) + bytes > maxBytesPerKey
+    count(this.#bytesBy, key, bytes)
     try {
-      return await this.#validate(request, until)
+      const turn = isTooMuch ? 'full' : await this.#turn(key, until)
+      if (turn === 'late') return tooLate(request.uid)
+      if (turn === 'full') {
+        const message = `The webhook of Penstock has too many reviews in progress for ${key.replace(' ', ' "')}"; try again in a few seconds.`
+        return { uid: request.uid, allowed: false, status: { code: 429, reason: 'TooManyRequests', message } }
+      }
+      try {
+        return await this.#validateInTime(request, until)
+      } finally {
+        this.#judging--
+        count(this.#judgingBy, key, -1)
+        this.#hand()
+      }
     } finally {
-      this.#judging--
-      this.#hand()
+      count(this.#bytesBy, key, -bytes)
     }
   }
 
   /** Waits until a review may be processed. The caller must release its turn. */
   #turn(key: string, until: number): Promise<'now' | 'late' | 'full'> {
-    if (this.#judging < maxReviews && this.#waiting.size === 0) {
-      this.#judging++
-      return Promise.resolve('now')
-    }
     return new Promise((resolve) => {
       const end = (turn: 'now' | 'late' | 'full') => {
         clearTimeout(timer)
-        if (turn === 'now') this.#judging++
+        if (turn === 'now') {
+          this.#judging++
+          count(this.#judgingBy, key, 1)
+        }
         resolve(turn)
       }
       const waiting: Waiting = { end }
@@ -284,18 +294,35 @@ export class WebhookServer implements AsyncDisposable {
         end('late')
       }, until - performance.now())
       this.#waiting.add(key, waiting)?.end('full')
+      this.#hand()
     })
   }
 
   #hand(): void {
-    while (this.#judging < maxReviews) {
-      const next = this.#waiting.take()
+    const isFree = (key: string) => (this.#judgingBy.get(key) ?? 0) < maxReviews.perKey
+    while (this.#judging < maxReviews.total) {
+      const next = this.#waiting.take(isFree)
       if (next === undefined) return
       next.end('now')
     }
   }
 
-  async #validate(request: AdmissionRequest, until: number): Promise<AdmissionResponse> {
+  /** Everything that a review needs may be slow, or fail. That must not keep the author from applying the object. */
+  async #validateInTime(request: AdmissionRequest, until: number): Promise<AdmissionResponse> {
+    const late = Promise.withResolvers<AdmissionResponse>()
+    const timer = setTimeout(() => late.resolve(tooLate(request.uid)), until - performance.now())
+    try {
+      return await Promise.race([this.#validate(request), late.promise])
+    } catch (error) {
+      if (!(error instanceof KubeError) && !(error instanceof Error && error.name === 'TimeoutError')) throw error
+      this.#context.logger.warn({ error: errorText(error) }, 'A review is incomplete, because the API server failed.')
+      return unanswered(request.uid)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #validate(request: AdmissionRequest): Promise<AdmissionResponse> {
     const { uid, object } = request
     const kind = kindOf(request.kind.kind)
     if (kind === undefined || object === null) return { uid, allowed: true }
@@ -304,7 +331,7 @@ export class WebhookServer implements AsyncDisposable {
       const message = `${request.userInfo?.username ?? 'The author'} may not collect penstock.dev/logs in all namespaces.`
       return { uid, allowed: false, status: { code: 403, reason: 'Forbidden', message } }
     }
-    const response = await this.#verdictOf(kind, request, object, until)
+    const response = await this.#verdictOf(kind, request, object)
     // A dry run leaves nothing behind.
     if (response.allowed && author?.isNew === true && request.dryRun !== true)
       await this.#authors?.record(object, request.userInfo ?? {})
@@ -315,15 +342,8 @@ export class WebhookServer implements AsyncDisposable {
     kind: ResourceKind,
     { uid, oldObject }: AdmissionRequest,
     object: KubeObject,
-    until: number,
   ): Promise<AdmissionResponse> {
-    const late = new AbortController()
-    const timer = setTimeout(() => late.abort(), until - performance.now())
-    const tooLong = new Promise<undefined>((done) => late.signal.addEventListener('abort', () => done(undefined)))
-    const judged = validate(kind, object, oldObject ?? undefined, this.#judge)
-    const verdict = await Promise.race([judged, tooLong]).finally(() => clearTimeout(timer))
-    if (verdict === undefined) return tooLate(uid)
-    const { allowed, message, warnings } = verdict
+    const { allowed, message, warnings } = await validate(kind, object, oldObject ?? undefined, this.#judge)
     return {
       uid,
       allowed,
@@ -368,7 +388,7 @@ export class WebhookServer implements AsyncDisposable {
   /** The minor version of the API server; requested once, and again after a failure. */
   #serverMinor(): Promise<number> {
     this.#minor ??= this.#context.kube
-      .request<{ minor: string }>('GET', '/version')
+      .request<{ minor: string }>('GET', '/version', undefined, { urgent: 'connection' })
       .then(({ minor }) => Number.parseInt(minor, 10))
       .catch((error: unknown) => {
         this.#minor = undefined
@@ -381,6 +401,19 @@ export class WebhookServer implements AsyncDisposable {
 interface Waiting {
   end(turn: 'now' | 'late' | 'full'): void
 }
+
+/** Adds to a number, and removes it at zero. */
+function count(numbers: Map<string, number>, key: string, added: number): void {
+  const number = (numbers.get(key) ?? 0) + added
+  if (number > 0) numbers.set(key, number)
+  else numbers.delete(key)
+}
+
+const unanswered = (uid: string): AdmissionResponse => ({
+  uid,
+  allowed: true,
+  warnings: ['The API server failed during the check; see the status for its result.'],
+})
 
 const tooLate = (uid: string): AdmissionResponse => ({
   uid,
