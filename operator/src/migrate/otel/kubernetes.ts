@@ -33,7 +33,7 @@ const latest = 'if tag == "" { tag = "latest" }'
 const ofContainers: Readonly<Record<string, string | readonly string[]>> = {
   'k8s.container.name': '%orchestrator.container_name',
   'container.id': ['if container != "" { name = replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', "") }'],
-  'container.image.name': ['if image != "" { name = replace(image, r\'@.*$|:[^:/]*$\', "") }'],
+  'container.image.name': ['if image != "" { name = replace(image, r\'(?::[^:/@]*)?(?:@.*)?$\', "") }'],
   'container.image.tag': [...tag, latest, 'if image != "" { name = tag }'],
   'container.image.tags': [...tag, latest, 'if image != "" { name = [tag] }'],
   'container.image.repo_digests': [
