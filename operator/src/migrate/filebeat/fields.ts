@@ -197,9 +197,12 @@ export const convert: Processor = {
   },
 }
 
-/** Only a text is checked for 32 bits: of a number, the old agent keeps the lowest 32. */
+/** Only a text is checked for 32 bits. */
 const fits = (from: string, value: string) =>
   ` && (!is_string(${from}) || (${value} <= 2147483647 && ${value} >= -2147483648))`
+
+/** Of a number, Filebeat keeps the lowest 32 bits, of which the first is the sign. */
+const lowest32 = (value: string) => `mod(mod(${value} + 2147483648, 4294967296) + 4294967296, 4294967296) - 2147483648`
 
 /** The parts of a conversion: statements before, the test whether it succeeded, and statements that set the fields. */
 function conversion(
@@ -214,7 +217,7 @@ function conversion(
   const error = `error${number}`
   const isKept = make === undefined || type === 'ip'
   const lines = [
-    `${to ?? from} = ${isKept ? from : value}`,
+    `${to ?? from} = ${isKept ? from : type === 'integer' ? lowest32(value) : value}`,
     ...(renames && to !== undefined && to !== from ? [`del(${from})`] : []),
   ]
   return {

@@ -5,64 +5,105 @@ import { below, textOf } from '../loki/tree.ts'
 import { fieldOf, textOfField } from './conditions.ts'
 import { block, failure, naming, type Processor, quiet, when } from './processor.ts'
 
-const methods: Readonly<Record<string, string>> = {
-  sha1: 'sha1(text)',
-  md5: 'md5(text)',
-  sha256: 'sha2(text, variant: "SHA-256")',
-  sha384: 'sha2(text, variant: "SHA-384")',
-  sha512: 'sha2(text, variant: "SHA-512")',
+interface Method {
+  /** Statements that set `hash` to the hexadecimal digits for `text`. */
+  readonly lines: readonly string[]
+  readonly bits: number
 }
 
-const encodings: Readonly<Record<string, (hash: string) => string>> = {
-  hex: (hash) => hash,
-  base64: (hash) => `encode_base64(decode_base16(${hash}) ?? "")`,
+const digits = (call: string, bits: number): Method => ({ lines: [`hash = ${call}`], bits })
+
+/** The digits of 64 bits, of which the function returns a number with a sign. */
+const xxhash: Method = {
+  lines: [
+    'number = int(xxhash(text, variant: "XXH64")) ?? 0',
+    'low = mod(number, 4294967296)',
+    'if low < 0 { low = low + 4294967296 }',
+    'high = to_int((number - low) / 4294967296)',
+    'if high < 0 { high = high + 4294967296 }',
+    'hash = slice!("0000000" + (format_int(high, 16) ?? ""), -8) + slice!("0000000" + (format_int(low, 16) ?? ""), -8)',
+  ],
+  bits: 64,
+}
+
+const methods: Readonly<Record<string, Method>> = {
+  sha1: digits('sha1(text)', 160),
+  md5: digits('md5(text)', 128),
+  sha256: digits('sha2(text, variant: "SHA-256")', 256),
+  sha384: digits('sha2(text, variant: "SHA-384")', 384),
+  sha512: digits('sha2(text, variant: "SHA-512")', 512),
+  xxhash,
+}
+
+/** Statements that replace the digits in `hash` by base 32. No function does it, so the digits become bits, and every five a sign. */
+function base32(bits: number): readonly string[] {
+  const signs = Math.ceil(bits / 5)
+  const zeros = '0'.repeat(signs * 5 - bits)
+  const padding = '='.repeat((8 - (signs % 8)) % 8)
+  return [
+    'bits = join(map_values(chunks(hash, 1)) -> |digit| { slice!("000" + (format_int(parse_int(digit, 16) ?? 0, 2) ?? ""), -4) }) ?? ""',
+    `groups = map_values(chunks(bits + "${zeros}", 5)) -> |five| {`,
+    '  place = parse_int(five, 2) ?? 0',
+    '  slice!("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", place, place + 1)',
+    '}',
+    `hash = (join(groups) ?? "") + "${padding}"`,
+  ]
+}
+
+const encodings: Readonly<Record<string, (bits: number) => readonly string[]>> = {
+  hex: () => [],
+  base64: () => ['hash = encode_base64(decode_base16(hash) ?? "")'],
+  base32,
+}
+
+/** The value of a field as Filebeat hashes it. */
+function hashed(name: string): string {
+  if (name !== '@timestamp') return textOfField(name)
+  const time = 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%d %H:%M:%S%.f +0000 UTC") ?? ""'
+  return `replace(${time}, r'(\\.\\d*?)0+ ', "$\${1} ")`
 }
 
 export const fingerprint: Processor = {
   name: 'fingerprint',
-  becomes: '`sha2`, `sha1` or `md5`',
+  becomes: '`sha2`, `sha1`, `md5` or `xxhash`; an event without the fields is dropped, unless they are ignored',
   options: {
     ...when,
     fields: 'the fields',
-    method: 'the function; a gap for `xxhash`',
+    method: 'the function',
     target_field: 'the field',
-    encoding: '`encode_base64` for `base64`; a gap for `base32`',
+    encoding: 'hexadecimal digits, `encode_base64`, or statements for `base32`',
     ignore_missing: 'whether to leave out missing fields',
   },
-  itself: { ...naming, ignore_failure: quiet.ignore_failure },
+  itself: naming,
   build: (part, report) => {
-    const method = (textIn(part, 'method') ?? 'sha256').toLowerCase()
-    const call = methods[method]
-    if (call === undefined) {
-      const reason = `the method \`${method}\` gives a number here, not the same text`
-      report.gap(
-        part,
-        `fingerprint: method ${method}`,
-        reason,
-        'Use the method `sha256`, or `xxhash` in a remap transform.',
-      )
-      return undefined
-    }
-    const encoding = (textIn(part, 'encoding') ?? 'hex').toLowerCase()
-    const encode = encodings[encoding]
-    if (encode === undefined) {
-      const reason = `no function encodes a hash as \`${encoding}\``
-      report.gap(part, `fingerprint: encoding ${encoding}`, reason, 'Use `hex` or `base64`.')
+    const [method, encoding] = [
+      (textIn(part, 'method') ?? 'sha256').toLowerCase(),
+      (textIn(part, 'encoding') ?? 'hex').toLowerCase(),
+    ]
+    const [call, encode] = [methods[method], encodings[encoding]]
+    if (call === undefined || encode === undefined) {
+      const subject = call === undefined ? `method ${method}` : `encoding ${encoding}`
+      const known = Object.keys(call === undefined ? methods : encodings)
+      report.gap(part, `fingerprint: ${subject}`, 'Filebeat has no such value', `Use one of ${known.join(', ')}.`)
       return undefined
     }
     const names = [...new Set(textsIn(part, 'fields'))].sort()
-    const target = `${fieldOf(textIn(part, 'target_field') ?? 'fingerprint')} = ${encode(call)}`
-    const pieces = names.map((name) => [fieldOf(name), `"|${name}|" + ${textOfField(name)}`] as const)
-    if (flagIn(part, 'ignore_missing') === true)
-      return [
-        'text = ""',
-        ...pieces.map(([field, piece]) => block(`exists(${field})`, [`text = text + ${piece}`])),
-        'text = text + "|"',
-        target,
-      ]
-    // A missing field is a failure, after which the event continues as it is.
-    const lines = [`text = ${pieces.map(([, piece]) => piece).join(' + ') || '""'} + "|"`, target]
-    return pieces.length === 0 ? lines : [block(pieces.map(([field]) => `exists(${field})`).join(' && '), lines)]
+    const ignoresMissing = flagIn(part, 'ignore_missing') === true
+    const isComplex = (field: string) => `is_object(${field}) || is_array(${field})`
+    const lost = names
+      .map(fieldOf)
+      .flatMap((field) => [...(ignoresMissing ? [] : [`!exists(${field})`]), isComplex(field)])
+    const pieces = names.map((name) => [fieldOf(name), `text = text + "|${name}|" + ${hashed(name)}`] as const)
+    return [
+      // Filebeat loses an event that it cannot hash.
+      ...(lost.length === 0 ? [] : [`if ${lost.join(' || ')} { abort }`]),
+      'text = ""',
+      ...pieces.map(([field, piece]) => (ignoresMissing ? block(`exists(${field})`, [piece]) : piece)),
+      'text = text + "|"',
+      ...call.lines,
+      ...encode(call.bits),
+      `${fieldOf(textIn(part, 'target_field') ?? 'fingerprint')} = hash`,
+    ]
   },
 }
 

@@ -12,7 +12,7 @@ import { none, type Refusal } from '../page.ts'
 import { type Choices, inputChoices } from './choices.ts'
 import { assignments } from './conditions.ts'
 import { maxLineBytes, parserSteps, parsersOf } from './lines.ts'
-import { joinedBy } from './multiline.ts'
+import { joinedBy, joinedLines } from './multiline.ts'
 import { tagLines } from './processors.ts'
 
 export interface SourcePart {
@@ -61,9 +61,9 @@ const common: Readonly<Record<string, string>> = {
   keep_null: 'whether nulls of JSON stay',
   'json.add_error_key': '`error.message` of lines that are not JSON',
   'json.document_id': '`id_key`, from metadata',
-  'multiline.max_lines': 'a row of the report: events have all lines',
+  'multiline.max_lines': 'a remap transform that cuts longer messages',
   'multiline.flush_pattern': 'a gap',
-  'multiline.skip_newline': 'a gap, unless false',
+  'multiline.skip_newline': 'a remap transform that joins the lines',
 }
 
 const itself: Readonly<Record<string, string>> = Object.fromEntries(
@@ -205,8 +205,16 @@ export function ownFields(
   return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
 }
 
-/** The event in the form of Filebeat. */
-function recordStep(name: string, isPods: boolean): Step {
+/** Whether a parser gives an empty line fields, so that Filebeat does not leave it out. */
+const keepsEmpty = (part: Part): boolean =>
+  parsersOf(part).some(({ name }) => name === 'ndjson' || name === 'syslog') ||
+  (isMap(part.tree) && [...part.tree.value.keys()].some((name) => String(name).startsWith('json.')))
+
+/**
+ * The event in the form of Filebeat.
+ * @param rest statements that follow
+ */
+function recordStep(name: string, isPods: boolean, rest: readonly string[]): Step {
   return isPods
     ? {
         type: 'remap',
@@ -214,11 +222,15 @@ function recordStep(name: string, isPods: boolean): Step {
           '# The event in the form of Filebeat; add_kubernetes_metadata adds the pod metadata later.',
           '%orchestrator = .orchestrator',
           '. = { "message": .message, "stream": .stream, "log": { "file": { "path": .file } }, "input": { "type": "container" }, "timestamp": .timestamp }',
+          ...rest,
         ].join('\n'),
       }
     : {
         type: 'remap',
-        text: `. = { "message": .message, "log": { "file": { "path": .file } }, "input": { "type": ${textLiteral(name)} }, "timestamp": .timestamp }`,
+        text: [
+          `. = { "message": .message, "log": { "file": { "path": .file } }, "input": { "type": ${textLiteral(name)} }, "timestamp": .timestamp }`,
+          ...rest,
+        ].join('\n'),
       }
 }
 
@@ -235,10 +247,9 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
     const excluded = [...textsIn(part, 'exclude_files'), ...textsIn(part, 'prospector.scanner.exclude_files')]
     const wanted = textsIn(part, 'prospector.scanner.include_files')
     const joinedIn = parsersOf(part).find((parser) => parser.name === 'multiline')?.tree
-    const joined =
-      joinedIn === undefined
-        ? joinedBy(part.tree, (key) => textIn(part, `multiline.${key}`), report)
-        : joinedBy(joinedIn, (key) => textOf(below(joinedIn, key)), report)
+    const joining = (key: string) =>
+      joinedIn === undefined ? textIn(part, `multiline.${key}`) : textOf(below(joinedIn, key))
+    const joined = joinedBy(joinedIn ?? part.tree, joining, report)
     const charset = charsetOf(part)
     if (isPods && charset !== undefined) {
       const reason = 'the source reads logs of pods as UTF-8'
@@ -256,8 +267,9 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       ...(stream === undefined || !isPods
         ? []
         : [{ type: 'filter', text: `.stream == ${textLiteral(stream)}` } as const]),
+      ...(isPods || keepsEmpty(part) ? [] : [{ type: 'filter', text: '.message != ""' } as const]),
       ...fileSteps(isPods ? paths : [], wanted, excluded, isPods),
-      recordStep(name, isPods),
+      recordStep(name, isPods, joined === undefined ? [] : joinedLines(joining)),
       ...parserSteps(part, report),
       ...inputChoices(part, choices, report),
       ...choices.shared,

@@ -4,6 +4,7 @@
 import { multilineProblems } from '@penstock/agent/config'
 import type { Report } from '../loki/context.ts'
 import { millisecondsOf, type Tree } from '../loki/tree.ts'
+import { flagLine } from './processor.ts'
 
 export interface Joined {
   readonly file: Readonly<Record<string, unknown>>
@@ -24,18 +25,9 @@ const custom = 'Set `multiline.custom` of the source.'
  * @param read reads an option of Filebeat
  */
 export function joinedBy(tree: Tree, read: (name: string) => string | undefined, report: Report): Joined | undefined {
-  for (const name of ['flush_pattern', 'skip_newline']) {
-    if (read(name) === undefined || read(name) === 'false') continue
-    report.gap(
-      tree,
-      `multiline ${name}`,
-      'joined lines are separated by line feeds, and only a pattern or the timeout ends a message',
-      'Change the message in a remap transform.',
-    )
-  }
-  if (read('max_lines') !== undefined) {
-    const reason = 'an event has all lines that belong together, without a limit of their number'
-    report.replaced(tree, `multiline max_lines ${read('max_lines')}`, reason, 'Cut `message` in a remap transform.')
+  if (read('flush_pattern') !== undefined) {
+    const reason = 'an event ends by the pattern of lines that belong together, or by the timeout'
+    report.gap(tree, 'multiline flush_pattern', reason, `${custom} The mode \`halt_with\` ends events with a line.`)
   }
   const form = read('type') === 'count' ? counted(tree, read, report) : byPattern(tree, read, report)
   if (form === undefined) return undefined
@@ -81,4 +73,24 @@ function byPattern(tree: Tree, read: (name: string) => string | undefined, repor
   const nearest = 'Nothing, unless an event may consist only of its last line.'
   report.replaced(tree, 'multiline negate', reason, nearest)
   return { start: anyLine, condition: regex, mode: 'halt_with' }
+}
+
+/** Statements for joined lines: the flags of Filebeat, the maximum number of lines, and how lines are separated. */
+export function joinedLines(read: (name: string) => string | undefined): readonly string[] {
+  const limit = Number(read('max_lines') ?? Number.NaN)
+  const isLimited = Number.isInteger(limit) && limit > 0
+  const cut = [
+    `  if length(lines) > ${limit} {`,
+    `    .message = join(slice(lines, 0, ${limit}) ?? [], "\\n") ?? .message`,
+    `    ${flagLine('truncated')}`,
+    '  }',
+  ]
+  const one = isLimited && limit === 1 ? [] : [`  ${flagLine('multiline')}`]
+  return [
+    'if contains(string(.message) ?? "", "\\n") {',
+    ...(isLimited ? ['  lines = split(string(.message) ?? "", "\\n")', ...cut] : []),
+    ...one,
+    ...(read('skip_newline') === 'true' ? ['  .message = replace(string(.message) ?? "", "\\n", "")'] : []),
+    '}',
+  ]
 }

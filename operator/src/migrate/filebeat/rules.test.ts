@@ -273,3 +273,100 @@ test.each<Case>([
     expected: { labels: { zone: '3', on: 'true', cost: { center: '4711' }, list: { '0': 'a', '1': '1.5' } } },
   },
 ])('added: $name', run)
+
+const hash = (options: string) => `${log}${processors(`fingerprint: { fields: [message], ${options} }`)}`
+test.each<Case>([
+  { name: 'xxhash', text: hash('method: xxhash'), message: 'x', expected: { fingerprint: '968f30898bf66abf' } },
+  {
+    name: 'xxhash of a number without a sign',
+    text: hash('method: xxhash'),
+    message: 'm0',
+    expected: { fingerprint: '0f221ad5db24d186' },
+  },
+  {
+    name: 'xxhash in base 32',
+    text: hash('method: xxhash, encoding: base32'),
+    message: 'x',
+    expected: { fingerprint: 'S2HTBCML6ZVL6===' },
+  },
+  {
+    name: 'sha256 in base 32',
+    text: hash('encoding: base32'),
+    message: 'x',
+    expected: { fingerprint: 'LIKJNGM3GSI4UGQ62XOHLYKIBNWHQYJRJEYLICERUCR6QLGDIOKQ====' },
+  },
+  {
+    name: 'sha384 in base 32',
+    text: hash('method: SHA384, encoding: base32'),
+    message: 'x',
+    expected: { fingerprint: 'EK66OITLUHBJ2DRCMM6BVDHJCXFW2DLFKB46JN7ZRBPX4FMAKB5XLY5HOC63E42FUCPVU3RZOLP64===' },
+  },
+  {
+    name: 'md5 in base 32',
+    text: hash('method: md5, encoding: base32'),
+    message: 'x',
+    expected: { fingerprint: 'KGOQ7VR46V5AIOARTYFDOUD2UQ======' },
+  },
+  {
+    name: 'the time of the event',
+    text: `${log}${processors('fingerprint: { fields: [message, "@timestamp"], method: sha1 }')}`,
+    message: 'x',
+    expected: { fingerprint: '8f665bd9f59f434b31fe8ed4baafb395c0b3b6da' },
+  },
+  {
+    name: 'an event without a field is lost',
+    text: `${log}${processors('fingerprint: { fields: [message, other] }')}`,
+    message: 'x',
+    expected: undefined,
+  },
+  {
+    name: 'an event with an object in a field is lost',
+    text: `${log}${processors('fingerprint: { fields: [log], ignore_missing: true }')}`,
+    message: 'x',
+    expected: undefined,
+  },
+])('a fingerprint: $name', run)
+
+const multiline = (options: string) => `${log}  multiline: { pattern: "^ ", match: after, ${options} }\n`
+const path = { file: { path: '/srv/app.log' } }
+test.each<Case>([
+  {
+    name: 'joined lines have a flag',
+    text: multiline('negate: false'),
+    message: 'a\n b',
+    expected: { message: 'a\n b', log: { ...path, flags: ['multiline'] } },
+  },
+  { name: 'a single line has none', text: multiline('negate: false'), message: 'a', expected: { log: path } },
+  {
+    name: 'lines beyond the limit are cut',
+    text: multiline('max_lines: 2'),
+    message: 'a\n b\n c',
+    expected: { message: 'a\n b', log: { ...path, flags: ['truncated', 'multiline'] } },
+  },
+  {
+    name: 'lines up to the limit are kept',
+    text: multiline('max_lines: 3'),
+    message: 'a\n b\n c',
+    expected: { message: 'a\n b\n c' },
+  },
+  {
+    name: 'lines without line feeds between them',
+    text: multiline('skip_newline: true'),
+    message: 'a\n b',
+    expected: { message: 'a b', log: { ...path, flags: ['multiline'] } },
+  },
+  { name: 'an empty line is left out', text: log, message: '', expected: undefined },
+  { name: 'a line with a space is not empty', text: log, message: ' ', expected: { message: ' ' } },
+  { name: 'an empty line that a reader of JSON gets', text: json, message: '', expected: { message: '' } },
+])('lines: $name', run)
+
+const toInteger = json + processors('convert.fields: [{ from: a, type: integer }]')
+test.each<Case>([
+  { name: 'a larger number', text: toInteger, message: '{"a":4294967297}', expected: { a: 1 } },
+  { name: 'the sign of the lowest bits', text: toInteger, message: '{"a":2147483648}', expected: { a: -2147483648 } },
+  { name: 'a smaller number', text: toInteger, message: '{"a":-2147483649}', expected: { a: 2147483647 } },
+  { name: 'a number of 32 bits', text: toInteger, message: '{"a":-5}', expected: { a: -5 } },
+  { name: 'a text beyond 32 bits', text: toInteger, message: '{"a":"4294967297"}', expected: { a: '4294967297' } },
+  { name: 'hexadecimal digits', text: toInteger, message: '{"a":"-0x1F"}', expected: { a: -31 } },
+  { name: 'a prefix without digits', text: toInteger, message: '{"a":"0x"}', expected: { a: '0x' } },
+])('to 32 bits: $name', run)
