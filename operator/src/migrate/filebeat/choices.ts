@@ -16,6 +16,8 @@ export interface Choices {
   id: boolean
   /** Whether events may have a field `timestamp` of their own, beside their time. */
   ownTime: boolean
+  /** Whether events have the path of their file in `source`, too, as in versions before 7. */
+  hasSource: boolean
   /** Steps that set the fields and tags of the whole configuration. Those of an input replace them. */
   shared: readonly Step[]
   /** Names of pipelines. */

@@ -4,7 +4,7 @@ import { minDiskBuffer, textLiteral } from '@penstock/agent/config'
 import { complete, completeSource, type Ends } from '../complete.ts'
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
 import { flagIn, option, Report, textIn } from '../loki/context.ts'
-import { below, flagOf, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
+import { below, flagOf, isList, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import type { Choices } from './choices.ts'
@@ -34,6 +34,10 @@ const replaced = new Set([
   'timestamp',
   'instrumentation',
   'gc_percent',
+  'xpack',
+  'keystore',
+  'management',
+  'shipper',
 ])
 const ofDestination = new Set(['setup'])
 
@@ -83,7 +87,14 @@ class Conversion {
   readonly #find: Find
   readonly #heads: string[] = []
   #buffer: object | undefined
-  readonly #choices: Choices = { index: false, id: false, ownTime: false, shared: [], pipelines: new Set() }
+  readonly #choices: Choices = {
+    index: false,
+    id: false,
+    ownTime: false,
+    hasSource: false,
+    shared: [],
+    pipelines: new Set(),
+  }
 
   constructor(draft: Draft, report: Report, config: Tree, find: Find) {
     this.#draft = draft
@@ -94,6 +105,7 @@ class Conversion {
 
   run(): void {
     const filebeat = below(this.#config, 'filebeat')
+    this.#choices.hasSource = readsSource(this.#config)
     this.#choices.shared = ownFields(
       below(this.#config, 'fields'),
       flagOf(below(this.#config, 'fields_under_root')) === true,
@@ -130,7 +142,7 @@ class Conversion {
 
   /** @param before steps that run before the processors of the input */
   #input(tree: Tree, before: readonly Step[], rename?: string): void {
-    const type = textOf(below(tree, 'type')) ?? 'log'
+    const type = textOf(below(tree, 'type')) ?? textOf(below(tree, 'input_type')) ?? 'log'
     const part = withDefaults({ ...partOf(type, tree), name: type }, this.#report)
     if (flagIn(part, 'enabled') === false) return
     const name = rename ?? textIn(part, 'id') ?? `${type}-input`
@@ -191,14 +203,15 @@ class Conversion {
   /** The input that hints start for pods. */
   #hints(tree: Tree, hints: Tree, metadata: readonly Step[]): void {
     const byDefault = below(hints, 'default_config')
-    const choice = chosenByPods(flagOf(below(byDefault, 'enabled')) !== false)
+    const prefix = textOf(below(tree, 'prefix')) ?? 'co.elastic'
+    const choice = chosenByPods(prefix, flagOf(below(byDefault, 'enabled')) !== false)
     this.#report.options(partOf('hints', hints), {
       options: { enabled: '', ...Object.fromEntries(defaultsIn(hints).map((name) => [name, ''])) },
     })
     this.#report.replaced(
       hints,
       'hints',
-      'only `enabled` of the pod annotations `co.elastic.logs/…` is read',
+      `only \`enabled\` of the pod annotations \`${prefix}.logs/…\` is read`,
       'Add a source with a `selector` for pods that need other settings.',
     )
     const isInput = isMap(byDefault) && byDefault.value.has('type')
@@ -213,10 +226,19 @@ class Conversion {
     const items = this.#find(path, this.#config.file, this.#draft.gaps)
     const isOfModules = /modules/.test(path)
     const own = items.filter((item) => (below(item, 'module') !== undefined) === isOfModules)
-    if (own.length === 0) this.#refused(tree, 'filebeat.config', 'config')
+    if (own.length === 0) this.#notFound(tree, path)
     for (const item of own) {
       if (below(item, 'module') === undefined) this.#input(item, [])
       else if (readsSomething(item)) this.#module(item)
+    }
+  }
+
+  /** Reports that no file is at a path. A new installation has no file of a module that reads something. */
+  #notFound(tree: Tree, path: string): void {
+    if (!/modules\.d\/\*/.test(path)) this.#refused(tree, 'filebeat.config', 'config')
+    else {
+      const reason = 'no module is enabled unless a file in this folder enables it, and none is given'
+      this.#report.replaced(tree, 'filebeat.config.modules', reason, 'If you enabled modules, pass the folder, too.')
     }
   }
 
@@ -326,6 +348,17 @@ class Conversion {
   }
 }
 
+/** Whether a condition or a format string reads the path of the file in `source`, where versions before 7 write it. */
+function readsSource(tree: Tree): boolean {
+  if (isList(tree)) return tree.value.some(readsSource)
+  if (!isMap(tree)) return /%\{\[source\]/.test(textOf(tree) ?? '')
+  return [...tree.value].some(
+    ([name, item]) =>
+      (['equals', 'contains', 'regexp'].includes(name) && textOf(below(item, 'source'))?.includes('/') === true) ||
+      readsSource(item),
+  )
+}
+
 const filter = (text: string): Step => ({ type: 'filter', text })
 
 /** Reads no pod, because the condition of a template has no counterpart. */
@@ -345,7 +378,7 @@ function providerSteps(tree: Tree, report: Report): readonly Step[] {
   const own = isMap(tree) ? { ...tree, value: without(without(tree.value, 'hints'), 'templates') } : tree
   const part = { ...partOf('autodiscover', own), name: 'autodiscover' }
   report.options(part, {
-    options: { ...addKubernetes.options, type: '', namespace: '', scope: '', hints: '', templates: '' },
+    options: { ...addKubernetes.options, type: '', namespace: '', scope: '', prefix: '', hints: '', templates: '' },
     itself: addKubernetes.itself ?? {},
   })
   const namespace = textIn(part, 'namespace')
@@ -356,10 +389,9 @@ function providerSteps(tree: Tree, report: Report): readonly Step[] {
 }
 
 /** Keeps events of pods that enable logs by annotation. The configuration decides about pods without the annotation. */
-function chosenByPods(byDefault: boolean): Step {
-  const annotation = '%orchestrator.pod_annotations."co.elastic.logs/enabled"'
-  const own =
-    'get(%orchestrator, ["pod_annotations", "co.elastic.logs." + (string(%orchestrator.container_name) ?? "") + "/enabled"]) ?? null'
+function chosenByPods(prefix: string, byDefault: boolean): Step {
+  const annotation = `%orchestrator.pod_annotations.${textLiteral(`${prefix}.logs/enabled`)}`
+  const own = `get(%orchestrator, ["pod_annotations", ${textLiteral(`${prefix}.logs.`)} + (string(%orchestrator.container_name) ?? "") + "/enabled"]) ?? null`
   return { type: 'filter', text: `own = ${own}\nchoice = own || ${annotation} || "${byDefault}"\nchoice == "true"` }
 }
 

@@ -22,6 +22,9 @@ export interface SourcePart {
 
 const common: Readonly<Record<string, string>> = {
   type: 'the type',
+  input_type: 'the type, in old versions',
+  document_type: 'the field `type` of the event, in old versions',
+  ignore_inactive: '`read_from`, and a row of the report',
   id: 'the name of the component',
   enabled: 'a disabled input is left out',
   processors: 'transforms after the source',
@@ -116,6 +119,17 @@ const itself: Readonly<Record<string, string>> = Object.fromEntries(
       'scan.order',
       'scan.sort',
       'allow_deprecated_use',
+      'allow_deprecated_id_duplication',
+      'legacy_clean_inactive',
+      'prospector.scanner.resend_on_touch',
+      'file_identity.inode_marker.path',
+      'force_close_files',
+      'close_older',
+      'compression',
+      'gzip_experimental',
+      'rotation.external.strategy.copytruncate.suffix_regex',
+      'rotation.external.strategy.copytruncate.dateformat',
+      'rotation.external.strategy.copytruncate.count',
       'clean_inactive',
     ],
   ].map((name) => [name, 'the source follows files in its own way, and reads lines up to `max_line_bytes`'] as const),
@@ -205,6 +219,21 @@ export function ownFields(
   return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
 }
 
+/** The kind of documents that old versions write into events. */
+function documentType(part: Part): readonly Step[] {
+  const type = textIn(part, 'document_type')
+  return type === undefined ? [] : [{ type: 'remap', text: `.type = ${textLiteral(type)}` }]
+}
+
+/** Whether the source leaves out what files contain when it first finds them. */
+function startsAtEnd(part: Part, report: Report): boolean {
+  const inactive = textIn(part, 'ignore_inactive')
+  if (inactive === undefined || inactive === '') return flagIn(part, 'tail_files') === true
+  const reason = 'the old agent leaves out files without changes since its start; the source leaves out what is in them'
+  report.replaced(part, `${part.name}: ignore_inactive`, reason, 'Set `read_from: beginning` to read it.')
+  return true
+}
+
 /** Whether a parser gives an empty line fields, so that Filebeat does not leave it out. */
 const keepsEmpty = (part: Part): boolean =>
   parsersOf(part).some(({ name }) => name === 'ndjson' || name === 'syslog') ||
@@ -260,7 +289,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
     else for (const path of paths) reportVariables(part, path, report)
     const olderMs = millisecondsOf(textIn(part, 'ignore_older'))
     const shared = {
-      read_from: flagIn(part, 'tail_files') === true ? 'end' : 'beginning',
+      read_from: startsAtEnd(part, report) ? 'end' : 'beginning',
       ...(olderMs === undefined || olderMs < 1000 ? {} : { ignore_older_secs: Math.round(olderMs / 1000) }),
     }
     const steps: Step[] = [
@@ -269,9 +298,13 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
         : [{ type: 'filter', text: `.stream == ${textLiteral(stream)}` } as const]),
       ...(isPods || keepsEmpty(part) ? [] : [{ type: 'filter', text: '.message != ""' } as const]),
       ...fileSteps(isPods ? paths : [], wanted, excluded, isPods),
-      recordStep(name, isPods, joined === undefined ? [] : joinedLines(joining)),
+      recordStep(name, isPods, [
+        ...(choices.hasSource ? ['.source = .log.file.path'] : []),
+        ...(joined === undefined ? [] : joinedLines(joining)),
+      ]),
       ...parserSteps(part, report),
       ...inputChoices(part, choices, report),
+      ...documentType(part),
       ...choices.shared,
       ...ownFields(option(part, 'fields'), flagIn(part, 'fields_under_root') === true, option(part, 'tags'), report),
     ]

@@ -165,7 +165,12 @@ const search: Mapping<[Report, Choices], SinkPart> = {
     proxy_url: '`proxy`',
     proxy_disable: '`proxy.enabled`',
   },
-  itself: { ...quiet, host: 'Filebeat does not read this option; addresses are in `hosts`' },
+  itself: {
+    ...quiet,
+    template: 'the agent does not set up templates or life cycles; existing ones stay unchanged',
+    ilm: 'the agent does not set up templates or life cycles; existing ones stay unchanged',
+    host: 'Filebeat does not read this option; addresses are in `hosts`',
+  },
   build: (part, report, choices) => {
     const lines: string[] = []
     const given = textIn(part, 'index')

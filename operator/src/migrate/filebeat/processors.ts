@@ -34,6 +34,8 @@ import {
 } from './fields.ts'
 import { addId, communityId, fingerprint, registeredDomain } from './hashes.ts'
 import { addKubernetes } from './kubernetes.ts'
+import { addLocale, networkDirection } from './network-direction.ts'
+import { reportOwnFields } from './own-fields.ts'
 import { block, failure, type Processor, quiet, when } from './processor.ts'
 import { refusedProcessors } from './refused-processors.ts'
 
@@ -276,6 +278,8 @@ export const processors: readonly Processor[] = [
   registeredDomain,
   decompressGzip,
   decodeDuration,
+  networkDirection,
+  addLocale,
   nothing('add_docker_metadata', 'the source adds container metadata'),
 ]
 
@@ -363,6 +367,7 @@ export function stepsOf(tree: Tree, report: Report, partNamed: PartNamed, failed
       const text = test === undefined ? 'false' : `!${test.startsWith('(') ? test : `(${test})`}`
       return [{ type: 'filter', text }]
     }
+    reportOwnFields(part, report)
     const lines = mapping.build(part, report, failed)
     if (lines === undefined || lines.length === 0) return []
     const text = lines.join('\n')

@@ -208,4 +208,4 @@ export function partOf(name: string, tree: Tree): Part {
 }
 
 /** Options that are tables with user-defined names. */
-const whole = new Set(['fields', 'mappings', 'when', 'headers', 'parameters', 'target_fields'])
+const whole = new Set(['fields', 'mappings', 'when', 'headers', 'parameters', 'target_fields', 'template', 'ilm'])

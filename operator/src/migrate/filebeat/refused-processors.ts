@@ -37,14 +37,9 @@ export const refusedProcessors: readonly Refusal[] = [
     nearest: `Use \`${nearestCalls[name] ?? ''}\` in a remap transform.`,
     isHere: true,
   })),
-  ...[
-    'add_network_direction',
-    'translate_sid',
-    'detect_mime_type',
-    'translate_ldap_attribute',
-    'add_formatted_index',
-  ].map((name) => none(name, 'Penstock has no such data', 'Set the field at the destination.')),
+  ...['translate_sid', 'detect_mime_type', 'translate_ldap_attribute', 'add_formatted_index'].map((name) =>
+    none(name, 'Penstock has no such data', 'Set the field at the destination.'),
+  ),
   none('cache', 'a transform does not keep values between events', 'Look up values at the destination.'),
-  none('add_locale', 'the agent runs in UTC', 'Set `.event.timezone` in a remap transform.'),
   none('dns', 'Penstock does not look up addresses', 'Look up addresses at the destination.'),
 ]

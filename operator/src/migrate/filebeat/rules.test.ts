@@ -370,3 +370,67 @@ test.each<Case>([
   { name: 'hexadecimal digits', text: toInteger, message: '{"a":"-0x1F"}', expected: { a: -31 } },
   { name: 'a prefix without digits', text: toInteger, message: '{"a":"0x"}', expected: { a: '0x' } },
 ])('to 32 bits: $name', run)
+
+const direction =
+  json +
+  processors(
+    'add_network_direction: { source: s, destination: d, target: way, internal_networks: [private, 100.64.0.0/10] }',
+  )
+test.each<Case>([
+  { name: 'within', text: direction, message: '{"s":"10.0.0.1","d":"100.64.1.1"}', expected: { way: 'internal' } },
+  { name: 'out', text: direction, message: '{"s":"10.0.0.1","d":"8.8.8.8"}', expected: { way: 'outbound' } },
+  { name: 'in', text: direction, message: '{"s":"2001:db8::1","d":"192.168.0.1"}', expected: { way: 'inbound' } },
+  { name: 'beside', text: direction, message: '{"s":"8.8.4.4","d":"8.8.8.8"}', expected: { way: 'external' } },
+  { name: 'without an address', text: direction, message: '{"s":"x","d":"8.8.8.8"}', expected: { way: null } },
+  {
+    name: 'the time zone of a container',
+    text: json + processors('add_locale: ~'),
+    message: '{}',
+    expected: { event: { timezone: '+00:00' } },
+  },
+  {
+    name: 'the path of the file in old versions',
+    text: `${log.replace('type', 'input_type')}  document_type: web\n${processors('drop_event.when.not.contains: { source: srv/ }')}`,
+    message: 'x',
+    expected: { type: 'web', source: '/srv/app.log' },
+  },
+])('an origin: $name', run)
+
+test.each([
+  ['rename.fields: [{ from: host.name, to: node }]', 'rename: host.name'],
+  [
+    'copy_fields: { fields: [{ from: agent.hostname, to: node }], ignore_missing: true }',
+    'copy_fields: agent.hostname',
+  ],
+  ['fingerprint: { fields: [message, log.offset] }', 'fingerprint: log.offset'],
+  ['dissect: { tokenizer: "%{a}-%{b}", field: host.name }', 'dissect: host.name'],
+])('a processor that reads a field of Filebeat is a gap: %s', (step, subject) => {
+  expect(convert(log + processors(step) + discard).gaps.map((gap) => gap.subject)).toEqual([subject])
+})
+
+test.each([
+  ['modules.path: "${path.config}/modules.d/*.yml"', 'filebeat.config.modules', true],
+  ['inputs.path: "${path.config}/inputs.d/*.yml"', 'filebeat.config', undefined],
+])('files that are not given: %s', (options, subject, isReplaced) => {
+  const { gaps } = convert(`filebeat.config:\n  ${options}\n${log}${discard}`)
+  expect(gaps.map((gap) => [gap.subject, gap.isReplaced])).toEqual([[subject, isReplaced]])
+})
+
+test('another prefix of annotations', async () => {
+  const provider =
+    '{ type: kubernetes, prefix: org.shop, use_kubeadm: false, hints.enabled: true, hints.default_config.enabled: false }'
+  const { document, resource } = convert(`filebeat.autodiscover.providers: [${provider}]\n${discard}`)
+  const annotations = { 'org.shop.logs/enabled': 'true' }
+  withTest(document, resource, { message: 'x', orchestrator: { pod_annotations: annotations } }, { message: 'x' })
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('options of old and of new versions have no gap', () => {
+  const text = `xpack.monitoring.enabled: true\n${log}  ignore_inactive: since_last_start\n  force_close_files: true\noutput.elasticsearch: { hosts: [es], index: a, template.settings: { index.codec: best }, ilm.enabled: false }\n`
+  const { gaps, resource } = convert(text)
+  expect(gaps.map((gap) => [gap.subject, gap.isReplaced])).toEqual([
+    ['log: ignore_inactive', true],
+    ['xpack', true],
+  ])
+  expect(resource.spec.sources[0].config.read_from).toBe('end')
+})
