@@ -47,7 +47,9 @@ export function conditionOf(tree: Tree | undefined, report: Report): string | un
   const [kind, ...ignored] = given
   const item = kind === undefined ? undefined : tree.value.get(kind)
   if (kind === undefined || item === undefined) return undefined
-  if (ignored.length > 0 && kinds.includes(kind)) {
+  const unknown = ignored.find((name) => !kinds.includes(name))
+  if (unknown !== undefined) return refused(unknown, tree.value.get(unknown) ?? tree, report)
+  if (ignored.length > 0) {
     const reason = `Filebeat uses only \`${kind}\` of this condition, and ignores \`${ignored.join('`, `')}\``
     report.replaced(tree, 'condition', reason, 'Combine conditions with `and` or `or`.')
   }
