@@ -10,6 +10,19 @@ const components: Readonly<Record<string, Record<string, unknown>>> = {
   file: { ...source, fingerprint: { strategy: 'checksum' } },
   tag_cardinality_limit: { type: 'tag_cardinality_limit', inputs: ['metrics'] },
   http: { type: 'http', inputs: ['in'], uri: 'http://out', encoding: { codec: 'json' } },
+  demo_logs: { type: 'demo_logs', format: 'json' },
+  orchestrator_logs: { type: 'orchestrator_logs', self_node_name: 'n' },
+  monitor_a_metrics: { type: 'monitor_a_metrics', inputs: ['metrics'], default_api_key: 'k' },
+  monitor_c_metrics: { type: 'monitor_c_metrics', inputs: ['metrics'], default_namespace: 'n', token: 't' },
+  remote_write_metrics: { type: 'remote_write_metrics', inputs: ['metrics'], endpoint: 'http://out/api' },
+  tsdb_metrics: {
+    type: 'tsdb_metrics',
+    inputs: ['metrics'],
+    endpoint: 'http://out',
+    org: 'o',
+    bucket: 'b',
+    token: 't',
+  },
   search_engine: { type: 'search_engine', inputs: ['in'], endpoints: ['http://out:9200'] },
 }
 const defaultTypes = { source: 'file', transform: 'tag_cardinality_limit', sink: 'http', global: '' } as const

@@ -2,28 +2,11 @@
 // conversion both use this table, and a test tries every row.
 
 import { isTable } from '../schema/walk.ts'
+import { oldSinkOptions } from './old-sink-options.ts'
+import type { OtherOption } from './other-option.ts'
 import type { Segments } from './syntax.ts'
 
-type Table = Readonly<Record<string, unknown>>
-
-export interface OtherOption {
-  /** `global` for a setting of the whole agent. */
-  readonly kind: 'global' | 'source' | 'transform' | 'sink'
-  /** Component types, by their names here; by default all types of the kind. */
-  readonly types?: readonly string[]
-  /** The path of the option, with names joined by dots; `*` stands for a name that users choose. */
-  readonly path: string
-  /** A value of the option. */
-  readonly example: unknown
-  /** Whether the row applies to a value; by default it applies to all values. */
-  readonly when?: (value: unknown) => boolean
-  /** The replacement, in full sentences. */
-  readonly instead: string
-  /** Returns the equivalent options: an empty table if the option needs no replacement. */
-  readonly rewrite?: (value: unknown) => Table | undefined
-  /** The difference in behavior after the rewrite. */
-  readonly differs?: string
-}
+export type { OtherOption } from './other-option.ts'
 
 const isOff = (value: unknown) => value === false
 const isText = (value: unknown) => typeof value === 'string'
@@ -176,13 +159,29 @@ const sources: readonly OtherOption[] = [
     rewrite: nothing,
     differs: 'the header is one of the lines that identify a file',
   },
-  {
+  ...['bytes', 'fingerprint_bytes'].map((name) => ({
     ...file,
-    path: 'fingerprint.bytes',
+    path: `fingerprint.${name}`,
     example: 256,
     instead: 'Write `fingerprint.lines`, the number of lines at the beginning of a file.',
     rewrite: nothing,
     differs: 'the first line identifies a file, not a number of bytes',
+  })),
+  {
+    kind: 'source',
+    types: ['orchestrator_logs'],
+    path: 'rotate_wait_ms',
+    example: 5000,
+    instead: 'Write `rotate_wait_secs` with the number of seconds.',
+    rewrite: (value) => (typeof value === 'number' ? { rotate_wait_secs: Math.ceil(value / 1000) } : undefined),
+  },
+  {
+    kind: 'source',
+    types: ['demo_logs'],
+    path: 'batch_interval',
+    example: 1,
+    instead: 'Write `interval`.',
+    rewrite: (value) => ({ interval: value }),
   },
   // Must come before `message_start_indicator`, whose rewrite sets the default timeout.
   {
@@ -392,40 +391,6 @@ const sinks: readonly OtherOption[] = [
   },
   {
     kind: 'sink',
-    path: 'healthcheck_uri',
-    example: 'http://other/health',
-    instead: 'Write `healthcheck: {uri: ADDRESS}`.',
-    rewrite: (value) => (isText(value) ? { healthcheck: { uri: value } } : undefined),
-  },
-  {
-    kind: 'sink',
-    path: 'headers',
-    example: { 'x-team': 'ops' },
-    instead: 'Write `request: {headers: …}`.',
-    rewrite: (value) => (isTable(value) ? { request: { headers: value } } : undefined),
-  },
-  {
-    kind: 'sink',
-    path: 'basic_auth',
-    example: { user: 'u', password: 'p' },
-    instead: 'Write `auth: {strategy: basic, user: …, password: …}`.',
-    rewrite: (value) => (isTable(value) ? { auth: { strategy: 'basic', ...value } } : undefined),
-  },
-  {
-    kind: 'sink',
-    path: 'request.in_flight_limit',
-    example: 5,
-    instead: 'Write `request.concurrency`.',
-    rewrite: (value) => ({ request: { concurrency: value } }),
-  },
-  {
-    kind: 'sink',
-    path: 'batch.max_size',
-    example: 1_000_000,
-    instead: 'Write `batch.max_bytes`, or `batch.max_events` if the limit was a number of events.',
-  },
-  {
-    kind: 'sink',
     path: 'dangerously_allow_unconfined_template_resolution',
     example: true,
     instead: 'Remove this option: templates may always contain event fields.',
@@ -517,7 +482,7 @@ const sinks: readonly OtherOption[] = [
   },
 ]
 
-export const otherOptions: readonly OtherOption[] = [...globals, ...sources, ...transforms, ...sinks]
+export const otherOptions: readonly OtherOption[] = [...globals, ...sources, ...transforms, ...sinks, ...oldSinkOptions]
 
 /** The row for an option that is unknown, or has an unsupported form; undefined if there is none. */
 export function otherOption(

@@ -14,6 +14,19 @@ const byType: Readonly<Record<string, Table>> = {
   file,
   tag_cardinality_limit: { type: 'tag_cardinality_limit', inputs: ['metrics'] },
   search_engine: { type: 'elasticsearch', inputs: ['in'] },
+  demo_logs: { type: 'demo_logs', format: 'json' },
+  orchestrator_logs: { type: 'kubernetes_logs' },
+  monitor_a_metrics: { type: 'datadog_metrics', inputs: ['metrics'], default_api_key: 'k' },
+  monitor_c_metrics: { type: 'sematext_metrics', inputs: ['metrics'], default_namespace: 'n', token: 't' },
+  remote_write_metrics: { type: 'prometheus_remote_write', inputs: ['metrics'], endpoint: 'http://out/api' },
+  tsdb_metrics: {
+    type: 'influxdb_metrics',
+    inputs: ['metrics'],
+    endpoint: 'http://out',
+    org: 'o',
+    bucket: 'b',
+    token: 't',
+  },
 }
 const required: Readonly<Record<string, Table>> = {
   search_engine: { endpoints: ['http://out:9200'] },
@@ -22,7 +35,9 @@ const required: Readonly<Record<string, Table>> = {
 const beside: Readonly<Record<string, Table>> = {
   multi_line_timeout: { multiline: { start_pattern: '^a', condition_pattern: '^a', mode: 'halt_before' } },
   'fingerprint.ignored_header_bytes': { fingerprint: { strategy: 'checksum' } },
+  'fingerprint.fingerprint_bytes': { fingerprint: { strategy: 'checksum' } },
   'fingerprint.bytes': { fingerprint: { strategy: 'checksum' } },
+  'buffer.num_items': { buffer: { type: 'memory' } },
   'buffer.type': { buffer: { max_size: 300_000_000 } },
 }
 const usual = { source: file, transform: undefined, sink: http } as const
