@@ -32,9 +32,11 @@ import {
   withoutNode,
 } from './adjusted.ts'
 import { ends } from './ends.ts'
+import { eventStep, withEvents } from './events.ts'
 import { LogSchema } from './log-schema.ts'
 import { inOrder, type Old, oldsIn, ownerOf } from './old.ts'
-import { type Root, readRoots, textsIn, withScopes } from './read.ts'
+import { withPrograms } from './programs.ts'
+import { type Root, readRoots, withScopes } from './read.ts'
 import { refusals } from './refusals.ts'
 import { services } from './services.ts'
 import { settings } from './settings.ts'
@@ -53,24 +55,7 @@ const kindOf = { sources: 'source', transforms: 'transform', sinks: 'sink' } as 
 /** Reads the files of one configuration into a draft. Components of one file may read from those of another. */
 export function convertVector(files: readonly NamedText[], included: Included, draft: Draft): void {
   const roots = withScopes(files.flatMap((file) => readRoots(file, draft.gaps)))
-  new Conversion(roots, withNeighbours(included, textsIn(files)), draft, files[0]?.file ?? '').run()
-}
-
-/**
- * Finds the files of programs whose paths are those in a container: by the last names of the path, in the folder of the configuration or
- * above it, or in a ConfigMap.
- */
-function withNeighbours(included: Included, texts: ReadonlyMap<string, string>): Included {
-  return (path, from) => {
-    const names = path.split('/').filter((name) => name !== '' && name !== '.')
-    const ends = names.map((_, index) => names.slice(index).join('/'))
-    for (const candidate of [path, ...ends.flatMap((end) => [end, `../${end}`])]) {
-      const found = included(candidate, from)
-      if (found.length > 0) return found
-    }
-    const text = texts.get(names.at(-1) ?? '')
-    return text === undefined ? [] : [{ file: path, text }]
-  }
+  new Conversion(roots, withPrograms(included, files), draft, files[0]?.file ?? '').run()
 }
 
 /** The counterpart of a component. */
@@ -229,7 +214,7 @@ class Conversion {
   // --- components ---
 
   #source(old: Old): void {
-    const found = this.#known(old)
+    const found = this.#known(withEvents(old))
     if (found === undefined) {
       const comments = [this.#comment(old, 'This source reads nothing.')]
       const config = { include: [`/var/empty/${old.id.replace(/[^\w-]/g, '-')}`] }
@@ -241,7 +226,7 @@ class Conversion {
     const component = { type: declaration.type, config, ...(selector && { selector }) }
     const name = this.#draft.add('sources', old.id, component)
     if (declaration.kind === 'source' && declaration.outputs.includes('metric')) this.#giveMetrics.add(name)
-    const steps: Step[] = []
+    const steps: Step[] = old.type === 'kubernetes_events' ? [eventStep] : []
     if (declaration.aliasNotes?.[old.type] !== undefined) {
       const comment = `The fields in the form of \`${old.type}\`. Without this transform, they are in \`.orchestrator\`.`
       steps.push({ type: 'remap', text: podFields(old.options), comments: [comment] })

@@ -18,6 +18,9 @@ const known = (kind: string) =>
       })),
     )
 
+/** A source that exists only in resources of the operator for Vector. */
+const ofOperator = { name: 'kubernetes_events', becomes: '`orchestrator_events`', options: {} }
+
 export function vectorTables(): string {
   const rewritten = rewritings.map(({ type, becomes }) => ({ name: type, becomes, options: {} }))
   const rows = Object.entries(settings).map(([name, { becomes }]) => `| \`${name}\` | ${becomes} |`)
@@ -30,7 +33,7 @@ export function vectorTables(): string {
       return `| \`${path}${value}\` | ${of} | ${instead} |`
     })
   return [
-    mappingTables('Sources', known('source'), refusals.sources),
+    mappingTables('Sources', [...known('source'), ofOperator], refusals.sources),
     mappingTables('Transforms', [...known('transform'), ...rewritten], refusals.transforms),
     mappingTables(
       'Sinks',

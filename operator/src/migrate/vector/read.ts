@@ -104,22 +104,6 @@ function componentIn({ file, value, lineOf }: TableDocument): readonly Root[] {
   return [{ file, config: { [list]: { [id]: value } }, lineOf: (path) => lineOf(path.slice(2)) }]
 }
 
-/** The texts of all ConfigMaps by name, because a configuration refers to programs in them. */
-export function textsIn(files: readonly NamedText[]): ReadonlyMap<string, string> {
-  const found = new Map<string, string>()
-  for (const { file, text } of files) {
-    if (!/\bConfigMap\b/.test(text)) continue
-    for (const { value } of tableDocuments(
-      { file, text },
-      { format: formatOf(file), above: 0, gaps: [], maxProblems: 0 },
-    )) {
-      if (value['kind'] !== 'ConfigMap' || !isTable(value['data'])) continue
-      for (const [name, inner] of Object.entries(value['data'])) if (typeof inner === 'string') found.set(name, inner)
-    }
-  }
-  return found
-}
-
 function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
   const { file, value, lineOf, below, inside } = document
   const { kind, spec, data, customConfig, metadata, apiVersion, role } = value

@@ -6,7 +6,14 @@ import type { Refusal } from '../page.ts'
 import { oldTransforms } from './transforms.ts'
 
 export const refusals: Readonly<Record<Kind, readonly Refusal[]>> = {
-  sources: absentSources,
+  sources: [
+    ...absentSources,
+    {
+      name: 'kubernetes',
+      reason: 'the source of the first versions has other fields than `kubernetes_logs`',
+      nearest: 'Use the source `orchestrator_logs`, and adapt programs to its fields.',
+    },
+  ],
   transforms: [...absentTransforms, ...oldTransforms],
   sinks: absentSinks,
 }

@@ -1,7 +1,7 @@
 // Resources of an operator for Vector: namespaces, duplicate ids, and resources without components.
 
 import { expect, test } from 'vitest'
-import { converted, lint } from '../../testing/conversions.ts'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
 import { Draft } from '../draft.ts'
 import { convertVector } from './convert.ts'
 import { isVector } from './read.ts'
@@ -148,4 +148,54 @@ test('outputs of a source without a counterpart are those of its placeholder', (
   )
   expect(gaps.map(({ subject }) => subject)).toEqual(['dd: datadog_agent'])
   expect(resource.spec.sinks[0].inputs).toEqual(['dd'])
+})
+
+test('Kubernetes Events have the form of the collector, and only those of the namespace are read', async () => {
+  const { document, resource, gaps } = convert(
+    `${head('VectorPipeline', 'app', 'shop')}  sources: { e: { type: kubernetes_events } }\n  sinks: { out: { type: console, inputs: [e], encoding: { codec: json } } }\n`,
+  )
+  expect(gaps).toEqual([])
+  expect(resource.spec.sources).toMatchObject([
+    { type: 'orchestrator_events', config: { include_object: true, namespaces: ['shop'] } },
+  ])
+  const object = {
+    metadata: { uid: 'u', name: 'n', namespace: 'shop', creationTimestamp: '2026-01-01T00:00:00Z' },
+    note: 'Killing',
+    reason: 'Unhealthy',
+    type: 'Warning',
+    deprecatedLastTimestamp: '2026-01-01T00:00:05Z',
+    deprecatedSource: { component: 'kubelet', host: 'n1' },
+    regarding: { kind: 'Pod', name: 'web', namespace: 'shop' },
+  }
+  withTest(
+    document,
+    resource,
+    { message: 'Killing', orchestrator: { object } },
+    {
+      source_type: 'vector',
+      event: {
+        uid: 'u',
+        message: 'Killing',
+        reason: 'Unhealthy',
+        action: '',
+        type: 'Warning',
+        creationTimestamp: '2026-01-01T00:00:00Z',
+        firstTimestamp: '0001-01-01T00:00:00Z',
+        lastTimestamp: '2026-01-01T00:00:05Z',
+        name: 'n',
+        Namespace: 'shop',
+        source: { component: 'kubelet', host: 'n1' },
+        involvedObject: {
+          uid: '',
+          kind: 'Pod',
+          name: 'web',
+          Namespace: 'shop',
+          apiVersion: '',
+          resourceVersion: '',
+          fieldPath: '',
+        },
+      },
+    },
+  )
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })

@@ -55,3 +55,30 @@ test.each([{ rate: 2, ratio: 0.5 }, { rate: 0 }, { ratio: 2 }, { rate: 1.5 }, {}
   const { gaps } = convert(options)
   expect(gaps.map(({ reason }) => reason)).toContain('the options of `sample` are not valid')
 })
+
+test.each([
+  { about: 'a hash of the message', options: { rate: 4 }, event: { message: 'gate' }, expected: { sample_rate: '4' } },
+  { about: 'a hash that is not chosen', options: { rate: 10 }, event: { message: 'gate' }, expected: undefined },
+  {
+    about: 'a text in the list, which gets no rate',
+    options: { rate: 10, pass_list: ['^ga', "it's"] },
+    event: { message: 'gate' },
+    expected: { message: 'gate' },
+  },
+  {
+    about: 'another field',
+    options: { rate: 10, key_field: 'a.b', pass_list: ['g$'] },
+    event: { a: { b: 'gate' }, message: 'g' },
+    expected: undefined,
+  },
+])('the old name `sampler`: $about', async ({ options, event, expected }) => {
+  const config = {
+    sources: { in: { type: 'stdin' } },
+    transforms: { t: { type: 'sampler', inputs: ['in'], ...options } },
+    sinks: { out: { type: 'blackhole', inputs: ['t'] } },
+  }
+  const { document, resource, gaps } = converted(convertVector, [{ file: 'v.json', text: JSON.stringify(config) }])
+  expect(gaps.map(({ isReplaced }) => isReplaced)).toEqual([true])
+  withTest(document, resource, event, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})

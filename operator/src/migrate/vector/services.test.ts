@@ -172,3 +172,34 @@ test('very old parsers become programs', async () => {
   )
   expect(await lint(document.toString())).toEqual([])
 })
+
+test("Splunk's fields that are missing are left out, and so are options that are off", async () => {
+  const sink = {
+    type: 'splunk_hec_logs',
+    inputs: ['d'],
+    endpoint: 'https://s:8088',
+    default_token: 'abc',
+    indexed_fields: ['kind', 'none'],
+    timestamp_key: '',
+    auto_extract_timestamp: false,
+    acknowledgements: { indexer_acknowledgements_enabled: false },
+    encoding: { codec: 'text' },
+  }
+  const { resource, gaps, document } = convert({ sources: logs, sinks: { s: sink } })
+  expect(gaps).toEqual([])
+  withTest(document, resource, { message: 'hi', kind: 'k' }, { event: 'hi', fields: { kind: 'k' } })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test("a wait for Splunk's indexer is a gap", () => {
+  const acknowledgements = { enabled: true, indexer_acknowledgements_enabled: true }
+  const sink = {
+    type: 'splunk_hec_logs',
+    inputs: ['d'],
+    endpoint: 'https://s',
+    default_token: 'a',
+    encoding: { codec: 'json' },
+  }
+  const { gaps } = convert({ sources: logs, sinks: { s: { ...sink, acknowledgements } } })
+  expect(gaps.map(({ subject }) => subject)).toEqual(['s: acknowledgements.indexer_acknowledgements_enabled'])
+})

@@ -72,6 +72,13 @@ const clickhouse: Service = {
   },
 }
 
+/** The options without those of acknowledgements by the indexer, if these are off: `http` waits for the answer to a request. */
+function withoutIndexer(options: Table): Table {
+  const { acknowledgements: given, ...others } = options
+  if (!isTable(given) || given['indexer_acknowledgements_enabled'] !== false) return options
+  return given['enabled'] === undefined ? others : { ...others, acknowledgements: { enabled: given['enabled'] } }
+}
+
 const splunk = (type: string): Service => ({
   type,
   becomes: '`http` to the event collector',
@@ -85,7 +92,8 @@ const splunk = (type: string): Service => ({
       timestamp_key: time = 'timestamp',
       ...shared
     } = named
-    const { endpoint_target: target = 'event', path, encoding, ...rest } = shared
+    const { endpoint_target: target = 'event', path, encoding, auto_extract_timestamp: extracts, ...others } = shared
+    const rest = withoutIndexer({ ...others, ...(extracts === true && { auto_extract_timestamp: true }) })
     if (typeof endpoint !== 'string' || target !== 'event' || typeof host !== 'string') return undefined
     const codec = isTable(encoding) ? encoding['codec'] : encoding
     if (codec !== 'json' && codec !== 'text') return undefined
@@ -106,7 +114,11 @@ const splunk = (type: string): Service => ({
         '"event": event',
         ...(host === '' ? [] : [`"host": ${field(host)}`]),
         ...entries,
-        ...(fields.length === 0 ? [] : [`"fields": { ${fields.join(', ')} }`]),
+        ...(fields.length === 0
+          ? []
+          : [
+              `"fields": compact({ ${fields.join(', ')} }, recursive: false, string: false, object: false, array: false)`,
+            ]),
       ].join(', ')} }) -> |_key, value| { value != null && value != "" }`,
       ...(time === ''
         ? []
@@ -114,7 +126,7 @@ const splunk = (type: string): Service => ({
     ].join('\n')
     const given = isTable(rest['request']) ? rest['request'] : {}
     const headers = isTable(given['headers']) ? given['headers'] : {}
-    const others = isTable(encoding) ? Object.entries(encoding).filter(([name]) => name !== 'codec') : []
+    const further = isTable(encoding) ? Object.entries(encoding).filter(([name]) => name !== 'codec') : []
     const config = {
       ...rest,
       uri: `${literalTemplate(endpoint.replace(/\/+$/, ''))}${typeof path === 'string' ? path : '/services/collector/event'}`,
@@ -122,7 +134,7 @@ const splunk = (type: string): Service => ({
       ...lines,
       request: { ...given, headers: { ...headers, Authorization: `Splunk ${String(token ?? oldToken ?? '')}` } },
     }
-    const before = exceptSteps(Object.fromEntries(others))
+    const before = exceptSteps(Object.fromEntries(further))
     return before === undefined ? undefined : { config, steps: [...before, { type: 'remap', text }] }
   },
 })

@@ -111,6 +111,40 @@ export const oldTransforms: readonly Refusal[] = [
   })),
 ]
 
+const sample: Rewriting = {
+  type: 'sample',
+  becomes: replacedTransforms.sample,
+  options: ['rate', 'ratio', 'key_field', 'exclude', 'sample_rate_key', 'group_by'],
+  note: 'the old agent selects every n-th event of a group; here, events are selected at random',
+  rewrite(options) {
+    const { rate, ratio, key_field: key, exclude, sample_rate_key: rateKey = 'sample_rate' } = options
+    const share = typeof rate === 'number' ? 1 / rate : ratio
+    if (typeof share !== 'number' || !(share > 0 && share <= 1)) return undefined
+    if (rate !== undefined && (!Number.isInteger(rate) || ratio !== undefined)) return undefined
+    const per = Math.max(1, Math.round(share * 1_000_000))
+    if (typeof key === 'string' && key.includes('{{')) return undefined
+    const random = `random_int(0, 1000000) < ${per}`
+    const at = typeof key === 'string' ? field(key) : undefined
+    // Events without the field are chosen one by one.
+    const chosen =
+      at === undefined
+        ? random
+        : `((exists(${at}) && ${byHash(at, typeof rate === 'number' ? rate : undefined, share)}) || (!exists(${at}) && ${random}))`
+    const excluded = exclude === undefined ? undefined : conditionOf(exclude)
+    if (exclude !== undefined && excluded === undefined) return undefined
+    if (typeof rateKey !== 'string') return undefined
+    // Events that are excluded from sampling do not get the rate.
+    const mark = rateKey === '' ? [] : [program(`${field(rateKey)} = ${textLiteral(String(rate ?? ratio))}`)]
+    if (excluded === undefined) return one(filter(chosen), ...mark)
+    if (mark.length === 0 && !mayFail(excluded)) return one(filter(`${part(excluded)} || ${chosen}`))
+    const [first, ...others] = judged([excluded], (is) => `${is} || ${chosen}`)
+    const unlessExcluded = mark.map(({ text }) => program(`if !(%condition == true) { ${text} }`))
+    return one(
+      ...[first, ...others.slice(0, -1), ...unlessExcluded, ...others.slice(-1)].filter((step) => step !== undefined),
+    )
+  },
+}
+
 export const rewritings: readonly Rewriting[] = [
   {
     type: 'route',
@@ -130,37 +164,22 @@ export const rewritings: readonly Rewriting[] = [
     options: ['lanes'],
     rewrite: ({ lanes }) => routes({ route: lanes, reroute_unmatched: false }, false),
   },
+  sample,
   {
-    type: 'sample',
-    becomes: replacedTransforms.sample,
-    options: ['rate', 'ratio', 'key_field', 'exclude', 'sample_rate_key', 'group_by'],
-    note: 'the old agent selects every n-th event of a group; here, events are selected at random',
-    rewrite(options) {
-      const { rate, ratio, key_field: key, exclude, sample_rate_key: rateKey = 'sample_rate' } = options
-      const share = typeof rate === 'number' ? 1 / rate : ratio
-      if (typeof share !== 'number' || !(share > 0 && share <= 1)) return undefined
-      if (rate !== undefined && (!Number.isInteger(rate) || ratio !== undefined)) return undefined
-      const per = Math.max(1, Math.round(share * 1_000_000))
-      if (typeof key === 'string' && key.includes('{{')) return undefined
-      const random = `random_int(0, 1000000) < ${per}`
-      const at = typeof key === 'string' ? field(key) : undefined
-      // Events without the field are chosen one by one.
-      const chosen =
-        at === undefined
-          ? random
-          : `((exists(${at}) && ${byHash(at, typeof rate === 'number' ? rate : undefined, share)}) || (!exists(${at}) && ${random}))`
-      const excluded = exclude === undefined ? undefined : conditionOf(exclude)
-      if (exclude !== undefined && excluded === undefined) return undefined
-      if (typeof rateKey !== 'string') return undefined
-      // Events that are excluded from sampling do not get the rate.
-      const mark = rateKey === '' ? [] : [program(`${field(rateKey)} = ${textLiteral(String(rate ?? ratio))}`)]
-      if (excluded === undefined) return one(filter(chosen), ...mark)
-      if (mark.length === 0 && !mayFail(excluded)) return one(filter(`${part(excluded)} || ${chosen}`))
-      const [first, ...others] = judged([excluded], (is) => `${is} || ${chosen}`)
-      const unlessExcluded = mark.map(({ text }) => program(`if !(%condition == true) { ${text} }`))
-      return one(
-        ...[first, ...others.slice(0, -1), ...unlessExcluded, ...others.slice(-1)].filter((step) => step !== undefined),
-      )
+    type: 'sampler',
+    becomes: 'the same as `sample`',
+    options: ['rate', 'key_field', 'pass_list', 'property'],
+    note: sample.note ?? '',
+    rewrite({ rate, key_field: key = 'message', pass_list: passes = [], property = 'hash' }) {
+      const expressions = texts(passes)
+      if (typeof key !== 'string' || (property !== 'hash' && property !== 'index')) return undefined
+      const value = `(to_string(${field(key)}) ?? encode_json(${field(key)}))`
+      const tests = expressions.map((each) => `match(${value}, r'${each.replaceAll("'", "\\'")}')`)
+      return sample.rewrite({
+        rate,
+        ...(property === 'hash' && { key_field: key }),
+        ...(tests.length > 0 && { exclude: `exists(${field(key)}) && (${tests.join(' || ')})` }),
+      })
     },
   },
   {
