@@ -1,6 +1,7 @@
 // The Alloy components that are converted, with the counterpart of each and of its options; and the components without a counterpart.
 
 import { type PushNames, pushItself, pushOptions } from '../loki/push.ts'
+import { decompression } from '../loki/refusals.ts'
 import { ruleOptions } from '../loki/relabel.ts'
 import { type Described, type Exception, none, type Refusal } from '../page.ts'
 
@@ -81,10 +82,11 @@ export const components: readonly ComponentMapping[] = [
       targets: 'the input of the source',
       encoding: '`encoding`',
       tail_from_end: '`read_from`',
+      file_match: '`ignore_older_secs`',
     },
     itself: {
+      decompression,
       file_watch: 'the source both watches and polls files',
-      file_match: 'the source finds new files when they appear',
       legacy_positions_file: 'the source keeps its own checkpoints',
       on_positions_file_error: 'the source keeps its own checkpoints',
     },

@@ -3,9 +3,10 @@
 import { textLiteral } from '@penstock/agent/config'
 import { completeSink } from '../complete.ts'
 import type { Draft, Included, NamedText } from '../draft.ts'
-import { Chain, type Joined, joinedBy } from '../loki/chain.ts'
+import { Chain } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
 import { textExpression } from '../loki/fields.ts'
+import { type Joined, variantsOf } from '../loki/joining.ts'
 import { pushOf } from '../loki/push.ts'
 import { ruleLines } from '../loki/relabel.ts'
 import { addFiles, addLabels, addPods, isPodPath, type Pods, SourceSet } from '../loki/sources.ts'
@@ -27,7 +28,7 @@ import { chosenBy, type PodLogs, podLogsIn } from './pod-logs.ts'
 import { isAlloy, textsIn } from './read.ts'
 import { stageList } from './stage-list.ts'
 import { type Block, parseAlloy } from './syntax.ts'
-import { componentOf, type Found, rulesIn, TargetReader, type Targets } from './targets.ts'
+import { componentOf, type Found, olderSecs, rulesIn, TargetReader, type Targets } from './targets.ts'
 
 /** A place in the graph, and whether the source has already parsed the lines of the container runtime. */
 interface Head {
@@ -35,6 +36,14 @@ interface Head {
   readonly isPods: boolean
   /** Whether no other `loki.process` has changed the events. Each process has its own extracted values. */
   readonly isFresh: boolean
+  /** The component with the stages for this source, and which of its variants they are. */
+  readonly variant?: { readonly id: string; readonly index: number }
+}
+
+/** How the sources join lines for a component. */
+interface Joining {
+  readonly id: string
+  readonly joined: readonly (Joined | undefined)[]
 }
 
 /** Reads the files of one configuration into a draft. */
@@ -259,15 +268,15 @@ class Conversion {
       this.#events(found, tree)
       return
     }
-    const joined = this.#joinedFor(found)
+    const joining = this.#joiningFor(found)
     if (block.name === 'loki.source.podlogs') {
-      this.#forward(found, this.#pods(found, this.#podLogsTargets(found, tree), joined, true))
+      this.#forward(found, this.#pods(found, this.#podLogsTargets(found, tree), joining, true))
       return
     }
     const targets = this.#targets.read(pick(tree, 'targets'))
     if (targets.length === 0)
       this.#report.gap(place, idOf(block), 'it has no targets', 'Add targets, or remove the component.')
-    this.#forward(found, this.#pods(found, targets, joined, block.name === 'loki.source.kubernetes'))
+    this.#forward(found, this.#pods(found, targets, joining, block.name === 'loki.source.kubernetes'))
   }
 
   /** The pods of the PodLogs that a component selects. If the files contain no PodLogs: all pods, with a gap. */
@@ -287,9 +296,9 @@ class Conversion {
   }
 
   /** `multiline` of the first process behind a source that joins lines. */
-  #joinedFor(found: Found): Joined | undefined {
+  #joiningFor(found: Found): Joining | undefined {
     const seen = new Set<string>()
-    const visit = (at: Found): Joined | undefined => {
+    const visit = (at: Found): Joining | undefined => {
       const receivers = this.#receivers(at)
       for (const id of receivers) {
         const next = this.#blocks.get(id)
@@ -297,9 +306,10 @@ class Conversion {
         seen.add(id)
         const joined =
           next.block.name === 'loki.process'
-            ? joinedBy(stageList(next.block, next.evaluator, this.#quiet), this.#report)
-            : undefined
-        if (joined !== undefined && receivers.length > 1) {
+            ? variantsOf(stageList(next.block, next.evaluator, this.#quiet), this.#report).map((each) => each.joined)
+            : []
+        const joins = joined.some((each) => each !== undefined)
+        if (joins && receivers.length > 1) {
           this.#report.gap(
             next.evaluator.place(next.block.line),
             idOf(next.block),
@@ -307,7 +317,7 @@ class Conversion {
             'Read these files with a separate source.',
           )
         }
-        const behind = joined ?? visit(next)
+        const behind = joins ? { id, joined } : visit(next)
         if (behind !== undefined) return behind
       }
       return undefined
@@ -315,7 +325,15 @@ class Conversion {
     return visit(found)
   }
 
-  #pods(found: Found, targets: readonly Targets[], joined: Joined | undefined, isApi: boolean): readonly Head[] {
+  #pods(found: Found, targets: readonly Targets[], joining: Joining | undefined, isApi: boolean): readonly Head[] {
+    if (joining === undefined) return this.#podsJoined(found, targets, undefined, isApi)
+    const { id, joined } = joining
+    return joined.flatMap((each, index) =>
+      this.#podsJoined(found, targets, each, isApi).map((head) => ({ ...head, variant: { id, index } })),
+    )
+  }
+
+  #podsJoined(found: Found, targets: readonly Targets[], joined: Joined | undefined, isApi: boolean): readonly Head[] {
     const { block, evaluator } = found
     const place = evaluator.place(block.line)
     const name = nameOf(block)
@@ -328,7 +346,7 @@ class Conversion {
       const isPods = each.kind === 'pods' || isAllPods
       // Lines from the API server lack the prefix of the container runtime, so stages that parse it find nothing.
       const chain = new Chain(this.#report, isPods && !isApi)
-      const limits = { olderSecs: each.olderSecs }
+      const limits = { olderSecs: each.olderSecs ?? olderSecs(evaluator.tree(block), 'file_match') }
       const shared = { rules: each.rules, joined, limits, asksNode: this.#asksNode }
       const head = ((): string => {
         if (each.kind === 'missing') {
@@ -415,19 +433,28 @@ class Conversion {
     const { block, evaluator } = found
     const place = evaluator.place(block.line)
     const all = this.#heads.get(idOf(block)) ?? []
+    if (passing.includes(block.name) && all.length > 0) {
+      this.#forward(found, all)
+      return
+    }
     if (all.length === 0) {
       if (this.#used.has(idOf(block))) return
       this.#report.gap(place, idOf(block), 'no component forwards to it', 'The component is left out.')
       return
     }
     const stages = stageList(block, evaluator, this.#report)
-    const groups = Map.groupBy(all, ({ isPods, isFresh }) => `${isPods} ${isFresh}`)
+    const variants = block.name === 'loki.process' ? variantsOf(stages, this.#quiet) : []
+    const groups = Map.groupBy(
+      all,
+      ({ isPods, isFresh, variant }) => `${isPods} ${isFresh} ${variant?.id} ${variant?.index}`,
+    )
     for (const heads of groups.values()) {
       const [first] = heads
       const chain = new Chain(this.#report, first?.isPods === true)
       if (block.name === 'loki.process') {
         if (first?.isFresh !== true) chain.add('begin', place, ['.extracted = .labels'])
-        chain.addStages(stages)
+        const own = first?.variant?.id === idOf(block) ? variants[first.variant.index] : undefined
+        chain.addStages(own?.list ?? stages)
       } else {
         const rules = rulesIn(found, this.#report).flatMap((rule) => ruleLines(rule, this.#report) ?? [])
         const rest = '.labels = filter(labels) -> |_name, value| { is_string(value) && value != "" }'
@@ -436,7 +463,7 @@ class Conversion {
       const made = this.#append(heads, chain, nameOf(block), place, block.name)
       this.#forward(
         found,
-        made.map((head) => ({ ...head, isFresh: false })),
+        made.map((head) => ({ ...head, isFresh: false, ...(first?.variant && { variant: first.variant }) })),
       )
     }
   }
@@ -455,7 +482,7 @@ class Conversion {
     }
     if (!isKnown) {
       // A sink that discards events replaces a component without a counterpart.
-      if (heads.length === 0 || ['loki.process', 'loki.relabel'].includes(block.name)) return
+      if (heads.length === 0 || between.includes(block.name)) return
       const comments = [
         `GAP: \`${idOf(block)}\` (${place.file}:${place.line}) has no counterpart. This sink discards its events.`,
       ]
@@ -525,7 +552,10 @@ class Conversion {
 /** An event of the collector has no extracted values, and a bridge sets new ones. */
 const recordHead = (name: string): Head => ({ name, isPods: false, isFresh: true })
 
-const isBetween = (block: Block) => ['loki.process', 'loki.relabel'].includes(block.name) || roleOf(block) === 'step'
+/** Components without a counterpart that only add to events, so that these go on unchanged. */
+const passing = ['loki.enrich']
+const between = ['loki.process', 'loki.relabel', ...passing]
+const isBetween = (block: Block) => between.includes(block.name) || roleOf(block) === 'step'
 
 /** References to the components that a component forwards events or logs to. */
 const receiversIn = (found: Found): readonly Tree[] => [

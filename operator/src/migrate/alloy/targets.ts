@@ -53,6 +53,12 @@ export function rulesIn({ block, evaluator }: Found, report: Report): readonly R
     })
 }
 
+/** The age above which files are not read, in settings or in a group of them. */
+export function olderSecs(tree: Tree, ...group: readonly string[]): number | undefined {
+  const ms = millisecondsOf(textOf(below(tree, ...group, 'ignore_older_than')))
+  return ms === undefined || ms === 0 ? undefined : Math.round(ms / 1000)
+}
+
 export class TargetReader {
   readonly #lookup: Lookup
   readonly #report: Report
@@ -96,11 +102,9 @@ export class TargetReader {
   }
 
   #matched({ block, evaluator }: Found, depth: number): readonly Targets[] {
-    const ms = millisecondsOf(textOf(evaluator.attribute(block, 'ignore_older_than')))
     const targets = this.read(evaluator.attribute(block, 'path_targets'), depth + 1)
-    if (ms === undefined || ms === 0) return targets
-    const olderSecs = Math.round(ms / 1000)
-    return targets.map((each) => ({ ...each, olderSecs }))
+    const seconds = olderSecs(evaluator.tree(block))
+    return seconds === undefined ? targets : targets.map((each) => ({ ...each, olderSecs: seconds }))
   }
 
   #pods({ block, evaluator }: Found): Targets {

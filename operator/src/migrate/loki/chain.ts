@@ -1,23 +1,33 @@
 // A chain of programs with the processing of a job. Parts that compile together become one transform, in which comments name the stages.
 // A part that does not compile becomes a gap, and a comment keeps its text.
 
-import { compileProgram, multilineProblems } from '@penstock/agent/config'
+import { compileProgram } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { alloyStages } from './alloy-stages.ts'
 import { type Part, type Report, textIn } from './context.ts'
+import { onlyName, readsFirstLine } from './joining.ts'
 import { refusedStages } from './refusals.ts'
-import { translateRegex } from './regex.ts'
-import type { Lines, Scope } from './stage.ts'
+import { selectorCondition } from './selector.ts'
+import { type Lines, partsOf, type Scope, type Stage } from './stage.ts'
 import { stages } from './stages.ts'
-import { isMap, itemsOf, millisecondsOf, type Place, type Tree, textOf } from './tree.ts'
+import { isMap, type Place, type Tree, textOf } from './tree.ts'
 
-/** The option `multiline` of an `orchestrator_logs` source. A `file` source has the same with other names. */
-export interface Joined {
-  readonly start: string
-  readonly timeoutMs: number
+/** Keeps the events of one source for a `match` that joins lines. */
+const only: Stage = {
+  name: onlyName,
+  becomes: '`abort` for other events',
+  options: { selector: 'the condition' },
+  build: (part) => {
+    const condition = selectorCondition(textIn(part, 'selector') ?? '')
+    return [`if !(${condition.ok ? condition.text : 'true'}) { abort }`]
+  },
 }
 
-const allStages = [...stages, ...alloyStages]
+const allStages = [...stages, ...alloyStages, only]
+
+/** The event fields for joined lines while stages read the first one. */
+const beginFirstLine = ['%joined_lines = .message', '.message = replace(string!(.message), r\'(?s)\\n.*$\', "")']
+const endFirstLine = ['.message = %joined_lines']
 
 interface Piece {
   readonly title: string
@@ -33,6 +43,7 @@ export class Chain {
   readonly #isPods: boolean
   readonly #pieces: Piece[] = []
   #matches = 0
+  #joinsMatches = false
 
   constructor(report: Report, isPods: boolean) {
     this.#report = report
@@ -57,7 +68,13 @@ export class Chain {
 
   /** Adds the stages of a list; each is a name with its options. */
   addStages(list: Tree | undefined): void {
-    for (const part of partsOf(list)) {
+    const parts = partsOf(list)
+    const at = parts.findIndex(({ name }) => name === 'multiline' || name === onlyName)
+    this.#joinsMatches = parts[at]?.name === onlyName
+    const isWrapped = at > 0 && readsFirstLine(parts.slice(0, at))
+    if (isWrapped) this.add('the first line', parts[at] as Part, beginFirstLine)
+    for (const [index, part] of parts.entries()) {
+      if (isWrapped && index === at) this.add('all lines', part, endFirstLine)
       if (part.name === 'multiline') continue
       const whole = this.#lines(part)
       if (part.name !== 'match' || compileProgram(whole.join('\n')).ok) {
@@ -69,13 +86,14 @@ export class Chain {
   /** A `match` whose stages do not fit into one program: a variable keeps its condition, and each stage checks it. */
   #addApart(part: Part): void {
     const flag = `%matched_${++this.#matches}`
-    const inner = partsOf(isMap(part.tree) ? part.tree.value.get('stages') : undefined)
+    const inner = this.#innerOf(part)
     const [head = '', begin = ''] = this.#lines(part, () => [])
     const condition = head.replace(/^if /, '').replace(/ \{$/, '')
     this.add('stage match', part, [`${flag} = ${condition}`, `if ${flag} == true {`, begin, '}'])
     for (const stage of inner) {
-      const lines = this.#lines(stage)
-      this.add(`stage ${stage.name}`, stage, [`if ${flag} == true {`, ...lines.map((line) => `  ${line}`), '}'])
+      const [title, at, lines] =
+        'name' in stage ? [`stage ${stage.name}`, stage, this.#lines(stage)] : ['stage multiline', part, stage]
+      this.add(title, at, [`if ${flag} == true {`, ...lines.map((line) => `  ${line}`), '}'])
     }
   }
 
@@ -112,11 +130,18 @@ export class Chain {
       nested:
         nested ??
         ((outer) =>
-          partsOf(isMap(outer.tree) ? outer.tree.value.get('stages') : undefined).flatMap((inner) =>
-            this.#titled(inner, this.#lines(inner)),
-          )),
+          this.#innerOf(outer).flatMap((inner) => ('name' in inner ? this.#titled(inner, this.#lines(inner)) : inner))),
     }
     return stage.build(part, scope)
+  }
+
+  /** The stages below a `match`. If the source joins lines for them, those before `multiline` may need the first line only. */
+  #innerOf(part: Part): readonly (Part | Lines)[] {
+    const inner = partsOf(isMap(part.tree) ? part.tree.value.get('stages') : undefined)
+    const at = inner.findIndex(({ name }) => name === 'multiline')
+    if (!this.#joinsMatches || at < 0) return inner
+    const [before, after] = [inner.slice(0, at), inner.slice(at + 1)]
+    return readsFirstLine(before) ? [beginFirstLine, ...before, endFirstLine, ...after] : [...before, ...after]
   }
 
   #titled(part: Part, lines: Lines): Lines {
@@ -141,72 +166,4 @@ export class Chain {
     }
     return programs.map((text) => ({ type: 'remap', text }))
   }
-}
-
-/** The stages of a list; each item is a name with its options. */
-export function partsOf(list: Tree | undefined): readonly Part[] {
-  return itemsOf(list).flatMap((item) =>
-    isMap(item) ? [...item.value].map(([name, tree]) => ({ file: item.file, line: item.line, name, tree })) : [],
-  )
-}
-
-const multilineOptions = {
-  firstline: '`multiline.custom.start`',
-  max_wait_time: '`multiline.custom.timeoutMs`',
-} as const
-/** For the guide only: the stage becomes an option of the source. */
-export const multilineStage = {
-  name: 'multiline',
-  becomes: '`multiline` of the source; a gap inside of `match`',
-  options: multilineOptions,
-  itself: {
-    max_lines: 'a source limits the size of an event, not its number of lines',
-    trim_newlines: 'lines have no line feeds at their ends',
-  },
-} as const
-
-/** The stage `multiline` of a pipeline as an option of the source, if possible. */
-export function joinedBy(list: Tree | undefined, report: Report): Joined | undefined {
-  let joined: Joined | undefined
-  for (const [index, part] of partsOf(list).entries()) {
-    if (part.name !== 'multiline') continue
-    report.options(part, multilineStage)
-    const before = partsOf(list)
-      .slice(0, index)
-      .filter(({ name }) => ['replace', 'output', 'decolorize', 'pack', 'drop', 'match'].includes(name))
-    if (before.length > 0) {
-      report.gap(
-        part,
-        'stage multiline',
-        `the stages before it (${before.map(({ name }) => name).join(', ')}) receive joined lines now, because the source joins them`,
-        'Compare a few events with `penstock run`.',
-      )
-    }
-    const regex = translateRegex(textIn(part, 'firstline') ?? '')
-    const start = regex.ok ? regex.text.replaceAll('\\x27', "'") : ''
-    const wait = millisecondsOf(textIn(part, 'max_wait_time') ?? '3s') ?? 3000
-    const found: Joined = { start, timeoutMs: Math.max(1, Math.round(wait)) }
-    const [problem] = multilineProblems({ ...fileMultiline(found) })
-    if (!regex.ok || start === '' || problem !== undefined || joined !== undefined) {
-      const reason = regex.ok ? (problem?.message ?? 'a source joins lines with one set of rules') : regex.reason
-      report.gap(part, 'stage multiline', reason, 'Set `multiline.custom` of the source: start, condition and mode.')
-      continue
-    }
-    report.replaced(
-      part,
-      'stage multiline',
-      'the source joins lines, separately for each container and stream or for each file',
-      'An event ends before the next first line, after the timeout, or at the size limit of the source.',
-    )
-    joined = found
-  }
-  return joined
-}
-
-export function podMultiline({ start, timeoutMs }: Joined): Readonly<Record<string, unknown>> {
-  return { custom: { start, condition: start, mode: 'halt_before', timeoutMs } }
-}
-
-export function fileMultiline({ start, timeoutMs }: Joined) {
-  return { start_pattern: start, condition_pattern: start, mode: 'halt_before', timeout_ms: timeoutMs } as const
 }

@@ -84,7 +84,11 @@ export class Report {
       const subject = `${part.name}: ${name}`
       if (own === undefined) {
         this.gap(value, subject, `the option \`${name}\` has no counterpart`, withoutOption(name, Object.keys(options)))
-      } else if (textsOf(value).some((text) => own.unless.test(text))) {
+      } else if (
+        (isMap(value) ? [...value.value.values()].flatMap(textsOf) : textsOf(value)).some((text) =>
+          own.unless.test(text),
+        )
+      ) {
         const { reason, nearest, isAbsent } = own
         const gap = { file: value.file, line: value.line, subject, reason, nearest }
         this.#add(isAbsent === true ? { ...gap, isAbsent } : gap)

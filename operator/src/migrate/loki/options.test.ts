@@ -7,7 +7,7 @@ import { stageName } from '../alloy/stage-list.ts'
 import type { Included, NamedText } from '../draft.ts'
 import { Draft } from '../draft.ts'
 import { clientOptions, convertPromtail } from '../promtail/convert.ts'
-import { multilineStage } from './chain.ts'
+import { multilineStage } from './joining.ts'
 import { ruleOptions } from './relabel.ts'
 import { stages } from './stages.ts'
 
@@ -187,6 +187,7 @@ const componentBase: Readonly<Record<string, string>> = {
   'discovery.kubernetes selectors': 'role = "pod"',
   'loki.source.file encoding': 'targets = [{__path__ = "/a"}]\n  forward_to = [loki.write.w.receiver]',
   'loki.source.file tail_from_end': 'targets = [{__path__ = "/a"}]\n  forward_to = [loki.write.w.receiver]',
+  'loki.source.file file_match': 'targets = [{__path__ = "/a"}]\n  forward_to = [loki.write.w.receiver]',
   'loki.source.file forward_to': 'targets = [{__path__ = "/a"}]',
   'loki.write external_labels': 'endpoint {\n    url = "http://l/loki/api/v1/push"\n  }',
   'loki.source.podlogs selector': 'forward_to = [loki.write.w.receiver]',
@@ -210,6 +211,7 @@ const lines = [
   '{\n    target_label = "a"\n    replacement = "b"\n  }',
   '{\n    url = "http://o/loki/api/v1/push"\n  }',
   '{\n    match_labels = {a = "b"}\n  }',
+  '{\n    enabled = true\n    ignore_older_than = "1h"\n  }',
 ]
 
 const componentOptions = components

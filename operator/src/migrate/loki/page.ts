@@ -1,7 +1,7 @@
 // Tables of the guide that Promtail and Alloy share.
 
 import { mappingTables } from '../page.ts'
-import { multilineStage } from './chain.ts'
+import { multilineStage } from './joining.ts'
 import { refusedStages } from './refusals.ts'
 import { ruleOptions } from './relabel.ts'
 import type { Stage } from './stage.ts'

@@ -45,6 +45,13 @@ export const pushItself: Readonly<Record<string, string | Exception>> = {
   stream_lag_labels: 'the metric has no stream labels',
   enable_http2: 'the sink uses HTTP/1.1',
   follow_redirects: 'the sink does not follow redirects',
+  oauth2: {
+    how: 'no option',
+    unless: /^/,
+    reason: 'the sink does not request tokens by OAuth 2',
+    nearest: 'Send through a proxy that adds the token, or set `auth` with a token.',
+    isAbsent: true,
+  },
   retry_on_http_429: {
     how: 'the sink retries requests with status 429',
     unless: /^false$/i,

@@ -1,9 +1,18 @@
 // Stages without a counterpart.
 
-import { none, type Refusal } from '../page.ts'
+import { type Exception, none, type Refusal } from '../page.ts'
 
 const windows = 'there is no source for Windows events'
 const host = 'Keep the old agent on these machines.'
+
+/** The option of a source of files. */
+export const decompression: Exception = {
+  how: 'files are read as they are',
+  unless: /^true$/i,
+  reason: 'the source does not decompress files',
+  nearest: 'Keep the old agent for compressed files.',
+  isAbsent: true,
+}
 
 export const refusedStages: readonly Refusal[] = [
   none(

@@ -2,9 +2,11 @@
 
 import { compileGlob, fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Component, Draft, Selector } from '../draft.ts'
-import { type Chain, fileMultiline, type Joined, podMultiline } from './chain.ts'
+import { none } from '../page.ts'
+import type { Chain } from './chain.ts'
 import type { Report } from './context.ts'
 import { textExpression } from './fields.ts'
+import { fileMultiline, type Joined, podMultiline } from './joining.ts'
 import { discoveredLines, knownRules, type Selection, selectionOf } from './pods.ts'
 import { type Rule, ruleLines } from './relabel.ts'
 import { type Place, type Tree, textOf } from './tree.ts'
@@ -221,6 +223,10 @@ export interface Files {
   readonly asksNode: boolean
 }
 
+/** Whether a path begins with a drive letter or the name of a server. */
+const isOfWindows = (path: string) => /^(?:[A-Za-z]:[\\/]|\\\\)/.test(path)
+const windowsPath = none('', 'there is no agent for Windows nodes', 'Keep the old agent on these nodes.')
+
 /** Adds a source of files, and the program with its labels. */
 export function addFiles(
   set: SourceSet,
@@ -233,6 +239,10 @@ export function addFiles(
   const { bytes, olderSecs } = files.limits
   const isReadable = (path: string) => {
     report.literal(place, path, path)
+    if (isOfWindows(path)) {
+      report.missing(place, path, windowsPath, 'path')
+      return false
+    }
     if (compileGlob(path) !== undefined) return true
     report.gap(
       place,
@@ -241,6 +251,15 @@ export function addFiles(
       'Set `include` of the source.',
     )
     return false
+  }
+  const { joined } = files
+  if (joined?.isAfterRuntime === true) {
+    report.gap(
+      place,
+      'stage multiline',
+      'a `file` source joins lines before the stage of the container runtime parses them, so it joins none',
+      'Read the pods with `orchestrator_logs`, which parses the lines first, and set its `multiline`.',
+    )
   }
   const paths = files.paths.filter(isReadable)
   const excluded = files.excluded.filter(isReadable)
@@ -251,7 +270,7 @@ export function addFiles(
     ...(olderSecs === undefined ? {} : { ignore_older_secs: olderSecs }),
     ...(files.charset === undefined ? {} : { encoding: { charset: files.charset } }),
     ...(bytes === undefined ? {} : { max_line_bytes: bytes }),
-    ...(files.joined === undefined ? {} : { multiline: fileMultiline(files.joined) }),
+    ...(joined === undefined || joined.isAfterRuntime ? {} : { multiline: fileMultiline(joined) }),
   }
   const source = set.add(wanted, { type: 'file', config })
   addLabels(chain, files.labels, files.rules, report, place, '.file', files.asksNode)

@@ -3,6 +3,7 @@
 import type { Mapping, Part, Report } from './context.ts'
 import { extracted, lineText } from './fields.ts'
 import { translateRegex } from './regex.ts'
+import { isMap, itemsOf, type Tree } from './tree.ts'
 
 export type Lines = readonly string[]
 
@@ -37,4 +38,11 @@ export function pattern(part: Part, scope: Scope, regex: string, lines: (literal
   const translated = translateRegex(regex)
   if (!translated.ok) return scope.refuse(part, `its regular expression is not valid: ${translated.reason}`)
   return lines(`r'${translated.text}'`)
+}
+
+/** The stages of a list; each item is a name with its options. */
+export function partsOf(list: Tree | undefined): readonly Part[] {
+  return itemsOf(list).flatMap((item) =>
+    isMap(item) ? [...item.value].map(([name, tree]) => ({ file: item.file, line: item.line, name, tree })) : [],
+  )
 }

@@ -542,3 +542,27 @@ test('an external label whose name the destination rejects is a gap', async () =
   expect(String(document)).toContain('.labels.cluster')
   expect(await lint(String(document))).toEqual([])
 })
+
+test('paths of Windows and compressed files are gaps that no conversion can close', () => {
+  const text = job('- drop: { expression: a }', 'oauth2: { client_id: a, token_url: "https://sso/token" }')
+    .replace('/srv/app.log', "'C:\\logs\\*.log'")
+    .replace('pipeline_stages:', 'decompression: { enabled: true, format: gz }\n    pipeline_stages:')
+  const { gaps } = convert(text)
+  const absent = gaps.filter(({ isAbsent }) => isAbsent === true).map(({ subject }) => subject)
+  expect(absent).toEqual(['job app: decompression', 'C:\\logs\\*.log', 'client: oauth2'])
+  expect(gaps.filter(({ isReplaced, isAbsent }) => isReplaced !== true && isAbsent !== true)).toEqual([])
+  const { gaps: without } = convert(text.replace('enabled: true', 'enabled: false'))
+  expect(without.map(({ subject }) => subject)).not.toContain('job app: decompression')
+})
+
+test('entry_parser of old versions is the stage of the runtime', async () => {
+  const text = job('- static_labels: { env: prod }').replace(
+    '    static_configs',
+    '    entry_parser: docker\n    static_configs',
+  )
+  const { document, resource, gaps } = convert(text)
+  expect(gaps).toEqual([])
+  const event = { message: '{"log":"hi\\n","stream":"stdout","time":"2026-01-01T00:00:00Z"}', file: '/srv/app.log' }
+  withTest(document, resource, event, { message: 'hi\n' })
+  expect(await lint(String(document))).toEqual([])
+})

@@ -2,12 +2,14 @@
 // stages; a client becomes a sink.
 
 import { completeSink } from '../complete.ts'
-import type { Draft, Included, NamedText } from '../draft.ts'
-import { Chain, type Joined, joinedBy, partsOf } from '../loki/chain.ts'
+import type { Draft, Included, NamedText, Origin } from '../draft.ts'
+import { Chain } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
 import { asksForNode } from '../loki/fields.ts'
+import { type Joined, parsesRuntime, type Variant, variantsOf } from '../loki/joining.ts'
 import { givenSelectors } from '../loki/pods.ts'
 import { type PushNames, pushItself, pushOf, pushOptions } from '../loki/push.ts'
+import { decompression } from '../loki/refusals.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
 import { addFiles, addLabels, addPods, isPodPath, pathOf, type SourceLimits, SourceSet } from '../loki/sources.ts'
 import { below, bytesOf, flagOf, itemsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
@@ -59,6 +61,7 @@ const jobOptions = {
   static_configs: '`file`',
   kubernetes_sd_configs: '`orchestrator_logs`',
   encoding: '`encoding` of the source',
+  entry_parser: 'the stage of the runtime that old versions of Promtail begin with',
 } as const
 
 /** Reads the files of one configuration into a draft. */
@@ -153,29 +156,32 @@ class Conversion {
     const name = textOf(below(job, 'job_name')) ?? 'job'
     const part: Part = { file: job.file, line: job.line, name: `job ${name}`, tree: job }
     const refused = Object.fromEntries(refusedInputs.map((refusal) => [refusal.name, '']))
-    this.#report.options(part, { options: { ...jobOptions, ...refused } })
-    const list = below(job, 'pipeline_stages')
+    this.#report.options(part, { options: { ...jobOptions, ...refused }, itself: { decompression } })
+    const list = withParser(below(job, 'pipeline_stages'), below(job, 'entry_parser'))
     const rules = itemsOf(below(job, 'relabel_configs')).map((tree) => {
       return ruleOf({ file: tree.file, line: tree.line, name: 'relabel_configs', tree }, this.#report)
     })
-    const joined = joinedBy(list, this.#report)
+    const variants = variantsOf(list, this.#report)
     const charset = textOf(below(job, 'encoding'))
-    const readsRuntime = partsOf(list).some((stage) => stage.name === 'cri' || stage.name === 'docker')
-    const parts: JobParts = { name, rules, joined, limits, readsRuntime, charset }
-    const heads: { source: string; isPods: boolean; chain: Chain }[] = []
-    const begin = (isPods: boolean, add: (chain: Chain) => string) => {
-      const chain = new Chain(this.#report, isPods)
-      heads.push({ isPods, chain, source: add(chain) })
+    const readsRuntime = parsesRuntime(list)
+    const parts = { name, rules, limits, readsRuntime, charset }
+    const heads: JobHead[] = []
+    const begin = (isPods: boolean, add: (chain: Chain, joined: Joined | undefined) => string) => {
+      for (const variant of variants) {
+        const chain = new Chain(this.#report, isPods)
+        heads.push({ isPods, chain, variant, source: add(chain, variant.joined) })
+      }
     }
     for (const tree of itemsOf(below(job, 'kubernetes_sd_configs'))) {
-      begin(true, (chain) => this.#discovered(tree, chain, parts))
+      begin(true, (chain, joined) => this.#discovered(tree, chain, { ...parts, joined }))
     }
     for (const group of itemsOf(below(job, 'static_configs'))) {
       const path = pathOf(below(group, 'labels'), '__path__')
       const hasExclusion = pathOf(below(group, 'labels'), '__path_exclude__') !== undefined
       const isAllPods =
         path !== undefined && !hasExclusion && isPodPath(path) && /\/(?:pods|containers)\/[*/]+(?:\.log)?$/.test(path)
-      begin(isAllPods && readsRuntime, (chain) => this.#static(group, chain, parts, isAllPods && readsRuntime))
+      const isPods = isAllPods && readsRuntime
+      begin(isPods, (chain, joined) => this.#static(group, chain, { ...parts, joined }, isPods))
     }
     for (const refusal of refusedInputs) {
       const tree = below(job, refusal.name)
@@ -195,12 +201,7 @@ class Conversion {
   }
 
   /** Sources with the same stages share the programs after their labels. */
-  #joined(
-    heads: readonly { source: string; isPods: boolean; chain: Chain }[],
-    list: Tree | undefined,
-    name: string,
-    part: Part,
-  ): string[] {
+  #joined(heads: readonly JobHead[], list: Tree | undefined, name: string, part: Part): string[] {
     const origin = { file: part.file, line: part.line, subject: part.name }
     if (!heads.some(({ isPods }) => isPods) && itemsOf(list).some((item) => below(item, 'cri') !== undefined)) {
       this.#report.replaced(
@@ -210,10 +211,17 @@ class Conversion {
         'Read pods with `orchestrator_logs`, which joins them.',
       )
     }
+    return [...Map.groupBy(heads, ({ isPods, variant }) => variant.list ?? isPods).values()].flatMap((same) =>
+      this.#sharing(same, name, origin),
+    )
+  }
+
+  #sharing(heads: readonly JobHead[], name: string, origin: Origin): string[] {
     return [true, false].flatMap((isPods) => {
       const group = heads.filter((head) => head.isPods === isPods)
       const [only] = group
       if (only === undefined) return []
+      const { list } = only.variant
       if (group.length === 1) {
         only.chain.addStages(list)
         return this.#draft.append([only.source], only.chain.steps(), name, origin)
@@ -368,6 +376,23 @@ class Conversion {
       this.#heads.length > 0 ? this.#heads : undefined,
     )
   }
+}
+
+/** The stages, with the one of `entry_parser` in front. */
+function withParser(list: Tree | undefined, parser: Tree | undefined): Tree | undefined {
+  const name = textOf(parser)
+  if (parser === undefined || (name !== 'docker' && name !== 'cri')) return list
+  const { file, line } = parser
+  const stage: Tree = { file, line, value: new Map([[name, { file, line, value: new Map() }]]) }
+  return { file, line, value: [stage, ...itemsOf(list)] }
+}
+
+/** A source of a job with its first program. */
+interface JobHead {
+  readonly source: string
+  readonly isPods: boolean
+  readonly chain: Chain
+  readonly variant: Variant
 }
 
 interface JobParts {
