@@ -77,6 +77,8 @@ async function main(): Promise<void> {
 async function attempt(now: number): Promise<boolean> {
   const lease = await request<Lease>('GET')
   if (lease === undefined) {
+    // The holder of a deleted Lease writes until it notices, so the others wait as if it had not been renewed.
+    if (confirmedAt === undefined && leader !== undefined && seen !== undefined && !isOver(now)) return false
     await request('POST', leaseOf(undefined))
     return confirm(now)
   }
