@@ -244,7 +244,7 @@ async function serve(operator: Assembled, started: AsyncDisposableStack): Promis
         return stuck.length === 0 ? undefined : `no progress for 15 minutes: ${stuck.join(', ')}`
       },
       readiness: () =>
-        stop.signal.aborted ? 'ending' : caches.isSynced && partsReady ? undefined : 'caches are not synced yet',
+        stop.signal.aborted ? 'ending' : caches.isSynced && partsReady ? undefined : unsyncedText(caches.unsynced),
     })
     started.use(await probes.open())
     logger.info({ port: probes.port, version }, 'The operator has started.')
@@ -269,6 +269,10 @@ async function serve(operator: Assembled, started: AsyncDisposableStack): Promis
   for (const part of all) if (!part.leaderOnly) started.use(await part.start(context))
   partsReady = true
 }
+
+/** Names the resources, because one of them may be the reason: the API server cannot return it, or a right is missing. */
+const unsyncedText = (resources: readonly string[]) =>
+  resources.length === 0 ? 'starting' : `these resources have not been read yet: ${resources.join(', ')}`
 
 /** Waits until this process leads, and starts the leader's parts. */
 async function lead(

@@ -114,7 +114,13 @@ export class SharedCaches implements Caches {
   }
 
   get isSynced(): boolean {
-    return [...this.#shared.values()].every(({ store }) => store.synced)
+    return this.unsynced.length === 0
+  }
+
+  /** Resources whose first list has not arrived yet. */
+  get unsynced(): readonly string[] {
+    const waiting = [...this.#shared.values()].filter(({ store }) => !store.synced)
+    return [...new Set(waiting.map(({ store }) => store.type.plural))]
   }
 
   /** Resources whose reflectors have made no progress for 15 minutes. */
