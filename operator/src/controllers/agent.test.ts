@@ -280,6 +280,35 @@ test('with more nodes in a DaemonSet, its agents may wait longer at their start;
   await vi.waitFor(() => expect(spread()).toBeUndefined(), 30_000)
 })
 
+test('a workload that another operator keeps changing is reverted a few times, then rarely, and the Agent says so', async () => {
+  await using operator = await started('Mounted', { k: 'of the shop' })
+  operator.artifacts.markComplete()
+  const daemonSets = operator.cache(daemonSetType, { labelSelector: labels.agent })
+  const written = () => operator.written.get('DaemonSet penstock-node')?.metadata.resourceVersion
+  await vi.waitFor(() => expect(written()).toBeDefined(), 30_000)
+  const passes = async () => {
+    const text = await operator.metrics.metrics()
+    const counts = text.matchAll(/^controller_runtime_reconcile_total{controller="agent",.*} (\d+)$/gm)
+    return [...counts].reduce((sum, [, count]) => sum + Number(count), 0)
+  }
+  const reverted: boolean[] = []
+  for (let round = 1; round <= 8; round++) {
+    const [version, before] = [written(), await passes()]
+    const ours = operator.written.get('DaemonSet penstock-node') as KubeObject & { spec: object }
+    const theirs = { ...ours, spec: { ...ours.spec, minReadySeconds: 17, template: {} } }
+    // The watch reports our write, and then theirs.
+    daemonSets.set(ours)
+    daemonSets.set({ ...theirs, metadata: { ...ours.metadata, resourceVersion: `theirs ${round}` } } as KubeObject)
+    await vi.waitFor(async () => expect(await passes()).toBeGreaterThan(before), 10_000)
+    reverted.push(written() !== version)
+  }
+  expect(reverted).toEqual([true, true, true, true, true, false, false, false])
+  const contended = operator.reports.at(-1)?.findings.find(({ type }) => type === 'Contended')
+  expect(contended?.message).toMatch(
+    /^Another operator of Penstock keeps changing DaemonSet\/penstock-node: .* every two/,
+  )
+})
+
 test('an Agent whose disk budget cannot be read keeps its workload, and its condition reports the text', async () => {
   await using operator = await started('Mounted', { k: 'of the shop' }, { node: { dataDir: { diskBudget: '20mi' } } })
   operator.artifacts.markComplete()

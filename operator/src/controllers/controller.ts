@@ -124,6 +124,7 @@ export class ControllerMetrics {
   readonly errors: Counter
   readonly panics: Counter
   readonly time: Histogram
+  readonly contended: Counter
   readonly #queueTime: Histogram
   readonly #queues = new Map<string, WorkQueue>()
 
@@ -147,6 +148,11 @@ export class ControllerMetrics {
       name: 'controller_runtime_reconcile_panics_total',
       help: 'Total number of reconciliations that ended with an unexpected error, per controller.',
       labelNames,
+      registers,
+    })
+    this.contended = new Counter({
+      name: 'penstock_status_contended_total',
+      help: 'Corrections of a status that another client keeps changing.',
       registers,
     })
     this.time = new Histogram({

@@ -18,6 +18,7 @@ import type { EventRecorder, StatusContribution, StatusPart, StatusWriter } from
 import { statusParts } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isReason, isTerminating, type KubeClient } from '../kube/client.ts'
+import { Corrections, contendedMs } from './contention.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
 import { storyOf } from './story.ts'
 
@@ -91,6 +92,9 @@ export class Statuses implements StatusWriter, AsyncDisposable {
   readonly #progress = new TokenBucket(progressWrites.perSecond, progressWrites.burst)
   /** When a status may be written that only reports progress, by key. */
   readonly #progressAt = new Map<string, number>()
+  /** The conditions that were last written, and the corrections of changes by others, by key. */
+  readonly #said = new Map<string, { readonly text: string; readonly corrections: Corrections | undefined }>()
+  #warnedAt = Number.NEGATIVE_INFINITY
   readonly #subscriptions: Disposable[] = []
 
   constructor(options: StatusOptions) {
@@ -147,6 +151,19 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     this.#reports.delete(reportKey(key, object))
     this.#writtenAt.delete(key)
     this.#progressAt.delete(key)
+    this.#said.delete(key)
+  }
+
+  /** Another client has changed conditions again and again since they were written, most likely another operator. */
+  #contended(object: StatusObject): void {
+    const { events, logger, metrics } = this.#options
+    const message = 'Another client, probably another operator of Penstock, keeps changing this status.'
+    events.record(object, 'Warning', 'Contended', `${message} This operator corrects it every two minutes.`)
+    metrics.contended.inc()
+    if (performance.now() - this.#warnedAt < contendedMs) return
+    this.#warnedAt = performance.now()
+    const help = 'Give each operator other namespaces with --watch-namespaces.'
+    logger.warn({ object: `${object.kind} ${keyOf(object)}`, help }, message)
   }
 
   /** Milliseconds until a status may be written that only reports progress. */
@@ -179,6 +196,16 @@ export class Statuses implements StatusWriter, AsyncDisposable {
       const waitMs = this.#progressWait(key)
       if (waitMs > 0) return waitMs
     }
+    const text = sayingOf(after.conditions)
+    const said = this.#said.get(key)
+    const isCorrection = said?.text === text && sayingOf(before.conditions, after.conditions) !== text
+    const corrections = isCorrection ? (said.corrections ?? new Corrections()) : said?.corrections
+    if (isCorrection && corrections !== undefined) {
+      const waitMs = corrections.waitMs()
+      if (waitMs > 0) return waitMs
+      corrections.add()
+      if (corrections.isContended()) this.#contended(object)
+    }
     this.#progressAt.delete(key)
     try {
       const { apiVersion } = object
@@ -190,6 +217,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
         { fieldManager: statusManager, subresource: 'status', signal, urgent: isAnswer ? 'result' : undefined },
       )
       this.#writtenAt.set(key, performance.now())
+      this.#said.set(key, { text, corrections })
       cache.expect(written)
       // Only written changes count: a successor reads them, and reports nothing twice.
       const story = storyOf(kind.kind, before.conditions, after.conditions)
@@ -221,6 +249,13 @@ function normal(status: Readonly<Record<string, unknown>>): string {
     ...status,
     conditions: conditions.toSorted((left, right) => (left.type < right.type ? -1 : 1)),
   })
+}
+
+/** What conditions say, without their times; only of the types in `only`, because other clients may add others. */
+function sayingOf(conditions: readonly Condition[] = [], only = conditions): string {
+  const types = new Set(only.map(({ type }) => type))
+  const said = conditions.filter(({ type }) => types.has(type))
+  return canonicalJson(said.map(({ type, status, reason, message }) => [type, status, reason, message]).sort())
 }
 
 /** Whether conditions differ only in the progress of a rollout. */

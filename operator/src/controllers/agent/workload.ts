@@ -23,22 +23,21 @@ import {
 import { ForeignObjectError, isOwn, labels, leaseName, leaseNames, workloadName } from '../../workloads/names.ts'
 import type { WorkloadInput } from '../../workloads/pod.ts'
 import { type Manifest, renderDrains, renderWorkloads } from '../../workloads/render.ts'
+import { Corrections, contendedMs } from '../contention.ts'
 import { fragmentsIn } from '../revisions.ts'
 import { type JobObject, recreation, type StatefulSetObject, type VolumeWork, volumeWork } from '../volumes.ts'
 import { type AgentCaches, ownedTypes } from './caches.ts'
 import { egressPorts } from './egress.ts'
 import { holds } from './holds.ts'
 
-/** How long foreign changes are counted. */
-export const contendedMs = 600_000
 const operatorManager = 'penstock-operator'
 
 /** The applied parts of an Agent's workload. */
 export interface Applied {
   /** Version of each object that was found in the desired state. */
   readonly verified: Map<string, string>
-  /** By object: when foreign changes were reverted, and the last client that made one. */
-  readonly reverts: Map<string, { readonly times: readonly number[]; readonly manager: string }>
+  /** By object: the reverted changes of others, and the last client that made one; undefined: another operator of Penstock. */
+  readonly reverts: Map<string, { readonly corrections: Corrections; readonly manager: string | undefined }>
 }
 
 export function newApplied(): Applied {
@@ -206,7 +205,10 @@ export class Workloads {
     }
     // It matched before and the desired state is unchanged, so another client has changed it.
     const isForeign = live !== undefined && memory.verified.get(id)?.endsWith(` ${canonicalJson(manifest)}`) === true
-    if (isForeign) await this.#contend(agent, memory, type, id, manifest.metadata.name, signal)
+    if (isForeign) {
+      if ((memory.reverts.get(id)?.corrections.waitMs() ?? 0) > 0) return
+      await this.#contend(agent, memory, type, id, manifest.metadata.name, signal)
+    }
     const applied = await this.#context.kube.as('agent').apply<KubeObject>(type, manifest as KubeObject, { signal })
     if (whole) cache.expect({ ...applied, apiVersion: manifest.apiVersion, kind: manifest.kind })
     memory.verified.set(id, `${applied.metadata.resourceVersion} ${canonicalJson(manifest)}`)
@@ -232,20 +234,22 @@ export class Workloads {
     // Cached objects have no `managedFields`, so the live object is fetched.
     const live = await this.#context.kube.as('agent').get<KubeObject>(type, namespace, name, { signal })
     const manager = live === undefined ? 'unknown' : managerOf(live)
-    const now = monotonicNow()
-    const times = (memory.reverts.get(id)?.times ?? []).filter((at) => now - at < contendedMs)
-    if (times.every((at) => now - at > 60_000)) {
-      this.#context.logger.info({ agent: keyOf(agent), object: id, manager }, 'Reverting a change by another client.')
+    const { corrections } = memory.reverts.get(id) ?? { corrections: new Corrections() }
+    if (monotonicNow() - corrections.last > 60_000) {
+      const facts = { agent: keyOf(agent), object: id, manager: manager ?? operatorManager }
+      this.#context.logger.info(facts, 'Reverting a change by another client.')
     }
-    memory.reverts.set(id, { times: [...times, now], manager })
+    corrections.add()
+    memory.reverts.set(id, { corrections, manager })
   }
 
   /** Managers that repeatedly change our objects; a result of an earlier process is kept for the same time. */
   contended(agent: Agent, memory: Applied): Finding | undefined {
     const now = monotonicNow()
-    for (const [id, { times, manager }] of memory.reverts) {
-      if (times.filter((at) => now - at < contendedMs).length < 5) continue
-      const message = `"${manager}" keeps changing ${id}: at least five times in ten minutes.`
+    for (const [id, { corrections, manager }] of memory.reverts) {
+      if (!corrections.isContended(now)) continue
+      const who = manager === undefined ? 'Another operator of Penstock' : `"${manager}"`
+      const message = `${who} keeps changing ${id}: at least five times in ten minutes. This operator reverts it every two minutes.`
       return { type: 'Contended', status: 'True', reason: 'ForeignManager', message }
     }
     const known = conditionOf(agent.status?.conditions, 'Contended')
@@ -277,17 +281,16 @@ export class Workloads {
   }
 }
 
-/** The last other client that changed an object. */
-function managerOf(live: KubeObject): string {
+/** The last other client that changed an object; undefined if it uses our name. */
+function managerOf(live: KubeObject): string | undefined {
   const managers = (live.metadata.managedFields ?? []) as readonly {
     readonly manager?: string
     readonly subresource?: string
     readonly time?: string
   }[]
   const others = managers.filter(({ manager, subresource }) => manager !== operatorManager && subresource === undefined)
-  return (
-    others.toSorted((left, right) => ((left.time ?? '') < (right.time ?? '') ? -1 : 1)).at(-1)?.manager ?? 'unknown'
-  )
+  const last = others.toSorted((left, right) => ((left.time ?? '') < (right.time ?? '') ? -1 : 1)).at(-1)
+  return last === undefined ? undefined : (last.manager ?? 'unknown')
 }
 
 /** Bindings in several namespaces may have the same name. */
