@@ -135,7 +135,7 @@ class Parser {
     if (token.text === 'nil' || token.text === 'null') return { type: 'literal', value: null }
     if (this.#tokens.is('(')) {
       this.#tokens.at++
-      return { type: 'call', name: token.text, values: this.#listUntil(')') }
+      return callOf(token.text, this.#listUntil(')'))
     }
     return this.#path(token.text)
   }
@@ -147,6 +147,8 @@ class Parser {
     for (;;) {
       if (this.#tokens.is('.')) {
         this.#tokens.at++
+        // `a?.["b"]`
+        if (this.#tokens.is('[')) continue
         const key = this.#tokens.take()
         if (key.kind !== 'name') return this.#tokens.refuse(key)
         path.push(key.text)
@@ -160,6 +162,34 @@ class Parser {
     }
   }
 }
+
+/** A call. `get` with a field and a key is that field. */
+function callOf(name: string, values: readonly Expression[]): Expression {
+  const [from, key] = values
+  if (name === 'get' && values.length === 2 && from?.type === 'path' && key?.type === 'literal') {
+    if (typeof key.value === 'string' || typeof key.value === 'number')
+      return { type: 'path', path: [...from.path, key.value] }
+  }
+  return { type: 'call', name, values }
+}
+
+/** The names of types in the language Expr, with the functions that test for them. */
+const types = [
+  ['null', 'nil'],
+  ['boolean', 'bool'],
+  ['integer', 'int'],
+  ['float', 'float'],
+  ['string', 'string'],
+  ['array', 'array'],
+] as const
+
+/** The name of the type of a field. */
+function typeText(field: string): string {
+  const tests = types.map(([name, text]) => `if is_${name}(${field}) { "${text}" } else `)
+  return `({ ${tests.join('')}{ "map" } })`
+}
+
+const numberCalls: Readonly<Record<string, string>> = { int: 'to_int', float: 'to_float' }
 
 const isText = (expression: Expression) => expression.type === 'literal' && typeof expression.value === 'string'
 
@@ -271,6 +301,7 @@ function textOf(expression: Expression): { readonly code: string; readonly tests
       const { code, tests } = textOf(value)
       return { code: `${name}(${code})`, tests }
     }
+    if (value?.type === 'path' && expression.name === 'type') return { code: typeText(fieldAt(value.path)), tests: [] }
     if (value !== undefined && expression.name === 'string') {
       if (value.type === 'literal') return { code: textLiteral(String(value.value)), tests: [] }
       const code = isOrdered(value) === 'text' ? valueText(value) : `(to_string(${valueText(value)}) ?? "")`
@@ -321,6 +352,11 @@ export function valueText(expression: Expression): string {
     default: {
       const [value, ...more] = expression.values
       if (expression.name === 'len' && value !== undefined && more.length === 0) return lengthOf(value)
+      const number = Object.hasOwn(numberCalls, expression.name) ? numberCalls[expression.name] : undefined
+      if (number !== undefined && value?.type === 'path' && more.length === 0) {
+        const field = fieldAt(value.path)
+        return `({ if ${field} == null { null } else { ${number}(${field}) ?? null } })`
+      }
       const { code, tests } = textOf(expression)
       return tests.length === 0 ? code : `({ if ${tests.join(' && ')} { ${code} } else { null } })`
     }

@@ -170,8 +170,3 @@ test.each([
   expect(gaps.map(({ subject }) => subject)).toEqual(['filelog: operator recombine'])
   expect(await lint(String(document))).toEqual([])
 })
-
-test('the fields of the last line are a gap, because those of the first stay', () => {
-  const { gaps } = convert([container, start('a', '^a', { overwrite_with: 'newest' }), end])
-  expect(gaps.map(({ subject }) => subject)).toEqual(['filelog: overwrite_with'])
-})

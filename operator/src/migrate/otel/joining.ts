@@ -4,7 +4,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { multilineProblems } from '@penstock/agent/config'
 import { escapedText } from '../escape.ts'
-import type { Exception } from '../page.ts'
 import { type Expression, parseExpression, UnknownExpression } from './expression.ts'
 import { type Field, fieldOf } from './field.ts'
 import { type Context, type Part, seconds } from './mapping.ts'
@@ -260,12 +259,7 @@ const recombineOperator = {
     source_identifier: 'the source joins lines only within one file or container',
     max_sources: 'the source joins lines only within one file or container',
     max_log_size: 'the source joins lines up to its limit',
-    overwrite_with: {
-      how: 'the joined event keeps the fields of the first line',
-      unless: /newest/,
-      reason: 'the joined event keeps the fields of the first line, and also its time',
-      nearest: 'Nothing, unless a query needs the time of the last line.',
-    } satisfies Exception,
+    overwrite_with: 'the joined event has the time of its first line; other fields are the same in all lines',
     max_batch_size: 'the source joins lines up to its limit',
     max_unmatched_batch_size: 'lines that do not begin an event become separate events',
     on_error: 'lines that cannot be joined become separate events',

@@ -66,6 +66,67 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
     record: { message: 'a:1;b:x' },
     assert: '.attributes.a == "1" && .attributes.b == "x"',
   },
+  ...[
+    { row: '1,"a ""b"", c"', options: {}, columns: { id: '1', name: 'a "b", c' } },
+    { row: '1,a "b" c', options: {}, columns: undefined },
+    { row: '1,a "b" c', options: { lazy_quotes: true }, columns: { id: '1', name: 'a "b" c' } },
+    { row: ',"a "b" ""c"" d"', options: { lazy_quotes: true }, columns: { id: '', name: 'a "b" "c" d' } },
+    { row: '1,', options: { lazy_quotes: true }, columns: { id: '1', name: '' } },
+    { row: '1,a,b', options: { lazy_quotes: true }, columns: undefined },
+    { row: '"1,"x', options: { ignore_quotes: true }, columns: { id: '"1', name: '"x' } },
+    {
+      row: "1'a b",
+      options: { delimiter: "'", lazy_quotes: true, header: "id'name" },
+      columns: { id: '1', name: 'a b' },
+    },
+    { row: '1\ta b', options: { delimiter: '\t', header_delimiter: ',' }, columns: { id: '1', name: 'a b' } },
+    {
+      row: '1^a',
+      options: { delimiter: '^', header_delimiter: ',', lazy_quotes: true },
+      columns: { id: '1', name: 'a' },
+    },
+    { row: '7,x', options: { header: undefined, header_attribute: 'names' }, columns: { a: '7', b: 'x' } },
+    { row: '7,x', options: { header: 'id, name' }, columns: { id: '7', ' name': 'x' } },
+  ].map(({ row, options, columns }) => ({
+    name: `csv_parser reads ${row} with ${JSON.stringify(options)}`,
+    operators: [{ type: 'csv_parser', header: 'id,name', parse_to: 'attributes.row', ...options }],
+    record: { message: row, attributes: { names: 'a,b' } },
+    assert: columns === undefined ? '!exists(.attributes.row)' : `.attributes.row == ${JSON.stringify(columns)}`,
+  })),
+  {
+    name: 'json_array_parser returns a list, or an object with a header',
+    operators: [
+      { type: 'json_array_parser', parse_to: 'attributes.list' },
+      { type: 'json_array_parser', parse_to: 'attributes', header: 'a,b' },
+      { type: 'json_array_parser', parse_from: 'attributes.none', parse_to: 'attributes.no' },
+    ],
+    record: { message: '[1,"x"]', attributes: {} },
+    assert: '.attributes == {"list": [1, "x"], "a": 1, "b": "x"}',
+  },
+  {
+    name: 'syslog_parser removes the length before a message',
+    operators: [{ type: 'syslog_parser', protocol: 'rfc5424', enable_octet_counting: true }],
+    record: { message: '44 <165>1 2003-10-11T22:14:15Z host app 1 ID47 - hi' },
+    assert: '.attributes.hostname == "host" && .attributes.message == "hi"',
+  },
+  {
+    name: 'expressions with optional keys, types and numbers',
+    operators: [
+      {
+        type: 'add',
+        field: 'attributes.a',
+        value: 'y',
+        if: 'attributes?.["@t"] != nil && attributes.app?.["x.y"] == nil',
+      },
+      { type: 'add', field: 'attributes.b', value: 'y', if: 'type(body) == "map" and type(attributes.none) == "nil"' },
+      { type: 'add', field: 'attributes.c', value: 'y', if: 'int(attributes.code) >= 500' },
+      { type: 'add', field: 'attributes.d', value: 'y', if: 'int(attributes.none) < 5' },
+      { type: 'add', field: 'attributes.e', value: 'y', if: 'get(attributes, "code") == "503"' },
+    ],
+    record: { message: { m: 1 }, attributes: { '@t': 'z', code: '503' } },
+    assert:
+      '.attributes.a == "y" && .attributes.b == "y" && .attributes.c == "y" && !exists(.attributes.d) && .attributes.e == "y"',
+  },
   {
     name: 'csv_parser',
     operators: [{ type: 'csv_parser', header: 'id,name' }],
@@ -540,7 +601,6 @@ test.each([
 })
 
 test.each([
-  ['json_array_parser', [{ type: 'json_array_parser' }], 'operator json_array_parser'],
   [
     'recombine after a parser of the body',
     [

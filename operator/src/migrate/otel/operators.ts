@@ -2,7 +2,10 @@
 // that `output` names. Operators without a counterpart pass records unchanged.
 
 import type { Step } from '../draft.ts'
+import { readReport, variableRead } from '../environment.ts'
 import type { Described } from '../page.ts'
+import { columnLines } from './csv.ts'
+import { nodeVariable } from './environment.ts'
 import { conditionOf, parseExpression, UnknownExpression, valueText } from './expression.ts'
 import { type Field, fieldOf, storeLines } from './field.ts'
 import { type Outputs, typeOfOperator } from './joining.ts'
@@ -63,7 +66,8 @@ function parser(
   becomes: string,
   options: Readonly<Record<string, string>>,
   call: (text: string, part: Part, context: Context) => readonly string[] | undefined,
-  itself: Readonly<Record<string, string>> = {},
+  itself: Described['itself'] = {},
+  testOf: (part: Part) => string = () => 'is_object',
 ): Mapping<Lines> {
   return {
     name,
@@ -84,7 +88,7 @@ function parser(
         `if is_string(${at}) {`,
         ...lines.map((line) => `  ${line}`),
         '}',
-        'if is_object(parsed) {',
+        `if ${testOf(part)}(parsed) {`,
         ...storeLines(to, 'parsed').map((line) => `  ${line}`),
         ...blocks.map((line) => `  ${line}`),
         drops ? '} else {\n  abort\n}' : '}',
@@ -154,20 +158,63 @@ const keyValueParser = parser(
 const csvParser = parser(
   'csvparser',
   'a remap transform with `parse_csv`',
-  { header: 'the column names', header_delimiter: 'the delimiter of the column names', delimiter: '`delimiter`' },
+  {
+    header: 'the column names',
+    header_attribute: 'the attribute with the column names',
+    header_delimiter: 'the delimiter of the column names',
+    delimiter: '`delimiter`',
+    lazy_quotes: 'whether quotes may be anywhere in a column',
+    ignore_quotes: '`split` in place of `parse_csv`',
+  },
   (text, part, context) => {
     const delimiter = part.text('delimiter') ?? ','
+    const between = part.text('header_delimiter') ?? delimiter
     const header = part.text('header')
-    if (header === undefined) {
+    const attribute = part.text('header_attribute')
+    if (header === undefined && attribute === undefined) {
       context.gap(part.place(), `${part.id}: header`, 'the operator does not name the columns', 'Set `header`.')
       return undefined
     }
-    const names = header.split(part.text('header_delimiter') ?? delimiter).map((name) => name.trim())
+    const mode = part.flag('ignore_quotes', false)
+      ? 'ignoreQuotes'
+      : part.flag('lazy_quotes', false)
+        ? 'lazyQuotes'
+        : 'strict'
     return [
-      `columns = parse_csv(${text}, delimiter: ${valueLiteral(delimiter)}) ?? []`,
-      `if length(columns) == ${names.length} { parsed = object_from_array(zip([${names.map(valueLiteral).join(', ')}], columns)) }`,
+      ...namesLines(header, attribute, between),
+      ...columnLines(text, delimiter, mode),
+      'if length(columns) == length(names) { parsed = object_from_array(zip(names, columns)) }',
     ]
   },
+)
+
+/** Statements that set `names` to the names of columns. */
+function namesLines(header: string | undefined, attribute: string | undefined, between: string): readonly string[] {
+  if (header !== undefined) return [`names = [${header.split(between).map(valueLiteral).join(', ')}]`]
+  const field = fieldAt(['attributes', attribute ?? ''])
+  return [`names = if is_string(${field}) { split(string!(${field}), ${valueLiteral(between)}) } else { [] }`]
+}
+
+const jsonArrayParser = parser(
+  'jsonarrayparser',
+  'a remap transform with `parse_json`',
+  { header: 'the names of the items', header_delimiter: 'the delimiter of the names' },
+  (text, part) => {
+    const header = part.text('header')
+    return [
+      `parsed = parse_json(${text}) ?? null`,
+      ...(header === undefined
+        ? []
+        : [
+            'columns = array(parsed) ?? []',
+            ...namesLines(header, undefined, part.text('header_delimiter') ?? ','),
+            'parsed = null',
+            'if length(columns) == length(names) { parsed = object_from_array(zip(names, columns)) }',
+          ]),
+    ]
+  },
+  {},
+  (part) => (part.has('header') ? 'is_object' : 'is_array'),
 )
 
 const uriParser = parser('uriparser', 'a remap transform with `parse_url`', {}, (text) => [
@@ -183,8 +230,13 @@ const uriParser = parser('uriparser', 'a remap transform with `parse_url`', {}, 
 const syslogParser = parser(
   'syslogparser',
   'a remap transform with `parse_syslog`',
-  { location: 'a gap: times without a zone are read as UTC' },
-  (text, part, context) => {
+  {
+    location: 'a gap: times without a zone are read as UTC',
+    enable_octet_counting: 'whether to remove the length before the priority',
+  },
+  (given, part, context) => {
+    const isCounted = part.flag('enable_octet_counting', false)
+    const text = isCounted ? `replace(${given}, r'^[0-9]+ (<)', "$1")` : given
     const zone = part.text('location')
     if (zone !== undefined && zone !== 'UTC') {
       context.gap(
@@ -210,7 +262,12 @@ const syslogParser = parser(
       '}',
     ]
   },
-  { protocol: 'the function detects the protocol', allow_skip_pri_header: 'lines without a priority are also parsed' },
+  {
+    protocol: 'the function detects the protocol',
+    allow_skip_pri_header: 'lines without a priority are also parsed',
+    non_transparent_framing_trailer: 'the source separates lines',
+    max_octets: 'the source limits lines',
+  },
 )
 
 /** An operator that changes fields. */
@@ -256,12 +313,29 @@ const copy = change('copy', { from: 'the field', to: 'the target field' }, (part
   return [`if exists(${at}) {`, `  value = ${at}`, ...storeLines(to, 'value').map((line) => `  ${line}`), '}']
 })
 
+/** An expression that only reads a variable, as a value; undefined if it is another expression. */
+export function variableIn(
+  expression: string,
+  part: Part,
+  path: readonly (string | number)[],
+  context: Context,
+): string | undefined {
+  const name = /^\s*env\(\s*["'](\w+)["']\s*\)\s*$/.exec(expression)?.[1]
+  if (name === undefined || !context.readsEnvironment) return undefined
+  if (nodeVariable.test(`\${${name}}`)) return '%orchestrator.pod_node_name'
+  const { reason, nearest } = readReport(name)
+  context.replaced(part.place(path), `${part.id}: ${name}`, reason, nearest)
+  return variableRead(name)
+}
+
 const add = change('add', { field: 'the field', value: 'a value, or an expression in `EXPR(…)`' }, (part, context) => {
   const to = field(part, 'field', context)
   if (to === undefined) return []
   const given = part.get('value')
   const inner = typeof given === 'string' ? /^EXPR\((.*)\)$/s.exec(given)?.[1] : undefined
   if (inner === undefined) return [`${fieldAt(to.path)} = ${valueLiteral(given)}`]
+  const read = variableIn(inner, part, ['value'], context)
+  if (read !== undefined) return [`${fieldAt(to.path)} = ${read}`]
   try {
     return [`${fieldAt(to.path)} = ${valueText(parseExpression(inner))}`]
   } catch (error) {
@@ -411,6 +485,7 @@ const noop = change('noop', {}, () => [])
 /** Operators that become one program. */
 const statements: readonly Mapping<Lines>[] = [
   jsonParser,
+  jsonArrayParser,
   regexParser,
   keyValueParser,
   csvParser,
@@ -452,7 +527,7 @@ const others: readonly Described[] = [
 
 export const operatorTable: readonly Described[] = [...others, ...statements].map((each) => ({
   ...each,
-  name: each.name.replace(/(parser|replace)$/, '_$1'),
+  name: each.name.replace('array', '_array').replace(/(parser|replace)$/, '_$1'),
 }))
 
 const refusals: Readonly<Record<string, readonly [string, string]>> = {
@@ -461,7 +536,6 @@ const refusals: Readonly<Record<string, readonly [string, string]>> = {
     'Set `multiline` of the source. To join the lines of some containers only, read them with a source of their own.',
   ],
   container: ['the source reads lines of the container runtime', 'Read the logs of pods in `/var/log/pods`.'],
-  jsonarrayparser: ['`convert` does not convert this operator', 'Use `parse_json` in a remap transform.'],
   fileoutput: ['an operator cannot be an output', 'Add a sink `file`.'],
   stdout: ['an operator cannot be an output', 'Use `penstock tap`.'],
 }

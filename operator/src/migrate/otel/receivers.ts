@@ -2,13 +2,13 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
-import { none, type Refusal } from '../page.ts'
+import { type Exception, none, type Refusal } from '../page.ts'
 import { nodeVariable } from './environment.ts'
 import { events, objects } from './events.ts'
 import { fieldOf } from './field.ts'
 import { type Branch, branchesOf, fileRules, isPodLog, typeOfOperator } from './joining.ts'
 import { type Context, each, type Mapping, type Part, type SourcePart, seconds } from './mapping.ts'
-import { followOperators } from './operators.ts'
+import { followOperators, variableIn } from './operators.ts'
 import { regexLiteral, valueLiteral } from './text.ts'
 
 const later = {
@@ -18,6 +18,14 @@ const later = {
 
 export const operatorsOf = (part: Part) =>
   part.tables('operators').map((table, index) => part.within(['operators', index], table, part.id))
+
+/** An option that adds an attribute that a source does not know. It is off by default. */
+const added = (fact: string): Exception => ({
+  how: 'records have no such attribute by default',
+  unless: /true/,
+  reason: `the source does not add ${fact}`,
+  nearest: 'Leave it out; the attribute `log.file.path` has the path of the file.',
+})
 
 const filelog: Mapping<readonly SourcePart[]> = {
   name: 'filelog',
@@ -49,6 +57,13 @@ const filelog: Mapping<readonly SourcePart[]> = {
     force_flush_period: 'the source reads the last line when it is complete',
     initial_buffer_size: 'the source sizes its buffers by itself',
     acquire_fs_lock: 'checkpoints record the lines that have been read',
+    include_file_name_resolved: added('the target of a symbolic link'),
+    include_file_path_resolved: added('the target of a symbolic link'),
+    include_file_owner_name: added('the owner of a file'),
+    include_file_owner_group_name: added('the group of a file'),
+    include_file_permissions: added('the permissions of a file'),
+    include_file_record_number: added('the number of a line'),
+    include_file_record_offset: added('the position of a line'),
   },
   expresses: ['attributes.*', 'resource.*', 'operators.value'],
   build: (part, context) => {
@@ -69,7 +84,10 @@ function fixedMembers(part: Part, option: 'attributes' | 'resource', context: Co
     if (typeof value === 'string' && nodeVariable.test(value)) {
       return [`${textLiteral(key)}: %orchestrator.pod_node_name`]
     }
-    if (typeof value === 'string' && /^EXPR\(/.test(value)) {
+    const inner = typeof value === 'string' ? /^EXPR\((.*)\)$/s.exec(value)?.[1] : undefined
+    if (inner !== undefined) {
+      const read = variableIn(inner, part, [option, key], context)
+      if (read !== undefined) return [`${textLiteral(key)}: ${read}`]
       context.gap(
         part.place([option, key]),
         `${part.id}: ${option}.${key}`,

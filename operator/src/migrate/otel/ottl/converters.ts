@@ -2,6 +2,7 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import { escapedText } from '../../escape.ts'
+import { columnLines } from '../csv.ts'
 import { parseLines } from '../parse-time.ts'
 import { goLayout, matchesNothing, regexLiteral, strptimeLayout } from '../text.ts'
 import type { Kind, Lines, Value } from './code.ts'
@@ -156,10 +157,13 @@ const parseCsv: Converter = {
     const delimiter = values.has('delimiter') ? constantText(values, 'delimiter') : ','
     const between = values.has('headerDelimiter') ? constantText(values, 'headerDelimiter') : delimiter
     const names = constantText(values, 'headers').split(between)
-    const text = textAt(program, lines, values)
-    const columns = lines.fallible(`parse_csv(${text}, delimiter: ${textLiteral(delimiter)})`, 'list')
-    lines.open(`length(${columns.code}) == ${names.length}`)
-    return { code: `object_from_array(zip([${names.map(textLiteral).join(', ')}], ${columns.code}))`, kind: 'map' }
+    const mode = values.has('mode') ? constantText(values, 'mode') : 'strict'
+    if (mode !== 'strict' && mode !== 'lazyQuotes' && mode !== 'ignoreQuotes')
+      throw new Unconvertible(`the mode \`${mode}\` is unknown`)
+    const text = lines.keep({ code: textAt(program, lines, values), kind: 'text' }).code
+    lines.add(...columnLines(text, delimiter, mode))
+    lines.open(`length(columns) == ${names.length}`)
+    return lines.fallible(`object_from_array(zip([${names.map(textLiteral).join(', ')}], columns))`, 'map')
   },
 }
 
