@@ -5,7 +5,7 @@ import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { option, type Part, type Report, textIn } from '../loki/context.ts'
 import { below, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
-import { conditionOf } from './conditions.ts'
+import { conditionOf, fieldOf } from './conditions.ts'
 import { expressionOf, fieldsIn, withDots } from './formats.ts'
 import { podVariable } from './pod-values.ts'
 
@@ -20,6 +20,8 @@ export interface Choices {
   hasSource: boolean
   /** Steps that set the fields and tags of the whole configuration. Those of an input replace them. */
   shared: readonly Step[]
+  /** Fields to which the configuration assigns only texts that it contains, and these texts; undefined if it assigns others, too. */
+  readonly texts: Map<string, Set<string> | undefined>
   /** Names of pipelines. */
   readonly pipelines: Set<string>
 }
@@ -138,6 +140,43 @@ export function indexLines(part: Part, given: string, choices: Choices, report: 
 const unlessChosen = (key: string, byInputs: boolean, lines: readonly string[]) =>
   byInputs && lines.length > 0 ? [`if !exists(%${key}) {`, ...lines, '}'] : lines
 
+/** Notes the fields to which programs assign texts. */
+export function noteTexts(steps: readonly Step[], texts: Choices['texts']): void {
+  for (const { text } of steps)
+    for (const [, field = '', value = ''] of text.matchAll(/^\s*(?:if .*\{ )?(\.[\w."@-]+) = (.*?)(?: \})?$/gm)) {
+      const known = texts.has(field) ? texts.get(field) : new Set<string>()
+      const isText = /^"(?:[^"\\])*"$/.test(value)
+      texts.set(field, isText ? known?.add(JSON.parse(value) as string) : undefined)
+    }
+}
+
+/** Statements for a pipeline named by a field, and the names that it can have: those for the texts that the configuration assigns to it. */
+export interface KnownPipelines {
+  readonly lines: readonly string[]
+  readonly names: readonly string[]
+}
+
+/** The pipelines of an output that names them by a field with known values. */
+export function knownPipelines(part: Part, choices: Choices, report: Report): KnownPipelines | undefined {
+  const given = withDots(textIn(part, 'pipeline') ?? '')
+  const [placeholder, , name = '', byDefault] = /%\{(\[([^\]]+)\]\s*(?::([^}]*))?)\}/.exec(given) ?? []
+  const field = fieldOf(name)
+  const texts = choices.texts.get(field)
+  if (placeholder === undefined || texts === undefined || given.split('%{').length > 2) return undefined
+  const reason = 'the sinks are those for the values that the configuration gives to the field'
+  report.replaced(part, `${part.name}: ${given}`, reason, 'Add a sink for each other value.')
+  const named = (text: string) => pipelineName(given.replace(placeholder, () => text))
+  const values = [...texts].map((text) => [text, named(text)] as const)
+  const first = byDefault === undefined || byDefault === '' ? [] : [named(byDefault)]
+  return {
+    lines: [
+      ...first.map((other) => `%pipeline = ${textLiteral(other)}`),
+      ...values.map(([text, own]) => `if ${field} == ${textLiteral(text)} { %pipeline = ${textLiteral(own)} }`),
+    ],
+    names: [...values.map(([, own]) => own), ...first],
+  }
+}
+
 /** A sink behind a filter, for the events of one pipeline or for those without one. */
 export interface PipelineBranch {
   readonly pipeline: string | undefined
@@ -150,8 +189,9 @@ export function pipelineBranches(
   defaultPipeline: string | undefined,
   choices: Choices,
   report: Report,
+  known: KnownPipelines = { lines: [], names: [] },
 ): { readonly lines: readonly string[]; readonly branches: readonly PipelineBranch[] } {
-  const names = new Set(choices.pipelines)
+  const names = new Set([...choices.pipelines, ...known.names])
   const rules = itemsOf(option(part, 'pipelines')).flatMap((item) => {
     const mappings = below(item, 'mappings')
     const own =
@@ -170,7 +210,7 @@ export function pipelineBranches(
   if (names.size === 0) return { lines: [], branches: [] }
   if (defaultPipeline !== undefined) names.add(pipelineName(defaultPipeline))
   const first = defaultPipeline === undefined ? [] : [`%pipeline = ${textLiteral(pipelineName(defaultPipeline))}`]
-  const lines = unlessChosen('pipeline', choices.pipelines.size > 0, [...first, ...rules.toReversed()])
+  const lines = unlessChosen('pipeline', choices.pipelines.size > 0, [...first, ...known.lines, ...rules.toReversed()])
   const branches: PipelineBranch[] = [...names].map((pipeline) => ({
     pipeline,
     condition: `%pipeline == ${textLiteral(pipeline)}`,

@@ -7,14 +7,14 @@ import { flagIn, option, Report, textIn } from '../loki/context.ts'
 import { below, flagOf, isList, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
-import type { Choices } from './choices.ts'
+import { type Choices, noteTexts } from './choices.ts'
 import { conditionOf } from './conditions.ts'
 import { type Find, finderOf, readsSomething } from './includes.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
 import { addKubernetes } from './kubernetes.ts'
 import { bytesOf } from './lines.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
-import { stepsOf } from './processors.ts'
+import { stepsOf, whenever } from './processors.ts'
 import { authoritiesIn, cloudAddress, configsOf, partOf, settings } from './read.ts'
 import { withDefaults } from './variables.ts'
 
@@ -93,6 +93,7 @@ class Conversion {
     ownTime: false,
     hasSource: false,
     shared: [],
+    texts: new Map(),
     pipelines: new Set(),
   }
 
@@ -136,6 +137,7 @@ class Conversion {
   /** Notes fields that outputs must know of. */
   #noted(steps: readonly Step[]): readonly Step[] {
     if (steps.some(({ text }) => text.includes('%metadata._id = '))) this.#choices.id = true
+    noteTexts(steps, this.#choices.texts)
     if (steps.some(({ text }) => text.includes('.log_timestamp'))) this.#choices.ownTime = true
     return steps
   }
@@ -174,6 +176,7 @@ class Conversion {
       return
     }
     const metadata = providerSteps(tree, this.#report)
+    const appended = itemsOf(below(tree, 'appenders')).flatMap((appender) => this.#appended(appender))
     const templates = itemsOf(below(tree, 'templates')).map((template) => {
       const given = below(template, 'condition')
       return { template, given, condition: conditionOf(given, this.#report) }
@@ -184,13 +187,14 @@ class Conversion {
       // Hints apply to pods that no template reads.
       const others = templates.flatMap(({ condition }) => condition ?? [])
       const rest = others.map((condition) => ({ type: 'filter', text: `!(${condition})` }) as const)
-      this.#hints(tree, hints, [...metadata, ...rest])
+      this.#hints(tree, hints, [...metadata, ...rest, ...appended])
     }
     for (const [index, { template, given, condition }] of templates.entries()) {
       const name = `template-${index + 1}`
       const before: readonly Step[] = [
         ...metadata,
         ...(given === undefined ? [] : [condition === undefined ? unselected(given) : filter(condition)]),
+        ...appended,
       ]
       for (const config of itemsOf(below(template, 'config'))) {
         const isModule = below(config, 'module') !== undefined
@@ -198,6 +202,24 @@ class Conversion {
         this.#input(isModule ? containers(config) : config, before, name)
       }
     }
+  }
+
+  /** What an appender adds to the inputs of pods that meet its condition. */
+  #appended(tree: Tree): readonly Step[] {
+    const known = (names: readonly string[]) => ({ options: Object.fromEntries(names.map((name) => [name, ''])) })
+    const config = below(tree, 'config')
+    this.#report.options({ name: 'appender', ...tree, tree }, known(['type', 'condition', 'config']))
+    if (config !== undefined)
+      this.#report.options(partOf('appender', config), known(['fields', 'fields_under_root', 'tags', 'processors']))
+    const isAtRoot = flagOf(below(config, 'fields_under_root')) === true
+    const steps = [
+      ...ownFields(below(config, 'fields'), isAtRoot, below(config, 'tags'), this.#report),
+      ...this.#processing(below(config, 'processors')),
+    ]
+    const given = below(tree, 'condition')
+    const test = given === undefined ? 'true' : conditionOf(given, this.#report)
+    if (test === undefined || steps.length === 0) return []
+    return test === 'true' ? steps : [whenever(test, steps)]
   }
 
   /** The input that hints start for pods. */
@@ -378,7 +400,16 @@ function providerSteps(tree: Tree, report: Report): readonly Step[] {
   const own = isMap(tree) ? { ...tree, value: without(without(tree.value, 'hints'), 'templates') } : tree
   const part = { ...partOf('autodiscover', own), name: 'autodiscover' }
   report.options(part, {
-    options: { ...addKubernetes.options, type: '', namespace: '', scope: '', prefix: '', hints: '', templates: '' },
+    options: {
+      ...addKubernetes.options,
+      type: '',
+      namespace: '',
+      scope: '',
+      prefix: '',
+      hints: '',
+      templates: '',
+      appenders: '',
+    },
     itself: addKubernetes.itself ?? {},
   })
   const namespace = textIn(part, 'namespace')

@@ -483,7 +483,7 @@ test.each([
 })
 
 test.each([
-  [`  appenders: []\n  hints.enabled: true\n`, 'autodiscover: appenders'],
+  [`  builders: []\n  hints.enabled: true\n`, 'autodiscover: builders'],
   [`  hints: { enabled: true, prefix: co.shop }\n`, 'hints: prefix'],
   [templates(template('{ odd.a: 1 }')), 'condition odd'],
   [templates(template('{ equals.a: 1 }', container(', fields: { a: "${data.host}" }'))), 'fields: a: ${data.host}'],

@@ -9,6 +9,7 @@ import {
   type Choices,
   indexLines,
   indexName,
+  knownPipelines,
   type PipelineBranch,
   pipelineBranches,
   reportVersion,
@@ -83,7 +84,9 @@ const quiet: Readonly<Record<string, string | Exception>> = {
 
 function tlsOf(part: Part, report: Report): Record<string, unknown> {
   const mode = textIn(part, 'ssl.verification_mode')
-  const [authority, ...more] = textsIn(part, 'ssl.certificate_authorities')
+  const listed = textsIn(part, 'ssl.certificate_authorities')
+  const isText = listed.every((text) => text.includes('-----BEGIN'))
+  const [authority, ...more] = isText && listed.length > 0 ? [listed.map((text) => text.trim()).join('\n')] : listed
   if (more.length > 0)
     report.gap(
       part,
@@ -109,6 +112,16 @@ function tlsOf(part: Part, report: Report): Record<string, unknown> {
   return Object.keys(tls).length === 0 ? {} : { tls }
 }
 
+/** The address of a host whose port is a variable: a key of the Secret with the whole address. */
+function wholeAddress(part: Part, host: string, port: string, report: Report): string {
+  const variable = /\w+/.exec(host.includes('$') ? host : port)?.[0] ?? ''
+  const name = `${variable.replace(/_(?:HOSTS?|PORT)$/, '')}_ADDRESS`
+  const reason = `the port of an address must be a number, so \`${name}\` contains the whole address`
+  const nearest = `Add the key \`${name}\` to the Secret, such as \`https://elasticsearch:9200\`.`
+  report.replaced(part, `${part.name}: ${host}:${port}`, reason, nearest)
+  return secret(`\${${name}}`)
+}
+
 function hostsOf(part: Part, report: Report, port: string): string[] {
   const isSecure = textIn(part, 'protocol') === 'https' || flagIn(part, 'ssl.enabled') === true
   const path = textIn(part, 'path') ?? ''
@@ -121,14 +134,8 @@ function hostsOf(part: Part, report: Report, port: string): string[] {
     return texts.map((text) => {
       const found = /^(?:(https?):\/\/)?([^:/]+|\$\{\w+\}|\[[^\]]+\])(?::(\d+|\$\{\w+\}))?(\/.*)?$/.exec(text)
       const given = found?.[3]
-      if (given?.includes('$') === true)
-        report.gap(
-          part,
-          `${part.name}: ${given}`,
-          'the port of an address must be a number',
-          'The default port replaces it; write the value of the variable.',
-        )
-      const number = given === undefined || given.includes('$') ? port : given
+      if (given?.includes('$') === true) return wholeAddress(part, `${found?.[2] ?? ''}`, given, report)
+      const number = given ?? port
       return secret(
         `${found?.[1] ?? (isSecure ? 'https' : 'http')}://${found?.[2] ?? text}:${number}${found?.[4] ?? path}`,
       )
@@ -194,8 +201,10 @@ const search: Mapping<[Report, Choices], SinkPart> = {
       )
     }
     const pipeline = textIn(part, 'pipeline')
-    const isOne = pipeline?.includes('%{') !== true
-    const { lines: choosing, branches } = pipelineBranches(part, isOne ? pipeline : undefined, choices, report)
+    const known = knownPipelines(part, choices, report)
+    const isOne = pipeline?.includes('%{') !== true || known !== undefined
+    const byDefault = known === undefined && isOne ? pipeline : undefined
+    const { lines: choosing, branches } = pipelineBranches(part, byDefault, choices, report, known)
     lines.push(...chosen, ...choosing, ...timeLines(choices))
     const user = textIn(part, 'username')
     const key = textIn(part, 'api_key')

@@ -4,7 +4,7 @@ import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { isList, isMap, itemsOf, type Tree, textsOf } from '../loki/tree.ts'
-import { goLayout, indent } from '../otel/text.ts'
+import { indent } from '../otel/text.ts'
 import { assigned, assignments, conditionOf, fieldOf } from './conditions.ts'
 import {
   decodeBase64,
@@ -38,6 +38,7 @@ import { addLocale, networkDirection } from './network-direction.ts'
 import { reportOwnFields } from './own-fields.ts'
 import { block, failure, type Processor, quiet, when } from './processor.ts'
 import { refusedProcessors } from './refused-processors.ts'
+import { timestamp } from './times.ts'
 
 const addFields: Processor = {
   name: 'add_fields',
@@ -166,62 +167,6 @@ const decodeJson: Processor = {
   },
 }
 
-const timestamp: Processor = {
-  name: 'timestamp',
-  becomes: '`parse_timestamp`',
-  options: {
-    ...when,
-    field: 'the field with the text',
-    layouts: 'the layouts',
-    target_field: 'the field for the time',
-    timezone: 'the default time zone',
-  },
-  itself: { ...quiet, test: 'use `spec.tests`' },
-  build: (part, report, failed) => {
-    const from = textIn(part, 'field') ?? ''
-    const target = fieldOf(textIn(part, 'target_field') ?? '@timestamp')
-    const zone = textIn(part, 'timezone')
-    const isNamed = zone === undefined || /^(?:UTC|GMT|[A-Za-z]+\/[A-Za-z_/+-]+)$/.test(zone)
-    if (!isNamed)
-      report.gap(
-        part,
-        'timestamp: timezone',
-        'the time zone is not a name of the IANA database',
-        'Write one such as `Europe/Berlin`.',
-      )
-    const inZone = `, timezone: ${textLiteral(isNamed ? (zone ?? 'UTC') : 'UTC')}`
-    const lines = textsIn(part, 'layouts').map((layout) => timeOf(fieldOf(from), layout, inZone))
-    return [
-      `time = if is_timestamp(${fieldOf(from)}) { ${fieldOf(from)} } else { null }`,
-      ...lines.map((line) => `if time == null { ${line} }`),
-      ...(flagIn(part, 'ignore_failure') === true
-        ? []
-        : failure(
-            `time == null${flagIn(part, 'ignore_missing') === true ? ` && exists(${fieldOf(from)})` : ''}`,
-            failed,
-          )),
-      `if time != null { ${target} = time }`,
-    ]
-  },
-}
-
-/**
- * A statement that sets `time` from a field with a layout of Go. A time without a year is in the current year, and one without hours is
- * midnight.
- */
-function timeOf(field: string, layout: string, inZone: string): string {
-  const factor = { UNIX: '1000000.0', UNIX_MS: '1000.0' }[layout]
-  if (factor !== undefined) {
-    const micros = `from_unix_timestamp(to_int(round(number * ${factor})), unit: "microseconds") ?? null`
-    return `number, error = to_float(${field}); if error == null && (is_string(${field}) || is_integer(${field}) || is_float(${field})) { time = ${micros} }`
-  }
-  const format = goLayout(layout)
-  const [year, before] = /%[YyG]/.test(format) ? ['', ''] : ['format_timestamp!(now(), "%Y ") + ', '%Y ']
-  const [hour, after] = /%-?[HI]/.test(format) ? ['', ''] : [' + " 00:00:00"', ' %H:%M:%S']
-  const text = `${year}${year + hour === '' ? field : `(string(${field}) ?? "")`}${hour}`
-  return `time = parse_timestamp(${text}, ${textLiteral(`${before}${format}${after}`)}${inZone}) ?? null`
-}
-
 const nothing = (name: string, how: string): Processor => ({
   name,
   becomes: how,
@@ -313,6 +258,12 @@ function listText(lists: readonly (readonly Step[])[]): string {
   })
   return indent(all.join('\n')) || '  null'
 }
+
+/** Steps that run only if a condition holds. */
+export const whenever = (test: string, steps: readonly Step[]): Step => ({
+  type: 'remap',
+  text: `if ${test} {\n${listText([steps])}\n}`,
+})
 
 type PartNamed = (name: string, tree: Tree) => Part
 

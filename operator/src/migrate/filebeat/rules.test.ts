@@ -434,3 +434,119 @@ test('options of old and of new versions have no gap', () => {
   ])
   expect(resource.spec.sources[0].config.read_from).toBe('end')
 })
+
+const timed = (options: string) => `${json}${processors(`timestamp: { field: t, target_field: x, ${options} }`)}`
+const at = (time: string) => ({ x: new Date(time).toISOString() })
+test.each([
+  {
+    name: 'an offset',
+    options: 'timezone: "+02:00", layouts: ["2006-01-02 15:04"]',
+    t: '2026-03-04 05:06',
+    ...at('2026-03-04T03:06Z'),
+  },
+  {
+    name: 'an offset beside that of the text',
+    options: 'timezone: "-0330", layouts: ["2006-01-02 15:04 -0700"]',
+    t: '2026-03-04 05:06 +0100',
+    ...at('2026-03-04T04:06Z'),
+  },
+  {
+    name: 'the machine',
+    options: 'timezone: Local, layouts: ["2006-01-02 15:04"]',
+    t: '2026-03-04 05:06',
+    ...at('2026-03-04T05:06Z'),
+  },
+  {
+    name: 'an abbreviation',
+    options: 'timezone: EST, layouts: ["2006-01-02 15:04"]',
+    t: '2026-07-04 05:06',
+    ...at('2026-07-04T10:06Z'),
+  },
+  {
+    name: 'the name in the text',
+    options: 'layouts: ["2006-01-02 15:04 MST"]',
+    t: '2026-03-04 05:06 UTC',
+    ...at('2026-03-04T05:06Z'),
+  },
+  {
+    name: 'the name in the text, in its location',
+    options: 'timezone: Europe/Berlin, layouts: ["Mon Jan _2 15:04:05 MST 2006"]',
+    t: 'Wed Mar  4 05:06:07 CET 2026',
+    ...at('2026-03-04T04:06:07Z'),
+  },
+])('a time zone: $name', async ({ options, t, x }) => {
+  const { document, resource, gaps } = convert(timed(options) + discard)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  resource.spec.transforms.push({ name: 'text', type: 'remap', inputs: [resource.spec.sinks[0].inputs[0]] })
+  document.addIn(
+    ['spec', 'transforms'],
+    document.createNode({
+      name: 'text',
+      type: 'remap',
+      inputs: resource.spec.sinks[0].inputs,
+      config: { source: '.x = format_timestamp!(.x, "%Y-%m-%dT%H:%M:%S%.3fZ")' },
+    }),
+  )
+  document.setIn(['spec', 'sinks', 0, 'inputs'], ['text'])
+  resource.spec.sinks[0].inputs = ['text']
+  withTest(document, resource, line(JSON.stringify({ t })), { x })
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('a pipeline named by a field has a sink for each value that the configuration assigns', async () => {
+  const inputs = ['App-Logs', 'audit'].map(
+    (name) => `- { type: log, paths: [/srv/${name}.log], fields: { pipeline: ${name} }, fields_under_root: true }\n`,
+  )
+  const { document, resource, gaps } = convert(
+    `filebeat.inputs:\n${inputs.join('')}output.elasticsearch: { hosts: [es], index: a, pipeline: "x-%{[pipeline]}" }\n`,
+  )
+  expect(gaps.map((gap) => [gap.subject, gap.isReplaced])).toEqual([['elasticsearch: x-%{[pipeline]}', true]])
+  const sinks: { inputs: [string]; config: { pipeline?: string } }[] = resource.spec.sinks
+  expect(sinks.map(({ config }) => config.pipeline)).toEqual(['x-app-logs', 'x-audit', undefined])
+  const expected = sinks.map(({ inputs: [at], config }) => ({ at, count: config.pipeline === 'x-app-logs' ? 1 : 0 }))
+  const insertAt = resource.spec.transforms[0].name
+  document.setIn(['spec', 'tests'], [{ name: 'event', insertAt, input: { log: line('x') }, expect: expected }])
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('a pipeline named by a field with unknown values is a gap', () => {
+  const steps = processors('copy_fields.fields: [{ from: message, to: pipeline }]')
+  const text = `${log}  fields: { pipeline: a }\n  fields_under_root: true\n${steps}output.elasticsearch: { hosts: [es], index: a, pipeline: "%{[pipeline]}" }\n`
+  expect(convert(text).gaps.map((gap) => [gap.subject, gap.isReplaced])).toEqual([
+    ['elasticsearch: %{[pipeline]}', undefined],
+  ])
+})
+
+test.each([
+  ['${ES_HOST}:${ES_PORT}', 'SECRET[env.ES_ADDRESS]'],
+  ['https://es:${ES_PORT}', 'SECRET[env.ES_ADDRESS]'],
+  ['${ES_HOST}', 'http://SECRET[env.ES_HOST]:9200'],
+])('the address of %s', (host, expected) => {
+  const { gaps, resource } = convert(`${log}output.elasticsearch: { hosts: ["${host}"], index: a }\n`)
+  expect(gaps.every(({ isReplaced }) => isReplaced === true)).toBe(true)
+  expect(resource.spec.sinks[0].config.endpoints).toEqual([expected])
+})
+
+test('several certificate authorities as texts are one', () => {
+  const pem = (name: string) => `-----BEGIN CERTIFICATE-----\n${name}\n-----END CERTIFICATE-----\n`
+  const listed = JSON.stringify([pem('a'), pem('b')])
+  const { gaps, resource } = convert(
+    `${log}output.elasticsearch: { hosts: [es], index: a, ssl.certificate_authorities: ${listed} }\n`,
+  )
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks[0].config.tls).toEqual({ ca_file: `${pem('a')}${pem('b')}`.trim() })
+})
+
+test.each([
+  ['shop', { fields: { stage: 'a' }, tags: ['added'] }],
+  ['other', { fields: null, tags: null }],
+])('an appender adds to the inputs of pods in the namespace shop: %s', async (namespace, expected) => {
+  const appender =
+    '{ type: config, condition.equals: { kubernetes.namespace: shop }, config: { fields: { stage: a }, processors: [{ add_tags: { tags: [added] } }] } }'
+  const { document, resource, gaps } = convert(
+    `filebeat.autodiscover.providers: [{ type: kubernetes, hints.enabled: true, appenders: [${appender}] }]\n${discard}`,
+  )
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  withTest(document, resource, { message: 'x', orchestrator: { pod_namespace: namespace } }, expected)
+  expect(await lint(document.toString())).toEqual([])
+})
