@@ -5,11 +5,24 @@ import { loadConfigObject } from './load.ts'
 import { type OtherOption, otherOptions } from './other-options.ts'
 
 const source = { type: 'file', include: ['/tmp/x.log'] }
+const fileSink = { type: 'file', inputs: ['in'], path: '/tmp/out', encoding: { codec: 'json' } }
 /** Valid components, by type. */
 const components: Readonly<Record<string, Record<string, unknown>>> = {
   file: { ...source, fingerprint: { strategy: 'checksum' } },
   tag_cardinality_limit: { type: 'tag_cardinality_limit', inputs: ['metrics'] },
   http: { type: 'http', inputs: ['in'], uri: 'http://out', encoding: { codec: 'json' } },
+  cloud_monitor_logs: {
+    type: 'cloud_monitor_logs',
+    inputs: ['in'],
+    customer_id: 'c',
+    shared_key: 'c2VjcmV0',
+    log_type: 'T',
+  },
+  logsvc_a: { type: 'logsvc_a', inputs: ['in'], api_key: 'k', hostname: 'h' },
+  logsvc_a_old: { type: 'logsvc_a_old', inputs: ['in'], api_key: 'k', hostname: 'h' },
+  monitor_a_logs: { type: 'monitor_a_logs', inputs: ['in'], default_api_key: 'k' },
+  monitor_c_logs: { type: 'monitor_c_logs', inputs: ['in'], token: 't', region: 'us' },
+  observability_d: { type: 'observability_d', inputs: ['in'], account_id: '1', license_key: 'k', api: 'logs' },
   demo_logs: { type: 'demo_logs', format: 'json' },
   orchestrator_logs: { type: 'orchestrator_logs', self_node_name: 'n' },
   monitor_a_metrics: { type: 'monitor_a_metrics', inputs: ['metrics'], default_api_key: 'k' },
@@ -26,6 +39,9 @@ const components: Readonly<Record<string, Record<string, unknown>>> = {
   search_engine: { type: 'search_engine', inputs: ['in'], endpoints: ['http://out:9200'] },
 }
 const defaultTypes = { source: 'file', transform: 'tag_cardinality_limit', sink: 'http', global: '' } as const
+
+const componentOf = (kind: string, type: string) =>
+  (kind === 'sink' && type === 'file' ? fileSink : components[type]) ?? {}
 
 function withOption(table: Readonly<Record<string, unknown>>, path: string, value: unknown): Record<string, unknown> {
   const [name = '', ...below] = path.split('.')
@@ -54,13 +70,14 @@ test.each(rows.map((each) => [name(each), each] as const))('%s', (_, { row, type
   const given =
     kind === 'global'
       ? withOption(base, path, example)
-      : { ...base, [`${kind}s`]: { ...base[`${kind}s`], tried: withOption(components[type] ?? {}, path, example) } }
+      : { ...base, [`${kind}s`]: { ...base[`${kind}s`], tried: withOption(componentOf(kind, type), path, example) } }
   const loaded = loadConfigObject(given)
   expect(loaded.ok).toBe(false)
   const found = loaded.ok ? [] : loaded.problems.filter((problem) => problem.path.startsWith(place))
   expect(found.map(({ help }) => help)).toContain(instead)
   // Without the option, the configuration is valid.
-  const plain = kind === 'global' ? base : { ...base, [`${kind}s`]: { ...base[`${kind}s`], tried: components[type] } }
+  const plain =
+    kind === 'global' ? base : { ...base, [`${kind}s`]: { ...base[`${kind}s`], tried: componentOf(kind, type) } }
   const usable = loadConfigObject(plain)
   expect(usable.ok ? [] : usable.problems).toEqual([])
 })

@@ -11,6 +11,7 @@ export type { OtherOption } from './other-option.ts'
 const isOff = (value: unknown) => value === false
 const isText = (value: unknown) => typeof value === 'string'
 const nothing = () => ({})
+const hasNoFileTag = (value: unknown) => isTable(value) && value['include_file_tag'] !== true
 
 const globals: readonly OtherOption[] = [
   {
@@ -238,6 +239,14 @@ const sources: readonly OtherOption[] = [
   {
     ...file,
     path: 'internal_metrics',
+    example: { include_file_tag: false },
+    when: hasNoFileTag,
+    instead: 'Remove this option: metrics of the agent have no tags for files.',
+    rewrite: nothing,
+  },
+  {
+    ...file,
+    path: 'internal_metrics',
     example: { include_file_tag: true },
     instead: 'Remove this option: metrics of the agent have no tags for files.',
   },
@@ -334,8 +343,29 @@ const lastStage = (value: unknown) => {
   return withEnd(value, last)
 }
 
+const fileSink = { kind: 'sink', types: ['file'], path: 'internal_metrics' } as const
 const search = { kind: 'sink', types: ['search_engine'] } as const
+/** Sinks whose events are always JSON. */
+const ofJson = {
+  kind: 'sink',
+  types: [
+    ...['cloud_monitor_logs', 'logsvc_a', 'logsvc_a_old', 'monitor_a_logs', 'monitor_c_logs', 'observability_d'],
+    'tsdb_metrics',
+  ],
+} as const
 const sinks: readonly OtherOption[] = [
+  {
+    ...fileSink,
+    example: { include_file_tag: false },
+    when: hasNoFileTag,
+    instead: 'Remove this option: metrics of the agent have no tags for files.',
+    rewrite: nothing,
+  },
+  {
+    ...fileSink,
+    example: { include_file_tag: true },
+    instead: 'Remove this option: metrics of the agent have no tags for files.',
+  },
   {
     kind: 'sink',
     path: 'buffer',
@@ -444,6 +474,16 @@ const sinks: readonly OtherOption[] = [
     instead: 'Write `encoding: {codec: …}`.',
     rewrite: (value) => ({ encoding: { codec: value } }),
   },
+  ...['encoding', 'encoding.codec'].map(
+    (path): OtherOption => ({
+      ...ofJson,
+      path,
+      example: 'json',
+      when: (value) => value === 'json',
+      instead: 'Remove `encoding.codec`: events are always JSON.',
+      rewrite: nothing,
+    }),
+  ),
   {
     ...search,
     path: 'encoding.codec',

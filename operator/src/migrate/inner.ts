@@ -134,6 +134,17 @@ export function secretsIn(given: NamedText): ReadonlyMap<string, SecretKey> {
   return found
 }
 
+/** Variables whose `env` entries refer to a field of the pod, such as `spec.nodeName`. */
+export function podFieldsIn(given: NamedText): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  if (!/\bfieldPath\b/.test(given.text)) return found
+  for (const { entry } of entriesIn(given)) {
+    const [name, path] = [textOf(below(entry, 'name')), textOf(below(entry, 'valueFrom', 'fieldRef', 'fieldPath'))]
+    if (name !== undefined && path !== undefined) found.set(name, path)
+  }
+  return found
+}
+
 /** A value that can replace a variable in any context. */
 const plainValue = /^[\w./:@%+,=-]*$/
 

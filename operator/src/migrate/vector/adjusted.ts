@@ -134,6 +134,9 @@ export function passOn(
       continue
     if (Object.hasOwn(optionsOf(declaration).members, name) && isInEffect(name, olds)) config[name] ??= agent[name]
   }
+  const { healthchecks } = agent
+  const isOff = isTable(healthchecks) && healthchecks['enabled'] === false && declaration.kind === 'sink'
+  if (isOff && Object.hasOwn(optionsOf(declaration).members, 'healthcheck')) config['healthcheck'] = { enabled: false }
 }
 
 /** Replaces references to secret backends of the agent with references to the Secret of the Pipeline. */

@@ -99,3 +99,12 @@ test('the result of a condition is not part of the event', async () => {
   const { resource } = converted(convertVector, [{ file: 'vector.yaml', text: stringify(config) }])
   expect(resource.spec.transforms.at(-1).config.source).toBe('del(%condition)')
 })
+
+test.each([
+  [{ n: 5 }, 1],
+  [{ n: '5' }, 1],
+  [{ n: 6 }, 0],
+  [{}, 0],
+])('the oldest filter compares one field with a text: %j', async (event, count) => {
+  await check({ type: 'field_filter', field: 'n', value: '5' }, 't', event, count)
+})

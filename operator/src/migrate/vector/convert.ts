@@ -18,6 +18,7 @@ import { missingPart } from '../absence.ts'
 import { complete } from '../complete.ts'
 import type { Table } from '../documents.ts'
 import type { Draft, Gap, Included, NamedText, Selector, Step } from '../draft.ts'
+import { podFieldsIn } from '../inner.ts'
 import { secretForms, withValues } from '../sound.ts'
 import {
   adjustBuffer,
@@ -55,7 +56,7 @@ const kindOf = { sources: 'source', transforms: 'transform', sinks: 'sink' } as 
 /** Reads the files of one configuration into a draft. Components of one file may read from those of another. */
 export function convertVector(files: readonly NamedText[], included: Included, draft: Draft): void {
   const roots = withScopes(files.flatMap((file) => readRoots(file, draft.gaps)))
-  new Conversion(roots, withPrograms(included, files), draft, files[0]?.file ?? '').run()
+  new Conversion(roots, withPrograms(included, files), draft, files).run()
 }
 
 /** The counterpart of a component. */
@@ -85,10 +86,11 @@ class Conversion {
   /** Names (in the Pipeline) of components that provide metrics. */
   readonly #giveMetrics = new Set<string>()
 
-  constructor(roots: readonly Root[], included: Included, draft: Draft, file: string) {
+  constructor(roots: readonly Root[], included: Included, draft: Draft, files: readonly NamedText[]) {
+    const podFields = new Map(files.flatMap((file) => [...podFieldsIn(file)]))
     this.#roots = roots
-    this.#file = file
-    this.#variables = new Variables(draft.gaps, draft.namespace === undefined)
+    this.#file = files[0]?.file ?? ''
+    this.#variables = new Variables(draft.gaps, draft.namespace === undefined, podFields)
     this.#included = included
     this.#draft = draft
     this.#settings = Object.assign({}, ...roots.map(({ config }) => config))
@@ -128,12 +130,14 @@ class Conversion {
       if (['sources', 'transforms', 'sinks', 'tests'].includes(name)) continue
       const known = settings[name]
       if (name === 'secret' || isPassedOn(name) || (name === 'log_schema' && this.#schema.isDefault)) continue
-      if (known?.absence !== undefined) {
+      const value = root.config[name]
+      if (known?.absence !== undefined && (!isTable(value) || Object.keys(value).length > 0)) {
         const refusal = { reason: known.absence, nearest: known.becomes }
         this.#draft.gaps.push(missingPart({ file: root.file, line: root.lineOf([name]) }, name, refusal, 'setting'))
         continue
       }
       const by = known?.by ?? 'the cluster provides it'
+      if (known?.absence !== undefined) continue
       const reason = known?.isReplaced === true ? by : 'it is a global setting of the agent'
       const other = otherOptions.find(({ kind, path }) => kind === 'global' && path === name)
       const nearest = known?.becomes ?? other?.instead ?? 'Remove it, or set it in the components that need it.'
@@ -197,7 +201,8 @@ class Conversion {
     for (const input of old.inputs) {
       const matching = this.#matching(input)
       const outputs = matching.flatMap((output) => this.#outputs.get(output) ?? [])
-      if (outputs.length === 0 && !matching.some((output) => this.#outputs.has(output))) {
+      const isRelaxed = isPattern(input) && this.#settings['wildcard_matching'] === 'relaxed'
+      if (outputs.length === 0 && !isRelaxed && !matching.some((output) => this.#outputs.has(output))) {
         this.#gap(
           old.root,
           [old.kind, old.id, 'inputs'],
@@ -387,28 +392,32 @@ class Conversion {
       return
     }
     const service = this.#ofService(old)
-    const found = this.#known(service?.old ?? old)
+    const found = service === undefined ? undefined : this.#known(service.old)
     const taken = found === undefined ? [] : this.#takenBy(old, found.declaration, inputs)
-    if (found === undefined || taken.length === 0) {
+    if (service === undefined || found === undefined || taken.length === 0) {
       const comments = [this.#comment(old, 'This sink discards its events.')]
       this.#draft.add('sinks', old.id, { type: 'blackhole', inputs, comments })
       return
     }
-    const heads = this.#draft.append(
-      taken,
-      [...(service?.steps ?? []), ...found.before],
-      `${old.id}-form`,
-      this.#origin(old),
-    )
+    const steps = [...service.steps, ...found.before]
+    const heads = this.#draft.append(taken, steps, `${old.id}-form`, this.#origin(old))
     this.#draft.add('sinks', old.id, { type: found.declaration.type, inputs: heads, config: found.config })
   }
 
-  /** Converts a sink for a product to the sink `http` and the steps before it. */
+  /**
+   * Converts a sink for a product to the sink `http` and the steps before it; other sinks stay unchanged. Reports options that `http` cannot
+   * express, and returns undefined.
+   */
   #ofService(old: Old): { readonly old: Old; readonly steps: readonly Step[] } | undefined {
     const service = services.find(({ type }) => type === old.type)
     const shared = /^splunk/.test(old.type) ? this.#schema.ofEnvelope() : {}
-    const rewritten = service?.rewrite({ ...shared, ...old.options })
-    if (service === undefined || rewritten === undefined) return undefined
+    if (service === undefined || service.isHere?.(old.options) === false) return { old, steps: [] }
+    const rewritten = service.rewrite({ ...shared, ...old.options })
+    if (rewritten === undefined) {
+      const reason = `its options have no counterpart if \`${old.type}\` becomes the sink \`http\``
+      this.#gap(old.root, [old.kind, old.id], old.id, reason, `Write ${service.becomes}, and matching options.`)
+      return undefined
+    }
     // Variables in the options of the sink and in its programs have different forms.
     const marked = this.#variables.inTransform(old)
     const steps = (service.rewrite({ ...shared, ...marked })?.steps ?? []).map((step) => ({

@@ -2,7 +2,7 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
-import { field, texts } from './tables.ts'
+import { field, setLine, texts } from './tables.ts'
 import type { Rewriting, Rewritten } from './transforms.ts'
 
 const program = (text: string): Rewritten => ({ outputs: [{ name: '', steps: [{ type: 'remap', text }] }] })
@@ -290,15 +290,6 @@ export const otherRewritings: readonly Rewriting[] = [
     },
   },
 ]
-
-/** A statement that sets a member of `parsed`. */
-function setLine(name: string, value: string): string {
-  const path = name
-    .replace(/^\./, '')
-    .split('.')
-    .map((each) => textLiteral(each))
-  return `parsed = object(set(parsed, [${path.join(', ')}], ${value}) ?? null) ?? parsed`
-}
 
 const token = (index: number) =>
   `found[${index}].bracket || found[${index}].quote || found[${index}].word || found[${index}].rest`

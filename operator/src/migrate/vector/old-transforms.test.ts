@@ -81,6 +81,18 @@ test.each([
     expected: { message: 'other' },
   },
   {
+    about: 'a renamed field takes its empty parent along',
+    options: { type: 'rename_fields', fields: { 'a.b': 'c' }, drop_empty: true },
+    event: { a: { b: 1 } },
+    expected: { c: 1 },
+  },
+  {
+    about: 'the parent of a renamed field stays',
+    options: { type: 'rename_fields', fields: { 'a.b': 'c' } },
+    event: { a: { b: 1 } },
+    expected: { a: {}, c: 1 },
+  },
+  {
     about: 'a field is set from a template',
     options: { type: 'add_fields', fields: { a: 'x-{{ message }}', b: '{{ missing }}', 'c.d': 1 } },
     event: { message: 'm' },

@@ -203,3 +203,64 @@ test("a wait for Splunk's indexer is a gap", () => {
   const { gaps } = convert({ sources: logs, sinks: { s: { ...sink, acknowledgements } } })
   expect(gaps.map(({ subject }) => subject)).toEqual(['s: acknowledgements.indexer_acknowledgements_enabled'])
 })
+
+test.each([
+  ['only some fields', { only_fields: ['message', 'a.b', 'none'] }, { event: { message: 'm', a: { b: 1 } } }],
+  ['all fields except some', { except_fields: ['kind', 'a.c'] }, { event: { message: 'm', a: { b: 1 }, t: 2 } }],
+])("the encoding of Splunk's event delivers %s, and its envelope has the others", async (_, encoding, expected) => {
+  const sink = {
+    type: 'splunk_hec_logs',
+    inputs: ['d'],
+    endpoint: 'https://s',
+    default_token: 'a',
+    index: '{{ kind }}',
+  }
+  const { resource, gaps, document } = convert({
+    sources: logs,
+    sinks: { s: { ...sink, encoding: { codec: 'json', ...encoding } } },
+  })
+  expect(gaps).toEqual([])
+  withTest(document, resource, { message: 'm', kind: 'k', a: { b: 1, c: 2 }, t: 2 }, { ...expected, index: 'k' })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('an option of a product that `http` cannot express is a gap of a part that exists', () => {
+  const sink = {
+    type: 'splunk_hec_logs',
+    inputs: ['d'],
+    endpoint: 'https://s',
+    default_token: 'a',
+    endpoint_target: 'raw',
+  }
+  const { gaps } = convert({ sources: logs, sinks: { s: { ...sink, encoding: { codec: 'json' } } } })
+  expect(gaps).toMatchObject([{ subject: 's', reason: expect.stringContaining('have no counterpart') }])
+  expect(gaps[0]?.isAbsent).toBeUndefined()
+})
+
+test('ClickHouse gets the settings of asynchronous inserts', () => {
+  const query_settings = { async_insert_settings: { enabled: true, wait_for_processing: false, max_data_size: 10 } }
+  const sink = { type: 'clickhouse', inputs: ['d'], endpoint: 'http://ch', table: 't', query_settings }
+  const { resource, gaps } = convert({ sources: logs, sinks: { c: sink } })
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks[0].config.uri).toContain(
+    '&async_insert=1&wait_for_async_insert=0&async_insert_max_data_size=10&query=',
+  )
+})
+
+test('settings without an effect here, and those that sinks get', async () => {
+  const config = {
+    healthchecks: { enabled: false },
+    wildcard_matching: 'relaxed',
+    telemetry: { tags: { emit_source: true } },
+    enrichment_tables: {},
+    sources: logs,
+    sinks: {
+      a: { type: 'http', inputs: ['d', 'none*'], uri: 'http://a', encoding: { codec: 'json' } },
+      b: { type: 'console', inputs: ['d'], encoding: { codec: 'json' } },
+    },
+  }
+  const { resource, gaps, document } = convert(config)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(resource.spec.sinks[0].config.healthcheck).toEqual({ enabled: false })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})

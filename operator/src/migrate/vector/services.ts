@@ -6,10 +6,13 @@ import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Step } from '../draft.ts'
 import { literalTemplate } from '../escape.ts'
+import { setLine } from './tables.ts'
 
 export interface Service {
   readonly type: string
   readonly becomes: string
+  /** Whether `http` has a counterpart; false for options of another protocol. */
+  readonly isHere?: (options: Table) => boolean
   /** The options of `http` and the steps before it; undefined if the options are not valid. */
   readonly rewrite: (options: Table) => { readonly config: Table; readonly steps: readonly Step[] } | undefined
 }
@@ -32,6 +35,25 @@ export function templateExpression(template: string): string | undefined {
   )
 }
 
+const asyncNames: Readonly<Record<string, string>> = {
+  enabled: 'async_insert',
+  wait_for_processing: 'wait_for_async_insert',
+  wait_for_processing_timeout: 'wait_for_async_insert_timeout',
+  deduplicate: 'async_insert_deduplicate',
+  max_data_size: 'async_insert_max_data_size',
+  max_query_number: 'async_insert_max_query_number',
+}
+
+/** Settings of the query for asynchronous inserts; undefined for other settings. */
+function asyncSettings(given: unknown): readonly string[] | undefined {
+  const { async_insert_settings: inner, ...others } = isTable(given) ? given : {}
+  const entries = Object.entries(isTable(inner) ? inner : {})
+  const isKnown = ([name, value]: (typeof entries)[number]) =>
+    Object.hasOwn(asyncNames, name) && (typeof value === 'boolean' || typeof value === 'number')
+  if (Object.keys(others).length > 0 || !entries.every(isKnown)) return undefined
+  return entries.map(([name, value]) => `${asyncNames[name]}=${Number(value)}`)
+}
+
 /** ClickHouse: rows in requests to the HTTP interface. */
 const clickhouse: Service = {
   type: 'clickhouse',
@@ -42,8 +64,11 @@ const clickhouse: Service = {
       skip_unknown_fields: skips,
       date_time_best_effort: isLoose,
       insert_random_shard: isRandom,
+      query_settings: ofQuery,
       ...rest
     } = shared
+    const asynchronous = asyncSettings(ofQuery)
+    if (asynchronous === undefined) return undefined
     if (typeof endpoint !== 'string' || typeof table !== 'string' || typeof database !== 'string') return undefined
     const forms: Readonly<Record<string, string>> = {
       json_each_row: 'JSONEachRow',
@@ -57,6 +82,7 @@ const clickhouse: Service = {
       ...(typeof skips === 'boolean' ? [`input_format_skip_unknown_fields=${skips ? 1 : 0}`] : []),
       ...(isLoose === true ? ['date_time_input_format=best_effort'] : []),
       ...(isRandom === true ? ['insert_distributed_one_random_shard=1'] : []),
+      ...asynchronous,
     ]
     // Names may be templates, whose braces and fields stay unchanged.
     const name = (text: string) => `%%22${text.includes('{{') ? text : literalTemplate(encodeURIComponent(text))}%%22`
@@ -107,9 +133,11 @@ const splunk = (type: string): Service => ({
     }
     if (!Array.isArray(indexed) || indexed.some((name) => typeof name !== 'string')) return undefined
     const fields = indexed.map((name) => `${textLiteral(String(name))}: ${field(String(name))}`)
+    const own = eventLines(isTable(encoding) ? without(encoding, 'codec') : {})
+    if (own === undefined) return undefined
     const text = [
       ...(time === '' ? [] : [`time = del(${field(String(time))})`]),
-      `event = ${codec === 'text' ? 'string(.message) ?? ""' : '.'}`,
+      ...(codec === 'text' ? ['event = string(.message) ?? ""'] : own),
       `. = filter({ ${[
         '"event": event',
         ...(host === '' ? [] : [`"host": ${field(host)}`]),
@@ -126,7 +154,6 @@ const splunk = (type: string): Service => ({
     ].join('\n')
     const given = isTable(rest['request']) ? rest['request'] : {}
     const headers = isTable(given['headers']) ? given['headers'] : {}
-    const further = isTable(encoding) ? Object.entries(encoding).filter(([name]) => name !== 'codec') : []
     const config = {
       ...rest,
       uri: `${literalTemplate(endpoint.replace(/\/+$/, ''))}${typeof path === 'string' ? path : '/services/collector/event'}`,
@@ -134,25 +161,34 @@ const splunk = (type: string): Service => ({
       ...lines,
       request: { ...given, headers: { ...headers, Authorization: `Splunk ${String(token ?? oldToken ?? '')}` } },
     }
-    const before = exceptSteps(Object.fromEntries(further))
-    return before === undefined ? undefined : { config, steps: [...before, { type: 'remap', text }] }
+    return { config, steps: [{ type: 'remap', text }] }
   },
 })
 
-/** Steps that remove fields, because the encoding applies to the whole envelope; undefined for other options of an encoding. */
-function exceptSteps(encoding: Table): readonly Step[] | undefined {
+const without = (table: Table, name: string): Table =>
+  Object.fromEntries(Object.entries(table).filter(([each]) => each !== name))
+
+/** Statements that set the variable `event` to the fields that an encoding delivers; undefined for other options of an encoding. */
+function eventLines(encoding: Table): readonly string[] | undefined {
   const { except_fields: except = [], only_fields: only, ...others } = encoding
-  if (only !== undefined || Object.keys(others).length > 0 || !Array.isArray(except)) return undefined
-  const paths = except.map((path) => `del(.${String(path).replace(/^\./, '')})`)
-  return paths.length === 0 ? [] : [{ type: 'remap', text: paths.join('\n') }]
+  if (Object.keys(others).length > 0 || !Array.isArray(except) || (only !== undefined && !Array.isArray(only))) {
+    return undefined
+  }
+  const at = (path: unknown) => fieldLiteral(String(path).replace(/^\./, '').split('.'))
+  const kept = (path: unknown) => `if exists(${at(path)}) { ${setLine(String(path), at(path), 'event')} }`
+  return [
+    ...(only === undefined ? ['event = .'] : ['event = {}', ...only.map(kept)]),
+    ...except.map((path) => `del(event${at(path)})`),
+  ]
 }
 
 /** Vector's sink contains the sink `http` in the option `protocol`. */
 const opentelemetry: Service = {
   type: 'opentelemetry',
   becomes: '`http` with the options of `protocol`',
+  isHere: ({ protocol }) => isTable(protocol) && protocol['type'] === 'http',
   rewrite({ protocol, ...shared }) {
-    if (!isTable(protocol) || protocol['type'] !== 'http' || typeof protocol['uri'] !== 'string') return undefined
+    if (!isTable(protocol) || typeof protocol['uri'] !== 'string') return undefined
     const { type: _, ...config } = protocol
     return { config: { ...shared, ...config }, steps: [] }
   },

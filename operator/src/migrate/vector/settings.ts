@@ -30,6 +30,16 @@ export const settings: Readonly<Record<string, Setting>> = {
     isReplaced: true,
     by: 'transforms rename the fields',
   },
+  telemetry: {
+    becomes: 'The agent counts the events of each component without additional tags.',
+    isReplaced: true,
+    by: 'it changes only the metrics of the agent itself',
+  },
+  wildcard_matching: {
+    becomes: 'Inputs name their components. To add a component, add it to the inputs that should match it.',
+    isReplaced: true,
+    by: 'the conversion resolves wildcards',
+  },
   expire_metrics: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
   expire_metrics_per_metric_set: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
   timezone: { becomes: 'The option `timezone` of each remap transform.', isReplaced: true },

@@ -1,6 +1,6 @@
 // Operations on tables of options and on names: merging two tables, removing the value at a path, and matching patterns.
 
-import { fieldLiteral, type Segments } from '@penstock/agent/config'
+import { fieldLiteral, type Segments, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 
@@ -46,3 +46,12 @@ export const texts = (value: unknown): readonly string[] =>
 
 /** `a.b` as the path of a field. */
 export const field = (path: string) => fieldLiteral(path.replace(/^\./, '').split('.'))
+
+/** A statement that sets a member of a variable with an object, such as `parsed`. */
+export function setLine(name: string, value: string, variable = 'parsed'): string {
+  const path = name
+    .replace(/^\./, '')
+    .split('.')
+    .map((each) => textLiteral(each))
+  return `${variable} = object(set(${variable}, [${path.join(', ')}], ${value}) ?? null) ?? ${variable}`
+}

@@ -183,6 +183,16 @@ export const rewritings: readonly Rewriting[] = [
     },
   },
   {
+    type: 'field_filter',
+    becomes: 'a `filter` that compares the field',
+    options: ['field', 'value'],
+    rewrite({ field: name, value }) {
+      if (typeof name !== 'string' || typeof value !== 'string') return undefined
+      const condition = conditionOf({ type: 'check_fields', [`${name}.eq`]: value })
+      return condition === undefined ? undefined : one(filter(condition))
+    },
+  },
+  {
     type: 'add_fields',
     becomes: replacedTransforms.add_fields,
     options: ['fields', 'overwrite'],
@@ -222,11 +232,12 @@ export const rewritings: readonly Rewriting[] = [
     type: 'rename_fields',
     becomes: replacedTransforms.rename_fields,
     options: ['fields', 'drop_empty'],
-    rewrite({ fields }) {
+    rewrite({ fields, drop_empty: compact }) {
+      const end = compact === true ? ', compact: true' : ''
       const moves = isTable(fields) ? Object.entries(fields) : []
       if (moves.length === 0 || moves.some(([, to]) => typeof to !== 'string')) return undefined
       const lines = moves.map(
-        ([from, to]) => `if exists(${field(from)}) { ${field(String(to))} = del(${field(from)}) }`,
+        ([from, to]) => `if exists(${field(from)}) { ${field(String(to))} = del(${field(from)}${end}) }`,
       )
       return one(program(lines.join('\n')))
     },

@@ -96,3 +96,18 @@ sinks: { out: { type: splunk_hec_logs, inputs: [s], endpoint: 'https://hec:8088'
     ['$TOKEN', true],
   ])
 })
+
+test('the field of the pod in an `env` entry decides what a variable means', () => {
+  const { resource, gaps } = convert(`
+env:
+  - { name: WHERE, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }
+  - { name: NODE_NAME, valueFrom: { fieldRef: { fieldPath: status.podIP } } }
+customConfig:
+  sources: { s: { type: stdin } }
+  transforms: { t: { type: remap, inputs: [s], source: '.a = "\${WHERE}"; .b = "\${NODE_NAME}"' } }
+  ${printed}`)
+  expect(resource.spec.transforms[0].config.source).toBe(
+    '.a = (get_env_var("AGENT_SELF_NODE_NAME") ?? ""); .b = (get_env_var("NODE_NAME") ?? "")',
+  )
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([['$NODE_NAME', true]])
+})

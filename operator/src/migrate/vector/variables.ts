@@ -19,16 +19,13 @@ const nameIn = (whole: string) => /^\$\{?([A-Za-z0-9_.]+)/.exec(whole)?.[1] ?? w
 /** Comments, texts and expressions in quotes. */
 const quoted = /#[^\n]*|"(?:[^"\\]|\\.)*"|\b[rst]'(?:[^'\\]|\\.)*'/gs
 
-/** Variables that the pods of an agent have under another name. */
-const ownVariables: readonly (readonly [RegExp, string])[] = [
-  [/^(?:\w+_)?(?:NODE_NAME|NODENAME)$/, 'AGENT_SELF_NODE_NAME'],
-  [/^(?:VECTOR_SELF_)?POD_NAME$/, 'POD_NAME'],
-  [/^(?:VECTOR_SELF_)?POD_NAMESPACE$/, 'POD_NAMESPACE'],
-  [/^HOSTNAME$/, 'HOSTNAME'],
+/** Variables that the pods of an agent have, by their usual names and by the field of the pod. */
+const ownVariables: readonly { readonly usual: RegExp; readonly path?: string; readonly own: string }[] = [
+  { usual: /^(?:\w+_)?(?:NODE_NAME|NODENAME)$/, path: 'spec.nodeName', own: 'AGENT_SELF_NODE_NAME' },
+  { usual: /^(?:VECTOR_SELF_)?POD_NAME$/, path: 'metadata.name', own: 'POD_NAME' },
+  { usual: /^(?:VECTOR_SELF_)?POD_NAMESPACE$/, path: 'metadata.namespace', own: 'POD_NAMESPACE' },
+  { usual: /^HOSTNAME$/, own: 'HOSTNAME' },
 ]
-
-/** The name that a variable of the pod has here; undefined for other variables. */
-const ownVariable = (name: string) => ownVariables.find(([pattern]) => pattern.test(name))?.[1]
 
 const readCall = /\bget_env_var(!?\s*\(\s*)((?:name:\s*)?")([A-Za-z0-9_.]+)"/g
 
@@ -47,13 +44,18 @@ export const ownSteps = (variables: readonly string[]): readonly Step[] =>
       ]
 
 /** The options of a sink in whose templates fields of metadata replace the variables of the pod. */
-function withOwnFields(options: Table, schema: Table, onOwn: (variable: string) => void): Table {
+function withOwnFields(
+  options: Table,
+  schema: Table,
+  ownOf: (name: string) => string | undefined,
+  onOwn: (variable: string) => void,
+): Table {
   const copy = structuredClone(options)
   walkOptions(schema, copy, ({ path, value, schemas }) => {
     const last = path.at(-1)
     if (typeof value !== 'string' || last === undefined || !schemas.some(({ format }) => format === 'template')) return
     const text = value.replace(/\$\$|\$(?:\{(\w+)\}|(\w+))/g, (whole, braced?: string, plain?: string) => {
-      const own = ownVariable(braced ?? plain ?? '')
+      const own = ownOf(braced ?? plain ?? '')
       if (own === undefined) return whole
       onOwn(own)
       return `{{ %${ownField(own)} }}`
@@ -68,6 +70,7 @@ const isValid = (type: Step['type'], text: string) =>
   (type === 'filter' ? compileCondition(text) : compileProgram(text)).ok
 
 export class Variables {
+  readonly #podFields: ReadonlyMap<string, string>
   readonly #gaps: Gap[]
   /** Whether programs may read the environment of the agent. */
   readonly #readsEnvironment: boolean
@@ -75,7 +78,9 @@ export class Variables {
   /** The references that marks stand for. */
   readonly #marked: string[] = []
 
-  constructor(gaps: Gap[], readsEnvironment: boolean) {
+  /** @param podFields fields of the pod that variables have as their values */
+  constructor(gaps: Gap[], readsEnvironment: boolean, podFields: ReadonlyMap<string, string>) {
+    this.#podFields = podFields
     this.#gaps = gaps
     this.#readsEnvironment = readsEnvironment
   }
@@ -92,7 +97,10 @@ export class Variables {
    * @param onOwn called with the name of each of these fields
    */
   inOptions(old: Old, schema: Table, onOwn: (name: string) => void): Record<string, unknown> {
-    const own = this.#readsEnvironment && old.kind === 'sinks' ? withOwnFields(old.options, schema, onOwn) : old.options
+    const own =
+      this.#readsEnvironment && old.kind === 'sinks'
+        ? withOwnFields(old.options, schema, (name) => this.#own(name), onOwn)
+        : old.options
     const given = old.kind === 'sinks' ? withQuotedNames(own) : own
     const options = withoutBackends(given, (key) => this.#reportBackend(old, key))
     return valueWithoutVariables(options, (variable) => this.#report(old, variable)) as Record<string, unknown>
@@ -124,7 +132,7 @@ export class Variables {
   /** A program in which expressions read the marked variables. If it does not compile, they stay as they are and become gaps. */
   program(old: Old, type: Step['type'], text: string): string {
     const own = text.replace(readCall, (whole, open: string, before: string, name: string) => {
-      const known = this.#readsEnvironment ? ownVariable(name) : undefined
+      const known = this.#readsEnvironment ? this.#own(name) : undefined
       if (known !== undefined) return `get_env_var${open}${before}${known}"`
       this.#reportRead(old, name)
       // It fails like a variable that is not set.
@@ -138,7 +146,7 @@ export class Variables {
       )
       const others = this.#namesIn(found.replace(quoted, (whole) => (whole.startsWith('#') ? '' : whole)))
       if (others.length === 0 && isValid(type, this.#restored(found))) {
-        for (const name of names) if (ownVariable(name) === undefined) this.#reportRead(old, name)
+        for (const name of names) if (this.#own(name) === undefined) this.#reportRead(old, name)
         return this.#restored(found)
       }
     }
@@ -172,6 +180,12 @@ export class Variables {
     return visit(options) as Record<string, unknown>
   }
 
+  /** The name that a variable of the pod has here; undefined for other variables. */
+  #own(name: string): string | undefined {
+    const field = this.#podFields.get(name)
+    return ownVariables.find(({ usual, path }) => (field === undefined ? usual.test(name) : field === path))?.own
+  }
+
   #restored(text: string): string {
     return text.replace(marked, (_, index) => this.#marked[Number(index)] ?? '')
   }
@@ -190,7 +204,7 @@ export class Variables {
       .filter((part) => part !== '')
       .map((part) => {
         const [name] = this.#namesIn(part)
-        return name === undefined ? `${open}${part}${close}` : `(get_env_var("${ownVariable(name) ?? name}") ?? "")`
+        return name === undefined ? `${open}${part}${close}` : `(get_env_var("${this.#own(name) ?? name}") ?? "")`
       })
     return parts.length === 1 ? (parts[0] ?? '') : `(${parts.join(' + ')})`
   }
@@ -217,7 +231,7 @@ export class Variables {
     if (only !== undefined && how !== only) return
     if (!this.#isFirst(`${how} ${name}`)) return
     if (how === 'secret') {
-      if (ownVariable(name) !== undefined) {
+      if (this.#own(name) !== undefined) {
         const reason = 'pods have different values of the variable, and a Secret has one'
         this.#gap(old, `$${name}`, reason, 'Remove it, or replace it with a field of the event.', false)
         return
