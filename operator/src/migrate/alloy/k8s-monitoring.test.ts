@@ -25,7 +25,8 @@ const pod = {
     pod_name: 'web-1',
     pod_uid: 'u1',
     container_name: 'app',
-    pod_labels: { 'app.kubernetes.io/version': '7', team: 'ops' },
+    container_id: 'containerd://1',
+    pod_labels: { 'app.kubernetes.io/version': '7', 'app.kubernetes.io/name': 'web', team: 'ops' },
     pod_annotations: { 'example.com/job': 'nightly' },
   },
 }
@@ -36,14 +37,14 @@ test('labels, annotations and structured metadata of pods', async () => {
     `labels: { team: team, version: app.kubernetes.io/version }
 annotations: { job: example.com/job }
 staticLabels: { region: eu }
-structuredMetadata: { pod: , version: }
+structuredMetadata: { pod: pod, version: }
 labelsToKeep: [namespace, team, region, job]
 labelSelectors: { tier: [a, b] }
 volumeGatherSettings: { onlyGatherNewLogLines: true }
 `,
   )
   const { document, resource, gaps } = convert(text)
-  expect(missing(gaps)).toEqual(['podLogs'])
+  expect(missing(gaps)).toEqual([])
   expect(resource.spec.sources[0].config).toEqual({ extra_label_selector: 'tier in (a,b)', read_from: 'end' })
   const labels = {
     namespace: 'shop',
@@ -54,6 +55,87 @@ volumeGatherSettings: { onlyGatherNewLogLines: true }
     k8s_cluster_name: 'prod',
   }
   withTest(document, resource, pod, { message: 'hello', labels, metadata: { pod: 'web-1', version: '7' } })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test.each([
+  [
+    'the first version',
+    `cluster: { name: prod }
+externalServices: { loki: { host: "http://loki", externalLabels: { zone: b }, basicAuth: { username: u, password: p } } }
+logs: { cluster_events: { enabled: false }, pod_logs: { annotations: { job: example.com/job }, structuredMetadata: { pod: } } }
+`,
+    {
+      labels: {
+        ...{ namespace: 'shop', container: 'app', job: 'nightly', app_kubernetes_io_name: 'web' },
+        ...{ flags: 'F', stream: 'stdout', cluster: 'prod', zone: 'b' },
+      },
+      metadata: { pod: 'web-1' },
+    },
+  ],
+  [
+    'the second version, with its defaults',
+    values('- { name: l, type: loki, url: "http://loki:3100/loki/api/v1/push" }'),
+    {
+      labels: {
+        ...{ namespace: 'shop', container: 'app', job: 'shop/app', app_kubernetes_io_name: 'web', service_name: 'web' },
+        ...{ cluster: 'prod', k8s_cluster_name: 'prod' },
+      },
+      metadata: { pod: 'web-1' },
+    },
+  ],
+  [
+    'the fourth version',
+    `cluster: { name: prod }
+destinations: { l: { type: loki, url: "http://loki:3100/loki/api/v1/push" } }
+podLogsViaLoki: { enabled: true }
+`,
+    {
+      labels: {
+        ...{ namespace: 'shop', container: 'app', job: 'shop/app', app_kubernetes_io_name: 'web', service_name: 'web' },
+        ...{ service_namespace: 'shop', flags: 'F', stream: 'stdout', cluster: 'prod', k8s_cluster_name: 'prod' },
+      },
+      metadata: { pod: 'web-1', service_instance_id: 'shop.web-1.app' },
+    },
+  ],
+] as const)('labels and metadata of %s of the chart', async (_name, text, expected) => {
+  const { document, resource, gaps } = convert(text)
+  expect(missing(gaps)).toEqual([])
+  withTest(document, resource, pod, { message: 'hello', ...expected })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('events of the cluster, and the Secret of a destination', async () => {
+  const text = `cluster: { name: prod }
+destinations:
+  - name: l
+    type: loki
+    url: http://loki:3100/loki/api/v1/push
+    auth: { type: basic, usernameKey: user }
+    secret: { create: false, name: login, namespace: logging }
+clusterEvents: { enabled: true, namespaces: [shop], excludeNamespaces: [test] }
+`
+  const { document, resource, gaps } = convert(text)
+  expect(missing(gaps)).toEqual([])
+  expect(resource.spec.sources).toMatchObject([{ type: 'orchestrator_events', config: { namespaces: ['shop'] } }])
+  const reference = (key: string) => ({ valueFrom: { secretKeyRef: { name: 'login', namespace: 'logging', key } } })
+  expect(resource.spec.sinks).toMatchObject([
+    { config: { auth: { strategy: 'basic', user: reference('user'), password: reference('password') } } },
+  ])
+  const regarding = { kind: 'Node', name: 'n1', namespace: 'shop' }
+  const object = { regarding, type: 'Normal', reason: 'Ready', note: 'up', eventTime: '2026-01-01T00:00:00Z' }
+  withTest(
+    document,
+    resource,
+    { orchestrator: { object } },
+    {
+      message: 'name=n1 kind=Node reason=Ready type=Normal msg="up" ',
+      labels: {
+        ...{ namespace: 'shop', job: 'integrations/kubernetes/eventhandler', source: 'kubernetes-events' },
+        ...{ level: 'Info', node: 'n1', cluster: 'prod', k8s_cluster_name: 'prod' },
+      },
+    },
+  )
   expect(await lint(String(document))).toEqual([])
 })
 
@@ -69,7 +151,7 @@ test('a destination of the type otlp gets records with the name of the cluster',
   tls: { insecureSkipVerify: true }
 `
   const { document, resource, gaps } = convert(values(otlp, 'labelsToKeep: [namespace]\n'))
-  expect(missing(gaps)).toEqual(['podLogs'])
+  expect(missing(gaps)).toEqual([])
   expect(resource.spec.sinks).toMatchObject([
     {
       type: 'http',

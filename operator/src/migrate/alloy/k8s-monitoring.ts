@@ -1,9 +1,11 @@
-// Values of the chart k8s-monitoring: generates the Alloy configuration for pod logs, as far as all versions of the chart agree on it.
+// Values of the chart k8s-monitoring: generates the Alloy configuration for the logs of pods and for events, as the newest release of the
+// first, of the second and third, or of the fourth version of the chart does.
 
 import { missingPart } from '../absence.ts'
 import type { Gap } from '../draft.ts'
 import { Report } from '../loki/context.ts'
-import { below, flagOf, isMap, itemsOf, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { below, flagOf, isMap, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { type Destination, destinationsOf, members, quote, textPairs } from './k8s-destinations.ts'
 
 /** Whether values are those of this chart. */
 export function isMonitoring(tree: Tree): boolean {
@@ -11,58 +13,90 @@ export function isMonitoring(tree: Tree): boolean {
   return below(tree, 'externalServices') !== undefined || below(tree, 'destinations') !== undefined
 }
 
+const metrics = 'Keep Alloy or a Prometheus server for metrics.'
 /** Features without a counterpart in a Pipeline. */
 const features: Readonly<Record<string, string>> = {
-  clusterEvents: 'Convert `loki.source.kubernetes_events` with `loki.write` into a separate Pipeline.',
   nodeLogs: 'Keep Alloy for the journal.',
-  clusterMetrics: 'Keep Alloy or a Prometheus server for metrics.',
-  hostMetrics: 'Keep Alloy or a Prometheus server for metrics.',
-  costMetrics: 'Keep Alloy or a Prometheus server for metrics.',
-  annotationAutodiscovery: 'Keep Alloy or a Prometheus server for metrics.',
-  prometheusOperatorObjects: 'Keep Alloy or a Prometheus server for metrics.',
+  clusterMetrics: metrics,
+  hostMetrics: metrics,
+  costMetrics: metrics,
+  annotationAutodiscovery: metrics,
+  prometheusOperatorObjects: metrics,
   applicationObservability: 'Keep Alloy for traces.',
   autoInstrumentation: 'Keep Alloy for traces.',
   profiling: 'Keep Alloy for profiles.',
   integrations: 'Keep Alloy for them.',
-  metrics: 'Keep Alloy or a Prometheus server for metrics.',
+  metrics,
   traces: 'Keep Alloy for traces.',
 }
 
-const quote = (text: string) => JSON.stringify(text)
-const rule = (from: string, to: string, regex = '(.*)') =>
-  `  rule {\n    source_labels = [${quote(`__meta_kubernetes_${from}`)}]\n    regex = ${quote(regex)}\n    target_label = ${quote(to)}\n  }`
-
 const account = 'the source reads the files of pods on its node'
+const named = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, '']))
 /** Options of pod logs. */
 const podLogsOptions = {
-  options: Object.fromEntries(
-    [
-      ...['enabled', 'destinations', 'namespaces', 'excludeNamespaces', 'labels', 'annotations', 'staticLabels'],
-      ...['labelsToKeep', 'structuredMetadata', 'labelSelectors', 'extraDiscoveryRules', 'extraRelabelingRules'],
-      ...['extraLogProcessingStages', 'extraStageBlocks', 'volumeGatherSettings', 'onlyGatherNewLogLines'],
-    ].map((name) => [name, '']),
-  ),
-  itself: { gatherMethod: account, collector: account, enableClustering: account },
+  options: named([
+    ...['enabled', 'destinations', 'namespaces', 'excludeNamespaces', 'labels', 'annotations', 'staticLabels'],
+    ...['labelsToKeep', 'structuredMetadata', 'labelSelectors', 'extraDiscoveryRules', 'extraRelabelingRules'],
+    ...['extraLogProcessingStages', 'extraStageBlocks', 'volumeGatherSettings', 'onlyGatherNewLogLines'],
+    ...['gatherMethod', 'annotation', 'discovery'],
+  ]),
+  itself: {
+    collector: account,
+    enableClustering: account,
+    cri: 'the source joins partial lines',
+    secretFilter: {
+      how: 'nothing',
+      unless: /^true$/i,
+      reason: 'no function has a catalogue of secret formats',
+      nearest: 'Mask them by pattern in a remap transform, as examples/mask-secrets does.',
+      isAbsent: true as const,
+    },
+  },
+}
+const eventOptions = {
+  options: named([
+    ...['enabled', 'destinations', 'namespaces', 'excludeNamespaces', 'logFormat', 'labelsToKeep', 'labels'],
+    ...['structuredMetadata', 'extraLogProcessingStages', 'extraStageBlocks', 'jobLabel'],
+  ]),
+  itself: { collector: account, clustering: account },
 }
 
-const destinationOptions = {
-  options: Object.fromEntries(
-    [
-      ...['name', 'type', 'url', 'host', 'writeEndpoint', 'tenantId', 'auth', 'basicAuth', 'authMode', 'protocol'],
-      ...['extraLabels', 'extraHeaders', 'tls', 'logs', 'secret'],
-    ].map((name) => [name, '']),
-  ),
-  itself: { metrics: 'the Pipeline has only logs', traces: 'the Pipeline has only logs', clusterLabels: account },
-}
+type Pairs = readonly (readonly [string, string])[]
+type Version = 'first' | 'second' | 'fourth'
 
-const tlsOptions = { options: { insecure: '', insecureSkipVerify: '' } }
-
-const members = (pairs: readonly (readonly [string, string])[]) =>
-  pairs.map(([name, value]) => `${quote(name)} = ${quote(value)}`).join(', ')
-const stage = (name: string, pairs: readonly (readonly [string, string])[]) =>
-  pairs.length === 0 ? [] : [`  stage.${name} {\n    values = { ${members(pairs)} }\n  }`]
-const textPairs = (tree: Tree | undefined) => pairsOf(tree).map(([name, value]) => [name, value] as const)
 const metaName = (key: string) => key.replace(/[^a-zA-Z0-9_]/g, '_')
+const meta = (name: string) => `__meta_kubernetes_${name}`
+/** A rule that copies labels. */
+const rule = (from: readonly string[], to: string, more: Readonly<Record<string, string>> = {}) =>
+  [
+    '  rule {',
+    `    source_labels = [${from.map(quote).join(', ')}]`,
+    `    target_label = ${quote(to)}`,
+    ...Object.entries(more).map(([name, text]) => `    ${name} = ${quote(text)}`),
+    '  }',
+  ].join('\n')
+const labelmap = (regex: string) => `  rule {\n    action = "labelmap"\n    regex = ${quote(regex)}\n  }`
+const filter = (action: string, from: string, regex: string) =>
+  `  rule {\n    source_labels = [${quote(from)}]\n    regex = ${quote(regex)}\n    action = ${quote(action)}\n  }`
+
+const stage = (name: string, pairs: Pairs) =>
+  pairs.length === 0 ? [] : [`  stage.${name} {\n    values = { ${members(pairs)} }\n  }`]
+const listed = (name: string, values: readonly string[]) =>
+  values.length === 0 ? [] : [`  stage.${name} {\n    values = [${values.map(quote).join(', ')}]\n  }`]
+
+/** A map of the values merged with the chart's defaults, as Helm does: null removes a default. */
+function merged(defaults: Pairs, tree: Tree | undefined): Pairs {
+  const all = new Map(defaults)
+  for (const [name, item] of isMap(tree) ? tree.value : []) {
+    if (item.value === null && all.has(name)) all.delete(name)
+    else all.set(name, textOf(item) ?? '')
+  }
+  return [...all]
+}
+
+/** A name without a value means the value of the same name. */
+const metadataPairs = (pairs: Pairs): Pairs =>
+  pairs.map(([name, value]) => [metaName(name), metaName(value === '' ? name : value)])
 
 /** Labels of pods that the values select, as a selector. */
 function selectorOf(tree: Tree | undefined): readonly string[] {
@@ -70,47 +104,144 @@ function selectorOf(tree: Tree | undefined): readonly string[] {
   return terms.length === 0 ? [] : [`  selectors {\n    role = "pod"\n    label = ${quote(terms.join(','))}\n  }`]
 }
 
-/** The Alloy configuration for pod logs. */
+/** The Alloy configuration for pod logs and events. */
 export function monitoringText(tree: Tree, gaps: Gap[]): string {
-  for (const [name, nearest] of Object.entries(features)) {
-    const feature = below(tree, name)
-    if (!isMap(feature) || flagOf(below(feature, 'enabled')) === false) continue
-    // Old versions enable features by default, new versions do not.
-    if (flagOf(below(feature, 'enabled')) !== true) continue
-    const refusal = {
-      reason: 'the feature has no counterpart',
-      nearest,
-      isHere: name === 'clusterEvents',
-    }
-    gaps.push(missingPart(feature, name, refusal, 'feature'))
-  }
-  const pods = below(tree, 'podLogs') ?? below(tree, 'podLogsViaLoki') ?? below(tree, 'logs', 'pod_logs')
-  if (flagOf(below(pods, 'enabled')) === false || (pods === undefined && below(tree, 'destinations') !== undefined)) {
-    gaps.push({
-      file: tree.file,
-      line: tree.line,
-      subject: 'podLogs',
-      reason: 'the values do not enable pod logs',
-      nearest: 'Enable them, and convert again.',
-    })
-  }
-  gaps.push({
-    file: tree.file,
-    line: (pods ?? tree).line,
-    subject: 'podLogs',
-    reason:
-      'other versions of the chart set other labels for pods; these are `namespace`, `pod`, `container`, `job`, `app_kubernetes_io_name`, `cluster` and `k8s_cluster_name`',
-    nearest: 'Convert the configuration that the chart generated: the ConfigMap of `alloy-logs`.',
-  })
   const report = new Report(gaps)
-  if (pods !== undefined) report.options({ ...pods, name: 'podLogs', tree: pods }, podLogsOptions)
-  const named = textsOf(below(pods, 'destinations'))
-  const destinations = destinationsOf(tree, report).filter(({ name }) => named.length === 0 || named.includes(name))
-  const isNew =
-    flagOf(below(pods, 'volumeGatherSettings', 'onlyGatherNewLogLines')) ?? flagOf(below(pods, 'onlyGatherNewLogLines'))
+  reportFeatures(tree, gaps)
+  const destinations = destinationsOf(tree, report)
+  const logs = below(tree, 'logs')
+  const isFirst = below(tree, 'externalServices') !== undefined
+  const pods = below(tree, 'podLogs') ?? below(tree, 'podLogsViaLoki') ?? below(logs, 'pod_logs')
+  const version: Version = isFirst ? 'first' : below(tree, 'podLogsViaLoki') === undefined ? 'second' : 'fourth'
+  // The first version enables logs and events by default, newer ones do not.
+  const isOn = (feature: Tree | undefined) =>
+    isFirst
+      ? flagOf(below(logs, 'enabled')) !== false && flagOf(below(feature, 'enabled')) !== false
+      : feature !== undefined && flagOf(below(feature, 'enabled')) !== false
+  const events = below(tree, 'clusterEvents') ?? below(logs, 'cluster_events')
+  const parts: string[] = []
+  if (isOn(pods)) {
+    if (pods !== undefined) report.options({ ...pods, name: 'podLogs', tree: pods }, podLogsOptions)
+    const number = { first: '1', second: '3', fourth: '4' }[version]
+    report.replaced(
+      pods ?? tree,
+      'podLogs',
+      `the labels are those of version ${number} of the chart; some earlier releases set others`,
+      'Compare them with the ConfigMap of `alloy-logs`, or convert that instead.',
+    )
+    parts.push(...podsText(pods, version, chosen(destinations, pods)))
+  }
+  if (isOn(events)) {
+    if (events !== undefined) report.options({ ...events, name: 'clusterEvents', tree: events }, eventOptions)
+    parts.push(...eventsText(events, version, chosen(destinations, events)))
+  }
+  if (parts.length === 0) {
+    report.gap(tree, 'podLogs', 'the values enable neither pod logs nor events', 'Enable them, and convert again.')
+  }
+  return [...parts, ...destinations.map(({ text }) => text)].join('\n')
+}
+
+function reportFeatures(tree: Tree, gaps: Gap[]): void {
+  const all = [
+    ...Object.entries(features).map(([name, nearest]) => [name, nearest, below(tree, name)] as const),
+    ['logs.journal', 'Keep Alloy for the journal.', below(tree, 'logs', 'journal')] as const,
+  ]
+  for (const [name, nearest, feature] of all) {
+    // Old versions enable features by default, new versions do not.
+    if (feature === undefined || flagOf(below(feature, 'enabled')) !== true) continue
+    gaps.push(missingPart(feature, name, { reason: 'the feature has no counterpart', nearest }, 'feature'))
+  }
+}
+
+/** The receivers of a feature: the destinations that it names, or all. */
+function chosen(destinations: readonly Destination[], feature: Tree | undefined): string {
+  const names = textsOf(below(feature, 'destinations'))
+  return destinations
+    .filter(({ name }) => names.length === 0 || names.includes(name))
+    .map(({ receiver }) => receiver)
+    .join(', ')
+}
+
+const first = '^(?:;*)?([^;]+).*$'
+const ofResource = meta('pod_annotation_resource_opentelemetry_io_')
+
+/** Rules of the second and the fourth version only. */
+function resourceRules(version: Version): readonly string[] {
+  if (version === 'first') return []
+  const name = rule(
+    [`${ofResource}service_name`, meta('pod_label_app_kubernetes_io_name'), meta('pod_container_name')],
+    'service_name',
+    {
+      regex: first,
+    },
+  )
+  if (version === 'second') {
+    return [
+      labelmap('__meta_kubernetes_pod_label_(.+)'),
+      labelmap('__meta_kubernetes_pod_annotation_(.+)'),
+      name,
+      labelmap(`${ofResource}(.+)`),
+    ]
+  }
+  return [
+    name,
+    rule([`${ofResource}service_namespace`, 'namespace'], 'service_namespace', { regex: first }),
+    rule([`${ofResource}service_instance_id`], 'service_instance_id'),
+    rule(['service_instance_id', 'namespace', 'pod', 'container'], 'service_instance_id', {
+      separator: '.',
+      regex: '^\\.([^.]+\\.[^.]+\\.[^.]+)$',
+    }),
+    labelmap(`${ofResource}(.+)`),
+  ]
+}
+
+/** The annotation with which pods of the first version choose. */
+function annotationRules(pods: Tree | undefined, version: Version): readonly string[] {
+  if (version !== 'first') return []
+  const name = meta(
+    `pod_annotation_${metaName(textOf(below(pods, 'annotation')) ?? 'k8s.grafana.com/logs.autogather')}`,
+  )
+  return [
+    filter('drop', name, '(false|no|skip)'),
+    ...(textOf(below(pods, 'discovery')) === 'annotation' ? [filter('keep', name, '.+')] : []),
+  ]
+}
+
+const runtimeStages = (cri: string) => `  stage.match {
+    selector = "{tmp_container_runtime=~\\"${cri}\\"}"
+    stage.cri {}
+    stage.labels {
+      values = { flags = "", stream = "" }
+    }
+  }
+  stage.match {
+    selector = "{tmp_container_runtime=\\"docker\\"}"
+    stage.docker {}
+    stage.labels {
+      values = { stream = "" }
+    }
+  }`
+
+function podsText(pods: Tree | undefined, version: Version, receivers: string): readonly string[] {
   const namespaces = textsOf(below(pods, 'namespaces'))
   const excluded = textsOf(below(pods, 'excludeNamespaces'))
-  const kept = textsOf(below(pods, 'labelsToKeep'))
+  const isApi = ['api', 'kubernetesApi'].includes(textOf(below(pods, 'gatherMethod')) ?? '')
+  const labels = merged([['app_kubernetes_io_name', 'app.kubernetes.io/name']], below(pods, 'labels'))
+  const annotations = merged([['job', 'k8s.grafana.com/logs.job']], below(pods, 'annotations'))
+  const copied = (kind: string, pairs: Pairs) =>
+    pairs.map(([to, from]) => rule([meta(`pod_${kind}_${metaName(from)}`)], to, { regex: '(.+)' }))
+  const path = rule([meta('pod_uid'), meta('pod_container_name')], '__path__', {
+    separator: '/',
+    replacement: '/var/log/pods/*$1/*.log',
+  })
+  const targets = 'targets = discovery.relabel.pods.output\n  forward_to = [loki.process.pods.receiver]'
+  const isNew =
+    flagOf(below(pods, 'volumeGatherSettings', 'onlyGatherNewLogLines')) ??
+    flagOf(below(pods, 'onlyGatherNewLogLines')) ??
+    version === 'fourth'
+  const source = isApi
+    ? `loki.source.kubernetes "pods" {\n  ${targets}\n}`
+    : `loki.source.file "pods" {\n  tail_from_end = ${isNew}\n  ${targets}\n}`
   return [
     'discovery.kubernetes "pods" {',
     '  role = "pod"',
@@ -119,158 +250,124 @@ export function monitoringText(tree: Tree, gaps: Gap[]): string {
     '}',
     'discovery.relabel "pods" {',
     '  targets = discovery.kubernetes.pods.targets',
-    ...(excluded.length > 0
-      ? [
-          `  rule {\n    source_labels = ["__meta_kubernetes_namespace"]\n    regex = ${quote(excluded.join('|'))}\n    action = "drop"\n  }`,
-        ]
-      : []),
-    rule('namespace', 'namespace'),
-    rule('pod_name', 'pod'),
-    rule('pod_container_name', 'container'),
-    rule('pod_label_app_kubernetes_io_name', 'app_kubernetes_io_name'),
-    '  rule {\n    source_labels = ["__meta_kubernetes_namespace", "__meta_kubernetes_pod_container_name"]\n    separator = "/"\n    target_label = "job"\n  }',
-    ...textPairs(below(pods, 'labels')).map(([to, from]) => rule(`pod_label_${metaName(from)}`, to)),
-    ...textPairs(below(pods, 'annotations')).map(([to, from]) => rule(`pod_annotation_${metaName(from)}`, to, '(.+)')),
-    '  rule {\n    source_labels = ["__meta_kubernetes_pod_uid", "__meta_kubernetes_pod_container_name"]\n    separator = "/"\n    replacement = "/var/log/pods/*$1/*.log"\n    target_label = "__path__"\n  }',
+    ...(excluded.length > 0 ? [filter('drop', meta('namespace'), excluded.join('|'))] : []),
+    rule([meta('namespace')], 'namespace'),
+    rule([meta('pod_name')], 'pod'),
+    rule([meta('pod_container_name')], 'container'),
+    rule([meta('namespace'), meta('pod_container_name')], 'job', { separator: '/' }),
+    rule([meta('pod_container_id')], 'tmp_container_runtime', { regex: '^(\\S+):\\/\\/.+$' }),
+    ...resourceRules(version),
+    ...(version === 'first'
+      ? [...copied('label', labels), ...copied('annotation', annotations)]
+      : [...copied('annotation', annotations), ...copied('label', labels)]),
+    ...(isApi ? [] : [path]),
     textOf(below(pods, 'extraDiscoveryRules')) ?? textOf(below(pods, 'extraRelabelingRules')) ?? '',
+    ...annotationRules(pods, version),
     '}',
-    `loki.source.file "pods" {\n  targets = discovery.relabel.pods.output\n  tail_from_end = ${isNew === true}\n  forward_to = [loki.process.pods.receiver]\n}`,
+    source,
     'loki.process "pods" {',
-    '  stage.cri {}',
-    ...stage('static_labels', textPairs(below(pods, 'staticLabels'))),
-    textOf(below(pods, 'extraLogProcessingStages')) ?? textOf(below(pods, 'extraStageBlocks')) ?? '',
-    ...stage('structured_metadata', textPairs(below(pods, 'structuredMetadata'))),
-    ...(kept.length > 0
-      ? [`  stage.label_keep {\n    values = [${kept.map(quote).join(', ')}]\n  }`]
-      : ['  stage.label_drop {\n    values = ["filename", "stream"]\n  }']),
-    `  forward_to = [${destinations.map(({ receiver }) => receiver).join(', ')}]`,
+    runtimeStages(version === 'fourth' ? 'containerd|cri-o|' : 'containerd|cri-o'),
+    ...podStages(pods, version),
+    `  forward_to = [${receivers}]`,
     '}',
-    ...destinations.map(({ text }) => text),
-  ].join('\n')
+  ]
 }
 
-interface Destination {
-  readonly name: string
-  /** The component that receives lines. */
-  readonly receiver: string
-  readonly text: string
-}
+const keptLabels = [
+  ...['app_kubernetes_io_name', 'container', 'job', 'level', 'namespace', 'service_name', 'service_namespace'],
+  ...['deployment_environment', 'deployment_environment_name'],
+  ...['namespace', 'deployment', 'statefulset', 'daemonset', 'cronjob', 'job', 'node'].map(
+    (name) => `k8s_${name}_name`,
+  ),
+]
 
-/** Destinations of the types `loki` and `otlp`. Old versions have one, with separate host and path. */
-function destinationsOf(tree: Tree, report: Report): readonly Destination[] {
-  const cluster = textOf(below(tree, 'cluster', 'name')) ?? ''
-  const all = below(tree, 'destinations')
-  const named = isMap(all)
-    ? [...all.value].map(([name, each]) => [name, each] as const)
-    : itemsOf(all).map((each) => [textOf(below(each, 'name')) ?? 'loki', each] as const)
-  const found = named.flatMap(([name, each]) => {
-    const type = textOf(below(each, 'type'))
-    const isOtlp = type === 'otlp' && flagOf(below(each, 'logs', 'enabled')) !== false
-    if (type !== 'loki' && !isOtlp) return []
-    report.options({ ...each, name: `destination ${name}`, tree: each }, destinationOptions)
-    const tls = below(each, 'tls')
-    if (tls !== undefined) report.options({ ...tls, name: `destination ${name}: tls`, tree: tls }, tlsOptions)
-    return [isOtlp ? otlpDestination(name, each, cluster) : destination(name, each, cluster)]
-  })
-  const old = below(tree, 'externalServices', 'loki')
-  return old === undefined ? found : [...found, destination('loki', old, cluster)]
-}
-
-/** The kind of authentication, and expressions for its values. */
-function loginOf(id: string, tree: Tree) {
-  const auth = below(tree, 'auth') ?? below(tree, 'basicAuth')
-  const type =
-    textOf(below(auth, 'type')) ??
-    textOf(below(tree, 'authMode')) ??
-    (below(tree, 'basicAuth') === undefined ? 'none' : 'basic')
-  const secret = (option: string) => {
-    const from = textOf(below(auth, `${option}From`))
-    const given = textOf(below(auth, option)) ?? textOf(below(auth, option, 'value'))
-    return (
-      from ?? (given === undefined || given === '' ? `sys.env("${`${id}_${option}`.toUpperCase()}")` : quote(given))
-    )
+/** The stages after those of the runtime. */
+function podStages(pods: Tree | undefined, version: Version): readonly string[] {
+  const given = below(pods, 'structuredMetadata')
+  const dropped = ['filename', 'tmp_container_runtime']
+  const more = textOf(below(pods, 'extraLogProcessingStages')) ?? textOf(below(pods, 'extraStageBlocks')) ?? ''
+  const fixed = stage('static_labels', textPairs(below(pods, 'staticLabels')))
+  if (version === 'first') {
+    const pairs = metadataPairs(merged([], given))
+    return [
+      ...stage('structured_metadata', pairs),
+      ...listed('label_drop', [...dropped, ...pairs.map(([, name]) => name)]),
+      ...fixed,
+      more,
+    ]
   }
-  return { type, secret }
-}
-
-const headersOf = (tree: Tree): readonly string[] => {
-  const headers = textPairs(below(tree, 'extraHeaders'))
-  return headers.length === 0 ? [] : [`    headers = { ${members(headers)} }`]
-}
-
-/** Lines as records of the collector, and the exporter with the protocol. */
-function otlpDestination(name: string, tree: Tree, cluster: string): Destination {
-  const id = name.replace(/\W+/g, '_')
-  const kind = textOf(below(tree, 'protocol')) === 'http' ? 'otlphttp' : 'otlp'
-  const { type, secret } = loginOf(id, tree)
-  const isSkipped = flagOf(below(tree, 'tls', 'insecureSkipVerify')) === true
-  const isPlain = flagOf(below(tree, 'tls', 'insecure')) === true
-  const headers = textPairs(below(tree, 'extraHeaders'))
-  const tenant = textOf(below(tree, 'tenantId')) ?? ''
-  const all = [...headers, ...(tenant === '' ? [] : [['X-Scope-OrgID', tenant] as const])]
-  const login =
-    type === 'basic'
-      ? `otelcol.auth.basic ${quote(id)} {\n  username = ${secret('username')}\n  password = ${secret('password')}\n}`
-      : type === 'bearerToken'
-        ? `otelcol.auth.bearer ${quote(id)} {\n  token = ${secret('bearerToken')}\n}`
-        : undefined
-  const set = (key: string, value: string) => `      ${quote(`set(attributes["${key}"], ${quote(value)})`)},`
-  const attributes = [['cluster', cluster], ['k8s.cluster.name', cluster], ...textPairs(below(tree, 'extraLabels'))]
-  const text = [
-    `otelcol.receiver.loki ${quote(id)} {\n  output {\n    logs = [otelcol.processor.transform.${id}.input]\n  }\n}`,
-    `otelcol.processor.transform ${quote(id)} {`,
-    '  error_mode = "ignore"',
-    '  log_statements {\n    context = "resource"\n    statements = [',
-    ...attributes.map(([key = '', value = '']) => set(key, value)),
-    '    ]\n  }',
-    `  output {\n    logs = [otelcol.exporter.${kind}.${id}.input]\n  }\n}`,
-    ...(login === undefined ? [] : [login]),
-    `otelcol.exporter.${kind} ${quote(id)} {`,
-    '  client {',
-    `    endpoint = ${quote(textOf(below(tree, 'url')) ?? '')}`,
-    ...(login === undefined ? [] : [`    auth = otelcol.auth.${type === 'basic' ? 'basic' : 'bearer'}.${id}.handler`]),
-    ...(all.length === 0 ? [] : [`    headers = { ${members(all)} }`]),
-    ...(isSkipped || isPlain
-      ? [`    tls {\n      insecure_skip_verify = ${isSkipped}\n      insecure = ${isPlain}\n    }`]
+  const defaults: Pairs = [
+    ['k8s.pod.name', 'k8s.pod.name'],
+    ['pod', 'pod'],
+    ...(version === 'fourth' ? [['service.instance.id', 'service.instance.id'] as const] : []),
+  ]
+  const pairs = metadataPairs(merged(defaults, given))
+  const isInstance = pairs.some(([name]) => name === 'service_instance_id')
+  const kept = below(pods, 'labelsToKeep')
+  return [
+    ...listed('label_drop', dropped),
+    ...stage('structured_metadata', pairs),
+    ...(version === 'fourth' && isInstance ? listed('label_drop', ['service_instance_id']) : []),
+    ...fixed,
+    more,
+    ...(version === 'second'
+      ? listed('label_keep', kept === undefined ? keptLabels : textsOf(kept).map(metaName))
       : []),
-    '  }',
+  ]
+}
+
+function eventsText(events: Tree | undefined, version: Version, receivers: string): readonly string[] {
+  const format = textOf(below(events, 'logFormat')) ?? 'logfmt'
+  const namespaces = textsOf(below(events, 'namespaces'))
+  const job = textOf(below(events, 'jobLabel')) ?? 'integrations/kubernetes/eventhandler'
+  return [
+    'loki.source.kubernetes_events "cluster_events" {',
+    `  job_name = ${quote(job)}`,
+    `  log_format = ${quote(format)}`,
+    ...(namespaces.length > 0 ? [`  namespaces = [${namespaces.map(quote).join(', ')}]`] : []),
+    '  forward_to = [loki.process.cluster_events.receiver]',
+    '}',
+    'loki.process "cluster_events" {',
+    ...(version === 'first' ? [textOf(below(events, 'extraStageBlocks')) ?? ''] : eventStages(events, version, format)),
+    `  forward_to = [${receivers}]`,
     '}',
   ]
-  return { name, receiver: `otelcol.receiver.loki.${id}.receiver`, text: text.join('\n') }
 }
 
-function destination(name: string, tree: Tree, cluster: string): Destination {
-  const id = name.replace(/\W+/g, '_')
-  const host = textOf(below(tree, 'host')) ?? textOf(below(tree, 'host', 'value'))
-  const url =
-    textOf(below(tree, 'url')) ??
-    `${host ?? 'http://loki:3100'}${textOf(below(tree, 'writeEndpoint')) ?? '/loki/api/v1/push'}`
-  const { type, secret } = loginOf(id, tree)
-  const tenant = textOf(below(tree, 'tenantId')) ?? textOf(below(tree, 'tenantId', 'value'))
-  const labels = [
-    ['cluster', cluster],
-    ['k8s_cluster_name', cluster],
-    ...pairsOf(below(tree, 'extraLabels')).map(([label, value]) => [label, value]),
-  ]
-  const login =
-    type === 'basic'
-      ? [`    basic_auth {\n      username = ${secret('username')}\n      password = ${secret('password')}\n    }`]
-      : type === 'bearerToken'
-        ? [`    bearer_token = ${secret('bearerToken')}`]
-        : []
-  const text = [
-    `loki.write ${quote(id)} {`,
-    '  endpoint {',
-    `    url = ${quote(url)}`,
-    ...(tenant === undefined || tenant === '' ? [] : [`    tenant_id = ${quote(tenant)}`]),
-    ...login,
-    ...headersOf(tree),
-    ...(flagOf(below(tree, 'tls', 'insecureSkipVerify')) === true
-      ? ['    tls_config {\n      insecure_skip_verify = true\n    }']
+function eventStages(events: Tree | undefined, version: Version, format: string): readonly string[] {
+  const isSecond = version === 'second'
+  const excluded = textsOf(below(events, 'excludeNamespaces'))
+  const values = 'component = "sourcecomponent", kind = "", level = "type", name = "", node = "sourcehost", reason = ""'
+  const parsed =
+    format === 'json' ? `stage.json {\n    expressions = { ${values} }` : `stage.logfmt {\n    mapping = { ${values} }`
+  const names = ['component', 'kind', 'level', 'name', 'node']
+  const labels: Pairs = isSecond
+    ? names.map((name) => [name, ''])
+    : [['kind', ''], ['level', ''], ...merged([['reason', 'reason']], below(events, 'labels'))]
+  const metadata = merged(
+    isSecond
+      ? []
+      : [
+          ['name', 'name'],
+          ['node', 'node'],
+        ],
+    below(events, 'structuredMetadata'),
+  )
+  const kept = below(events, 'labelsToKeep')
+  const byDefault = ['job', 'level', 'namespace', 'node', 'source']
+  return [
+    ...(excluded.length > 0
+      ? [`  stage.drop {\n    source = "namespace"\n    expression = ${quote(excluded.join('|'))}\n  }`]
       : []),
-    '  }',
-    `  external_labels = { ${labels.map(([label = '', value = '']) => `${quote(label)} = ${quote(value)}`).join(', ')} }`,
-    '}',
+    '  stage.static_labels {\n    values = { source = "kubernetes-events" }\n  }',
+    `  ${parsed}\n  }`,
+    ...stage('labels', labels),
+    '  stage.match {\n    selector = "{kind=\\"Node\\"}"\n    stage.labels {\n      values = { node = "name" }\n    }\n  }',
+    '  stage.match {\n    selector = "{level=\\"Normal\\"}"\n    stage.static_labels {\n      values = { level = "Info" }\n    }\n  }',
+    textOf(below(events, 'extraLogProcessingStages')) ?? '',
+    ...stage('structured_metadata', metadata),
+    ...(isSecond
+      ? listed('label_keep', kept === undefined ? byDefault : textsOf(kept))
+      : [...listed('label_drop', ['kind']), ...stage('labels', [['service_name', 'job']])]),
   ]
-  return { name, receiver: `loki.write.${id}.receiver`, text: text.join('\n') }
 }
