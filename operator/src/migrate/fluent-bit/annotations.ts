@@ -3,9 +3,10 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
-import { parserLines, shipped } from './parsers.ts'
+import { parserLines } from './parsers.ts'
 import type { Context } from './plugin.ts'
 import type { Section } from './sections.ts'
+import { annotated } from './shipped.ts'
 
 const lookUp = (word: string): readonly string[] => [
   'annotations = object(%orchestrator.pod_annotations) ?? {}',
@@ -29,7 +30,7 @@ export const excludeStep: Step = {
  * @param others lines for records without such an annotation, or with an unknown parser
  */
 export function annotatedLines(section: Section, context: Context, others: readonly string[]): readonly string[] {
-  const names = [...new Set([...context.parsers.keys(), ...shipped.keys()])]
+  const names = [...new Set([...context.parsers.keys(), ...annotated])]
   const branches = names.flatMap((name): string[] => {
     // Parts of a parser without a counterpart are reported where a filter names the parser.
     const lines = parserLines(name, 'string(.log) ?? ""', context.silent(), section)

@@ -20,7 +20,9 @@ const parsed = (...parser: readonly string[]) =>
     }),
   )
 
-test.each([
+type Case = readonly [string, readonly string[], string, Readonly<Record<string, unknown>>]
+
+test.each<Case>([
   [
     'numbers, of which what begins a text counts',
     ['Format regex', 'Regex ^(?<n>\\S+) (?<x>\\S+) (?<f>\\S+)$', 'Types n:integer x:integer f:float'],
@@ -39,6 +41,42 @@ test.each([
     '{"t":"2026-01-02 03:04:05"}',
     { t: '2026-01-02 03:04:05', timestamp: '2026-01-02T01:04:05Z' },
   ],
+  ...[
+    ['%Y-%m-%dT%H:%M:%S.%L', '2026-01-02T03:04:05.25Z', '2026-01-02T03:04:05.25Z'],
+    ['%Y-%m-%dT%H:%M:%S.%L', '2026-01-02T03:04:05.25+01:00', '2026-01-02T03:04:05.25Z'],
+    ['%Y-%m-%dT%H:%M:%S', '2026-01-02T03:04:05.25Z', '2026-01-02T03:04:05Z'],
+    ['%Y-%m-%d %H:%M:%S,%L', '2026-01-02 03:04:05,25', '2026-01-02T03:04:05.25Z'],
+    ['%Y-%m-%d %H:%M:%S:%L', '2026-01-02 03:04:05:007 x', '2026-01-02T03:04:05.007Z'],
+    ['%b %d %H:%M:%S', 'Feb  3 04:05:06 2020', `${year}-02-03T04:05:06Z`],
+    ['%d/%b/%Y:%H:%M:%S %z', '02/Jan/2026:03:04:05 +0100', '2026-01-02T02:04:05Z'],
+    ['%s.%L', '1767323045.5s', '2026-01-02T03:04:05.5Z'],
+  ].map(
+    ([format = '', time = '', timestamp = '']): Case => [
+      `a time of the format ${format}, with ${time}`,
+      ['Format json', 'Time_Key t', `Time_Format ${format}`],
+      JSON.stringify({ t: time, m: 'x' }),
+      { m: 'x', timestamp },
+    ],
+  ),
+  [
+    'a time of another format, which the parser of JSON keeps',
+    ['Format json', 'Time_Key t', 'Time_Format %Y-%m-%d'],
+    '{"t":"today"}',
+    { t: 'today', timestamp: '2020-01-01T00:00:00Z' },
+  ],
+  [
+    'a time of another format, which the parser of expressions removes',
+    ['Format regex', 'Regex ^(?<t>\\S+) (?<m>.*)$', 'Time_Key t', 'Time_Format %Y-%m-%d'],
+    'today x',
+    { m: 'x', timestamp: '2020-01-01T00:00:00Z' },
+  ],
+  [
+    'truths, of which what begins a text counts; other texts stay',
+    ['Format logfmt', 'Types a:bool b:bool c:bool'],
+    'a=TRUEish b=false c=yes',
+    { a: true, b: false, c: 'yes' },
+  ],
+  ['types of JSON, which keeps its own', ['Format json', 'Types n:integer'], '{"n":"12ms"}', { n: '12ms' }],
   [
     'JSON within a field, next to other fields',
     ['Format json', 'Decode_Field json p'],

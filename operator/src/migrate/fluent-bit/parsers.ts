@@ -2,50 +2,11 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import { reportParsedTime } from './own-time.ts'
+import { timeLines } from './parsed-time.ts'
 import type { Context } from './plugin.ts'
-import { type Entry, entriesOf, isOn, lastValue, type Place, type Section } from './sections.ts'
+import { entriesOf, isOn, lastValue, type Place, type Section } from './sections.ts'
+import { shipped } from './shipped.ts'
 import { pattern } from './text.ts'
-
-const place = { file: 'parsers.conf', line: 1 }
-const builtIn = (name: string, options: Readonly<Record<string, string>>): Section => ({
-  ...place,
-  kind: 'parser',
-  entries: Object.entries({ name, ...options }).map(([key, value]): Entry => ({ ...place, key, value })),
-})
-const webTime = { time_key: 'time', time_format: '%d/%b/%Y:%H:%M:%S %z' }
-
-/** Parsers from the file that Fluent Bit ships, for configurations that do not define them. */
-export const shipped: ReadonlyMap<string, Section> = new Map<string, Section>([
-  ['json', builtIn('json', { format: 'json' })],
-  ['logfmt', builtIn('logfmt', { format: 'logfmt' })],
-  [
-    'docker',
-    builtIn('docker', {
-      format: 'json',
-      time_key: 'time',
-      time_format: '%Y-%m-%dT%H:%M:%S.%L%z',
-      time_keep: 'on',
-    }),
-  ],
-  [
-    'nginx',
-    builtIn('nginx', {
-      format: 'regex',
-      regex:
-        '^(?<remote>[^ ]*) (?<host>[^ ]*) (?<user>[^ ]*) \\[(?<time>[^\\]]*)\\] "(?<method>\\S+)(?: +(?<path>[^\\"]*?)(?: +\\S*)?)?" (?<code>[^ ]*) (?<size>[^ ]*)(?: "(?<referer>[^\\"]*)" "(?<agent>[^\\"]*)")',
-      ...webTime,
-    }),
-  ],
-  [
-    'apache2',
-    builtIn('apache2', {
-      format: 'regex',
-      regex:
-        '^(?<host>[^ ]*) [^ ]* (?<user>[^ ]*) \\[(?<time>[^\\]]*)\\] "(?<method>\\S+)(?: +(?<path>[^ ]*) +\\S*)?" (?<code>[^ ]*) (?<size>[^ ]*)(?: "(?<referer>[^\\"]*)" "(?<agent>.*)")?$',
-      ...webTime,
-    }),
-  ],
-])
 
 export function findParser(name: string, context: Context): Section | undefined {
   return context.parsers.get(name) ?? shipped.get(name)
@@ -58,7 +19,7 @@ const known = new Set([
 
 /** The options of other agents' parsers that Fluent Bit lacks. */
 export interface Dialect {
-  /** Texts that are read as true. */
+  /** Texts that are read as true; all others are false. */
   readonly truths: readonly string[]
   /** The default time zone: an offset or a name. If undefined, the zone of the agent. */
   readonly zone: string | undefined
@@ -79,7 +40,7 @@ function conversion(
   key: string,
   type: string,
   sign: string | undefined,
-  truths: readonly string[],
+  truths: readonly string[] | undefined,
 ): string[] | undefined {
   const at = `parsed.${textLiteral(key)}`
   const text = `to_string(${at}) ?? ""`
@@ -88,6 +49,11 @@ function conversion(
     const [regex, call] = number
     const find = `found = parse_regex(${text}, r'^\\s*(?P<digits>${regex})') ?? {}`
     return [`if ${at} != null {`, `  ${find}`, `  ${at} = ${call}`, '}']
+  }
+  if (type === 'bool' && truths === undefined) {
+    // Only the beginning counts. Other texts stay.
+    const begins = (truth: boolean) => `if starts_with(word, "${truth}") { ${at} = ${truth} }`
+    return [`word = downcase(${text})`, `${begins(true)} else ${begins(false)}`]
   }
   const calls: Readonly<Record<string, string>> = {
     bool: `includes(${JSON.stringify(truths)}, downcase(${text}))`,
@@ -162,20 +128,18 @@ export function parserLines(
 }
 
 /** Lines that process `parsed`: they convert fields, and set the time of the event. */
-export function fieldLines(
-  name: string,
-  parser: Section,
-  context: Context,
-  dialect: Dialect = { truths: ['true'], zone: zoneOf(parser) },
-): string[] {
+export function fieldLines(name: string, parser: Section, context: Context, dialect?: Dialect): string[] {
   const lines: string[] = []
-  for (const type of entriesOf(parser, 'types').flatMap((entry) => entry.value.split(/[\s,]+(?=[^\s:]+:)|\s+/))) {
+  // The parser of JSON keeps the types of the text.
+  const isTyped = dialect !== undefined || lastValue(parser, 'format')?.toLowerCase() !== 'json'
+  const types = isTyped ? entriesOf(parser, 'types') : []
+  for (const type of types.flatMap((entry) => entry.value.split(/[\s,]+(?=[^\s:]+:)|\s+/))) {
     const [key = '', wanted = '', ...sign] = type.split(':')
     const converted = conversion(
       key,
       wanted.toLowerCase(),
       sign.length === 0 ? undefined : sign.join(':'),
-      dialect.truths,
+      dialect?.truths,
     )
     if (converted === undefined)
       context.gap(
@@ -186,7 +150,8 @@ export function fieldLines(
       )
     else lines.push(...converted)
   }
-  return [...lines, ...decodingLines(parser, 'parsed', context), ...timeLines(parser, dialect.zone)]
+  const rules = { zone: dialect === undefined ? zoneOf(parser) : dialect.zone, ignoresRest: dialect === undefined }
+  return [...lines, ...decodingLines(parser, 'parsed', context), ...timeLines(parser, rules)]
 }
 
 /**
@@ -230,37 +195,4 @@ function membersCall(from: string, { pattern: between, delimiter, label }: NonNu
   const text = between === undefined ? from : `replace(${from}, r'${between.replaceAll("'", "\\'")}', "\t")`
   const sign = between === undefined ? delimiter : '\t'
   return `parse_key_value(${text}, key_value_delimiter: ${textLiteral(label)}, field_delimiter: ${textLiteral(sign)})`
-}
-
-/** Sets the time of the event. A field `timestamp` of the text is renamed, so that it does not replace that time. */
-function timeLines(parser: Section, zone: string | undefined): string[] {
-  const key = lastValue(parser, 'time_key')
-  const format = lastValue(parser, 'time_format')
-  const apart = 'if exists(parsed.timestamp) { parsed.log_timestamp = del(parsed.timestamp) }'
-  if (format === undefined) return [apart]
-  const at = `parsed.${textLiteral(key ?? 'time')}`
-  return [
-    `time, error = ${timeCall(at, format.replaceAll('.%L', '%.f').replaceAll('%L', '%f'), zone)}`,
-    'if error == null { .timestamp = time }',
-    ...(isOn(lastValue(parser, 'time_keep'), false) ? [] : [`del(${at})`]),
-    apart,
-  ]
-}
-
-/**
- * Parses a time with a format. A time without a year is in the current year.
- * @param zone the offset or name for times without a zone; if undefined, the zone of the agent
- */
-function timeCall(at: string, format: string, zone: string | undefined): string {
-  const isDated = /%[-_0^#]?[YyCGgFDcsxv+]/.test(format)
-  const hasZone = /%:*[zZ]|%[s+c]/.test(format)
-  const offset = hasZone ? undefined : /^([-+]\d{2}):?(\d{2})$/.exec(zone ?? '')
-  const before = isDated ? '' : '(format_timestamp(now(), "%Y ") ?? "") + '
-  const after = offset == null ? '' : ` + ${textLiteral(` ${offset[1]}${offset[2]}`)}`
-  const plain = before === '' && after === '' ? at : `${before}(string(${at}) ?? "")${after}`
-  // The old agents take `Z` for an offset, at the end of a text; the language does not.
-  const text = /%z$/.test(format) ? `replace(string(${plain}) ?? "", r'Z$', "+0000")` : plain
-  const whole = `${isDated ? '' : '%Y '}${format}${offset == null ? '' : ' %z'}`
-  const named = hasZone || offset != null || zone === undefined ? '' : `, timezone: ${textLiteral(zone)}`
-  return `parse_timestamp(${text}, ${textLiteral(whole)}${named})`
 }
