@@ -457,7 +457,8 @@ test.each([
   ['cri', '    Parser cri\n', '.message == "x" && .logtag == "F" && !exists(.log)', []],
   ['docker', '    Parser docker\n', '.log == "x" && .stream == "stderr" && !exists(.logtag)', []],
   ['none', '', '.log == "x"', ['tail: no parser of the runtime']],
-  ['another', '    Parser json\n', '.log == "x"', ['tail: parser json']],
+  ['another', '    Parser syslog-rfc3164\n', '.log == "x"', ['tail: parser syslog-rfc3164']],
+  ['JSON', '    Parser json\n', '.log == "x" && .stream == "stderr" && exists(.time)', ['tail: parser json']],
   ['java', '    multiline.parser cri, java\n', '.log == "x" && ._p == "F"', ['multiline.parser java']],
 ])('pod logs have the fields of the parser: %s', (_, line, assert, subjects) => {
   const input = `[INPUT]\n    Name tail\n    Tag kube.*\n    Path /var/log/containers/*.log\n${line}`

@@ -16,6 +16,7 @@ import { grafanaLoki, isOfGrafana } from './grafana-loki.ts'
 import { inputs, refusedInputs } from './inputs.ts'
 import { multilineOf } from './joining.ts'
 import { labelsIn } from './label-map.ts'
+import { lineKeys } from './line-key.ts'
 import { outputs, readsTag } from './outputs.ts'
 import { withOwnNames } from './own-time.ts'
 import { Context, common, matched, type Plugin, type SourcePart } from './plugin.ts'
@@ -35,7 +36,7 @@ const multilineFilter = {
     ...common,
     ...matched,
     'multiline.parser': '`multiline` of the source',
-    'multiline.key_content': 'the source joins the line itself',
+    'multiline.key_content': 'the source joins lines as read; another field is a gap',
   },
   itself: {
     mode: 'the source joins partial lines itself',
@@ -332,7 +333,7 @@ class Conversion {
       })
     }
     const { component, steps }: SourcePart = plugin.build(section, this.#context)
-    const whole = this.#joining(component, matching)
+    const whole = this.#joining(component, section, matching)
     const origin = { file: section.file, line: section.line, subject: `input ${pluginOf(section)}` }
     const source = this.#draft.add('sources', name, soundComponent('source', whole, origin, this.#draft.gaps))
     const heads = this.#append([source], steps, `${name}-record`, section)
@@ -340,12 +341,15 @@ class Conversion {
   }
 
   /** The source, which joins lines by the rules of the filters `multiline` that match its records. */
-  #joining(component: Component, matching: Matches): Component {
+  #joining(component: Component, input: Section, matching: Matches): Component {
     const isPods = component.type === 'orchestrator_logs'
     let whole = component
+    const earlier: Section[] = []
     for (const [filter, taken] of matching) {
       const joined = pluginOf(filter) === multilineFilter.name ? multilineOf(filter, this.#context) : undefined
-      if (joined === undefined) continue
+      const isOfLine = joined === undefined || this.#joinsLine(filter, input, earlier)
+      earlier.push(filter)
+      if (joined === undefined || !isOfLine) continue
       if (taken === 'some') {
         const nearest = 'Read the files of these tags with a separate source.'
         this.#context.gap(filter, 'multiline', 'the source joins lines for all its tags', nearest)
@@ -361,6 +365,23 @@ class Conversion {
       }
     }
     return whole
+  }
+
+  /** Whether a filter joins the lines as read, which the source can do. Otherwise it is a gap. */
+  #joinsLine(filter: Section, input: Section, before: readonly Section[]): boolean {
+    const key = lastValue(filter, 'multiline.key_content') ?? 'log'
+    const keys = lineKeys(input, before, this.#context)
+    if (keys.has(key)) return true
+    const [own] = keys
+    this.#context.gap(
+      filter,
+      `multiline.key_content ${key}`,
+      own === undefined
+        ? 'a source joins lines before they are parsed, and the filter joins a field of the parsed line'
+        : `a source joins lines, and the field with the line is \`${own}\``,
+      'Set `multiline` of the source, with patterns for the complete line.',
+    )
+    return false
   }
 
   /** Adds the processors of an input or an output, and returns the last component. */

@@ -5,17 +5,14 @@ import { textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
 import { none, type Refusal } from '../page.ts'
-import { bare, type Joined, multilineOf, runtimeParsers, startingWith } from './joining.ts'
-import { decodingLines, findParser, parserLines } from './parsers.ts'
+import { bare, type Joined, multilineOf, startingWith } from './joining.ts'
+import { findParser, parserLines } from './parsers.ts'
 import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
-import { isOn, lastValue, listOf as list, type Section } from './sections.ts'
-import { isOfFile, podsAt } from './tags.ts'
+import { charsetOf, firstLinesOfDocker, isPodLog, podLogs, seconds } from './pod-logs.ts'
+import { entriesOf, isOn, lastValue, listOf as list, type Section } from './sections.ts'
+import { isOfFile } from './tags.ts'
 
 const account = 'the agent uses its service account'
-
-export function isPodLog(path: string): boolean {
-  return /^\/var\/log\/(containers|pods)\//.test(path)
-}
 
 const tail: Plugin<SourcePart> = {
   name: 'tail',
@@ -31,6 +28,7 @@ const tail: Plugin<SourcePart> = {
     multiline: '`multiline` with the expression of the first parser',
     multiline_flush: 'the timeout of `multiline`',
     parser_firstline: '`multiline`, and a remap transform',
+    docker_mode_parser: '`multiline` with the part of its expression for the text of the line; a gap for other files',
     ...Object.fromEntries(
       Array.from({ length: 9 }, (_, index) => [`parser_${index + 1}`, 'a remap transform for further lines']),
     ),
@@ -38,6 +36,7 @@ const tail: Plugin<SourcePart> = {
     offset_key: '`offset_key`; a gap for pod logs',
     read_from_head: '`read_from`',
     key: 'the name of the field for the line',
+    docker_mode_flush: 'the timeout of `multiline`, with `Docker_Mode_Parser`',
     rotate_wait: '`rotate_wait_secs`',
     ignore_older: '`ignore_older_secs`',
     skip_empty_lines: 'a filter transform',
@@ -89,7 +88,6 @@ const tail: Plugin<SourcePart> = {
     },
     inotify_watcher: 'the source both watches and polls files',
     docker_mode: 'the source joins lines that the runtime has split',
-    docker_mode_flush: 'as `docker_mode`',
     threaded: 'sources do not block each other',
   },
   build: (section, context) => {
@@ -99,12 +97,20 @@ const tail: Plugin<SourcePart> = {
     const older = seconds(lastValue(section, 'ignore_older'))
     const readFrom = isOn(lastValue(section, 'read_from_head'), false) ? 'beginning' : 'end'
     const shared = { read_from: readFrom, ...(older === undefined ? {} : { ignore_older_secs: older }) }
-    if (paths.length > 0 && paths.every(isPodLog)) return podLogs(section, context, paths, excluded, shared, joined)
+    if (paths.length > 0 && paths.every(isPodLog)) {
+      const rules = joined ?? firstLinesOfDocker(section, context)
+      return podLogs(section, context, { paths, excluded, shared, joined: rules })
+    }
     const key = lastValue(section, 'key') ?? 'log'
     const charset = charsetOf(section)
     if (paths.some((path) => /^[A-Za-z]:[\\/]/.test(path))) {
       const reason = 'agents run on Linux, so the source finds no file with such a path'
       context.gap(section, `tail: path ${paths.join(', ')}`, reason, 'Keep Fluent Bit on nodes with Windows.')
+    }
+    const firstLine = entriesOf(section, 'docker_mode_parser').at(-1)
+    if (firstLine !== undefined) {
+      const reason = 'the source of files does not read the format of Docker'
+      context.gap(firstLine, `docker_mode_parser ${firstLine.value}`, reason, 'Set `multiline` of the source.')
     }
     const pathKey = lastValue(section, 'path_key')
     const offset = lastValue(section, 'offset_key')
@@ -202,101 +208,6 @@ function firstLines(section: Section, context: Context): { joined: Joined; lines
       '}',
     ],
   }
-}
-
-function podLogs(
-  section: Section,
-  context: Context,
-  paths: readonly string[],
-  excluded: readonly string[],
-  shared: Readonly<Record<string, unknown>>,
-  joined: Joined | undefined,
-): SourcePart {
-  const steps: Step[] = []
-  if (isOn(lastValue(section, 'skip_empty_lines'), false)) steps.push({ type: 'filter', text: '.message != ""' })
-  const choice = podsAt(paths, excluded)
-  if (choice !== undefined) steps.push({ type: 'filter', text: choice })
-
-  const parser = lastValue(section, 'parser')
-  const definition = parser === undefined ? undefined : findParser(parser, context)
-  // The parser from the file that Fluent Bit ships, if the configuration does not define it.
-  const shippedRegex = parser?.toLowerCase() === 'cri' ? '(?<stream>)(?<logtag>)(?<message>)' : ''
-  const regex = definition === undefined ? shippedRegex : (lastValue(definition, 'regex') ?? '')
-  const isRuntime =
-    parser === undefined ||
-    runtimeParsers.has(parser.toLowerCase()) ||
-    (/\(\?<stream>/.test(regex) && /\(\?<(log|message)>/.test(regex))
-  if (!isRuntime) {
-    context.gap(
-      section,
-      `tail: parser ${parser}`,
-      'the parser expects the complete line of the container runtime, which the source parses itself',
-      'Parse the field `log` in a remap transform, or with a parser filter.',
-    )
-  }
-  const key = /\(\?<message>/.test(regex) ? 'message' : (lastValue(section, 'key') ?? 'log')
-  const fields = [`${textLiteral(key)}: .message`, '"stream": .stream', '"timestamp": .timestamp']
-  if (/\(\?<logtag>/.test(regex)) fields.push('"logtag": "F"')
-  const multiline = list(section, 'multiline.parser')
-  if (parser === undefined && !multiline.some((word) => runtimeParsers.has(word))) {
-    context.gap(
-      section,
-      'tail: no parser of the runtime',
-      'in Fluent Bit, the field `log` contained the complete line of the container runtime, with time and stream',
-      "The source parses that line itself, and `log` contains only the program's own text. Change filters that parse the rest.",
-    )
-  }
-  if (multiline.some((word) => word === 'cri')) fields.push('"_p": "F"')
-  // The parser `docker` that Fluent Bit ships keeps the time field.
-  const keeps =
-    definition === undefined ? parser?.toLowerCase() === 'docker' : isOn(lastValue(definition, 'time_keep'), false)
-  if (multiline.length > 0 || keeps)
-    fields.push('"time": format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null')
-  if (lastValue(section, 'path_key') !== undefined)
-    fields.push(`${textLiteral(lastValue(section, 'path_key') ?? '')}: .file`)
-  if (isOn(lastValue(section, 'multiline'), false)) {
-    const reason = 'its parsers expect the complete line of the container runtime, which the source parses itself'
-    context.gap(section, 'tail: Multiline', reason, 'Set `multiline.parser`, and convert again.')
-  }
-  if (charsetOf(section) !== undefined) {
-    const reason = 'the source reads logs of pods as UTF-8'
-    context.gap(section, `tail: encoding ${charsetOf(section)}`, reason, 'Let the program write UTF-8.')
-  }
-  if (lastValue(section, 'offset_key') !== undefined) {
-    context.gap(section, 'tail: offset_key', 'lines of pods do not contain their position in the file', 'Remove it.')
-  }
-  const isLinked = !isOfFile(section) || paths.every((path) => path.startsWith('/var/log/containers/'))
-  steps.push({
-    type: 'remap',
-    text: `# The record in the form of Fluent Bit; the filter kubernetes adds the pod metadata later.\n%orchestrator = .orchestrator\n${isLinked ? '' : '%file = .file\n'}. = { ${fields.join(', ')} }`,
-  })
-  const decoding = definition === undefined ? [] : decodingLines(definition, '', context)
-  if (decoding.length > 0) steps.push({ type: 'remap', text: decoding.join('\n') })
-  const component = {
-    type: 'orchestrator_logs',
-    config: shared,
-    ...(joined === undefined ? {} : { multiline: joined.pods }),
-  }
-  return { component, steps }
-}
-
-/** Names of character sets that the sources know by another name. */
-const charsets: Readonly<Record<string, string>> = { sjis: 'shift_jis', shiftjis: 'shift_jis', uhc: 'euc-kr' }
-
-/** The character set of lines; undefined for UTF-8. */
-function charsetOf(section: Section): string | undefined {
-  const name = (lastValue(section, 'unicode.encoding') ?? lastValue(section, 'generic.encoding'))?.toLowerCase()
-  if (name === undefined || name === 'utf-8') return undefined
-  // Without a byte order mark, Windows writes the smaller byte first.
-  if (name === 'auto') return 'utf-16le'
-  return (Object.hasOwn(charsets, name) ? charsets[name] : name)?.replace(/^win(\d)/, 'windows-$1')
-}
-
-/** A time such as `10`, `5m`, `2d`. */
-function seconds(text: string | undefined): number | undefined {
-  const found = /^(\d+)([smhd]?)$/.exec(text ?? '')
-  if (found === null) return undefined
-  return Number(found[1]) * { '': 1, s: 1, m: 60, h: 3600, d: 86_400 }[found[2] as '' | 's' | 'm' | 'h' | 'd']
 }
 
 const events: Plugin<SourcePart> = {

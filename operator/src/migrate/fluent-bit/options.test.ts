@@ -35,6 +35,10 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   'es logstash_dateformat': ['Logstash_Format On'],
   'opensearch logstash_prefix': ['Logstash_Format On'],
   'tail parser_firstline': ['Multiline On'],
+  'tail docker_mode_flush': [
+    ...['Tag s', '[PARSER]', 'Name docker-line', 'Format regex', 'Regex "log":"(?<log>a.*)"'],
+    ...['[INPUT]', 'Name tail', 'Tag t', 'Path /var/log/containers/*.log', 'Docker_Mode_Parser docker-line'],
+  ],
   ...Object.fromEntries(
     ['multiline_flush', ...Array.from({ length: 9 }, (_, index) => `parser_${index + 1}`)].map((option) => [
       `tail ${option}`,

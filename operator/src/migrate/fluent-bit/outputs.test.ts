@@ -58,6 +58,71 @@ test('of several filters that join lines, the source takes the rules of the firs
   expect(gaps).toMatchObject([{ subject: 'multiline', line: 22, reason: expect.stringContaining('joins lines once') }])
 })
 
+const javaTrace = (key: string) => `[FILTER]\n    Name multiline\n    Match *\n    multiline.parser ruby\n    ${key}\n`
+
+test.each([
+  { about: 'the line', key: 'multiline.key_content log', gaps: [] },
+  { about: 'the line by default', key: 'mode parser', gaps: [] },
+  { about: 'the line under its own name', line: 'Key text', key: 'multiline.key_content text', gaps: [] },
+  {
+    about: 'the line under a new name',
+    before: '[FILTER]\n    Name modify\n    Match *\n    Rename log text\n',
+    key: 'multiline.key_content text',
+    gaps: [],
+  },
+  { about: 'another field', key: 'multiline.key_content text', gaps: ['multiline.key_content text'] },
+  {
+    about: 'a field of a parsed line',
+    line: 'Parser json',
+    key: 'multiline.key_content log',
+    gaps: ['multiline.key_content log'],
+  },
+  {
+    about: 'the line of a pod',
+    path: '/var/log/containers/*.log',
+    line: 'Parser cri',
+    key: 'multiline.key_content message',
+    gaps: [],
+  },
+  {
+    about: 'a field that the record of a pod does not have',
+    path: '/var/log/containers/*.log',
+    line: 'Parser cri',
+    key: 'multiline.key_content log',
+    gaps: ['multiline.key_content log'],
+  },
+])(
+  'a source joins what the filter multiline joins: $about',
+  ({ path = '/srv/a.log', line = 'Tag x', before = '', key, gaps: expected }) => {
+    const from = `[INPUT]\n    Name tail\n    Path ${path}\n    ${line}\n`
+    const text = `${from}${before}${javaTrace(key)}[OUTPUT]\n    Name null\n    Match *\n`
+    const { resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+    expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject }) => subject)).toEqual(expected)
+    const [source] = resource.spec.sources
+    expect((source.config.multiline ?? source.multiline) !== undefined).toBe(expected.length === 0)
+  },
+)
+
+const docker = (regex: string) =>
+  `[INPUT]\n    Name tail\n    Path /var/log/containers/*.log\n    Parser docker\n    Docker_Mode On\n    Docker_Mode_Flush 5\n    Docker_Mode_Parser first\n[PARSER]\n    Name first\n    Format regex\n    Regex ${regex}\n[OUTPUT]\n    Name null\n    Match *\n`
+
+test.each([
+  ['(?<log>(?<="log":")\\S(?!\\.).*?)(?<!\\\\)".*(?<stream>(?<="stream":").*?)"', '(?m)^[\\S\\t](?:[^\\.]|$)'],
+  ['(?<log>(?<="log":")\\d{4}-\\d{2}(?!\\.).*?)(?<!\\\\)".*', '(?m)^\\d{4}-\\d{2}(?:[^\\.]|$)'],
+  ['/^{"log":"(?<log>\\[[A-Z]+\\].*)","stream"/', '(?m)^\\[[A-Z]+\\]'],
+])('the first lines in the format of Docker: %s', async (regex, start) => {
+  const { document, resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text: docker(regex) }])
+  expect(gaps).toEqual([])
+  const custom = { start, condition: start, mode: 'halt_before', timeoutMs: 5000 }
+  expect(resource.spec.sources).toMatchObject([{ multiline: { custom } }])
+  expect(await lint(String(document))).toEqual([])
+})
+
+test.each(['^(?<log>.*)$', '(?<log>(?<="log":")(?=x).*?)(?<!\\\\)"'])('other first lines are a gap: %s', (regex) => {
+  const { gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text: docker(regex) }])
+  expect(gaps).toMatchObject([{ subject: 'docker_mode_parser first', line: 7 }])
+})
+
 const shaped: readonly {
   readonly name: string
   readonly text: string
