@@ -66,6 +66,7 @@ test.each([
   ['^app\\.a', 'some'],
   ['^app\\.z?', 'all'],
   ['^tenant|^app', 'all'],
+  ['^(tenant|app)\\..*$', 'all'],
   ['tenant|a-1', 'some'],
   // The samples match, but other tags may not.
   ['^app\\.[a-z]+-\\d$', 'some'],

@@ -197,3 +197,69 @@ test.each([
   expect(gaps.map(({ reason }) => reason)).toHaveLength(count)
   expect(made.spec.sinks.some(({ name }: { name: string }) => name === 'z')).toBe(isRead)
 })
+
+const labelled = (kind: string, name: string, labels: string, spec: string) =>
+  resource(kind, name, spec).replace('namespace: shop }', `namespace: shop, labels: { ${labels} } }`)
+const config = (kind: string, spec: string) => resource(kind, 'config', spec)
+const stage = (name: string, labels: string) =>
+  labelled('ClusterFilter', name, labels, `match: kube.*\nfilters:\n  - modify: { rules: [{ set: { ${name}: yes } }] }`)
+
+test.each([
+  ['', ['one', 'two'], ['ClusterFilter off']],
+  [config('ClusterFluentBitConfig', 'filterSelector: { matchLabels: { a: x } }'), ['one'], ['two', 'off']],
+  [config('ClusterFluentBitConfig', 'filterSelector: {}'), ['off', 'one', 'two'], []],
+  [
+    config(
+      'ClusterFluentBitConfig',
+      'filterSelector:\n  matchExpressions:\n    - { key: a, operator: In, values: [x, y] }\n    - { key: b, operator: DoesNotExist }',
+    ),
+    ['one'],
+    ['two', 'off'],
+  ],
+  [
+    config(
+      'ClusterFluentBitConfig',
+      'filterSelector:\n  matchExpressions:\n    - { key: a, operator: NotIn, values: [x] }\n    - { key: b, operator: Exists }',
+    ),
+    ['two'],
+    ['one', 'off'],
+  ],
+  // The configuration of a namespace selects only resources of that namespace.
+  [config('FluentBitConfig', 'filterSelector: { matchLabels: { a: x } }'), ['one', 'two'], ['off']],
+])('the configuration selects resources by labels: %j', (selecting, names, left) => {
+  const parts = [
+    stage('one', 'a: x'),
+    stage('two', 'a: y, b: z'),
+    stage('off', 'fluentbit.fluent.io/enabled: "false"'),
+    ...(selecting === '' ? [] : [selecting]),
+  ]
+  const { resource: made, all } = convert(input, output, ...parts)
+  const programs = made.spec.transforms.map(({ config: { source = '' } }: { config: { source?: string } }) => source)
+  const found = programs.flatMap((source: string) => /^\.(one|two|off) = "yes"$/.exec(source)?.[1] ?? [])
+  expect(found).toEqual(names)
+  const leftOut = all.filter(({ reason }) => reason.includes('does not select')).map(({ subject }) => subject)
+  expect(leftOut.map((subject) => subject.split(' ').at(-1))).toEqual(
+    left.map((each) => each.split(' ').at(-1)).toSorted(),
+  )
+})
+
+test('resources of a namespace alone read the logs of its pods', async () => {
+  const parts = [
+    resource('Filter', 'f', 'match: kube.*\nfilters:\n  - grep: { regex: "log ^E" }'),
+    resource('Output', 'o', 'match: kube.*\nhttp: { host: h, format: json }'),
+  ]
+  const { document, resource: made, gaps } = convert(...parts)
+  expect(made.spec.sources).toMatchObject([{ type: 'orchestrator_logs' }])
+  expect(made.spec.sinks).toMatchObject([{ type: 'http' }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toMatchObject([{ subject: 'inputs', line: 7 }])
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('structured metadata of Loki', () => {
+  const { resource: made, gaps } = convert(
+    input,
+    resource('ClusterOutput', 'o', 'match: "*"\nloki: { host: l, structuredMetadata: { s: $stream, fixed: x } }'),
+  )
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(made.spec.sinks).toMatchObject([{ config: { structured_metadata: { s: '{{ stream }}', fixed: 'x' } } }])
+})

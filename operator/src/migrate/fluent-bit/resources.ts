@@ -7,6 +7,7 @@ import { below, flagOf, isList, isMap, itemsOf, pairsOf, plain, type Tree, textO
 import { treesOf } from '../loki/yaml.ts'
 import type { Described } from '../page.ts'
 import type { Entry, Section } from './sections.ts'
+import { isSelected } from './selectors.ts'
 
 const group = /^\s*(?:- +)?apiVersion:\s*["']?(?:fluentbit\.fluent\.io|logging\.kubesphere\.io)\//m
 
@@ -107,7 +108,11 @@ export function sectionsOf(files: readonly NamedText[], gaps: Gap[]): Resources 
   const maker = new Maker(gaps)
   const resources = files.flatMap((file) => treesOf(file, gaps).flatMap(resourcesIn))
   const byName = resources.toSorted((one, next) => ordinal(one) - ordinal(next) || (one.name < next.name ? -1 : 1))
-  for (const resource of byName) maker.take(resource)
+  for (const resource of byName) {
+    if (isSelected(resource, resources)) maker.take(resource)
+    else maker.leaveOut(resource)
+  }
+  maker.addInput()
   const scripts = files.flatMap((file) => innerTexts(file, (text) => /^\s*function\s+[\w.]+\s*\(/m.test(text)))
   return { sections: maker.sections, scripts, secrets: maker.secrets }
 }
@@ -156,6 +161,33 @@ class Maker {
         true,
       )
     }
+  }
+
+  leaveOut({ kind, name, tree }: Resource): void {
+    const reason = 'the configuration of the operator does not select its labels'
+    this.#gap(tree, `${kind} ${name}`, reason, 'Nothing to do: it had no effect.', true)
+  }
+
+  /** The input that the operator installs, for files with resources of a namespace only. */
+  addInput(): void {
+    const own = this.sections.find(({ namespace }) => namespace !== undefined)
+    if (own === undefined || this.sections.some(({ kind }) => kind === 'input')) return
+    const add = (kind: string, values: Readonly<Record<string, string>>): Section => {
+      const entries = Object.entries(values).map(([key, value]) => ({ file: own.file, line: own.line, key, value }))
+      return { file: own.file, line: own.line, kind, entries }
+    }
+    const path = '/var/log/containers/*.log'
+    this.sections.unshift(
+      add('input', { name: 'tail', alias: 'pods', tag: 'kube.*', path, 'multiline.parser': 'docker, cri' }),
+      add('filter', { name: 'kubernetes', match: 'kube.*' }),
+    )
+    this.#gaps.push({
+      file: own.file,
+      line: own.line,
+      subject: 'inputs',
+      reason: 'the files name no input; the conversion reads the logs of pods, with their metadata',
+      nearest: 'Convert them together with the ClusterInputs and ClusterFilters of the cluster.',
+    })
   }
 
   #gap(place: Tree, subject: string, reason: string, nearest: string, isReplaced = false): void {
@@ -272,6 +304,16 @@ class Maker {
     }
     const isObject = isMap(item) && below(item, 'valueFrom') === undefined
     if (!isObject) return [entry(item, name, this.#value(item))]
+    if (plugin === 'loki')
+      return [
+        entry(
+          item,
+          name,
+          pairsOf(item)
+            .map(([word, value]) => `${word}=${value}`)
+            .join(','),
+        ),
+      ]
     return pairsOf(item).map(([word, value, tree]) => entry(tree, name, `${word} ${value}`))
   }
 

@@ -121,8 +121,11 @@ export function matchedBy(section: Section, tag: Tag): Matched {
 }
 
 /** Whether an expression matches all texts with a beginning. */
-const isOpen = (regex: string, start: string) =>
-  !/\\[zZbB]|\(\?[=!<]|\$/.test(regex) && new RegExp(rubyLike(regex)).test(start)
+const isOpen = (given: string, start: string) => {
+  // What ends in any text matches all ends.
+  const regex = given.replace(/\.\*(\)?)\$$/, '.*$1')
+  return !/\\[zZbB]|\(\?[=!<]|\$/.test(regex) && new RegExp(rubyLike(regex)).test(start)
+}
 
 /** The text with which all matches of an expression begin; empty if it is unknown. */
 function startOf(regex: string): string {
