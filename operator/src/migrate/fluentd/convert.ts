@@ -24,6 +24,7 @@ import { retagged } from './retag.ts'
 import { labelRouter, routesOf } from './router.ts'
 import { recordPath } from './ruby.ts'
 import type { Element } from './syntax.ts'
+import { isOld } from './syntax.ts'
 import { isKnown, matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
 
 /** Maximum number of times that events may get a new tag or label. */
@@ -81,12 +82,14 @@ class Conversion {
   readonly #sources: Plugged[] = []
   readonly #arrivals = new Map<Plugged, Arrival[]>()
   readonly #sections = new Map<Element, Plugged>()
+  readonly #isOld: boolean
 
   constructor(draft: Draft, elements: readonly Element[], file: string) {
     this.#draft = draft
     this.#start = { file, line: 1 }
     this.#gaps = draft.gaps
     this.#context = new Context([], draft.gaps, draft.namespace === undefined)
+    this.#isOld = isOld(elements)
     this.#collect(elements, '')
   }
 
@@ -112,7 +115,7 @@ class Conversion {
   #section(element: Element): Plugged {
     const known = this.#sections.get(element)
     if (known !== undefined) return known
-    const section = sectionOf(element)
+    const section = { ...sectionOf(element), isOld: this.#isOld }
     this.#sections.set(element, section)
     return section
   }

@@ -11,6 +11,8 @@ export interface Plugged extends Section {
   readonly pattern: string
   /** The value of `@type`. */
   readonly type: string
+  /** Whether the configuration is in the syntax of Fluentd before version 0.14. */
+  readonly isOld?: boolean
 }
 
 /** Elements that can be repeated or that contain plugins. They are read separately. */

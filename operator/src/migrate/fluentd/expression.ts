@@ -4,27 +4,39 @@
 
 import { compileProgram } from '@penstock/agent/config'
 import { ownName } from '../fluent-bit/own-time.ts'
+import { type Block, blockMethods } from './ruby-blocks.ts'
 import { Emitter } from './ruby-emitter.ts'
+import { formatted } from './ruby-format.ts'
 import { functions } from './ruby-functions.ts'
 import { at, lookedUp, memberOf, methods, ofNil, ofTexts } from './ruby-methods.ts'
 import {
   asText,
   fieldNode,
   isRecord,
-  isTrue,
   literalNode,
   literalOf,
+  type Match,
   mayBeNull,
   type Node,
   nothing,
   testNode,
+  textNode,
   UnknownRuby,
   wholeNumber,
 } from './ruby-node.ts'
-import { found, Operators } from './ruby-operators.ts'
-import { type End, endOf, groupIn, letterOf, listEnd, partOfText } from './ruby-text.ts'
-import { timeCall } from './ruby-time.ts'
-import { keywords, textIn, tokensOf, wordAhead } from './ruby-tokens.ts'
+import { type Known, Statements, withinRange } from './ruby-statements.ts'
+import { type End, endOf, groupIn, groupsIn, letterOf, listEnd, partOfText } from './ruby-text.ts'
+import {
+  currentInstant,
+  eventInstant,
+  type Instant,
+  inZone,
+  parsedTime,
+  timeAt,
+  timeCall,
+  timeText,
+} from './ruby-time.ts'
+import { textIn, tokensOf } from './ruby-tokens.ts'
 
 export interface RubyValue {
   readonly text: string
@@ -36,30 +48,38 @@ export interface RubyValue {
   readonly hasDeleted: boolean
 }
 
-/** An expression for a name such as `tag` or for a variable of the environment. */
-export type Known = (word: string) => Node | undefined
-
 /**
  * @param known expressions for names such as `tag` and `hostname`
  * @param name the prefix for names of variables
+ * @param changesRecord whether members that the code sets are those of the record itself, not of a copy
  * @returns undefined for unsupported Ruby
  */
-export function rubyValue(code: string, known: Known, name: string): RubyValue | undefined {
+export function rubyValue(code: string, known: Known, name: string, changesRecord = false): RubyValue | undefined {
   const tokens = tokensOf(code)
   if (tokens === undefined) return undefined
   try {
-    const narrow = compiled(tokens, known, name, false)
-    return withText(narrow) ?? withText(compiled(tokens, known, name, true)) ?? narrow
+    const narrow = compiled(tokens, known, new Emitter(name, false, changesRecord))
+    return withText(narrow) ?? withText(compiled(tokens, known, new Emitter(name, true, changesRecord))) ?? narrow
   } catch (error) {
     if (error instanceof UnknownRuby) return undefined
     throw error
   }
 }
 
-function compiled(tokens: readonly string[], known: Known, name: string, isWide: boolean): RubyValue {
-  const emitter = new Emitter(name, isWide)
+function compiled(tokens: readonly string[], known: Known, emitter: Emitter): RubyValue {
   const node = new Reader(tokens, known, emitter).whole()
-  if (node.regex !== undefined || node.isPlace === true || node.className !== undefined) throw new UnknownRuby()
+  if (node.instant !== undefined) {
+    const { text } = timeText(node.instant)
+    return { text, before: emitter.statements, asText: text, hasDeleted: emitter.hasDeleted }
+  }
+  if (
+    node.range !== undefined ||
+    node.isSymbol === true ||
+    node.regex !== undefined ||
+    node.isPlace === true ||
+    node.className !== undefined
+  )
+    throw new UnknownRuby()
   return { text: node.text, before: emitter.statements, asText: asText(node), hasDeleted: emitter.hasDeleted }
 }
 
@@ -72,181 +92,14 @@ function withText(value: RubyValue): RubyValue | undefined {
   return asText === undefined ? undefined : { ...value, asText }
 }
 
-class Reader extends Operators {
-  readonly #known: Known
-  /** The position of the statement that is being read. */
-  #start = 0
+class Reader extends Statements {
   /** The position of the word `record` that has been read last. */
   #recordAt = 0
 
-  constructor(tokens: readonly string[], known: Known, emitter: Emitter) {
-    super(tokens, emitter)
-    this.#known = known
-  }
-
   whole(): Node {
-    const node = this.#statements()
+    const node = this.statements()
     if (this.at < this.tokens.length) throw new UnknownRuby()
     return node
-  }
-
-  // --- statements ---
-
-  /** Statements up to one of these words. The value is that of the last one. */
-  #statements(...ends: readonly string[]): Node {
-    let node: Node | undefined
-    for (;;) {
-      while (this.accept(';') !== undefined);
-      const token = this.tokens[this.at]
-      if (token === undefined || ends.includes(token)) return node ?? nothing
-      this.#start = this.at
-      node = this.#statement()
-      const next = this.tokens[this.at]
-      if (next !== undefined && next !== ';' && !ends.includes(next)) throw new UnknownRuby()
-    }
-  }
-
-  /** A statement, whose value is nil if the condition behind it does not hold. */
-  #statement(): Node {
-    if (wordAhead(this.tokens, this.at, ['if', 'unless']) === undefined) return this.#rescued()
-    let node = this.emit.scoped(() => this.#rescued())
-    for (let word = this.accept('if', 'unless'); word !== undefined; word = this.accept('if', 'unless')) {
-      const test = isTrue(this.#low())
-      node = this.emit.either(word === 'if' ? test : `!(${test})`, node, nothing)
-    }
-    return node
-  }
-
-  /** `a rescue b`: b if an error occurs in a. */
-  #rescued(): Node {
-    if (wordAhead(this.tokens, this.at, ['rescue']) === undefined) return this.#low()
-    return this.emit.rescued(
-      () => this.#low(),
-      () => {
-        this.expect('rescue')
-        return this.#low()
-      },
-    )
-  }
-
-  /** `and` and `or`, which bind the least. */
-  #low(): Node {
-    let left = this.#negated()
-    for (let word = this.accept('and', 'or'); word !== undefined; word = this.accept('and', 'or')) {
-      const right = this.emit.scoped(() => this.#negated())
-      left = word === 'and' ? this.both(left, right) : this.any(left, right)
-    }
-    return left
-  }
-
-  #negated(): Node {
-    if (this.accept('not') !== undefined) return testNode(`!${isTrue(this.#negated())}`)
-    const name = this.tokens[this.at] ?? ''
-    const sign = this.tokens[this.at + 1] ?? ''
-    if (!/^[a-z_]\w*$/.test(name) || !['=', '||=', '+=', '-='].includes(sign)) return this.choice()
-    if (keywords.has(name) || this.#known(name) !== undefined || reserved.has(name)) throw new UnknownRuby()
-    this.at += 2
-    const old = this.emit.variable(name)
-    if (sign !== '=' && old === undefined) throw new UnknownRuby()
-    if (sign === '||=')
-      return this.emit.assign(
-        name,
-        this.any(
-          old as Node,
-          this.emit.scoped(() => this.#rescued()),
-        ),
-      )
-    const value = this.#rescued()
-    if (value.isPlace || value.className !== undefined || value.regex !== undefined) throw new UnknownRuby()
-    return this.emit.assign(name, sign === '=' ? value : this.result(sign[0] as string, old as Node, value))
-  }
-
-  /** `if a then b elsif c then d else e end`; the first word has been read. */
-  #condition(word: string): Node {
-    const test = isTrue(this.#low())
-    this.accept(';')
-    this.accept('then')
-    const yes = this.emit.scoped(() => this.#statements('elsif', 'else', 'end'))
-    const no = this.#otherwise(word)
-    return this.emit.either(word === 'unless' ? `!(${test})` : test, yes, no)
-  }
-
-  #otherwise(word: string): Node {
-    if (word === 'if' && this.accept('elsif') !== undefined) return this.emit.scoped(() => this.#condition('if'))
-    const no = this.accept('else') === undefined ? nothing : this.emit.scoped(() => this.#statements('end'))
-    this.expect('end')
-    return no
-  }
-
-  /** `case a when b then c else d end`, with or without the value `a`. */
-  #cases(): Node {
-    const subject = this.tokens[this.at] === ';' || this.tokens[this.at] === 'when' ? undefined : this.choice()
-    const value =
-      subject === undefined || subject.path !== undefined ? subject : this.emit.kept(subject.text, subject.kind)
-    while (this.accept(';') !== undefined);
-    this.expect('when')
-    return this.#when(value)
-  }
-
-  #when(subject: Node | undefined): Node {
-    const tests: string[] = []
-    do {
-      const word = this.choice()
-      tests.push(subject === undefined ? isTrue(word) : this.#isLike(subject, word))
-    } while (this.accept(',') !== undefined)
-    this.accept(';')
-    this.accept('then')
-    const yes = this.emit.scoped(() => this.#statements('when', 'else', 'end'))
-    let no = nothing
-    if (this.accept('when') !== undefined) no = this.emit.scoped(() => this.#when(subject))
-    else {
-      if (this.accept('else') !== undefined) no = this.emit.scoped(() => this.#statements('end'))
-      this.expect('end')
-    }
-    return this.emit.either(tests.map((test) => `(${test})`).join(' || '), yes, no)
-  }
-
-  #isLike(subject: Node, word: Node): string {
-    if (word.regex !== undefined) return `is_string(${subject.text}) && ${found(subject, word.regex)}`
-    if (word.className !== undefined) return methods['is_a?']?.(subject, [word], this.emit)?.text ?? 'false'
-    return `${subject.text} == ${word.text}`
-  }
-
-  /** `begin a rescue b end`; the first word has been read. */
-  #begin(): Node {
-    if (wordAhead(this.tokens, this.at, ['ensure']) !== undefined) throw new UnknownRuby()
-    const hasRescue = this.#rescueClause()
-    if (!hasRescue) {
-      const node = this.#statements('end')
-      this.expect('end')
-      return node
-    }
-    return this.emit.rescued(
-      () => this.#statements('rescue'),
-      () => {
-        this.expect('rescue')
-        // The classes of errors, and the variable for the error.
-        while (/^(?:[A-Z]\w*|::|,)$/.test(this.tokens[this.at] ?? '')) this.at++
-        if (this.accept('=>') !== undefined) this.at++
-        this.accept(';')
-        this.accept('then')
-        const node = this.#statements('end')
-        this.expect('end')
-        return node
-      },
-    )
-  }
-
-  /** Whether `rescue` follows before the `end` of this part. */
-  #rescueClause(): boolean {
-    for (let from = this.at; from < this.tokens.length; ) {
-      if (this.tokens[from] === 'rescue') return true
-      if (wordAhead(this.tokens, from, ['rescue', 'end']) === 'rescue') return true
-      const next = this.tokens.indexOf(';', from)
-      if (next < 0) return false
-      from = next + 1
-    }
-    return false
   }
 
   // --- values ---
@@ -262,7 +115,9 @@ class Reader extends Operators {
   #primary(): Node {
     const token = this.tokens[this.at++] ?? ''
     if (token === '(') {
-      const node = this.#within(() => this.#statements(')'))
+      const range = this.rangeAhead()
+      if (range !== undefined && this.accept(')') !== undefined) return range
+      const node = this.#within(() => this.statements(')'))
       this.expect(')')
       return node
     }
@@ -270,6 +125,12 @@ class Reader extends Operators {
     if (/^\d+$/.test(token)) return { text: token, kind: 'integer' }
     if (/^\d/.test(token)) return { text: token, kind: 'float' }
     if (/^\/./.test(token)) return { text: '', kind: 'any', regex: token }
+    if (/^`hostname(?: -[fs])?`$/.test(token)) return textNode('((get_hostname() ?? "") + "\\n")')
+    if (token === ':')
+      return {
+        ...literalNode(textIn(`"${(this.tokens[this.at++] ?? '').replace(/^["']|["']$/g, '')}"`)),
+        isSymbol: true,
+      }
     if (token.startsWith('$')) return this.#group(token)
     if (token === '[') return this.#list()
     if (token === '{') return this.#object()
@@ -279,12 +140,18 @@ class Reader extends Operators {
       this.#recordAt = this.at - 1
       return fieldNode(undefined, [])
     }
-    if (token === 'if' || token === 'unless') return this.#within(() => this.#condition(token))
-    if (token === 'case') return this.#within(() => this.#cases())
-    if (token === 'begin') return this.#within(() => this.#begin())
-    if (token === 'time') return this.#time()
+    if (token === 'if' || token === 'unless') return this.#within(() => this.condition(token))
+    if (token === 'case') return this.#within(() => this.cases())
+    if (token === 'begin') return this.#within(() => this.begin())
+    if (token === 'time') return instantNode(eventInstant)
+    if (token === 'require') {
+      this.#primary()
+      return testNode('true')
+    }
+    if (token === 'format' || token === 'sprintf') return this.#formatted()
+    if (token === 'rand') return this.#random()
     if (/^[A-Z]/.test(token)) return this.#constant(token)
-    const node = this.emit.variable(token) ?? this.#tagPart(token) ?? this.#known(token)
+    const node = this.emit.variable(token) ?? this.#tagPart(token) ?? this.known(token)
     if (node === undefined) throw new UnknownRuby()
     return node
   }
@@ -295,16 +162,16 @@ class Reader extends Operators {
     const number = sign === '-' ? `-${index}` : sign
     const length = sign === '-' ? 4 : 3
     if (!token.startsWith('tag_') || open !== '[' || this.tokens[this.at + length - 1] !== ']') return undefined
-    const node = this.#known(`${token}[${number}]`)
+    const node = this.known(`${token}[${number}]`)
     if (node !== undefined) this.at += length
     return node
   }
 
   /** Reads inner statements; the outer one continues after them. */
   #within(read: () => Node): Node {
-    const start = this.#start
+    const start = this.start
     const node = read()
-    this.#start = start
+    this.start = start
     return node
   }
 
@@ -312,6 +179,7 @@ class Reader extends Operators {
   #group(token: string): Node {
     if (this.matched === undefined) throw new UnknownRuby()
     const { of, regex } = this.matched
+    if (token === '$&') return groupIn(of, regex, undefined)
     if (token !== '$~') return groupIn(of, regex, { text: token.slice(1), kind: 'integer' })
     this.expect('[')
     const group = this.choice()
@@ -358,6 +226,8 @@ class Reader extends Operators {
   /** The name of a class or a module, with the call of its function. */
   #constant(first: string): Node {
     if (first === 'Time') return this.#timeOf()
+    if (first === 'DateTime' && this.accept('.') !== undefined)
+      return this.#timeFrom(this.tokens[this.at++] ?? '', this.#words(), true)
     if (first === 'ENV') return this.#environment()
     let name = first
     while (this.accept('::') !== undefined) name += `::${this.tokens[this.at++] ?? ''}`
@@ -380,7 +250,7 @@ class Reader extends Operators {
     const node =
       name === undefined
         ? undefined
-        : this.#known(`ENV ${literalOf(name)} ${other === undefined ? '' : literalOf(other)}`)
+        : this.known(`ENV ${literalOf(name)} ${other === undefined ? '' : literalOf(other)}`)
     if (node === undefined) throw new UnknownRuby()
     return node
   }
@@ -389,15 +259,29 @@ class Reader extends Operators {
     let node = start
     for (;;) {
       if (this.accept('[')) node = this.#indexed(node)
-      else if (this.accept('.')) node = this.#called(node, this.tokens[this.at++] ?? '')
+      else if (this.accept('.')) node = this.#called(node, this.#name())
       else if (this.accept('&.')) node = this.#unlessNull(node)
       else return node
     }
   }
 
+  /** The name of a method; `[]` is one. */
+  #name(): string {
+    const name = this.tokens[this.at++] ?? ''
+    if (name !== '[') return name
+    this.expect(']')
+    return '[]'
+  }
+
   /** A member, a part of a text or a list, or a group of a match; the bracket has been read. */
   #indexed(node: Node): Node {
+    if (node.instant !== undefined || node.range !== undefined) throw new UnknownRuby()
     const first = this.choice()
+    if (first.isSymbol && node.match === undefined) throw new UnknownRuby()
+    if (this.tokens[this.at] === ']' && this.tokens[this.at + 1] === '=') {
+      this.at += 2
+      return this.emit.assigned(node, first, this.rescued())
+    }
     if (node.match !== undefined) {
       this.expect(']')
       this.emit.failIf(`!${node.text}`)
@@ -441,38 +325,115 @@ class Reader extends Operators {
 
   /** `a&.b`: no call on nil. */
   #unlessNull(node: Node): Node {
-    const called = this.emit.scoped(() => this.#called(node, this.tokens[this.at++] ?? ''))
+    // Without a match, a group is nil, too.
+    if (node.match !== undefined) return this.#called(node, this.#name())
+    const called = this.emit.scoped(() => this.#called(node, this.#name()))
     return called.path === undefined
       ? this.emit.either(`${node.text} != null`, { ...called, kind: 'any' }, nothing)
       : called
   }
 
-  /** `Time.now`, `Time.at(time)`. */
+  /** `Time.now`, `Time.at(1)`, `Time.parse("…")`. */
   #timeOf(): Node {
     this.expect('.')
-    if (this.accept('now') !== undefined) {
-      const made = this.#time()
-      return { ...made, text: made.text.replaceAll('timestamp(.timestamp) ?? now()', 'now()') }
-    }
-    for (const part of ['at', '(', 'time', ')']) this.expect(part)
-    return this.#time()
+    const method = this.tokens[this.at++] ?? ''
+    if (method === 'now') return instantNode(currentInstant)
+    // The time of the event with its fraction, which a number would not have exactly.
+    const words = this.tokens.slice(this.at, this.at + 5).join(' ')
+    for (const exact of ['( time )', '( time . to_r )'])
+      if (method === 'at' && words.startsWith(exact)) {
+        this.at += exact.split(' ').length
+        return instantNode(eventInstant)
+      }
+    return this.#timeFrom(method, this.#words(), false)
   }
 
-  /** A call on the time of the event. As in a container, the zone is UTC. */
-  #time(): Node {
-    let isUtc = false
-    for (;;) {
-      this.expect('.')
+  #timeFrom(method: string, words: readonly Node[], isDate: boolean): Node {
+    const [first, format] = words
+    if (first === undefined) throw new UnknownRuby()
+    if (method === 'at') {
+      const made = timeAt(words, this.emit)
+      if (made !== undefined) return instantNode(made)
+    } else if (['parse', 'iso8601'].includes(method) && format === undefined)
+      return instantNode(parsedTime(first, undefined, isDate, this.emit))
+    else if (method === 'strptime' && format !== undefined)
+      return instantNode(parsedTime(first, literalOf(format), isDate, this.emit))
+    throw new UnknownRuby()
+  }
+
+  /** A call on a time. As in a container, the zone of the machine is UTC. */
+  #timeCall(instant: Instant, method: string): Node {
+    const words = this.#words()
+    const moved = inZone(instant, method, words)
+    if (moved !== undefined) return instantNode(moved)
+    const made = timeCall(method, words, instant)
+    if (made === undefined) throw new UnknownRuby()
+    return made
+  }
+
+  /** `format("%.2f", a)`; the name has been read. */
+  #formatted(): Node {
+    const [text, ...values] = this.#words()
+    if (text === undefined) throw new UnknownRuby()
+    return formatted(text, values, this.emit)
+  }
+
+  /** `rand(6)`; the name has been read. */
+  #random(): Node {
+    const [limit] = this.#words()
+    if (limit === undefined) return { text: 'random_float(0.0, 1.0)', kind: 'float' }
+    const number = wholeNumber(limit)
+    if (number < 1) throw new UnknownRuby()
+    return { text: `random_int(0, ${number})`, kind: 'integer' }
+  }
+
+  /** A block: `{ |a, b| … }` or `do |a, b| … end`, or a method as an argument: `(&:to_s)`. */
+  #block(): Block | undefined {
+    const [one, two, three] = this.tokens.slice(this.at)
+    if (one === '(' && two === '&' && three === ':') {
+      this.at += 3
       const method = this.tokens[this.at++] ?? ''
-      const words = this.#words()
-      if (['utc', 'getutc', 'gmtime', 'localtime', 'getlocal'].includes(method) && words.length === 0) {
-        isUtc = !method.endsWith('local') && method !== 'localtime'
-        continue
-      }
-      const made = timeCall(method, words, isUtc)
-      if (made === undefined) throw new UnknownRuby()
-      return made
+      this.expect(')')
+      const of = (item: string) => this.emit.scoped(() => this.#called(fieldNode(item, []), method))
+      return { of, behind: (_first, item) => of(item) }
     }
+    const end = one === '{' ? '}' : one === 'do' ? 'end' : undefined
+    if (end === undefined || two !== '|') return undefined
+    this.at += 2
+    const parameters = this.#parameters()
+    const run = (values: ReadonlyMap<string, Node>) => {
+      const node = this.emit.block(values, () => this.#within(() => this.statements(end)))
+      this.expect(end)
+      if (node.isPlace) return testNode(node.text)
+      if (node.instant !== undefined || node.regex !== undefined) throw new UnknownRuby()
+      return node
+    }
+    return {
+      of: (item, ...further) => run(valuesOf(parameters, item, further)),
+      behind: (first, item) => {
+        const [name] = parameters
+        if (typeof name !== 'string') throw new UnknownRuby()
+        return run(new Map([[name, first], ...valuesOf(parameters.slice(1), item, [])]))
+      },
+    }
+  }
+
+  /** The names between bars; those in brackets are for the parts of one value. */
+  #parameters(): readonly Parameter[] {
+    const names: Parameter[] = []
+    while (this.accept('|') === undefined) {
+      if (this.accept('(') !== undefined) {
+        const parts: string[] = []
+        while (this.accept(')') === undefined) {
+          parts.push(this.tokens[this.at++] ?? '')
+          this.accept(',')
+        }
+        names.push(parts)
+      } else names.push(this.tokens[this.at++] ?? '')
+      this.accept(',')
+      if (this.at >= this.tokens.length) throw new UnknownRuby()
+    }
+    return names
   }
 
   #words(): readonly Node[] {
@@ -490,6 +451,23 @@ class Reader extends Operators {
   }
 
   #called(node: Node, method: string): Node {
+    if (node.instant !== undefined) return this.#timeCall(node.instant, method)
+    if (node.match !== undefined) return this.#ofMatch(node, node.match, method)
+    if (method === '[]' && this.accept('(') !== undefined) return this.#sliced(node)
+    if (node.range !== undefined) {
+      const [word] = this.#words()
+      if (!['include?', 'cover?', 'member?', '==='].includes(method) || word === undefined) throw new UnknownRuby()
+      return testNode(withinRange(word, node.range))
+    }
+    if (Object.hasOwn(blockMethods, method)) {
+      const from = this.at
+      const words = this.#block() === undefined ? this.#words() : []
+      if (words.length === 0) this.at = from
+      const block = this.#block()
+      const made = block && blockMethods[method]?.(node, block, words, this.emit)
+      if (made !== undefined) return made
+      this.at = from
+    }
     if (encodings.has(method)) return this.#encoded(node)
     // `slice` is the same as brackets.
     if (method === 'slice' && node.pairs === undefined && !isRecord(node) && this.accept('(') !== undefined)
@@ -512,9 +490,24 @@ class Reader extends Operators {
     return this.#made(node, method, words)
   }
 
+  /** A call on the result of `match`. */
+  #ofMatch(node: Node, { of, regex }: Match, method: string): Node {
+    if (method === '[]') {
+      const [group] = this.#words()
+      return groupIn(of, regex, group)
+    }
+    if (method === 'captures') return { text: `[${groupsIn(of, regex).join(', ')}]`, kind: 'list' }
+    if (method === 'to_s') {
+      this.#words()
+      return groupIn(of, regex, undefined)
+    }
+    if (method === 'nil?') return testNode(`!${node.text}`)
+    throw new UnknownRuby()
+  }
+
   #sliced(node: Node): Node {
     const end = this.tokens.indexOf(')', this.at)
-    const inner = new Reader([...this.tokens.slice(this.at, end), ']'], this.#known, this.emit)
+    const inner = new Reader([...this.tokens.slice(this.at, end), ']'], this.known, this.emit)
     const part = inner.#indexed(node)
     this.at = end + 1
     return part
@@ -538,7 +531,7 @@ class Reader extends Operators {
   #deleted(node: Node, name: Node): Node {
     const before = this.tokens[this.#recordAt - 1]
     const isAlone =
-      this.#recordAt === this.#start || before === '?' || (before === '=' && this.#recordAt === this.#start + 2)
+      this.#recordAt === this.start || before === '?' || (before === '=' && this.#recordAt === this.start + 2)
     if (node.path === undefined || node.root !== undefined || name.literal === undefined || !isAlone)
       throw new UnknownRuby()
     if (isRecord(node)) return this.emit.deleted(node, ownName(name.literal))
@@ -554,7 +547,25 @@ class Reader extends Operators {
   }
 }
 
-const reserved: ReadonlySet<string> = new Set(['record', 'time', 'tag', 'tag_parts', 'nil', 'true', 'false', 'self'])
+const instantNode = (instant: Instant): Node => ({ text: '', kind: 'any', instant })
+
+/** A name, or names for the parts of a value. */
+type Parameter = string | readonly string[]
+
+/** Values for the parameters of a block. Several parameters for one item are its parts. */
+function valuesOf(parameters: readonly Parameter[], item: string, further: readonly Node[]): ReadonlyMap<string, Node> {
+  const part = (of: string, index: number): Node => ({ text: `get(${of}, [${index}]) ?? null`, kind: 'any' })
+  const count = parameters.length - further.length
+  const values: (readonly [string, Node])[] = parameters.flatMap((each, index): (readonly [string, Node])[] => {
+    const own = index < count ? undefined : further[index - count]
+    const text = own?.text ?? item
+    if (typeof each !== 'string') return each.map((name, place) => [name, part(text, place)] as const)
+    if (own !== undefined) return [[each, own]]
+    return [[each, count > 1 ? part(item, index) : fieldNode(item, [])]]
+  })
+  return new Map(values)
+}
+
 const encodings: ReadonlySet<string> = new Set([
   'force_encoding',
   'encode',

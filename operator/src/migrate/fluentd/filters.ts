@@ -7,7 +7,7 @@ import { ownName } from '../fluent-bit/own-time.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
-import { none, type Refusal } from '../page.ts'
+import { type Described, none, type Refusal } from '../page.ts'
 import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
 import { always, common } from './inputs.ts'
 import { parsedBy, parseItself, parseOptions, withoutFirstLines } from './parsers.ts'
@@ -22,7 +22,7 @@ export interface FilterPlugin {
   readonly name: string
   readonly becomes: string
   readonly options: Readonly<Record<string, string>>
-  readonly itself?: Readonly<Record<string, string>>
+  readonly itself?: NonNullable<Described['itself']>
   readonly build: (section: Plugged, context: Context, gaps: Gap[], tag: Tag | undefined) => readonly Step[]
 }
 
@@ -138,6 +138,16 @@ function replacements(section: Plugged, context: Context): string[] {
   })
 }
 
+const preparation = {
+  how: 'functions of modules need no preparation',
+  unless: /^(?!\s*require\s+["'][\w/]+["']\s*$)/,
+  reason: 'code that runs once, at the start, has no counterpart',
+  nearest: 'Compute the value in each expression that reads it.',
+} as const
+
+/** Whether code changes the record. */
+const changesRecord = /\.delete\(|\]\s*=(?![=~>])|\.each\b|\.tap\b/
+
 const transformer = (name: string, removed: string): FilterPlugin => ({
   name,
   becomes: 'a remap transform',
@@ -160,12 +170,14 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
   itself: {
     ...always,
     caching: 'programs are compiled',
-    ...(name === 'record_modifier' ? { enable_ruby: 'placeholders always contain Ruby' } : {}),
+    ...(name === 'record_modifier'
+      ? { enable_ruby: 'placeholders always contain Ruby', prepare_value: preparation }
+      : {}),
   },
   build: (section, context, _gaps, tag) => {
     const isModifier = name === 'record_modifier'
     const isStepwise =
-      isModifier && (readsOwnFields(section) || section.entries.some(({ value }) => value.includes('.delete(')))
+      isModifier && (readsOwnFields(section) || section.entries.some(({ value }) => changesRecord.test(value)))
     const isRuby =
       isModifier || isOn(lastValue(section, 'enable_ruby') || undefined, lastValue(section, 'enable_ruby') === '')
     const { lines, after, names, kept } = recordLines(section, context, tag, { isRuby, isStepwise })
@@ -177,9 +189,10 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
       const base = `filter(.) -> |key, _value| { includes(${JSON.stringify(kept)}, key) }`
       text.push(`base = ${base}`, names.length === 0 ? '. = base' : '. = merge(base, changed)')
     } else if (names.length > 0 && !isStepwise) text.push('. = merge(., changed)')
-    const only = listOf(lastValue(section, 'whitelist_keys')).map(ownName)
+    // The plugin reads the one option only if the other one is not set.
+    const only = removedKeys.length > 0 ? [] : listOf(lastValue(section, 'whitelist_keys')).map(ownName)
     if (only.length > 0) {
-      text.push(`. = filter(.) -> |key, _value| { includes(${JSON.stringify([...only, 'timestamp', ...names])}, key) }`)
+      text.push(`. = filter(.) -> |key, _value| { includes(${JSON.stringify([...only, 'timestamp'])}, key) }`)
     }
     const renewed = lastValue(section, 'renew_time_key')
     if (renewed !== undefined) {

@@ -206,7 +206,8 @@ function podLogs(
   const choice = podsAt(paths, listOf(lastValue(section, 'exclude_path')))
   const nested = lastValue(section, 'parse.parse.@type')
   const inner =
-    nested === undefined || nested === 'none'
+    nested === undefined ||
+    (nested === 'none' && (lastValue(section, 'parse.parse.message_key') ?? 'message') === 'message')
       ? undefined
       : parsing(section, 'parse.parse.', 'string(.message) ?? ""', context, gaps)
   const nestedLines =

@@ -9,7 +9,7 @@ import { always, common, inputs } from './inputs.ts'
 import { outputs } from './outputs.ts'
 
 /** Sets of options, in one of which an option has an effect. */
-const typed = ['regexp', 'csv', 'ltsv', 'grok', 'multiline', 'json'].map((type) => [
+const typed = ['regexp', 'csv', 'ltsv', 'grok', 'multiline', 'json', 'syslog', 'none'].map((type) => [
   `parse.@type ${type}`,
   'parse.expression /^(?<a>\\S+) (?<time>.*)$/',
   'parse.keys a,time',
@@ -35,8 +35,8 @@ const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
   sample: [['tag t']],
   dummy: [['tag t']],
-  record_transformer: [records, [...records, 'renew_record true']],
-  record_modifier: [records, [...records, 'renew_record true']],
+  record_transformer: [records, [...records, 'renew_record true'], []],
+  record_modifier: [records, [...records, 'renew_record true'], []],
   kubernetes_metadata: [['merge_json_log true'], ['de_dot true', 'de_slash true']],
   parser: [[], ['format regexp'], ['format /^(?<time>.*)$/']].concat(
     parsers.flatMap((lines) => [[...lines], [...lines, 'reserve_data true']]),
@@ -67,6 +67,12 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   'inject.time_type': ['inject.time_key t'],
   'inject.hostname': ['inject.hostname_key h'],
   tag_key: ['include_tag_key true'],
+  ...Object.fromEntries(
+    ['', 'parse.', 'parse.parse.'].flatMap((prefix) => [
+      [`${prefix}time_format_fallbacks`, [`${prefix}time_type mixed`]],
+      [`${prefix}rfc5424_time_format`, [`${prefix}message_format rfc5424`]],
+    ]),
+  ),
 }
 
 /** Options that select elements, names, or lists of elements, which have tests of their own. */
@@ -117,6 +123,7 @@ const values = [
   '%d',
   'a:integer',
   'latin1',
+  'rfc5424',
 ]
 
 /** Lines of an element. A name with a period is that of an inner element and an option in it. */

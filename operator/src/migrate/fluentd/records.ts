@@ -43,7 +43,13 @@ export function recordLines(
     const name = ownName(key.slice('record.'.length))
     const known = tag === undefined || !isKnown(tag) ? undefined : tag
     const { readsEnvironment } = context
-    const facts = { tag: known && (isFixed ? { text: known.text } : { variable: 'tag' }), readsEnvironment, isRuby }
+    const facts = {
+      tag: known && (isFixed ? { text: known.text } : { variable: 'tag' }),
+      readsEnvironment,
+      isRuby,
+      changesRecord: isStepwise,
+      namesFields: section.isOld === true,
+    }
     const found = recordValue(value, facts, `value_${values.length}`, keepsTypes)
     const named = name.includes('${') ? expressed(name, facts, `name_${values.length}`, false) : undefined
     const problem = found.ok ? (named?.ok === false ? named.problem : undefined) : found.problem

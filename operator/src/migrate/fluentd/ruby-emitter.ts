@@ -1,7 +1,8 @@
 // The statements that a Ruby expression needs before its value: variables, and checks for errors that Ruby would raise.
 
 import { textLiteral } from '@penstock/agent/config'
-import { fieldNode, type Node, UnknownRuby } from './ruby-node.ts'
+import { ownName } from '../fluent-bit/own-time.ts'
+import { fieldNode, isRecord, type Node, UnknownRuby } from './ruby-node.ts'
 
 export class Emitter {
   /** Statements that must run before the expression. */
@@ -10,6 +11,7 @@ export class Emitter {
   hasDeleted = false
   readonly #name: string
   readonly isWide: boolean
+  readonly changesRecord: boolean
   /** Ruby variables, and the names that statements declare before all others. */
   readonly #variables = new Map<string, Node>()
   readonly #declared: string[] = []
@@ -20,11 +22,13 @@ export class Emitter {
 
   /**
    * @param name the prefix for names of variables
+   * @param changesRecord whether members that the code sets are those of the record itself, not of a copy
    * @param isWide whether the compiler may know nothing about the kinds of variables, because a program with kinds was not valid
    */
-  constructor(name: string, isWide: boolean) {
+  constructor(name: string, isWide: boolean, changesRecord = false) {
     this.#name = name
     this.isWide = isWide
+    this.changesRecord = changesRecord
   }
 
   get statements(): readonly string[] {
@@ -77,6 +81,23 @@ export class Emitter {
     return { ...rest, text: `{\n${[...statements, node.text].join('\n')}\n}` }
   }
 
+  /** The code of a block, with values for its parameters. Outside of it, the parameters mean what they meant before. */
+  block(parameters: ReadonlyMap<string, Node>, read: () => Node): Node {
+    const outer = new Map([...parameters.keys()].map((name) => [name, this.#variables.get(name)]))
+    const node = this.scoped(() => {
+      for (const [name, value] of parameters) {
+        const isVariable = value.root !== undefined && value.path?.length === 0
+        this.#variables.set(name, isVariable ? value : this.kept(value.text, value.kind))
+      }
+      return read()
+    })
+    for (const [name, value] of outer) {
+      if (value === undefined) this.#variables.delete(name)
+      else this.#variables.set(name, value)
+    }
+    return node
+  }
+
   /** The Ruby code raises an error if the condition is true. */
   failIf(condition: string): void {
     this.before.push(`if ${condition} { ${this.#onError} }`)
@@ -113,6 +134,22 @@ export class Emitter {
   either(test: string, yes: Node, no: Node): Node {
     const kind = yes.kind === no.kind ? yes.kind : 'any'
     return this.kept(`if ${test} { ${yes.text} } else { ${no.text} }`, kind)
+  }
+
+  /** Sets a member, and returns its value. */
+  assigned(owner: Node, key: Node, value: Node): Node {
+    if (owner.path === undefined || (isRecord(owner) && !this.changesRecord)) throw new UnknownRuby()
+    const kept = this.kept(value.text === '' ? '{}' : value.text, value.kind)
+    if (!isRecord(owner)) this.failIf(`!is_object(${owner.text})`)
+    const isObject = isRecord(owner) ? owner.text : `object(${owner.text}) ?? {}`
+    if (key.literal !== undefined) {
+      const name = textLiteral(isRecord(owner) ? ownName(key.literal) : key.literal)
+      this.before.push(`${owner.text} = set!(${isObject}, [${name}], ${kept.text})`)
+    } else {
+      this.failIf(`!is_string(${key.text})`)
+      this.before.push(`${owner.text} = set!(${isObject}, [to_string(${key.text}) ?? ""], ${kept.text})`)
+    }
+    return kept
   }
 
   /**

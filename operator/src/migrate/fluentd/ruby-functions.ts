@@ -1,7 +1,7 @@
 // Functions of Ruby's modules, as remap expressions.
 
 import type { Emitter } from './ruby-emitter.ts'
-import { asText, type Node, textNode } from './ruby-node.ts'
+import { asText, type Node, textNode, wholeNumber } from './ruby-node.ts'
 
 type Make = (words: readonly Node[], emitter: Emitter) => Node | undefined
 
@@ -48,6 +48,15 @@ export const functions: Readonly<Record<string, Make>> = {
   'Digest::SHA1.hexdigest': ofText((text) => `sha1(${text})`),
   'Digest::SHA256.hexdigest': ofText((text) => `sha2(${text}, variant: "SHA-256")`),
   'Base64.strict_encode64': ofText((text) => `encode_base64(${text})`),
+  'Base64.decode64': ofText((text) => `(decode_base64(${text}) ?? "")`),
+  'Base64.strict_decode64': ([word], emitter) =>
+    word === undefined ? undefined : emitter.parsed(`decode_base64(${emitter.textOf(word).text})`),
+  'Base64.encode64': ofText((text) => `(encode_base64(${text}) + "\\n")`),
+  'URI.decode_www_form_component': ofText((text) => `decode_percent(replace(${text}, "+", " "))`),
+  'SecureRandom.hex': ([count]) => {
+    const bytes = count === undefined ? 16 : wholeNumber(count)
+    return bytes < 1 || bytes > 1000 ? undefined : textNode(`encode_base16(random_bytes(${bytes}))`)
+  },
   'CGI.unescape': ofText((text) => `decode_percent(replace(${text}, "+", " "))`),
   'SecureRandom.uuid': (words) => (words.length === 0 ? textNode('uuid_v4()') : undefined),
   'Socket.gethostname': (words) => (words.length === 0 ? textNode('(get_hostname() ?? "")') : undefined),

@@ -5,6 +5,7 @@ import { ownName } from '../fluent-bit/own-time.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import type { Emitter } from './ruby-emitter.ts'
 import { jsonOf } from './ruby-functions.ts'
+import { listMethods, signsIn } from './ruby-lists.ts'
 import {
   asText,
   fieldNode,
@@ -35,12 +36,12 @@ const hexIn = (node: Node): Node => {
 export const ofTexts: ReadonlySet<string> = new Set(
   [
     'downcase upcase capitalize strip chomp chop lstrip rstrip start_with? end_with? gsub sub split bytesize',
-    'tr squeeze delete_prefix delete_suffix partition rpartition ljust rjust hex casecmp?',
+    'scan lines each_line tr squeeze delete_prefix delete_suffix partition rpartition ljust rjust hex casecmp?',
   ].flatMap((words) => words.split(' ')),
 )
 /** Methods that nil has, too. */
 export const ofNil: ReadonlySet<string> = new Set(
-  'to_s to_i to_f to_a to_json nil? is_a? kind_of? instance_of? dig eql? inspect'.split(' '),
+  'to_s to_i to_f to_a to_h to_json nil? is_a? kind_of? instance_of? dig eql? inspect'.split(' '),
 )
 
 /** Tests of the class of a value. */
@@ -77,46 +78,6 @@ export function lookedUp(pairs: NonNullable<Node['pairs']>, key: Node, other: No
   const found = key.path === undefined && key.literal === undefined ? emitter.kept(key.text, key.kind) : key
   const cases = pairs.map(([name, value]) => `if ${found.text} == ${name.text} { ${value.text} }`)
   return emitter.kept(`${[...cases, ''].join(' else ')}{ ${other.text} }`, 'any')
-}
-
-/** `"%05d %s" % [a, b]`. Numbers with fractions are not supported, because Ruby rounds them by their binary form. */
-export function formatted(format: Node, values: readonly Node[], emitter: Emitter): Node {
-  const rest = [...values]
-  const parts = literalOf(format)
-    .split(/(%(?:%|[-0]?\d*[a-zA-Z]))/)
-    .filter((part) => part !== '')
-    .map((part) => {
-      if (part === '%%') return '"%"'
-      const [whole, fill = '', width = '', type = ''] = /^%([-0]?)(\d*)([sdi])$/.exec(part) ?? []
-      if (whole === undefined && part.includes('%')) throw new UnknownRuby()
-      if (whole === undefined) return textLiteral(part)
-      const value = rest.shift()
-      if (value === undefined) throw new UnknownRuby()
-      return padded(valueFor(type, value), width === '' ? 0 : Number(width), fill, emitter)
-    })
-  if (rest.length > 0) throw new UnknownRuby()
-  return text(parts.length === 0 ? '""' : `(${parts.join(' + ')})`)
-}
-
-function valueFor(type: string, value: Node): string {
-  if (type === 's') return asText(value)
-  if (value.kind !== 'integer') throw new UnknownRuby()
-  return `to_string(${value.text})`
-}
-
-/** A text with at least this number of characters. */
-function padded(value: string, width: number, fill: string, emitter: Emitter): string {
-  if (width === 0) return value
-  const kept = emitter.kept(value, 'text').text
-  const sign = fill === '0' ? '0' : ' '
-  const space = emitter.kept(`slice(${textLiteral(sign.repeat(width))}, strlen(${kept})) ?? ""`, 'text').text
-  // A sign comes before the zeros.
-  if (sign === '0')
-    return emitter.kept(
-      `if starts_with(${kept}, "-") { "-" + ${space} + replace(${kept}, "-", "", count: 1) } else { ${space} + ${kept} }`,
-      'text',
-    ).text
-  return fill === '-' ? `${kept} + ${space}` : `${space} + ${kept}`
 }
 
 function replaced(node: Node, [from, to]: readonly Node[], count: string): Node | undefined {
@@ -204,29 +165,24 @@ function partition(node: Node, words: readonly Node[], isLast: boolean): Node | 
   return { text: `[${['a', 'b', 'c'].map(part).join(', ')}]`, kind: 'list' }
 }
 
-/** `tr("a-z", "_")` for signs without ranges; the last sign of the second text stands for all further ones. */
+/** `tr("a-z", "_")`: the last sign of the second text stands for all further ones. */
 function translated(node: Node, [from, to]: readonly Node[]): Node | undefined {
-  if (
-    from?.literal === undefined ||
-    to?.literal === undefined ||
-    /^\^|[\\]|.-./s.test(from.literal) ||
-    /.-./s.test(to.literal)
-  )
-    return undefined
-  const signs = [...from.literal]
-  const others = [...to.literal]
-  if (others.length === 1 || others.length === 0) {
-    const all = signs.map((sign) => `\\x{${sign.codePointAt(0)?.toString(16)}}`).join('')
-    return text(`replace(${asText(node)}, r'[${all}]', ${textLiteral((others[0] ?? '').replaceAll('$', '$$$$'))})`)
+  if (from?.literal === undefined || to?.literal === undefined || /\\/.test(from.literal + to.literal)) return undefined
+  const isOther = from.literal.length > 1 && from.literal.startsWith('^')
+  const signs = signsIn(isOther ? from.literal.slice(1) : from.literal)
+  const others = signsIn(to.literal)
+  if (signs === undefined || others === undefined) return undefined
+  const all = signs.map((sign) => `\\x{${sign.codePointAt(0)?.toString(16)}}`).join('')
+  if (others.length <= 1 || isOther) {
+    const by = textLiteral((others.at(-1) ?? '').replaceAll('$', '$$$$'))
+    return text(`replace(${asText(node)}, r'[${isOther ? '^' : ''}${all}]', ${by})`)
   }
-  // A sign that replaces another one must not be replaced itself.
-  if (others.some((sign, index) => signs.indexOf(sign, index + 1) >= 0)) return undefined
+  const cases = [
+    ...new Map(signs.map((sign, index) => [sign, others[index] ?? others.at(-1) ?? ''] as const).toReversed()),
+  ]
+  const members = cases.map(([sign, other]) => `${textLiteral(sign)}: ${textLiteral(other)}`).join(', ')
   return text(
-    signs.reduce(
-      (all, sign, index) =>
-        `replace(${all}, ${textLiteral(sign)}, ${textLiteral(others[index] ?? others.at(-1) ?? '')})`,
-      asText(node),
-    ),
+    `replace_with(${asText(node)}, r'[${all}]') -> |found| { to_string(get({ ${members} }, [found.string]) ?? null) ?? "" }`,
   )
 }
 
@@ -408,6 +364,11 @@ const ofNumbers: Readonly<Record<string, Make>> = {
   floor: plain((node) => whole('floor', node)),
   ceil: plain((node) => whole('ceil', node)),
   abs: plain((node) => (isNumber(node) ? { text: `abs(${node.text})`, kind: node.kind } : undefined)),
+  fdiv: (node, [other]) => {
+    if (!isNumber(node) || other === undefined || !isNumber(other) || !(Number(other.text) !== 0)) return undefined
+    const divisor = other.kind === 'integer' ? `${other.text}.0` : other.text
+    return { text: `(to_float(${node.text}) / ${divisor})`, kind: 'float' }
+  },
   'zero?': plain((node) => (isNumber(node) ? test(`(${node.text} == 0)`) : undefined)),
   'positive?': plain((node) => (isNumber(node) ? test(`(${node.text} > 0)`) : undefined)),
   'negative?': plain((node) => (isNumber(node) ? test(`(${node.text} < 0)`) : undefined)),
@@ -458,5 +419,6 @@ export const methods: Readonly<Record<string, Make>> = {
   ...ofTextMethods,
   ...ofNumbers,
   ...ofLists,
+  ...listMethods,
   ...ofObjects,
 }

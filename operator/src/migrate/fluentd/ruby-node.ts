@@ -1,6 +1,7 @@
 // A part of a Ruby expression as a remap expression, with the kind of its value.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import type { Instant } from './ruby-time.ts'
 
 export interface Node {
   readonly text: string
@@ -21,6 +22,12 @@ export interface Node {
   readonly pairs?: readonly (readonly [Node, Node])[]
   /** Whether its value in Ruby is the place of a match, which is known as a condition alone. */
   readonly isPlace?: true
+  /** For a time. */
+  readonly instant?: Instant
+  /** Whether it is a symbol, which is no name of a field. */
+  readonly isSymbol?: true
+  /** The first number and the number behind the last one, for a range of integers. */
+  readonly range?: readonly [number, number]
   /** For a call of `match`: the text and the regular expression. An index selects a group. */
   readonly match?: Match
 }

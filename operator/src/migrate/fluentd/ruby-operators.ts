@@ -2,8 +2,10 @@
 
 import { pattern } from '../fluent-bit/text.ts'
 import type { Emitter } from './ruby-emitter.ts'
-import { formatted } from './ruby-methods.ts'
-import { asText, isNumber, isTrue, type Match, type Node, testNode, UnknownRuby } from './ruby-node.ts'
+import { formatted } from './ruby-format.ts'
+import { asText, isNumber, isTrue, literalNode, type Match, type Node, testNode, UnknownRuby } from './ruby-node.ts'
+import { groupIn } from './ruby-text.ts'
+import { secondsBetween } from './ruby-time.ts'
 
 /** A test of a text. */
 export const found = (node: Node, regex: string) => `is_object(parse_grok(${asText(node)}, ${pattern(regex)}) ?? null)`
@@ -95,13 +97,17 @@ export abstract class Operators {
 
   #comparison(): Node {
     const left = this.#sum()
-    const sign = this.accept('==', '!=', '=~', '!~', '<', '>', '<=', '>=')
+    const sign = this.accept('==', '!=', '=~', '!~', '<', '>', '<=', '>=', '===')
     if (sign === undefined) return left
     const right = this.#sum()
     if (sign === '=~' || sign === '!~') {
       const [of, regex] = right.regex === undefined ? [right, left.regex] : [left, right.regex]
       if (regex === undefined) throw new UnknownRuby()
       this.matched = { of, regex }
+      // A literal on the left side sets variables with the names of its groups.
+      if (left.regex !== undefined)
+        for (const [, name = ''] of regex.matchAll(/\(\?<([a-z_]\w*)>/g))
+          this.emit.assign(name, groupIn(of, regex, literalNode(name)))
       const text = found(of, regex)
       return sign === '!~' ? testNode(`!${text}`) : { text, kind: 'boolean', isPlace: true }
     }
@@ -127,6 +133,9 @@ export abstract class Operators {
   }
 
   protected result(sign: string, left: Node, right: Node): Node {
+    if (left.instant !== undefined && right.instant !== undefined && sign === '-')
+      return secondsBetween(left.instant, right.instant)
+    if (left.instant !== undefined || right.instant !== undefined) throw new UnknownRuby()
     if (sign === '/') return this.#divided(left, right)
     if (sign === '%') return this.#remainder(left, right)
     const text = `${left.text} ${sign} ${right.text}`

@@ -66,5 +66,19 @@ export function groupIn(node: Node, regex: string, group: Node | undefined): Nod
   return { text: `(get(${parsed} ?? {}, [${textLiteral(key)}]) ?? null)`, kind: 'any' }
 }
 
+/** The number of groups of a regular expression. If some have names, only these count. */
+export function groupCount(regex: string): number {
+  const plain = regex.replace(/\\./g, '').replace(/\[[^\]]*\]/g, '')
+  const named = plain.match(/\(\?<[A-Za-z_]/g)?.length ?? 0
+  return named > 0 ? named : (plain.match(/\((?!\?)/g)?.length ?? 0)
+}
+
+/** All groups of a regular expression, as expressions. */
+export const groupsIn = (node: Node, regex: string): readonly string[] =>
+  Array.from(
+    { length: groupCount(regex) },
+    (_, index) => groupIn(node, regex, { text: String(index + 1), kind: 'integer' }).text,
+  )
+
 /** In Ruby, the ends of lines within a text count. */
 export const regexFlags = (flags: string) => `(?m${flags.replace('m', 's')})`

@@ -1,8 +1,8 @@
 // The tokens of Ruby code. Texts with `#{…}` become sums of their parts, `%w[…]` becomes a list, and a line end becomes `;`.
 
 const tokenPattern =
-  /"|'(?:[^'\\]|\\.)*'|\d[\d_]*(?:\.\d+)?|\$(?:\d|~)|[A-Za-z_]\w*(?:[?!](?!=))?|&\.|\.\.\.?|=>|::|=~|!~|\|\|=|\+=|-=|[=!<>]=|\|\||&&|[-+*%<>!?:.,()[\]{}=;]|\/(?:[^/\\]|\\.)*\/[imx]*/sy
-const words = /%w(?:\[([^\]]*)\]|\(([^)]*)\))/y
+  /"|'(?:[^'\\]|\\.)*'|\d[\d_]*(?:\.\d+)?|\$(?:\d|~|&)|`[^`]*`|[A-Za-z_]\w*(?:[?!](?!=))?|&\.|\.\.\.?|=>|::|=~|!~|\|\|=|\+=|-=|[=!<>]=|\|\||&&|\*\*|<=>|[-+*%<>!?:.,()[\]{}=;|&]|\/(?:[^/\\]|\\.)*\/[imx]*/sy
+const words = /%[wi](?:\[([^\]]*)\]|\(([^)]*)\)|\{([^}]*)\})/y
 const otherRegex = /%r(?:\{((?:[^{}\\]|\\.|\{[^{}]*\})*)\}|\[([^\]]*)\]|!([^!]*)!)([imx]*)/y
 const space = /[ \t\r]+/y
 /** A comment, or a line end with the white space behind it. A line that begins with a period continues the one before. */
@@ -10,7 +10,7 @@ const lineEnd = /\s*\n\s*(\.|&\.)?/y
 
 /** Whether a token ends a value, so that a sign behind it is an operator. */
 const isValueEnd = (token = '') =>
-  token === 'end' || (/["')\]}]$|\w[?!]?$|^\$|^\/./.test(token) && !keywords.has(token))
+  token === 'end' || (/["')\]}`]$|\w[?!]?$|^\$|^\/./.test(token) && !keywords.has(token))
 
 export const keywords: ReadonlySet<string> = new Set(
   'if unless then else elsif end case when begin rescue ensure and or not while until do return in'.split(' '),
@@ -48,7 +48,7 @@ function tokenAt(code: string, at: number, tokens: string[]): number | undefined
   }
   const list = read(words)
   if (list !== null) {
-    const texts = (list[1] ?? list[2] ?? '').split(/\s+/).filter((word) => word !== '')
+    const texts = (list[1] ?? list[2] ?? list[3] ?? '').split(/\s+/).filter((word) => word !== '')
     tokens.push('[', ...texts.flatMap((word) => [`'${word.replace(/['\\]/g, '\\$&')}'`, ',']), ']')
     return words.lastIndex
   }
@@ -137,7 +137,7 @@ export function textIn(token: string): string {
 }
 
 /** Tokens that open a bracket, or a part that ends with `end`. */
-const openers: ReadonlySet<string> = new Set(['(', '[', '{', 'case', 'begin'])
+const openers: ReadonlySet<string> = new Set(['(', '[', '{', 'case', 'begin', 'do'])
 const closers: ReadonlySet<string> = new Set([')', ']', '}', 'end'])
 const separators: ReadonlySet<string> = new Set([';', 'then', 'else', 'elsif', 'when'])
 

@@ -6,7 +6,7 @@ import { isTable } from '@penstock/agent/schema'
 import { variableRead } from '../environment.ts'
 import { ownName } from '../fluent-bit/own-time.ts'
 import { rubyValue } from './expression.ts'
-import { type Node, textNode } from './ruby-node.ts'
+import { fieldNode, type Node, textNode } from './ruby-node.ts'
 import { timeAs } from './ruby-time.ts'
 import { closing } from './ruby-tokens.ts'
 
@@ -18,6 +18,10 @@ export interface RecordFacts {
   readonly readsEnvironment: boolean
   /** Whether placeholders contain Ruby. Without it, they are names, and a placeholder of any other form has no value. */
   readonly isRuby: boolean
+  /** Whether code that sets members changes the record itself, not a copy. */
+  readonly changesRecord?: boolean
+  /** Whether names are fields of the record, as in Fluentd before version 0.14. */
+  readonly namesFields?: boolean
 }
 
 /** Expressions that always return a text. */
@@ -125,18 +129,28 @@ function placeholder(code: string, facts: RecordFacts, name: string): Placeholde
   const plain = { before: [], hasDeleted: false }
   if (!facts.isRuby) {
     const named = /^record\["([^"]*)"\]$/.exec(code)?.[1]
-    const text = named === undefined ? nameExpression(code, facts) : fieldLiteral([ownName(named)])
+    const isField = facts.namesFields === true && /^[\w@.-]+$/.test(code)
+    const text =
+      named === undefined
+        ? (nameExpression(code, facts) ?? (isField ? fieldLiteral([ownName(code)]) : undefined))
+        : fieldLiteral([ownName(named)])
     return text === undefined
       ? { ...plain, text: 'null', asText: '""', isUnknown: true }
       : { ...plain, text, asText: textOf(text) }
   }
   const text = nameExpression(code.trim(), facts)
   if (text !== undefined) return { ...plain, text, asText: textOf(text) }
-  return rubyValue(code, (word) => wordOf(word, facts), name)
+  return rubyValue(code, (word) => wordOf(word, facts), name, facts.changesRecord)
 }
 
 /** Ruby names that are not fields, and variables of the environment as `ENV NAME default`. */
-function wordOf(word: string, { tag, readsEnvironment }: RecordFacts): Node | undefined {
+function wordOf(word: string, facts: RecordFacts): Node | undefined {
+  const known = knownWord(word, facts)
+  const isField = known === undefined && facts.namesFields === true && /^[a-z_]\w*$/.test(word)
+  return isField && !/^(?:tag|time)(?:_|$)/.test(word) ? fieldNode(undefined, [ownName(word)]) : known
+}
+
+function knownWord(word: string, { tag, readsEnvironment }: RecordFacts): Node | undefined {
   if (word.startsWith('tag_') && word.endsWith(']')) {
     const part = nameExpression(word, { tag, readsEnvironment, isRuby: true })
     if (part === undefined) return undefined

@@ -224,6 +224,20 @@ class Reader implements ElementFile {
   }
 }
 
+const oldOptions =
+  /^(?:type|format|buffer_(?:type|path|chunk_limit|queue_limit)|disable_retry_limit|num_threads|max_retry_wait)$/
+const newElements: ReadonlySet<string> = new Set(['parse', 'buffer', 'format', 'regexp', 'exclude', 'inject', 'rule'])
+
+/** Whether a configuration is in the syntax before version 0.14: it has options of that time, and no elements of later versions. */
+export function isOld(elements: readonly Element[]): boolean {
+  const all = (each: readonly Element[]): readonly Element[] => each.flatMap((one) => [one, ...all(one.children)])
+  const whole = all(elements)
+  return (
+    whole.some(({ name, parameters }) => name !== 'record' && parameters.some(({ key }) => oldOptions.test(key))) &&
+    !whole.some(({ name }) => newElements.has(name))
+  )
+}
+
 /** Marks a value that Fluentd treats as not set. */
 const notGiven = '\u0000'
 /** Parameters that get a Secret even if the variable is optional. */
