@@ -25,7 +25,7 @@ import { labelRouter, routesOf } from './router.ts'
 import { recordPath } from './ruby.ts'
 import type { Element } from './syntax.ts'
 import { isOld } from './syntax.ts'
-import { isKnown, matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
+import { isKnown, matchOf, patternOf, podFileSamples, type Tag, tagProgram } from './tags.ts'
 
 /** Maximum number of times that events may get a new tag or label. */
 const maxHops = 8
@@ -145,7 +145,13 @@ class Conversion {
     const isPods =
       (lastValue(section, 'path') ?? '').includes('/var/log/containers/') ||
       (lastValue(section, 'path') ?? '').includes('/var/log/pods/')
-    const tag = { text, isOfPods: isPods, isOfFile: !isPods && section.type === 'tail' }
+    const isBehindLinks = isPods && !(lastValue(section, 'path') ?? '').includes('/var/log/containers/')
+    const tag: Tag = {
+      text,
+      isOfPods: isPods && !isBehindLinks,
+      isOfFile: isBehindLinks || (!isPods && section.type === 'tail'),
+      samples: isBehindLinks ? podFileSamples : undefined,
+    }
     const replacement = Object.hasOwn(replacedInputs, section.type) ? replacedInputs[section.type] : undefined
     if (replacement !== undefined) {
       this.#gaps.push({
@@ -424,7 +430,7 @@ class Conversion {
     const [first] = arrivals
     const isOne = arrivals.length === 1 && first?.tag.text.includes('*') === false
     const readsTag =
-      section.entries.some(({ value }) => /\$\{tag\b/.test(value)) ||
+      section.entries.some(({ value }) => /\$\{[^}]*\btag(?:_parts)?\b/.test(value)) ||
       isOn(lastValue(section, 'include_tag_key'), false) ||
       lastValue(section, 'inject.tag_key') !== undefined
     if (isOne || !readsTag || arrivals.some(({ tag }) => !isKnown(tag)))
@@ -530,10 +536,19 @@ class Conversion {
         continue
       }
       const isBehind = [...this.#labels.values()].some((all) => isShadowed(section, all))
-      const [reason, nearest] = isBehind
-        ? ['an earlier match consumes all events that match it', 'Put both outputs into a match of type `copy`.']
-        : ['the tag of no source reaches it', 'The output is left out, because it receives nothing.']
-      this.#context.gap(section, `match ${section.pattern}`, reason, nearest)
+      const subject = `match ${section.pattern}`
+      if (isBehind) {
+        const reason = 'an earlier match consumes all events that match it, so it receives nothing in Fluentd either'
+        this.#context.replaced(
+          section,
+          subject,
+          reason,
+          'To send events to both, put both into a match of type `copy`.',
+        )
+        continue
+      }
+      const nearest = 'The output is left out, because it receives nothing.'
+      this.#context.gap(section, subject, 'the tag of no source reaches it', nearest)
     }
   }
 }

@@ -16,7 +16,9 @@ const isElement = (text: string) => /^\s*<(?:source|match|filter|system|label|wo
 export function isFluentd(given: NamedText): boolean {
   const { text } = given
   if (holdsResources(given) || holdsOperatorKinds(given)) return true
-  return isElement(text) && /^\s*(?:@?type)\s+\S/m.test(text)
+  if (isElement(text) && /^\s*(?:@?type)\s+\S/m.test(text)) return true
+  // In a value between quotes, line feeds are escaped.
+  return /\.(?:ya?ml|json)$/i.test(given.file) && /@type\s/.test(text) && innerTexts(given, isElement).length > 0
 }
 
 /** The files inside a ConfigMap, a Secret or values of a chart; any other file unchanged. */

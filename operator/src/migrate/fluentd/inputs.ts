@@ -219,6 +219,11 @@ function podLogs(
       text: [
         '# The record in the form of Fluentd; the filter kubernetes_metadata adds the pod metadata later.',
         '%orchestrator = .orchestrator',
+        // Tags for the files behind the links contain the path.
+        ...(paths.some((path) => !path.startsWith('/var/log/containers/')) &&
+        (lastValue(section, 'tag') ?? '').includes('*')
+          ? ['%file = .file']
+          : []),
         `. = { ${fields.join(', ')} }`,
         ...(key === 'message' ? nestedLines : []),
       ].join('\n'),

@@ -198,3 +198,9 @@ test('a default flow without other flows reads all pods', async () => {
   expect(resource.spec.sources).toMatchObject([{ name: 'l-default', type: 'orchestrator_logs' }])
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+
+test('a configuration in a value between quotes is recognized', () => {
+  const text =
+    'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: f}\ndata:\n  fluent.conf: "<source>\\n  @type tail\\n  path /a\\n  tag a\\n</source>\\n"\n'
+  expect(isFluentd({ file: 'map.yaml', text })).toBe(true)
+})

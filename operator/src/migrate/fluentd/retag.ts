@@ -30,7 +30,12 @@ export function retagged(
   const text = texts.map((part) => part ?? '*').join('')
   const isWhole = texts.every((part) => part !== undefined)
   const isOld = isWhole && text.includes(base)
-  const plain: Tag = { text, isOfPods: old.isOfPods && isOld, isOfFile: old.isOfFile === true && isOld }
+  const plain: Tag = {
+    text,
+    isOfPods: old.isOfPods && isOld,
+    isOfFile: old.isOfFile === true && isOld,
+    samples: isOld ? old.samples : undefined,
+  }
   if (isWhole) return { tag: plain, steps: [] }
   const expressions = parts.map((part) => expressionOf(part, section))
   const readsTag = expressions.some((part) => part?.includes('tag'))

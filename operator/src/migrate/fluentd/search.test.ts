@@ -2,7 +2,7 @@
 // Outputs of Fluentd for search engines and Loki: the sink has the address, the credentials and the headers of the output.
 
 import { expect, test } from 'vitest'
-import { converted, lint } from '../../testing/conversions.ts'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
 import { convertFluentd } from './convert.ts'
 
 const source =
@@ -57,3 +57,39 @@ test.each(['flatten_hashes true', 'customize_template {"a":"b"}', 'template_name
     expect(gaps[0]?.reason).not.toContain('has no counterpart')
   },
 )
+
+test('code in the name of an index is worked out for each event', async () => {
+  const lines =
+    "@type elasticsearch_dynamic\nhost es\nlogstash_format true\nlogstash_prefix ${record['message'].downcase}-${tag_parts[0]}"
+  const { document, resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text: output(lines) }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(resource.spec.sinks[0].config.bulk.index).toBe('{{ %index }}-%Y.%m.%d')
+  const { source: program } = resource.spec.transforms.at(-1).config
+  resource.spec.transforms.at(-1).config.source = `${program}\n.index = %index`
+  document.setIn(['spec', 'transforms'], document.createNode(resource.spec.transforms))
+  withTest(document, resource, { message: 'Shop', timestamp: '2026-11-24T10:11:12Z' }, { index: 'shop-app' })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('a name that is no placeholder of an output without code is a gap', () => {
+  const text = output("@type elasticsearch\nhost es\nindex_name x-${record['team']}")
+  const { gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  expect(gaps.map(({ subject }) => subject)).toEqual(["elasticsearch: x-${record['team']}"])
+})
+
+test('the data stream of an output for indexes is a gap, and the index stays the same', () => {
+  const text = output('@type elasticsearch\nhost es\nindex_name own\ndata_stream_name logs-x-y')
+  const { resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  expect(gaps.map(({ subject }) => subject)).toEqual(['elasticsearch: data_stream_name'])
+  expect(resource.spec.sinks[0].config.bulk.index).toBe('own')
+})
+
+test('the tag of a file behind the links contains its own path', async () => {
+  const text =
+    '<source>\n  @type tail\n  path /var/log/pods/*/*/*.log\n  tag k8s.*\n  <parse>\n    @type cri\n  </parse>\n</source>\n<match k8s.var.log.pods.**>\n  @type elasticsearch\n  host es\n  include_tag_key true\n</match>\n'
+  const { document, resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  expect(gaps).toEqual([])
+  const event = { message: 'x', file: '/var/log/pods/shop_api_1/api/0.log', timestamp: '2026-11-24T10:11:12Z' }
+  withTest(document, resource, event, { tag: 'k8s.var.log.pods.shop_api_1.api.0.log' })
+  expect(await lint(String(document))).toEqual([])
+})

@@ -8,8 +8,8 @@ import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { eventTime } from '../unix-time.ts'
 import { listOf, objectIn, type Plugged } from './element.ts'
-import { recordPath } from './ruby.ts'
-import type { Tag } from './tags.ts'
+import { expressed, recordPath } from './ruby.ts'
+import { type Tag, tagProgram } from './tags.ts'
 import {
   batchOf,
   bytesOf,
@@ -43,7 +43,6 @@ const searchOptions: Readonly<Record<string, string>> = {
   time_key_exclude_timestamp: 'whether to leave out `@timestamp`',
   type_name: '`doc_type`',
   write_operation: '`bulk.action`',
-  data_stream_name: 'the data stream',
   pipeline: '`pipeline`',
   remove_keys: '`encoding.except_fields`',
   compression_level: '`compression`',
@@ -56,13 +55,21 @@ const searchOptions: Readonly<Record<string, string>> = {
   'endpoint.aws_service_name': '`opensearch_service_type`',
 }
 
-const { include_timestamp: _, ...streamOptions } = searchOptions
+const { include_timestamp: _, ...otherOptions } = searchOptions
+const streamOptions = { ...otherOptions, data_stream_name: 'the data stream' }
 
 const template = {
   how: 'the destination manages its templates',
   unless: /./,
   reason: 'the sink does not create index templates, policies or aliases',
   nearest: 'Create them once with the API of the destination.',
+} as const
+
+const delimiter = {
+  how: 'tags are split at periods',
+  unless: /^(?!\.$)/,
+  reason: 'tags are split at periods',
+  nearest: 'Set `bulk.index` to a template with fields.',
 } as const
 
 /** Options that are a gap for some values. */
@@ -155,6 +162,7 @@ export const search = (name: string): OutputPlugin =>
     itself: {
       ...searchItself,
       ...exceptions,
+      ...(name === 'elasticsearch_dynamic' ? { delimiter } : {}),
       ...(name.includes('data_stream') ? { include_timestamp: 'documents of data streams always have a time' } : {}),
     },
     also: (section, context, tag) => searchParts(name, section, context, tag),
@@ -275,7 +283,10 @@ function indexOf(
   const separator = read('logstash_prefix_separator') ?? '-'
   const given = isDated
     ? `${read('logstash_prefix') ?? 'logstash'}${separator}${read('logstash_dateformat') ?? '%Y.%m.%d'}`
-    : (read('data_stream_name') ?? read('index_name') ?? 'fluentd')
+    : ((name.includes('data_stream') ? read('data_stream_name') : undefined) ?? read('index_name') ?? 'fluentd')
+  const computed =
+    name === 'elasticsearch_dynamic' && given.includes('${') ? computedIndex(given, section, context, tag) : undefined
+  if (computed !== undefined) return computed
   const template = chunkTemplate(given, tag)
   if (template === undefined) {
     context.gap(
@@ -295,6 +306,35 @@ function indexOf(
     `if is_string(index) { del(${field}) }`,
   ]
   return { index: '{{ %index }}', steps: [{ type: 'remap', text: text.join('\n') }] }
+}
+
+/** An index whose name contains code, as options of `elasticsearch_dynamic` may: a transform works it out for each event. */
+function computedIndex(
+  given: string,
+  section: Plugged,
+  context: Context,
+  tag: Tag | undefined,
+): { readonly index: string; readonly steps: readonly Step[] } | undefined {
+  const end = given.lastIndexOf('}') + 1
+  const { readsEnvironment } = context
+  const isFixed = tag?.text.includes('*') === false
+  const facts = {
+    tag: tag && (isFixed ? { text: tag.text } : { variable: 'tag' }),
+    readsEnvironment,
+    isRuby: true,
+  }
+  const found = expressed(given.slice(0, end), facts, 'index', false)
+  if (!found.ok) {
+    const reason = `\`${found.problem}\` is Ruby code, or names a value that events do not have`
+    context.gap(section, `elasticsearch_dynamic: ${given}`, reason, 'Set `bulk.index` to a template with fields.')
+    return { index: 'fluentd', steps: [] }
+  }
+  const lines = [
+    ...(tag !== undefined && !isFixed ? [tagProgram(tag)] : []),
+    ...found.before,
+    `%index = downcase(${found.text})`,
+  ]
+  return { index: `{{ %index }}${lowerCase(given.slice(end))}`, steps: [{ type: 'remap', text: lines.join('\n') }] }
 }
 
 /** Names of indexes are in lower case. Fields, parts of dates and variables keep their names. */

@@ -11,6 +11,8 @@ export interface Tag {
   readonly isOfPods: boolean
   /** Whether `*` is the path of a file, which records keep in `%file`. */
   readonly isOfFile?: boolean | undefined
+  /** Examples of what `*` stands for, if they differ from paths of links to pod logs. */
+  readonly samples?: readonly string[] | undefined
   /** Whether records keep the tag in `%tag`, and its parts in `%tag_parts`. */
   readonly isKept?: true
 }
@@ -49,9 +51,15 @@ function wordPattern(word: string): string {
 }
 
 /** Sample paths for `*` that differ as much as possible. */
-const samples = [
+const linkSamples = [
   'var.log.containers.a-1_b_c-0123456789abcdef.log',
   'var.log.containers.zz-9_yy_xx-fedcba9876543210.log',
+]
+
+/** The same for the files behind these links. */
+export const podFileSamples: readonly string[] = [
+  'var.log.pods.b_a-1_01234567-89ab-cdef-0123-456789abcdef.c.0.log',
+  'var.log.pods.yy_zz-9_fedcba98-7654-3210-fedc-ba9876543210.xx.7.log',
 ]
 
 export type Match = 'all' | 'none' | 'some'
@@ -60,6 +68,7 @@ export type Match = 'all' | 'none' | 'some'
 export function matchOf(tag: Tag, patterns: string): Match {
   const regex = new RegExp(patternOf(patterns))
   if (!tag.text.includes('*')) return regex.test(tag.text) ? 'all' : 'none'
+  const { samples = linkSamples } = tag
   const found = samples.filter((sample) => regex.test(tag.text.replace('*', sample))).length
   if (found === samples.length) return 'all'
   const fixed = tag.text.split('*')[0] as string

@@ -338,6 +338,8 @@ export function chunkTemplate(text: string, tag: Tag | undefined): string | unde
     if (part !== undefined) return part
     if (/^tag(?:_parts|_prefix|_suffix)?(?:\[|$)/.test(name)) isKnown = false
     if (/^[A-Z][A-Z0-9_]*$/.test(name)) return whole
+    // Fluentd fills in no other names.
+    if (!/^[-\w.@$]+$/.test(name)) isKnown = false
     const path = recordPath(name)
     if (path === undefined) isKnown = false
     return path === undefined ? whole : `{{ ${fieldLiteral(path).slice(1)} }}`
