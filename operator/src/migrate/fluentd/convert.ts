@@ -20,7 +20,7 @@ import { holdsOperatorKinds, operatorElements } from './fluent-operator.ts'
 import { always, joinedBy as beginningWith, common, inputs, refusedInputs, replacedInputs } from './inputs.ts'
 import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
 import { elementsOf, holdsResources } from './resources.ts'
-import { retagged } from './retag.ts'
+import { normalised, retagged } from './retag.ts'
 import { labelRouter, routesOf } from './router.ts'
 import { recordPath } from './ruby.ts'
 import type { Element } from './syntax.ts'
@@ -343,7 +343,11 @@ class Conversion {
       this.#follow(next, wanted)
     } else if (section.type === 'rewrite_tag_filter') this.#rewrite(section, next, label)
     else if (section.type === labelRouter.name) this.#route(section, next, label)
-    else if (section.type === 'detect_exceptions') {
+    else if (section.type === 'tag_normaliser') {
+      const { tag, steps } = normalised(section)
+      const heads = this.#append(flow.heads, steps, nameOf(section), section)
+      this.#followAfter(section, { ...next, heads, tag }, label)
+    } else if (section.type === 'detect_exceptions') {
       const prefix = lastValue(section, 'remove_tag_prefix')
       const { text, ...rest } = flow.tag
       const shorter = prefix !== undefined && text.startsWith(`${prefix}.`) ? text.slice(prefix.length + 1) : text

@@ -23,6 +23,16 @@ export const flows: readonly Described[] = [
     },
   },
   {
+    name: 'tag_normaliser',
+    becomes: 'a remap transform that keeps the new tag, if an output writes tags',
+    options: {
+      format: 'the new tag',
+      key_prefix: 'the object with the fields of the format',
+      unknown: 'the text for a field without a value',
+    },
+    itself: { sticky_tags: 'the transform works out each tag' },
+  },
+  {
     name: 'detect_exceptions',
     becomes: '`multiline` of the source',
     options: {

@@ -160,22 +160,22 @@ test.each([
   { name: 'a missing output', text: flow('localOutputRefs: [no]'), subject: 'Output no', line: 5 },
   { name: 'a flow without outputs', text: flow('match: []'), subject: 'shop-web', line: 1 },
   {
-    name: 'tags',
-    text: `${flow('filters: [ { tag_normaliser: {} } ]\nglobalOutputRefs: [all]')}${outputs}---\n${head('ClusterOutput', 'x')}spec: { file: { path: "/x/\${tag}" } }\n`,
-    subject: 'tag_normaliser',
-    line: 5,
-  },
-  {
     name: 'a SyslogNGFlow',
     text: `${head('SyslogNGFlow', 's')}spec: { match: { regexp: { pattern: abc } } }\n`,
     subject: 'SyslogNGFlow s',
     line: 1,
   },
   {
-    name: 'a HostTailer',
-    text: `${head('HostTailer', 'h').replace('v1beta1', 'v1alpha1')}spec: {}\n`,
-    subject: 'HostTailer h',
-    line: 1,
+    name: 'the journal',
+    text: `${head('HostTailer', 'h').replace('v1beta1', 'v1alpha1')}spec:\n  systemdTailers: [ { name: kubelet } ]\n`,
+    subject: 'HostTailer h: kubelet',
+    line: 5,
+  },
+  {
+    name: 'a file of a HostTailer without a flow',
+    text: `${head('HostTailer', 'h').replace('v1beta1', 'v1alpha1')}spec:\n  fileTailers: [ { name: a, path: /var/log/a.log } ]\n`,
+    subject: 'HostTailer h: a',
+    line: 5,
   },
 ])('$name is a gap', async ({ text, subject, line }) => {
   expect(isFluentd({ file: 'l.yaml', text })).toBe(true)
@@ -189,6 +189,51 @@ test.each([
 test('new tags that no output writes are not missing', () => {
   const { gaps } = convert(flow('filters: [ { tag_normaliser: {} } ]\nglobalOutputRefs: [all]') + outputs)
   expect(gaps).toContainEqual(expect.objectContaining({ subject: 'tag_normaliser', isReplaced: true }))
+})
+
+test('an output writes the tag that tag_normaliser sets', async () => {
+  const filters = 'filters: [ { tag_normaliser: { format: "${namespace_name}/${labels.app}" } } ]'
+  const text = `${flow(`${filters}\nglobalOutputRefs: [x]`)}---\n${head('ClusterOutput', 'x')}spec: { elasticsearch: { host: es, include_tag_key: true } }\n`
+  const { document, resource, gaps } = convert(text)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  withTest(document, resource, event('x', { pod_namespace: 'shop' }), { tag: 'shop/unknown' })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a parser in a list, as in early versions', async () => {
+  const filters =
+    'filters: [ { parser: { reserve_data: true, parsers: [ { type: regexp, expression: "/^(?<a>x)/" } ] } } ]'
+  const { document, resource, gaps } = convert(`${flow(`${filters}\n${refs}`)}${outputs}`)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  withTest(document, resource, event('xy', { pod_namespace: 'shop' }), { a: 'x' })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('files of a HostTailer that a flow selects by its container', async () => {
+  const tailer = `---\n${head('HostTailer', 'nodes')}spec:
+  fileTailers:
+    - { name: audit, path: /var/log/audit.log, read_from_head: true }
+    - { name: other, path: /var/log/other.log }
+    - { name: old, path: /var/log/old.log, disabled: true }\n`
+  const selection =
+    'match: [ { select: { labels: { app.kubernetes.io/name: host-tailer }, container_names: [audit] } } ]\n'
+  const filters =
+    'filters: [ { parser: { key_name: message, reserve_data: true, remove_key_name_field: true, parse: { type: json } } } ]\n'
+  const rest = flow('match: [ { select: {} } ]\nglobalOutputRefs: [all]').replace('name: web', 'name: rest')
+  const { document, resource, gaps } = convert(
+    `${flow(`${selection}${filters}${refs}`)}${tailer}---\n${rest}${outputs}`,
+  )
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  const sources: readonly { name: string; type: string; config: { include: unknown } }[] = resource.spec.sources
+  expect(sources.map(({ name, config: { include } }) => [name, include])).toEqual([
+    ['shop-web-audit', ['/var/log/audit.log']],
+    ['shop-rest', undefined],
+    ['shop-rest-audit', ['/var/log/audit.log']],
+    ['shop-rest-other', ['/var/log/other.log']],
+  ])
+  const audit = { message: '{"verb":"get"}', timestamp: '2026-11-24T10:11:12Z' }
+  withTest(document, resource, audit, { verb: 'get', stream: 'stdout' })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
 test('a default flow without other flows reads all pods', async () => {

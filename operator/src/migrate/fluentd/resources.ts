@@ -9,6 +9,7 @@ import { below, flagOf, isList, isMap, itemsOf, type Place, plain, type Tree, te
 import { treesOf } from '../loki/yaml.ts'
 import type { Described } from '../page.ts'
 import { ElementMaker, element, parameter, variableFor } from './element-maker.ts'
+import { filesOf, isOfTailers, journalsOf, selectsFile, sourceOf, type Tailed } from './host-tailers.ts'
 import { selectionOf } from './selection.ts'
 import type { Element, Parameter } from './syntax.ts'
 
@@ -39,6 +40,11 @@ export const resourceKinds: readonly Described[] = [
       flowLabel: 'labels are not part of events',
       includeLabelInRouter: 'labels are not part of events',
     },
+  },
+  {
+    name: 'HostTailer',
+    becomes: 'a `file` source for each of its `fileTailers` in each flow that selects its pods; a gap for the journal',
+    options: {},
   },
   { name: 'Output, ClusterOutput', becomes: 'a sink, as the matches of Fluentd below', options: {} },
   {
@@ -96,6 +102,8 @@ const elementNames: Readonly<Record<string, string>> = {
   servers: 'server',
   patterns: 'pattern',
   grok_patterns: 'grok',
+  // Early versions had a list.
+  parsers: 'parse',
 }
 
 interface Resource {
@@ -122,6 +130,7 @@ function resourcesIn(tree: Tree): readonly Resource[] {
 class Maker {
   readonly elements: Element[] = []
   readonly #resources: readonly Resource[]
+  readonly #tailers: readonly Resource[]
   readonly #draft: Draft
   readonly #gaps: Gap[]
   readonly #make = new ElementMaker({
@@ -149,6 +158,7 @@ class Maker {
         true,
       )
     }
+    this.#tailers = ofKinds('HostTailer')
     for (const flow of flows) this.#flow(flow, below(flow.tree, 'spec') ?? flow.tree, shared)
     for (const { tree, name } of loggings) this.#logging(tree, name, shared, flows.length > 0)
     for (const output of ofKinds('Output', 'ClusterOutput')) this.#output(output)
@@ -184,7 +194,12 @@ class Maker {
       ['tag', 'kubernetes.*'],
     ])
     const parse = element('parse', tree, '', [['@type', 'cri']])
-    this.elements.push({ ...source, children: [parse], selector, before, after: this.#kubernetes(tree) })
+    const files = this.#tailers
+      .flatMap(filesOf)
+      .filter((file) => selectsFile(spec, kind === 'Flow' ? namespace : '', file))
+    if (files.length === 0 || !isOfTailers(spec))
+      this.elements.push({ ...source, children: [parse], selector, before, after: this.#kubernetes(tree) })
+    for (const file of files) this.elements.push(sourceOf(file, id, label))
     const filters = [...shared, ...itemsOf(below(spec, 'filters'))].flatMap((filter) => this.#filter(filter, id))
     this.elements.push({
       ...element('label', tree, label),
@@ -269,8 +284,8 @@ class Maker {
           ({ kind, tree }) =>
             /Output$/.test(kind) && /\$\{tag|"(?:include_)?tag_key"/.test(JSON.stringify(plain(tree))),
         )
-        const nearest = 'Use the fields below `.kubernetes` in names of indexes and labels.'
-        this.#gap(options, key, 'events have no tags', nearest, !readsTags)
+        if (readsTags) return [this.#make.plugin('match', key, options, `${id}-tag`, 'kubernetes.**')]
+        this.#gap(options, key, 'no output in the files writes tags', 'Remove it.', true)
         return []
       }
       const type = filterTypes[key] ?? key
@@ -347,7 +362,7 @@ class Maker {
 
   // --- others ---
 
-  #other({ kind, name, tree }: Resource): void {
+  #other({ kind, name, namespace, tree }: Resource): void {
     if (ofAgents.has(kind)) {
       const nearest =
         'The Agent `node` of the installation runs Pipelines. Set resources and tolerations there, or in another Agent.'
@@ -366,10 +381,43 @@ class Maker {
         comments,
       })
       this.#draft.add('sinks', `${name}-discarded`, { type: 'blackhole', inputs: [source] })
-    } else if (kind === 'HostTailer' || kind === 'EventTailer') {
-      const nearest = kind === 'HostTailer' ? 'Use the source `file`.' : 'Use the source `orchestrator_events`.'
-      this.#gap(tree, `${kind} ${name}`, '`convert` does not convert this resource', nearest)
+    } else if (kind === 'HostTailer') this.#hostTailer({ kind, name, namespace, tree })
+    else if (kind === 'EventTailer')
+      this.#gap(
+        tree,
+        `EventTailer ${name}`,
+        '`convert` does not convert this resource',
+        'Use the source `orchestrator_events`.',
+      )
+  }
+
+  /** Reports what a HostTailer does apart from the files that flows select. */
+  #hostTailer(tailer: Resource): void {
+    for (const { tree, name } of journalsOf(tailer)) {
+      const nearest = 'Let the program write to a file that a `file` source reads.'
+      this.#gaps.push({
+        file: tree.file,
+        line: tree.line,
+        subject: `HostTailer ${tailer.name}: ${name}`,
+        reason: 'there is no source that reads the journal',
+        nearest,
+        isAbsent: true,
+      })
     }
+    const files = filesOf(tailer)
+    const isSelected = (file: Tailed) =>
+      this.#resources.some(
+        ({ kind, namespace, tree }) =>
+          /^(?:Cluster)?Flow$/.test(kind) &&
+          selectsFile(below(tree, 'spec') ?? tree, kind === 'Flow' ? namespace : '', file),
+      )
+    for (const file of files.filter((each) => !isSelected(each)))
+      this.#gap(
+        file.tree,
+        `HostTailer ${tailer.name}: ${file.container}`,
+        'no flow in the files selects its lines',
+        'Convert it together with the flow.',
+      )
   }
 }
 

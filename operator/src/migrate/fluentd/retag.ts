@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
 // The tag that a rule of `rewrite_tag_filter` sets. If it has parts that depend on the record, a transform keeps it in `%tag`.
 
-import { textLiteral } from '@penstock/agent/config'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import type { Plugged } from './element.ts'
@@ -84,4 +84,25 @@ function partIndex(part: string): number | undefined {
 /** A tag without a prefix and the period behind it. */
 function withoutPrefix(tag: string, prefix: string): string {
   return tag.startsWith(prefix) ? tag.slice(prefix.length).replace(/^\./, '') : tag
+}
+
+/** The step that `tag_normaliser` becomes: the new tag has the values of fields of the record. */
+export function normalised(section: Plugged): { readonly tag: Tag; readonly steps: readonly Step[] } {
+  const format = lastValue(section, 'format') ?? '${namespace_name}.${pod_name}.${container_name}'
+  const prefix = lastValue(section, 'key_prefix') ?? 'kubernetes'
+  const unknown = textLiteral(lastValue(section, 'unknown') ?? 'unknown')
+  const lines: string[] = []
+  const parts = format.split(/(\$\{[\w./-]+\})/).filter((part) => part !== '')
+  const texts = parts.map((part, index) => {
+    const name = /^\$\{(.*)\}$/.exec(part)?.[1]
+    if (name === undefined) return textLiteral(part)
+    const path = [...(prefix === '' ? [] : prefix.split('.')), ...name.split('.')]
+    lines.push(
+      `part_${index} = to_string(${fieldLiteral(path)}) ?? ""`,
+      `if part_${index} == "" { part_${index} = ${unknown} }`,
+    )
+    return `part_${index}`
+  })
+  const text = [...lines, `%tag = ${texts.join(' + ')}`].join('\n')
+  return { tag: { text: '*', isOfPods: false, isKept: true }, steps: [{ type: 'remap', text }] }
 }
