@@ -12,10 +12,12 @@ export interface Judgement {
   readonly why: string
   /** Whether each culprit is known to be harmful; otherwise at least one of them is. */
   readonly isNamed: boolean
+  /** Whether the cause may also be new Pipelines: other agents run them unharmed, but perhaps without the lines that end this one. */
+  readonly isDoubtful: boolean
   readonly reasons: ReadonlyMap<string, string>
 }
 
-const innocent: Judgement = { culprits: new Set(), why: '', isNamed: true, reasons: new Map() }
+const innocent: Judgement = { culprits: new Set(), why: '', isNamed: true, isDoubtful: false, reasons: new Map() }
 
 /** Whether an agent lacks the candidate's version of one of these pipelines; without `ids`, of any changed pipeline. */
 export function isWithout(node: AgentNode, candidate: TriedRevision, ids?: ReadonlySet<string>): boolean {
@@ -52,14 +54,16 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
   const isNamed = named.size > 0
   const culprits = new Set(named)
   // It is unknown which change made an agent end, hang or wait, so all changes that it was loading are suspects.
+  const harmless = isNamed ? new Set<string>() : harmlessOf(seen, candidate, failing)
+  const isDoubtful = harmless.size > 0
   if (!isNamed) {
-    const possible = suspects.difference(harmlessOf(seen, candidate, failing))
+    const possible = suspects.difference(harmless)
     for (const node of failing) for (const id of suspectsOf(node, possible, changed)) culprits.add(id)
   }
   const first = failing.find((node) => isAny(node) !== isNamed)
   if (first === undefined) {
     const why = 'events fail or are lost more than twice as often as under the previous version'
-    return { culprits, why, isNamed, reasons: new Map() }
+    return { culprits, why, isNamed, isDoubtful, reasons: new Map() }
   }
   const detail = first.reason === undefined || first.reason === '' ? '' : `: ${brief(first.reason)}`
   const what = isEnded(first)
@@ -79,11 +83,11 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
       reasons.set(pipeline, `${count}: the agent on ${node} could not activate it: ${place}${brief(message)}`)
     }
   }
-  return { culprits, why: `${count}: ${what}`, isNamed, reasons }
+  return { culprits, why: `${count}: ${what}`, isNamed, isDoubtful, reasons }
 }
 
 /**
- * The added Pipelines that at least as many agents without the candidate run without a failure: the failing agents share the
+ * The added Pipelines that are probably not the cause: at least as many agents without the candidate run without a failure: the failing agents share the
  * candidate, so the cause is in it. If a failing agent reads logs for the Pipeline, or this is unknown, only agents that do so count.
  */
 function harmlessOf(

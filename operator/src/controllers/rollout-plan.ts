@@ -92,6 +92,8 @@ export interface AgentNode {
   readonly isUnsteady?: boolean | undefined
   /** When its last report arrived. */
   readonly heardAt?: number | undefined
+  /** Since when its process has reported; undefined: it has not reported yet. */
+  readonly runsSince?: number | undefined
   /** It started so recently that it may not have opened all its files. */
   readonly isFresh?: boolean | undefined
 }
@@ -166,6 +168,8 @@ export interface Observation {
   readonly missingMs?: number | undefined
   /** The salt of the trial in which the changes of this turn were suspected: they are tried on the same agents. */
   readonly salt?: string | undefined
+  /** Whether it is in doubt that the changes of this turn ended the agents. */
+  readonly isDoubted?: boolean | undefined
 }
 
 export type Decision =
@@ -190,6 +194,8 @@ export type Decision =
       readonly action: 'aside'
       readonly ids: ReadonlySet<string>
       readonly halved: boolean
+      /** Something else may have ended the agents, so they must first run without these changes. */
+      readonly doubt?: true
       readonly why: string
     }
   | {
@@ -236,14 +242,23 @@ const unheard: Decision = { action: 'none', waitMs: 10_000, why: 'It waits for t
 /** The end of an agent must not count against changes that are tried afterwards. */
 const away: Decision = { action: 'none', waitMs: 1000, why: 'It waits for agents that start again.' }
 
+const unproven: Decision = {
+  action: 'none',
+  waitMs: 5_000,
+  why: 'It waits until agents have run for a while without the changes that were set aside.',
+}
+
 /** Rolls back only the harmful changes. If these are not known, the suspected changes are tried again in halves. */
 function rollBack(seen: Observation, candidate: TriedRevision, judged: Judgement): Decision {
-  const { culprits, why, isNamed, reasons } = judged
+  const { culprits, why, isNamed, isDoubtful, reasons } = judged
   // On agents with several candidates, an earlier candidate may be the cause. A trial without the others shows whether
   // it is.
   const isUncertain = seen.base !== undefined && culprits.size <= maxAside
-  if (!isNamed && (isUncertain || mayHalve(culprits.size, candidate.turn?.group)))
-    return { action: 'aside', ids: culprits, halved: true, why }
+  // With new Pipelines on the same agents, the change is to blame only if they end without these coincidences: they run for a while without
+  // it, and it is tried there again.
+  const isFirstEnd = isDoubtful && candidate.turn === undefined && culprits.size <= maxAside
+  if (!isNamed && (isUncertain || isFirstEnd || mayHalve(culprits.size, candidate.turn?.group)))
+    return { action: 'aside', ids: culprits, halved: true, why, ...(isFirstEnd ? { doubt: true } : {}) }
   return { action: 'abort', culprits, why, ...(reasons.size === 0 ? {} : { reasons }) }
 }
 
@@ -347,7 +362,7 @@ export function mayFollow(
 const maxSalts = 32
 
 function begin(seen: Observation): Decision {
-  const { policy, desired, base, nodes } = seen
+  const { now, policy, desired, base, nodes } = seen
   const salt = base?.salt ?? seen.salt ?? desired.slice(0, 12)
   const maxPercent = base?.percent ?? 100
   const { canary } = policy
@@ -365,6 +380,10 @@ function begin(seen: Observation): Decision {
     return { salt: name, percent: Math.min(maxPercent, Math.max(canary.percent, enough)) }
   }
   const first = choice(salt)
+  // Agents that ended with these changes must first run without them, for as long as they would be observed with them.
+  const isUnproven = ({ node, runsSince = now, isAway }: AgentNode) =>
+    takesCandidate(first, node) && (isAway === true || now - runsSince < canary.bakeMs)
+  if (seen.isDoubted === true && alive.some(isUnproven)) return unproven
   if (base !== undefined || seen.salt !== undefined) return { action: 'start', ...first }
   // An agent without lines for a change hardly tests it.
   const read = new Set([...(seen.starts ?? [])].filter((id) => alive.some(({ reads }) => reads?.has(id))))

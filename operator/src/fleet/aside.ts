@@ -25,13 +25,24 @@ export function groupOf(aside: Aside | undefined, group: string | undefined): Se
 export const isBlocked = (aside: Aside | undefined, group: string): boolean =>
   Object.values(aside ?? {}).some((entry) => entry.group === group && entry.blocked === true)
 
+export const isDoubted = (aside: Aside | undefined, group: string | undefined): boolean =>
+  Object.values(aside ?? {}).some((entry) => entry.group === group && entry.doubt === true)
+
+/** New changes need not wait while agents run without a doubted group, which takes at least this time. */
+const minDoubtMs = 60_000
+
 /**
  * The group for the next trial; undefined for the new changes. Groups and new changes alternate. Groups that made no
  * progress before come last.
  * @param hasNew whether there are changes that are not set aside
  */
-export function nextGroup({ aside, turn }: Pick<RolloutRecord, 'aside' | 'turn'>, hasNew: boolean): string | undefined {
-  const groups = [...new Set(Object.values(aside ?? {}).map(({ group }) => group))]
+export function nextGroup(
+  { aside, turn }: Pick<RolloutRecord, 'aside' | 'turn'>,
+  hasNew: boolean,
+  now = Number.POSITIVE_INFINITY,
+): string | undefined {
+  const isReady = (group: string) => !hasNew || !isDoubted(aside, group) || now - setAsideAt(group) >= minDoubtMs
+  const groups = [...new Set(Object.values(aside ?? {}).map(({ group }) => group))].filter(isReady)
   if (hasNew && turn !== undefined) return undefined
   return groups.find((group) => !isBlocked(aside, group)) ?? groups[0]
 }
@@ -77,6 +88,13 @@ export const setAsideAt = (group: string): number => Number.parseInt(group, 36)
 /** The salt in the name of a group. */
 export const saltOf = (group: string): string | undefined => /\.([^.:]*):/.exec(group)?.[1]
 
+interface HalvedBy {
+  readonly why: string
+  readonly now: number
+  readonly salt?: string | undefined
+  readonly doubt?: true | undefined
+}
+
 /**
  * Adds these changes as two groups, which are tried before all others.
  * @param ids ordered so that both halves are about equally suspicious
@@ -85,13 +103,14 @@ export function halved(
   { aside = {}, turn }: Pick<RolloutRecord, 'aside' | 'turn'>,
   ids: readonly string[],
   hashOf: (id: string) => string | undefined,
-  { why, now, salt }: { readonly why: string; readonly now: number; readonly salt?: string | undefined },
+  { why, now, salt, doubt }: HalvedBy,
 ): Aside {
   const group = groupOf(aside, turn).size > 0 ? (turn as string) : named(now, salt)
   const entries = ids.flatMap((id, index) => {
     const hash = hashOf(id)
     const half = `${group}${index * 2 < ids.length ? 0 : 1}`
-    return hash === undefined ? [] : [[id, { hash, group: half, why: why.slice(0, maxWhy) }] as const]
+    const how: Pick<Aside[string], 'doubt'> = doubt === true ? { doubt } : {}
+    return hash === undefined ? [] : [[id, { hash, group: half, ...how, why: why.slice(0, maxWhy) }] as const]
   })
   return { ...Object.fromEntries(entries), ...without(aside, new Set(ids)) }
 }

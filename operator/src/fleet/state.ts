@@ -41,7 +41,8 @@ export interface RolloutRecord extends TrialRecord {
   /**
    * Changes that wait for a separate trial, by Pipeline, the next ones first. They were set aside because one of them made agents fail,
    * or because they made no progress. Changes with the same `group` are tried together. `blocked` means that they made no progress
-   * before, and yield to others. `alone` means that they made no progress even without others.
+   * before, and yield to others. `alone` means that they made no progress even without others. `doubt` means that agents which ended
+   * must first run without them.
    */
   readonly aside?: Readonly<
     Record<
@@ -51,6 +52,7 @@ export interface RolloutRecord extends TrialRecord {
         readonly group: string
         readonly blocked?: true
         readonly alone?: true
+        readonly doubt?: true
         readonly why: string
       }
     >

@@ -61,7 +61,7 @@ export async function rebaseRollout(delivered: Delivered, bundle: KnownRevision,
   // If the stable content is lost, the content that agents run is unknown.
   if (stable === undefined || !delivered.revisions.has(stable.rev))
     return { revision: bundle, turn: undefined, waits: undefined }
-  const apart = apartOf(delivered, bundle.fragments, fragmentsIn(delivered, stable))
+  const apart = apartOf(delivered, bundle.fragments, fragmentsIn(delivered, stable), seen.now)
   const rendered = (wanted: Content) => renderedOf(delivered, wanted, bundle, seen.createdAt)
   const place = (index: number) => {
     const isLast = index >= trialsOf(delivered).length - 1
@@ -218,13 +218,14 @@ function apartOf(
   delivered: Delivered,
   desired: Content,
   stable: Content,
+  now: number,
 ): Apart & { readonly group: string | undefined } {
   const entries = stillAside(delivered.record.aside, desired)
   const { aside: _, ...record } = delivered.record
   delivered.record = Object.keys(entries).length === 0 ? record : { ...record, aside: entries }
   const aside = new Map(Object.entries(entries).map(([id, { hash }]) => [id, hash]))
   const hasNew = [...changedIn(desired, stable)].some((id) => !aside.has(id))
-  const group = delivered.candidate === undefined ? nextGroup(delivered.record, hasNew) : delivered.record.turn
+  const group = delivered.candidate === undefined ? nextGroup(delivered.record, hasNew, now) : delivered.record.turn
   return { aside, turn: groupOf(entries, group), group }
 }
 

@@ -2,6 +2,7 @@
 // applies the decision to a copy of the state, and the controller assigns the result once.
 
 import type { Candidate, Revision } from '@penstock/agent/bundle'
+import { counted } from '@penstock/agent/program'
 import { blockedAside, groupOf, halved, isBlocked, withoutAside } from '../../fleet/aside.ts'
 import { shortRetry, withRolledBack } from '../../fleet/rolled-back.ts'
 import type { Delivered, KnownRevision, RolloutRecord } from '../../fleet/state.ts'
@@ -237,7 +238,7 @@ function rolledBack(
 }
 
 function setAside(
-  { ids, halved: isHalved, why }: Extract<Decision, { action: 'aside' }>,
+  { ids, halved: isHalved, doubt, why }: Extract<Decision, { action: 'aside' }>,
   before: RolloutState,
   { tried, now }: Seen,
 ): Transition {
@@ -247,13 +248,14 @@ function setAside(
   // The changes that joined last are the most suspicious. The names of Pipelines give no hint.
   const byTime = [...ids].sort((left, right) => ((joined[left]?.at ?? '') < (joined[right]?.at ?? '') ? -1 : 1))
   const aside = isHalved
-    ? halved(record, byTime, hashOf, { why, now, salt: candidate?.salt })
+    ? halved(record, byTime, hashOf, { why, now, salt: candidate?.salt, doubt })
     : blockedAside(record, ids, hashOf, { why, now })
   const rest = without({ ...record, aside }, isHalved ? ids : new Set())
   const { joined: _, since: __, ...others } = rest
   const begun = new Date(now).toISOString()
   const isCanary = (record.step ?? 0) === 0
-  const message = `${ids.size} of the changes of revision ${shortRevision(candidate?.rev ?? '')} are set aside: ${why}.`
+  const what = `${counted(ids.size, 'change')} of revision ${shortRevision(candidate?.rev ?? '')}`
+  const message = `${what} ${ids.size === 1 ? 'is' : 'are'} set aside: ${why}.`
   return {
     // These changes kept the agents from loading the others, so the time of the others starts again.
     state: { ...before, record: isCanary ? { ...others, begun } : { ...others, stepped: begun } },

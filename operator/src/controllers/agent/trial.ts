@@ -3,7 +3,7 @@
 import { candidateFor } from '@penstock/agent/bundle'
 import type { Agent } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'
-import { saltOf } from '../../fleet/aside.ts'
+import { isDoubted, saltOf } from '../../fleet/aside.ts'
 import { changesOf } from '../../fleet/contents.ts'
 import type { Delivered, FleetState, Report, RolloutRecord } from '../../fleet/state.ts'
 import { changedIn, fragmentsIn } from '../revisions.ts'
@@ -119,6 +119,7 @@ function decideOne(delivered: Delivered, index: number, gathered: Gathered): Tra
     nodes: seenNodes,
     ...{ wantedPods: gathered.wantedPods, isUnheard: isUnheard(gathered, nodes) },
     salt: turn === undefined ? undefined : saltOf(turn),
+    isDoubted: isDoubted(record.aside, turn),
     missingMs: candidate && watch.missingMs(candidate, nodes, now),
     retryOf: (id) => artifacts.get(id)?.retry,
   })
@@ -196,7 +197,7 @@ function nodesOf(
     fleet.keep(key, new Set(reports.map((report) => report.podUid)))
     return reports.map((report) => ({
       ...watch.sidecar(report, now),
-      ...{ heardAt: report.at, isFresh: isFresh(report, fleet, now) },
+      ...{ heardAt: report.at, runsSince: report.heardSince, isFresh: isFresh(report, fleet, now) },
     }))
   }
   fleet.keep(key, new Set(pods.map((pod) => pod.metadata.uid ?? '')))
@@ -206,7 +207,7 @@ function nodesOf(
     const node = watch.node(pod, report, isLost(pod, report, fleet, now), now)
     const away = isAway(pod, report, now)
     return {
-      ...{ ...node, heardAt: report?.at, isFresh: isFresh(report, fleet, now) },
+      ...{ ...node, heardAt: report?.at, runsSince: report?.heardSince, isFresh: isFresh(report, fleet, now) },
       ...{ isAway: away, isAwayByChange: away && hasEndedBefore(pod, until) },
       isUnsteady: unsteady.has(pod.metadata.uid ?? ''),
     }
