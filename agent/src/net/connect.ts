@@ -35,54 +35,27 @@ export async function openConnection(
 }
 
 /** @param egress rejects forbidden addresses, including those that a name resolves to */
-function openSocket(host: string, port: number, signal: AbortSignal, egress?: Egress): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    egress?.check(host)
-    const lookup = egress === undefined ? {} : { lookup: egress.lookup }
-    const socket = connect({ host, port, autoSelectFamily: true, noDelay: true, keepAlive: true, ...lookup })
-    const end = () => {
-      socket.off('error', fail)
-      signal.removeEventListener('abort', abort)
-    }
-    const fail = (error: unknown) => {
-      end()
-      socket.on('error', () => {}) // later errors contain no new information
-      socket.destroy()
-      reject(error)
-    }
-    const abort = () => fail(signal.reason)
-    socket.once('error', fail)
-    signal.addEventListener('abort', abort)
-    socket.once('connect', () => {
-      end()
-      resolve(socket)
-    })
-    if (signal.aborted) abort()
-  })
+async function openSocket(host: string, port: number, signal: AbortSignal, egress?: Egress): Promise<Socket> {
+  egress?.check(host)
+  const lookup = egress === undefined ? {} : { lookup: egress.lookup }
+  const socket = connect({ host, port, autoSelectFamily: true, noDelay: true, keepAlive: true, ...lookup })
+  await reached(socket, signal, (done) => ({ connect: done }))
+  return socket
 }
 
 const maxAnswerLength = 16_384
 
-function openTunnel(socket: Socket, target: ConnectTarget, proxy: ProxyAddress, signal: AbortSignal): Promise<void> {
+async function openTunnel(
+  socket: Socket,
+  target: ConnectTarget,
+  proxy: ProxyAddress,
+  signal: AbortSignal,
+): Promise<void> {
   const host = target.host.includes(':') ? `[${target.host}]` : target.host
   const authority = `${host}:${target.port}`
-  return new Promise((resolve, reject) => {
+  const opened = reached(socket, signal, (done, fail) => {
     let answer = ''
-    const end = () => {
-      socket.off('data', read)
-      socket.off('error', fail)
-      socket.off('close', closed)
-      signal.removeEventListener('abort', abort)
-    }
-    const fail = (error: unknown) => {
-      end()
-      socket.on('error', () => {}) // later errors contain no new information
-      socket.destroy()
-      reject(error)
-    }
-    const closed = () => fail(new Error('The proxy closed the connection.'))
-    const abort = () => fail(signal.reason)
-    const read = (chunk: Buffer) => {
+    const data = (chunk: Buffer) => {
       answer += chunk.toString('latin1')
       const head = answer.indexOf('\r\n\r\n')
       if (head < 0) {
@@ -95,17 +68,46 @@ function openTunnel(socket: Socket, target: ConnectTarget, proxy: ProxyAddress, 
         const message = `The proxy refused the tunnel with status ${status}.`
         return fail(new PenstockError('PEN_REQUEST_FAILED', message, { fact: message, status: Number(status) }))
       }
-      end()
+      done()
       socket.pause()
       const rest = answer.slice(head + 4)
       if (rest !== '') socket.unshift(Buffer.from(rest, 'latin1'))
+    }
+    return { data, close: () => fail(new Error('The proxy closed the connection.')) }
+  })
+  const authorization = proxy.authorization === undefined ? '' : `Proxy-Authorization: ${proxy.authorization}\r\n`
+  socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${authorization}\r\n`)
+  await opened
+}
+
+/**
+ * Waits for a state of a socket, with listeners that end with the wait. If one of them fails, or the socket, or if the signal aborts, this
+ * rejects and destroys the socket.
+ */
+function reached(
+  socket: Socket,
+  signal: AbortSignal,
+  listenersOf: (done: () => void, fail: (error: unknown) => void) => Readonly<Record<string, (data: Buffer) => void>>,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      for (const [event, listener] of Object.entries(listeners)) socket.off(event, listener)
+      signal.removeEventListener('abort', abort)
+    }
+    const fail = (error: unknown) => {
+      end()
+      socket.on('error', () => {}) // later errors contain no new information
+      socket.destroy()
+      reject(error)
+    }
+    const done = () => {
+      end()
       resolve()
     }
-    socket.on('data', read)
-    socket.once('error', fail)
-    socket.once('close', closed)
+    const abort = () => fail(signal.reason)
+    const listeners = { error: fail, ...listenersOf(done, fail) }
+    for (const [event, listener] of Object.entries(listeners)) socket.on(event, listener)
     signal.addEventListener('abort', abort)
-    const authorization = proxy.authorization === undefined ? '' : `Proxy-Authorization: ${proxy.authorization}\r\n`
-    socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${authorization}\r\n`)
+    if (signal.aborted) abort()
   })
 }
