@@ -107,8 +107,11 @@ function harmlessOf(
   return new Set([...(added ?? [])].filter(isHarmless))
 }
 
-const isUnharmed = ({ crashed, stuck, stale, waitingSince, isAway, isFresh }: AgentNode) =>
-  !crashed && !stuck && !stale && waitingSince === undefined && isAway !== true && isFresh !== true
+/** Whether an agent neither ended nor hangs, and has run for long enough to say something about its content. */
+export const isSettled = ({ crashed, stuck, isAway, isFresh }: AgentNode) =>
+  !crashed && !stuck && isAway !== true && isFresh !== true
+
+const isUnharmed = (node: AgentNode) => isSettled(node) && !node.stale && node.waitingSince === undefined
 
 /** Any change may have ended an agent. An agent that hangs or waits already runs the changes that it does not lack. */
 function suspectsOf(node: AgentNode, suspects: ReadonlySet<string>, changed: ReadonlySet<string>): Iterable<string> {

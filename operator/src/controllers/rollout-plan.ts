@@ -5,7 +5,7 @@ import { bucketOf, type LoadFailure, takesCandidate } from '@penstock/agent/bund
 import { counted } from '@penstock/agent/program'
 import { type AgentSpec, agentDefaults } from '../api/agent.ts'
 import { maxAside, mayHalve } from '../fleet/aside.ts'
-import { isEvidence, isWithout, type Judgement, judge, maxWaitMs } from './rollout-judge.ts'
+import { isEvidence, isSettled, isWithout, type Judgement, judge, maxWaitMs } from './rollout-judge.ts'
 
 export interface RolloutPolicy {
   /** Null: all agents receive a revision at once, with the same rules for a rollback. */
@@ -426,8 +426,8 @@ export function readersFor(
   const alive = nodes.filter(({ stale, isUnsteady }) => !stale && isUnsteady !== true)
   const chosen = alive.filter(({ node }) => takesCandidate(candidate, node))
   // Another agent must not receive what may just have ended, hung or failed on one of them, even if this process has not heard of it yet.
-  const isInTrouble = ({ crashed, stuck, failed, revision, isAway, isFresh }: AgentNode) =>
-    crashed || stuck || isAway === true || revision === undefined || !failed.isDisjointFrom(changed) || isFresh === true
+  const isInTrouble = (node: AgentNode) =>
+    !isSettled(node) || node.revision === undefined || !node.failed.isDisjointFrom(changed)
   if (chosen.some(isInTrouble)) return also
   const covered = new Set(chosen.flatMap(({ reads }) => [...(reads ?? [])]))
   const byPercent = chosen.length - also.length
