@@ -98,7 +98,7 @@ export class AgentBundles {
   }
 
   #restored(key: string, { secrets }: AgentMemory): Delivered {
-    return restored(secrets, (error) =>
+    return restored(secrets, this.#fleet.now(), (error) =>
       this.#context.logger.error(
         { error: errorText(error), agent: key },
         'Could not read the delivered bundle; writing it again.',

@@ -22,7 +22,7 @@ test.each([
   files.set('manifest.json', renderManifest({ rev, shards }, undefined, digestFile(new Map())))
   const config = { slots: new Map([...files.keys()].map((key) => [key, 0])), data: (key: string) => files.get(key) }
   const errors: unknown[] = []
-  const found = restored({ config, annotation }, (error) => errors.push(error))
+  const found = restored({ config, annotation }, 0, (error) => errors.push(error))
   expect(errors).toEqual([])
   expect(found.stable?.rev).toBe(rev)
   expect(Object.keys(found.record.rolledBack)).toEqual(rolledBack)

@@ -12,6 +12,7 @@ import { shareFragments } from '../revisions.ts'
 /** The content left in the Secrets by an earlier leader. */
 export function restored(
   secrets: Pick<AgentSecrets, 'config' | 'annotation'>,
+  now: number,
   onUnreadable: (error: unknown) => void,
 ): Delivered {
   const delivered: Delivered = {
@@ -30,7 +31,7 @@ export function restored(
   try {
     const manifest = JSON.parse(text.toString('utf8')) as BundleManifest
     delivered.startSpreadMs = manifest.startSpreadMs ?? 0
-    delivered.record = recordIn(annotation) ?? delivered.record
+    delivered.record = recordIn(annotation, now) ?? delivered.record
     const { later = [] } = manifest
     const named = [manifest.stable, manifest.candidate, ...later].filter((revision) => revision !== undefined)
     // The manifest does not name revisions that a rollout may return to, or that agents still run for a moment.
@@ -60,13 +61,18 @@ export function restored(
   return delivered
 }
 
+const isTime = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
+
 /**
  * The record of a rollout; undefined if another client has changed it. Without a record, a trial begins again, and rolled back versions
  * are tried again, because only the content shows what agents run.
  */
-function recordIn(annotation: string | undefined): RolloutRecord | undefined {
+function recordIn(annotation: string | undefined, now: number): RolloutRecord | undefined {
+  // With a clock that was ahead of this one, the rollout would wait until this clock reaches its times.
+  const past = (_: string, value: unknown) =>
+    typeof value === 'string' && isTime.test(value) && Date.parse(value) > now ? new Date(now).toISOString() : value
   try {
-    const found: unknown = JSON.parse(annotation ?? 'null')
+    const found: unknown = JSON.parse(annotation ?? 'null', past)
     const isWhole = isTable(found) && isTable(found['rolledBack']) && Array.isArray(found['history'])
     return isWhole ? (found as unknown as RolloutRecord) : undefined
   } catch {
