@@ -103,6 +103,24 @@ const ofPod = (file: string) => ({ ...pod('x'), file })
 
 test.each<Case>([
   {
+    name: 'a pattern with a part of the path, of a tag whose expression needs the id of the container',
+    text: lines(regex.replace('.+)-', '.+)-(?<docker_id>[0-9a-f]{64})\\.log$'), 'Match kube.shop.*'),
+    event: pod('x', { container_id: `containerd://${'0a'.repeat(32)}` }),
+    assert: '.seen == "yes"',
+  },
+  {
+    name: 'a pattern with a part of the path, of a tag whose expression matches no sample',
+    text: lines(regex.replace('.+)-', 'nginx)-'), 'Match kube.shop.*'),
+    event: pod('x'),
+    assert: '.seen == "yes"',
+  },
+  {
+    name: 'another part of the path, of a tag whose expression matches no sample',
+    text: lines(regex.replace('.+)-', 'nginx)-'), 'Match kube.other.*'),
+    event: pod('x'),
+    assert: '!exists(.seen)',
+  },
+  {
     name: 'a pattern that matches the pod',
     text: lines('Tag kube.*', 'Match kube.var.log.containers.*_shop_*'),
     event: pod('x'),

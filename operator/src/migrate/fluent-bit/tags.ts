@@ -52,7 +52,7 @@ export function podsAt(wanted: readonly string[], unwanted: readonly string[]): 
   return tests.length === 0 ? undefined : withPaths(tests.join(' && '))
 }
 
-const names = ['a-1_b_c-0123456789abcdef', 'zz-9_yy_xx-fedcba9876543210']
+const names = [`a-1_b_c-${'0123456789abcdef'.repeat(4)}`, `zz-9_yy_xx-${'fedcba9876543210'.repeat(4)}`]
 
 /** Whether the tags of an input contain the path of the file. */
 export const isOfFile = (section: Section) =>
@@ -84,9 +84,12 @@ const literal = (text: string) => (text === '' ? [] : [textLiteral(text)])
 /** A tag with the placeholder `<name>` for a group of an expression that matches the path. */
 function ofRegex(text: string, files: readonly string[], path: string, regex: string): Tag {
   const like = new RegExp(rubyLike(regex))
-  const samples = files.map((file) => {
-    const groups = like.exec(file)?.groups ?? {}
-    return text.replace(/<(\w+)>/g, (_, name: string) => groups[name] ?? '')
+  // The expression may match only files with other names than the samples. Then its groups are unknown, and differ.
+  const samples = files.map((file, index) => {
+    const groups = like.exec(file)?.groups
+    return text.replace(/<(\w+)>/g, (_, name: string) =>
+      groups === undefined ? `${index}-${name}` : (groups[name] ?? ''),
+    )
   })
   const parts = text
     .split(/(<\w+>)/)
