@@ -86,7 +86,7 @@ const addTags: Processor = {
   name: 'add_tags',
   becomes: 'a remap transform',
   options: { ...when, tags: 'the tags', target: 'the field' },
-  build: (part, report) => tagLines(option(part, 'tags'), report, textIn(part, 'target') ?? 'tags'),
+  build: (part, report) => tagLines(option(part, 'tags'), report, textIn(part, 'target') || 'tags'),
 }
 
 export function tagLines(tags: Tree | undefined, report: Report, target = 'tags'): string[] {

@@ -32,6 +32,12 @@ async function run({ text, message, expected }: Case): Promise<void> {
 
 test.each<Case>([
   {
+    name: 'an empty target of tags is the list `tags`',
+    text: `${json}${processors('add_tags: { tags: [met], target: "" }')}`,
+    message: '{"a":1}',
+    expected: { tags: ['met'] },
+  },
+  {
     name: 'a range contains numbers',
     text: tagged('{ range: { status: { gte: 500, lt: 600 } } }'),
     message: '{"status":503}',
