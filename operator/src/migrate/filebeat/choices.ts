@@ -12,6 +12,8 @@ import { podVariable } from './pod-values.ts'
 /** The choices that inputs make for their events. */
 export interface Choices {
   index: boolean
+  /** The alias of the index life cycle, which replaces the index of the output in versions before 8. */
+  alias?: string
   /** Whether a step sets the id of the document. */
   id: boolean
   /** Whether events may have a field `timestamp` of their own, beside their time. */

@@ -107,6 +107,8 @@ class Conversion {
   run(): void {
     const filebeat = below(this.#config, 'filebeat')
     this.#choices.hasSource = readsSource(this.#config)
+    const alias = aliasOf(below(this.#config, 'setup', 'ilm'))
+    if (alias !== undefined) this.#choices.alias = alias
     this.#choices.shared = ownFields(
       below(this.#config, 'fields'),
       flagOf(below(this.#config, 'fields_under_root')) === true,
@@ -368,6 +370,12 @@ class Conversion {
     const buffer = this.#buffer === undefined || component.type === 'blackhole' ? {} : { buffer: this.#buffer }
     this.#draft.add('sinks', name, { ...component, config: { ...component.config, ...buffer }, inputs: heads })
   }
+}
+
+/** The alias to which events go while the index life cycle is on. */
+function aliasOf(lifeCycle: Tree | undefined): string | undefined {
+  const alias = textOf(below(lifeCycle, 'rollover_alias'))
+  return alias === '' || textOf(below(lifeCycle, 'enabled')) === 'false' ? undefined : alias
 }
 
 /** Whether a condition or a format string reads the path of the file in `source`, where versions before 7 write it. */

@@ -180,7 +180,7 @@ const search: Mapping<[Report, Choices], SinkPart> = {
   },
   build: (part, report, choices) => {
     const lines: string[] = []
-    const given = textIn(part, 'index')
+    const given = choices.alias ?? textIn(part, 'index')
     reportVersion(part, 'elasticsearch: index', given ?? '', report)
     const template = given === undefined ? 'filebeat' : templateOf(secret(indexName(withVersion(given))))
     if (given === undefined) {

@@ -556,3 +556,13 @@ test.each([
   withTest(document, resource, { message: 'x', orchestrator: { pod_namespace: namespace } }, expected)
   expect(await lint(document.toString())).toEqual([])
 })
+
+test.each([
+  ['{ rollover_alias: shop }', 'shop'],
+  ['{ enabled: auto, rollover_alias: Shop }', 'shop'],
+  ['{ enabled: false, rollover_alias: shop }', 'own'],
+  ['{ enabled: true }', 'own'],
+])('the alias of the index life cycle %s', (lifeCycle, index) => {
+  const { resource } = convert(`setup.ilm: ${lifeCycle}\n${log}output.elasticsearch: { hosts: [es], index: own }\n`)
+  expect(resource.spec.sinks[0].config.bulk.index).toBe(index)
+})
