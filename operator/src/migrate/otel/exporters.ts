@@ -145,8 +145,8 @@ const file: Mapping<SinkPart> = {
     for (const [option, reason, nearest] of [
       [
         'rotation',
-        'the sink begins a new file each day, by the date in `path`; it counts no bytes, and removes no files',
-        'Remove old files with a job.',
+        'the sink begins a new file each day, by the date in `path`. It has no limit of bytes (`max_megabytes`), and never removes or renames files (`max_days`, `max_backups`)',
+        'Remove old files with a job, or send the events to a destination with a limit of its own. For smaller files, add hours to the date in `path`: `%Y-%m-%d-%H`.',
       ],
       [
         'group_by',
@@ -166,7 +166,6 @@ const file: Mapping<SinkPart> = {
     }
     const compression = part.text('compression')
     const path = literalTemplate(part.text('path') ?? '/tmp/otel.json')
-    const line = form('message = .\n. = { "resourceLogs": [message] }', 'Each line contains one message.')
     const config = {
       path: part.has('rotation') ? path.replace(/(\.[^./]+)?$/, '-%Y-%m-%d$1') : path,
       encoding: { codec: 'json' },
@@ -335,6 +334,86 @@ function tlsAndDelivery(): Record<string, string> {
   )
 }
 
+const line = form('message = .\n. = { "resourceLogs": [message] }', 'Each message contains one record.')
+
+/** Options of the client of the message broker, which the sink manages itself. */
+const clientItself = Object.fromEntries(
+  ['operation_timeout', 'connection_timeout', 'map_connections_per_broker', 'timeout'].map((name) => [
+    name,
+    'the sink manages its connections',
+  ]),
+)
+
+const pulsar: Mapping<SinkPart> = {
+  name: 'pulsar',
+  becomes: '`message_broker` with OTLP in JSON, a message for each record',
+  options: {
+    ...Object.fromEntries(Object.entries(deliveryOptions).filter(([name]) => name !== 'timeout')),
+    endpoint: '`endpoint`',
+    topic: '`topic`',
+    encoding: 'a gap unless it is `otlp_json`',
+    'auth.token.token': '`auth.token`',
+    'producer.compression_type': '`compression`',
+    tls_trust_certs_file_path: '`tls.ca_file`',
+    tls_allow_insecure_connection: '`tls.verify_certificate`, `tls.verify_hostname`',
+  },
+  itself: {
+    ...httpItself,
+    ...clientItself,
+    ...Object.fromEntries(
+      [
+        'batch_builder_type',
+        'batching_max_messages',
+        'batching_max_publish_delay',
+        'batching_max_size',
+        'compression_level',
+        'disable_batching',
+        'disable_block_if_queue_full',
+        'hashing_scheme',
+        'max_pending_messages',
+        'max_reconnect_broker',
+        'partitions_auto_discovery_interval',
+        'send_timeout',
+      ].map((name) => [`producer.${name}`, 'the sink builds its own batches']),
+    ),
+  },
+  build: (part, context) => {
+    if ((part.text('encoding') ?? 'otlp_proto') !== 'otlp_json') {
+      const reason = 'the sink writes OTLP only as JSON'
+      context.gap(
+        part.place(part.has('encoding') ? ['encoding'] : []),
+        `${part.id}: encoding`,
+        reason,
+        'Let the consumer read OTLP as JSON: `encoding: otlp_json` of the receiver.',
+      )
+    } else {
+      const reason = 'each message contains one record, and not a batch of records'
+      context.replaced(part.place(['encoding']), `${part.id}: encoding`, reason, 'Nothing: consumers read both.')
+    }
+    const { request = {}, buffer } = connectionOf(part, context, allCompressions)
+    const { headers: _, timeout_secs: __, ...limits } = request as Record<string, unknown>
+    const compression = part.text('producer.compression_type')
+    const ca = part.text('tls_trust_certs_file_path')
+    const isInsecure = part.flag('tls_allow_insecure_connection', false)
+    const token = part.text('auth.token.token')
+    const tls = {
+      ...(ca === undefined ? {} : { ca_file: ca }),
+      ...(isInsecure ? { verify_certificate: false, verify_hostname: false } : {}),
+    }
+    const config = {
+      endpoint: part.text('endpoint') ?? 'pulsar://localhost:6650',
+      topic: literalTemplate(part.text('topic') ?? 'otlp_logs'),
+      encoding: { codec: 'json' },
+      ...(compression === undefined ? {} : { compression }),
+      ...(token === undefined ? {} : { auth: { name: 'token', token } }),
+      ...(Object.keys(tls).length === 0 ? {} : { tls }),
+      ...(Object.keys(limits).length === 0 ? {} : { request: limits }),
+      ...(buffer === undefined ? {} : { buffer }),
+    }
+    return { component: { type: 'message_broker', config }, steps: [...otlpJson, ...line] }
+  },
+}
+
 const clickhouse: Mapping<SinkPart> = {
   name: 'clickhouse',
   becomes: '`http` to the HTTP port, with rows for the table of the exporter, which must exist',
@@ -404,6 +483,7 @@ export const exporters: readonly Mapping<SinkPart>[] = [
   splunk,
   datadog,
   clickhouse,
+  pulsar,
   file,
   printer('debug'),
   printer('logging'),
@@ -419,12 +499,6 @@ export const refusedExporters: readonly Refusal[] = [
     'there is no sink for this protocol',
     'Use the sink `message_broker` (Pulsar), or a bridge that accepts HTTP.',
   ),
-  {
-    name: 'pulsar',
-    reason: '`convert` does not convert this exporter',
-    nearest: 'Use the sink `message_broker` with `endpoint` and `topic`.',
-    isHere: true,
-  },
   ...each(
     ['prometheusremotewrite', 'prometheus', 'influxdb', 'signalfx'],
     'there is no source for these metrics',

@@ -22,6 +22,7 @@ const base: Readonly<Record<string, Options>> = {
   datadog: { api: { key: 'k' } },
   elasticsearch: { endpoints: ['http://es'] },
   opensearch: { http: { endpoint: 'http://os' } },
+  pulsar: { encoding: 'otlp_json' },
   splunkhec: { endpoint: 'http://hec', token: 't' },
   otlphttp: { endpoint: 'http://o' },
   'otlphttp endpoint': {},
@@ -38,7 +39,17 @@ const base: Readonly<Record<string, Options>> = {
     table: [1, 2].map(() => ({ context: 'log', condition: 'body == "x"', pipelines: ['logs/b'] })),
   },
 }
-const sized = ['otlphttp', 'otlp', 'loki', 'elasticsearch', 'opensearch', 'splunkhec', 'datadog', 'clickhouse']
+const sized = [
+  'otlphttp',
+  'otlp',
+  'loki',
+  'elasticsearch',
+  'opensearch',
+  'splunkhec',
+  'datadog',
+  'clickhouse',
+  'pulsar',
+]
 const merged = (options: Options, more: Options): Options => {
   const result: Record<string, unknown> = { ...options }
   for (const [key, value] of Object.entries(more)) {

@@ -243,6 +243,44 @@ const statements: { name?: string; run: string[]; record: object; assert: string
     assert: '.attributes == {"a": "1", "b": "2"}',
   },
   {
+    run: [
+      'merge_maps(attributes, ParseCSV(body, "a,b", mode="lazyQuotes"), "upsert")',
+      'set(attributes["strict"], ParseCSV(body, "a,b"))',
+    ],
+    record: { message: '1,x "y" z' },
+    assert: '.attributes == {"a": "1", "b": "x \\"y\\" z"}',
+  },
+  {
+    run: ['set(attributes["u"], URL(body))', 'set(attributes["d"], URL(body)["url.domain"])'],
+    record: { message: 'http://me:secret@www.example.com:80/foo.gif?k1=v1&k2=v2#frag' },
+    assert:
+      '.attributes.d == "www.example.com" && .attributes.u == {"url.original": "http://me:secret@www.example.com:80/foo.gif?k1=v1&k2=v2#frag", "url.scheme": "http", "url.domain": "www.example.com", "url.port": 80, "url.path": "/foo.gif", "url.query": "k1=v1&k2=v2", "url.fragment": "frag", "url.extension": "gif", "url.user_info": "me:secret", "url.username": "me", "url.password": "secret"}',
+  },
+  {
+    run: ['set(attributes["u"], URL(body))'],
+    record: { message: 'http://www.example.com' },
+    assert:
+      '.attributes.u == {"url.original": "http://www.example.com", "url.scheme": "http", "url.domain": "www.example.com", "url.path": ""}',
+  },
+  {
+    run: [
+      'set(attributes["a"], Format("%s/%d: 100%% %v", [attributes["s"], attributes["n"], attributes["l"]]))',
+      'set(attributes["b"], Format("%d", [attributes["s"]]))',
+    ],
+    record: { attributes: { s: 'x', n: 7, l: [1] } },
+    assert: '.attributes.a == "x/7: 100% [1]" && !exists(.attributes.b)',
+  },
+  {
+    run: [
+      'replace_pattern(attributes["m"], "(\\\\w+)@(\\\\w+)", "$$2", SHA256, "<%s>")',
+      'replace_all_patterns(attributes, "value", "^Secret", "x$$$$1", ToUpperCase)',
+      'replace_match(attributes["t"], "to*", "hidden", MD5)',
+    ],
+    record: { attributes: { m: 'mail me@host now', s: 'Secret 1', t: 'token' } },
+    assert:
+      '.attributes.m == "mail <" + sha2("host", variant: "SHA-256") + "> now" && .attributes.s == "X$1 1" && .attributes.t == md5("hidden")',
+  },
+  {
     run: ['merge_maps(attributes, ParseCSV(body, "a,b"), "upsert")'],
     record: { message: '1,x' },
     assert: '.attributes == {"a": "1", "b": "x"}',

@@ -62,6 +62,7 @@ const constants: Readonly<Record<string, string>> = {
   start: '0',
   length: '2',
   namedCapturesOnly: 'true',
+  formatString: '"%s %v"',
 }
 /** Optional parameters of a few functions. */
 const seldom = ['function', 'replacement_format', 'depth', 'headerDelimiter', 'location', 'locale', 'nanoseconds']
@@ -71,6 +72,7 @@ function callOf(name: string, parameters: readonly string[], value: string, targ
   const own = parameters.filter((parameter) => !seldom.includes(parameter))
   const texts = own.map((parameter) => {
     if (parameter === 'target' && target !== undefined) return `target=${target}`
+    if (parameter === 'args') return `args=[${value}, ${value}]`
     if (parameter === 'values' && name === 'Concat') return `values=[${value}, "z"]`
     return `${parameter}=${constants[parameter] ?? value}`
   })

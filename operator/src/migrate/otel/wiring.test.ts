@@ -340,6 +340,43 @@ const sinks: readonly SinkCase[] = [
   },
 ]
 
+test('the exporter pulsar sends one record in each message', async () => {
+  const options = {
+    endpoint: 'pulsar+ssl://broker:6651',
+    topic: 'logs',
+    encoding: 'otlp_json',
+    auth: { token: { token: secret('TOKEN') } },
+    producer: { compression_type: 'lz4', max_pending_messages: 100 },
+    tls_trust_certs_file_path: '/ca.pem',
+  }
+  const { document, spec, gaps } = convert(one('pulsar', options))
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([['pulsar: encoding', true]])
+  expect(spec.sinks[0]).toMatchObject({
+    type: 'message_broker',
+    config: {
+      endpoint: 'pulsar+ssl://broker:6651',
+      topic: 'logs',
+      encoding: { codec: 'json' },
+      compression: 'lz4',
+      auth: { name: 'token', token: 'SECRET[env.TOKEN]' },
+      tls: { ca_file: '/ca.pem' },
+    },
+  })
+  const [at] = spec.sinks[0].inputs
+  const assert = '.resourceLogs[0].scopeLogs[0].logRecords[0].body == {"stringValue": "hello"}'
+  const form = spec.transforms.find(({ name }: { name: string }) => name.startsWith('pulsar-form')).name
+  const tests = [
+    { name: 'form', insertAt: withClock(document, form), input: { log: record }, expect: [{ at, assert }] },
+  ]
+  document.setIn(['spec', 'tests'], tests)
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('the exporter pulsar writes no protobuf', () => {
+  const { gaps } = convert(one('pulsar', { endpoint: 'pulsar://broker:6650' }))
+  expect(gaps).toMatchObject([{ subject: 'pulsar: encoding', nearest: expect.stringContaining('otlp_json') }])
+})
+
 test.each(sinks)('$name', async ({ config, sink, assert }) => {
   const { document, spec, gaps } = convert(config)
   expect(gaps).toEqual([])

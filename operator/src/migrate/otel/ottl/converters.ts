@@ -163,7 +163,7 @@ const parseCsv: Converter = {
     const text = lines.keep({ code: textAt(program, lines, values), kind: 'text' }).code
     lines.add(...columnLines(text, delimiter, mode))
     lines.open(`length(columns) == ${names.length}`)
-    return lines.fallible(`object_from_array(zip([${names.map(textLiteral).join(', ')}], columns))`, 'map')
+    return { code: `object_from_array(zip([${names.map(textLiteral).join(', ')}], columns))`, kind: 'map' }
   },
 }
 
@@ -272,6 +272,52 @@ const isInCidr: Converter = {
     const networks = list.items.map((item) => lines.as(program.value(item, lines), 'text').code)
     const target = textAt(program, lines, values)
     return lines.fallible(`ip_cidr_contains([${networks.join(', ')}], ${target})`, 'boolean')
+  },
+}
+
+/** The parts of an address, of which only the path is always present. */
+const urlPattern =
+  '^(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?:(?P<user>[^@/?#]*)@)?(?P<domain>\\[[^\\]]*\\]|[^:/?#]*)(?::(?P<port>[0-9]*))?)?(?P<path>[^?#]*)(?:\\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?$'
+
+const url: Converter = {
+  becomes: '`parse_regex`, with the names of the semantic conventions',
+  parameters: ['url'],
+  run: (program, lines, values) => {
+    const text = lines.keep({ code: textAt(program, lines, values, 'url'), kind: 'text' }).code
+    const found = lines.fallible(`parse_regex(${text}, r'${urlPattern}')`, 'map').code
+    const [made, names] = [lines.newName('url'), lines.newName('user')]
+    lines.add(
+      `${names} = split(string(${found}.user) ?? "", ":", limit: 2)`,
+      `${made} = { "url.scheme": ${found}.scheme, "url.domain": ${found}.domain, "url.query": ${found}.query, "url.fragment": ${found}.fragment, "url.user_info": ${found}.user, "url.username": ${names}[0], "url.password": ${names}[1], "url.port": to_int(${found}.port) ?? null }`,
+      `if is_nullish(${found}.port) { ${made}."url.port" = null }`,
+      `${made}."url.extension" = replace(string(${found}.path) ?? "", r'^.*\\.([^./]+)$|^.*$', "$1")`,
+      `${made} = filter(${made}) -> |_key, value| { value != null && value != "" }`,
+    )
+    return { code: `merge(${made}, { "url.original": ${text}, "url.path": ${found}.path })`, kind: 'map' }
+  },
+}
+
+const format: Converter = {
+  becomes: 'texts that are joined; only for `%s`, `%d` and `%v`',
+  parameters: ['formatString', 'args'],
+  run: (program, lines, values) => {
+    const list = required(values, 'args')
+    if (list.type !== 'list') throw new Unconvertible('the arguments must be a literal list')
+    const parts = constantText(values, 'formatString').split(/(%.)/)
+    const items = [...list.items]
+    const texts = parts.flatMap((part) => {
+      if (!/^%.$/.test(part)) return part === '' ? [] : [textLiteral(part)]
+      if (part === '%%') return ['"%"']
+      const item = items.shift()
+      if (item === undefined) throw new Unconvertible('the format has more parts than there are arguments')
+      const value = program.value(item, lines)
+      if (part === '%s') return [lines.as(value, 'text').code]
+      if (part === '%d') return [`to_string(${lines.as(value, 'integer').code})`]
+      if (part === '%v') return [lines.textOf(value)]
+      throw new Unconvertible(`\`${part}\` has no counterpart`)
+    })
+    if (items.length > 0) throw new Unconvertible('there are more arguments than parts of the format')
+    return { code: texts.length === 0 ? '""' : `(${texts.join(' + ')})`, kind: 'text' }
   },
 }
 
@@ -387,6 +433,8 @@ export const converters: Readonly<Record<string, Converter>> = {
     }),
   },
   IsInCIDR: isInCidr,
+  URL: url,
+  Format: format,
   UUID: fixed('uuid_v4()', 'text', '`uuid_v4`'),
   UUIDv7: fixed('uuid_v7()', 'text', '`uuid_v7`'),
   Now: fixed('now()', 'time', '`now`'),

@@ -49,11 +49,48 @@ function constantTexts(values: Values, name: string): string[] {
   })
 }
 
-/** Rejects calls with a function argument, which is applied to each match. */
-function withoutFunction(values: Values): void {
-  if (values.has('function') || values.has('replacement_format')) {
-    throw new Unconvertible('a function argument has no counterpart')
+/** Functions that a replacement can go through. */
+const replacementFunctions: Readonly<Record<string, (text: string) => string>> = {
+  SHA1: (text) => `sha1(${text})`,
+  SHA256: (text) => `sha2(${text}, variant: "SHA-256")`,
+  SHA512: (text) => `sha2(${text}, variant: "SHA-512")`,
+  MD5: (text) => `md5(${text})`,
+  ToLowerCase: (text) => `downcase(${text})`,
+  ToUpperCase: (text) => `upcase(${text})`,
+}
+
+/** A replacement with references to groups, for the match in `m`. */
+function expanded(replacement: string): string {
+  const parts = replacement.split(/(\$\$|\$\{?\d+\}?)/).flatMap((part) => {
+    const group = /^\$\{?(\d+)\}?$/.exec(part)?.[1]
+    if (group === '0') return ['m.string']
+    if (group !== undefined) return [`(string(get(m.captures, [${Number(group) - 1}]) ?? null) ?? "")`]
+    return part === '' ? [] : [textLiteral(part === '$$' ? '$' : part)]
+  })
+  return parts.length === 0 ? '""' : parts.join(' + ')
+}
+
+/** A call that replaces the matches in a text. A function may change each replacement, which a format then surrounds. */
+function replaced(program: Program, lines: Lines, values: Values, regex: string, isLiteral: boolean) {
+  const node = values.get('function')
+  if (node === undefined) {
+    const replacement = replacementOf(program, lines, values, isLiteral)
+    return (text: string) => `replace(${text}, ${regex}, ${replacement})`
   }
+  const name = node.type === 'name' ? node.name : node.type === 'call' ? node.name : ''
+  const call = Object.hasOwn(replacementFunctions, name) ? replacementFunctions[name] : undefined
+  if (call === undefined) throw new Unconvertible(`the function argument \`${name}\` has no counterpart`)
+  const replacement = constantText(values, 'replacement')
+  const [before = '', after, ...more] = values.has('replacement_format')
+    ? constantText(values, 'replacement_format').split('%s')
+    : ['', '']
+  if (after === undefined || more.length > 0) throw new Unconvertible('the format must contain `%s` once')
+  const made = [
+    ...(before === '' ? [] : [textLiteral(before)]),
+    call(isLiteral ? textLiteral(replacement) : expanded(replacement)),
+    ...(after === '' ? [] : [textLiteral(after)]),
+  ]
+  return (text: string) => `replace_with(${text}, ${regex}) -> |m| { ${made.join(' + ')} }`
 }
 
 function mapAt(program: Program, lines: Lines, values: Values, name = 'target'): { location: Location; map: Value } {
@@ -185,13 +222,18 @@ function limit(program: Program, lines: Lines, values: Values): void {
   )
 }
 
-function replaceAll(program: Program, lines: Lines, values: Values, regex: string, replacement: string): void {
-  const mode = constantText(values, 'mode')
+function replaceAll(
+  program: Program,
+  lines: Lines,
+  values: Values,
+  mode: string,
+  call: (text: string) => string,
+): void {
   const { location, map } = mapAt(program, lines, values)
   const code =
     mode === 'key'
-      ? `map_keys(${map.code}) -> |key| { replace(key, ${regex}, ${replacement}) }`
-      : `map_values(${map.code}) -> |value| { if is_string(value) { replace(string!(value), ${regex}, ${replacement}) } else { value } }`
+      ? `map_keys(${map.code}) -> |key| { ${call('key')} }`
+      : `map_values(${map.code}) -> |value| { if is_string(value) { ${call('string!(value)')} } else { value } }`
   if (mode !== 'key' && mode !== 'value') throw new Unconvertible(`the mode \`${mode}\` is unknown`)
   lines.add(program.assign(location, { code, kind: 'map' }))
 }
@@ -277,53 +319,36 @@ export const editors: Readonly<Record<string, Editor>> = {
     ),
   },
   replace_pattern: {
-    becomes: '`replace`',
+    becomes: '`replace`, or `replace_with` for a function',
     parameters: ['target', 'regex', 'replacement', 'function', 'replacement_format'],
     run: (program, lines, values) => {
-      withoutFunction(values)
       const regex = regexLiteral(constantText(values, 'regex'))
-      replaceText((text) => `replace(${text}, ${regex}, ${replacementOf(program, lines, values, false)})`)(
-        program,
-        lines,
-        values,
-      )
+      replaceText((text) => replaced(program, lines, values, regex, false)(text))(program, lines, values)
     },
   },
   replace_all_patterns: {
     becomes: '`map_values` or `map_keys`, with `replace`',
     parameters: ['target', 'mode', 'regex', 'replacement', 'function', 'replacement_format'],
     run: (program, lines, values) => {
-      withoutFunction(values)
-      replaceAll(
-        program,
-        lines,
-        values,
-        regexLiteral(constantText(values, 'regex')),
-        replacementOf(program, lines, values, false),
-      )
+      const regex = regexLiteral(constantText(values, 'regex'))
+      const mode = constantText(values, 'mode')
+      replaceAll(program, lines, values, mode, replaced(program, lines, values, regex, false))
     },
   },
   replace_match: {
     becomes: '`match`, and an assignment',
     parameters: ['target', 'pattern', 'replacement', 'function', 'replacement_format'],
     run: (program, lines, values) => {
-      withoutFunction(values)
       const regex = regexLiteral(globRegex(constantText(values, 'pattern')))
-      replaceText((text) => `replace(${text}, ${regex}, ${replacementOf(program, lines, values, true)})`)(
-        program,
-        lines,
-        values,
-      )
+      replaceText((text) => replaced(program, lines, values, regex, true)(text))(program, lines, values)
     },
   },
   replace_all_matches: {
     becomes: '`map_values` with `replace`',
     parameters: ['target', 'pattern', 'replacement', 'function', 'replacement_format'],
     run: (program, lines, values) => {
-      withoutFunction(values)
       const regex = regexLiteral(globRegex(constantText(values, 'pattern')))
-      const inner = new Map([...values, ['mode', { type: 'literal', value: 'value' } as const]])
-      replaceAll(program, lines, inner, regex, replacementOf(program, lines, values, true))
+      replaceAll(program, lines, values, 'value', replaced(program, lines, values, regex, true))
     },
   },
   append: { becomes: '`append`', parameters: ['target', 'value', 'values'], run: append },
