@@ -20,6 +20,7 @@ import {
   secretSlots,
   valuesSecretName,
 } from '../workloads/names.ts'
+import { Corrections, managerOf, type Reverts } from './contention.ts'
 
 export type SecretContents = ReadonlyMap<string, Buffer>
 
@@ -46,6 +47,8 @@ export class AgentSecrets {
   readonly #cache: Cache
   readonly #logger: Logger
   readonly #known = new Map<string, Known>()
+  /** Secrets that other clients have changed. */
+  readonly reverts = new Map<string, Reverts>()
 
   constructor(agent: Agent, kube: KubeClient, cache: Cache, logger: Logger) {
     this.#agent = agent
@@ -73,11 +76,19 @@ export class AgentSecrets {
       }
       if (known !== undefined && known.version !== next.version && digestOf(known) !== digestOf(next)) {
         foreign = true
+        const { corrections } = this.reverts.get(`Secret/${name}`) ?? { corrections: new Corrections() }
+        corrections.add()
+        this.reverts.set(`Secret/${name}`, { corrections, manager: live === undefined ? 'unknown' : managerOf(live) })
         this.#logger.info({ secret: `${namespace}/${name}` }, 'Another client has changed a Secret; restoring it.')
       }
       this.#known.set(name, next)
     }
     return foreign
+  }
+
+  /** Milliseconds until Secrets may be restored that another client keeps changing. */
+  get heldMs(): number {
+    return Math.max(0, ...[...this.reverts.values()].map(({ corrections }) => corrections.waitMs()))
   }
 
   #names(): string[] {

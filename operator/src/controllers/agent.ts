@@ -190,7 +190,7 @@ export class AgentController implements AsyncDisposable {
   async #apply(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<number | undefined> {
     let waitMs = await this.#bundles.deliver(key, agent, memory, signal)
     await this.#workloads.apply(agent, memory.applied, this.#fleet.get(key), signal)
-    const contended = this.#workloads.contended(agent, memory.applied)
+    const contended = this.#workloads.contended(agent, memory.applied, memory.secrets.reverts)
     this.#reports.workload(agent, memory, { rightsProblem: this.#rights.problem, contended })
     if (contended !== undefined) waitMs = Math.min(waitMs ?? contendedMs, contendedMs / 10)
     if (this.#context.settings.secretsMode !== 'Namespaced') return waitMs

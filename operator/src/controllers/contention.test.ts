@@ -3,12 +3,14 @@
 import { createLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Agent } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { pipelineKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { Store } from '../kube/store.ts'
+import { AgentSecrets } from './agent-secrets.ts'
 import { ControllerMetrics } from './controller.ts'
 import { Statuses, type StatusObject } from './status.ts'
 
@@ -62,7 +64,7 @@ function cluster() {
   }
 }
 
-const said = (object: StatusObject) => conditionOf(object.status?.conditions, 'Accepted')?.message
+const messageOf = (object: StatusObject) => conditionOf(object.status?.conditions, 'Accepted')?.message
 
 test('two operators that report different results about an object notice it, and soon write rarely', async () => {
   using api = cluster()
@@ -80,7 +82,7 @@ test('two operators that report different results about an object notice it, and
   // A new result is not a correction, so it is written at once.
   first.say('first, again')
   await vi.advanceTimersByTimeAsync(10)
-  expect(said(api.live())).toBe('first, again')
+  expect(messageOf(api.live())).toBe('first, again')
 })
 
 test('a few changes of a status by hand are corrected at once, and nobody is blamed', async () => {
@@ -91,10 +93,43 @@ test('a few changes of a status by hand are corrected at once, and nobody is bla
   for (let round = 0; round < 4; round++) {
     const conditions = api.live().status?.conditions?.map((each) => ({ ...each, message: 'by hand' })) ?? []
     api.put({ ...api.live().status, conditions })
-    expect(said(api.live())).toBe('by hand')
+    expect(messageOf(api.live())).toBe('by hand')
     await vi.advanceTimersByTimeAsync(1000)
-    expect(said(api.live())).toBe('the result')
+    expect(messageOf(api.live())).toBe('the result')
   }
   expect(operator.warnings).toEqual([])
   expect(operator.events.filter((event) => event.startsWith('Contended'))).toEqual([])
+})
+
+test('two operators that deliver different content to one Agent soon write its Secrets rarely, and know each other', async () => {
+  const agent = { metadata: { name: 'hub', namespace: 'shop', uid: 'a' }, spec: { mode: 'Aggregator' } } as Agent
+  const live = new Map<string, KubeObject>()
+  let writes = 0
+  const kube = {
+    get: async (_: ResourceType, __: string, name: string) => live.get(name),
+    apply: async (_: ResourceType, object: KubeObject) => {
+      const managedFields = [{ manager: 'penstock-operator', operation: 'Apply' }]
+      const next = { ...object, metadata: { ...object.metadata, resourceVersion: `${++writes}`, managedFields } }
+      live.set(object.metadata.name, next)
+      return next
+    },
+  } as unknown as KubeClient
+  const cache = { get: (_: string, name: string) => live.get(name), expect() {} } as unknown as Cache
+  const operators = ['first', 'second'].map((content) => ({
+    secrets: new AgentSecrets(agent, kube, cache, logger),
+    shards: [new Map([['manifest.json', Buffer.from(content)]])],
+  }))
+  for (let second = 0; second < 3600; second++) {
+    for (const { secrets, shards } of operators) {
+      await secrets.read(AbortSignal.timeout(600_000))
+      if (secrets.heldMs === 0) await secrets.write([], shards, '', AbortSignal.timeout(600_000))
+    }
+    vi.advanceTimersByTime(1000)
+  }
+  expect(writes).toBeGreaterThan(10)
+  expect(writes).toBeLessThan(80)
+  for (const { secrets } of operators)
+    expect([...secrets.reverts].map(([id, { manager }]) => [id, manager])).toEqual([
+      ['Secret/penstock-hub-cfg-0', undefined],
+    ])
 })

@@ -93,7 +93,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
   /** When a status may be written that only reports progress, by key. */
   readonly #progressAt = new Map<string, number>()
   /** The conditions that were last written, and the corrections of changes by others, by key. */
-  readonly #said = new Map<string, { readonly text: string; readonly corrections: Corrections | undefined }>()
+  readonly #lastTexts = new Map<string, { readonly text: string; readonly corrections: Corrections | undefined }>()
   #warnedAt = Number.NEGATIVE_INFINITY
   readonly #subscriptions: Disposable[] = []
 
@@ -151,7 +151,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     this.#reports.delete(reportKey(key, object))
     this.#writtenAt.delete(key)
     this.#progressAt.delete(key)
-    this.#said.delete(key)
+    this.#lastTexts.delete(key)
   }
 
   /** Another client has changed conditions again and again since they were written, most likely another operator. */
@@ -196,10 +196,10 @@ export class Statuses implements StatusWriter, AsyncDisposable {
       const waitMs = this.#progressWait(key)
       if (waitMs > 0) return waitMs
     }
-    const text = sayingOf(after.conditions)
-    const said = this.#said.get(key)
-    const isCorrection = said?.text === text && sayingOf(before.conditions, after.conditions) !== text
-    const corrections = isCorrection ? (said.corrections ?? new Corrections()) : said?.corrections
+    const text = conditionsText(after.conditions)
+    const last = this.#lastTexts.get(key)
+    const isCorrection = last?.text === text && conditionsText(before.conditions, after.conditions) !== text
+    const corrections = isCorrection ? (last.corrections ?? new Corrections()) : last?.corrections
     if (isCorrection && corrections !== undefined) {
       const waitMs = corrections.waitMs()
       if (waitMs > 0) return waitMs
@@ -217,7 +217,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
         { fieldManager: statusManager, subresource: 'status', signal, urgent: isAnswer ? 'result' : undefined },
       )
       this.#writtenAt.set(key, performance.now())
-      this.#said.set(key, { text, corrections })
+      this.#lastTexts.set(key, { text, corrections })
       cache.expect(written)
       // Only written changes count: a successor reads them, and reports nothing twice.
       const story = storyOf(kind.kind, before.conditions, after.conditions)
@@ -251,11 +251,11 @@ function normal(status: Readonly<Record<string, unknown>>): string {
   })
 }
 
-/** What conditions say, without their times; only of the types in `only`, because other clients may add others. */
-function sayingOf(conditions: readonly Condition[] = [], only = conditions): string {
+/** The content of conditions without their times. It only contains the types in `only`, because other clients may add others. */
+function conditionsText(conditions: readonly Condition[] = [], only = conditions): string {
   const types = new Set(only.map(({ type }) => type))
-  const said = conditions.filter(({ type }) => types.has(type))
-  return canonicalJson(said.map(({ type, status, reason, message }) => [type, status, reason, message]).sort())
+  const own = conditions.filter(({ type }) => types.has(type))
+  return canonicalJson(own.map(({ type, status, reason, message }) => [type, status, reason, message]).sort())
 }
 
 /** Whether conditions differ only in the progress of a rollout. */

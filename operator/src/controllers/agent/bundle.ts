@@ -38,6 +38,7 @@ export class AgentBundles {
   async deliver(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<number | undefined> {
     const { secrets } = memory
     if (await secrets.read(signal)) memory.restored = undefined
+    if (secrets.heldMs > 0) return secrets.heldMs
     const delivered = this.#fleet.get(key) ?? memory.restored ?? this.#restored(key, memory)
     memory.restored = undefined
     if (this.#content.withdraw(agent, delivered)) memory.withdrawing = true

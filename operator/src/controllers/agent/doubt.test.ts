@@ -1,5 +1,5 @@
-// An agent ends while a change is tried on it, and a new Pipeline is there, too, which all other agents run unharmed. Only the lines of its
-// node tell which of them is the cause, so the change is to blame only if the agent ends with it twice, and not without it in between. The
+// An agent ends while a change is tried on it, and a new Pipeline is there, too, which all other agents run unharmed. Only the lines of
+// its node show which of them is the cause, so the change is to blame only if the agent ends with it twice, and not without it in between. The
 // test controls time.
 
 import { takesCandidate } from '@penstock/agent/bundle'

@@ -23,21 +23,19 @@ import {
 import { ForeignObjectError, isOwn, labels, leaseName, leaseNames, workloadName } from '../../workloads/names.ts'
 import type { WorkloadInput } from '../../workloads/pod.ts'
 import { type Manifest, renderDrains, renderWorkloads } from '../../workloads/render.ts'
-import { Corrections, contendedMs } from '../contention.ts'
+import { Corrections, contendedMs, managerOf, operatorManager, type Reverts } from '../contention.ts'
 import { fragmentsIn } from '../revisions.ts'
 import { type JobObject, recreation, type StatefulSetObject, type VolumeWork, volumeWork } from '../volumes.ts'
 import { type AgentCaches, ownedTypes } from './caches.ts'
 import { egressPorts } from './egress.ts'
 import { holds } from './holds.ts'
 
-const operatorManager = 'penstock-operator'
-
 /** The applied parts of an Agent's workload. */
 export interface Applied {
   /** Version of each object that was found in the desired state. */
   readonly verified: Map<string, string>
-  /** By object: the reverted changes of others, and the last client that made one; undefined: another operator of Penstock. */
-  readonly reverts: Map<string, { readonly corrections: Corrections; readonly manager: string | undefined }>
+  /** The reverted changes of others, by object. */
+  readonly reverts: Map<string, Reverts>
 }
 
 export function newApplied(): Applied {
@@ -244,9 +242,9 @@ export class Workloads {
   }
 
   /** Managers that repeatedly change our objects; a result of an earlier process is kept for the same time. */
-  contended(agent: Agent, memory: Applied): Finding | undefined {
+  contended(agent: Agent, { reverts }: Applied, ofSecrets: ReadonlyMap<string, Reverts>): Finding | undefined {
     const now = monotonicNow()
-    for (const [id, { corrections, manager }] of memory.reverts) {
+    for (const [id, { corrections, manager }] of [...reverts, ...ofSecrets]) {
       if (!corrections.isContended(now)) continue
       const who = manager === undefined ? 'Another operator of Penstock' : `"${manager}"`
       const message = `${who} keeps changing ${id}: at least five times in ten minutes. This operator reverts it every two minutes.`
@@ -279,18 +277,6 @@ export class Workloads {
       }
     }
   }
-}
-
-/** The last other client that changed an object; undefined if it uses our name. */
-function managerOf(live: KubeObject): string | undefined {
-  const managers = (live.metadata.managedFields ?? []) as readonly {
-    readonly manager?: string
-    readonly subresource?: string
-    readonly time?: string
-  }[]
-  const others = managers.filter(({ manager, subresource }) => manager !== operatorManager && subresource === undefined)
-  const last = others.toSorted((left, right) => ((left.time ?? '') < (right.time ?? '') ? -1 : 1)).at(-1)
-  return last === undefined ? undefined : (last.manager ?? 'unknown')
 }
 
 /** Bindings in several namespaces may have the same name. */
