@@ -161,6 +161,9 @@ interface Status {
   }
 }
 
+/** A proxy may demand hours, in which nothing would notice that the API server answers again. */
+const maxRetryAfterMs = 60_000
+
 /** The error of a `Status` object, from a response or from a watch event. */
 export function statusError(code: number, text: string, what: string, retryAfter?: string): KubeError {
   let status: Status = {}
@@ -176,7 +179,7 @@ export function statusError(code: number, text: string, what: string, retryAfter
     causes: (status.details?.causes ?? []).map((cause) => cause.reason ?? ''),
     object: status.details?.name,
     apiMessage: status.message,
-    retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined,
+    retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds * 1000, maxRetryAfterMs) : undefined,
   })
 }
 
