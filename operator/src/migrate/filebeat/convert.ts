@@ -188,16 +188,13 @@ class Conversion {
     if (flagOf(below(hints, 'enabled')) === true && hints !== undefined && !isRead) {
       // Hints apply to pods that no template reads.
       const others = templates.flatMap(({ condition }) => condition ?? [])
-      const rest = others.map((condition) => ({ type: 'filter', text: `!(${condition})` }) as const)
-      this.#hints(tree, hints, [...metadata, ...rest, ...appended])
+      const rest = others.map((condition) => filter(`!(${condition})`))
+      this.#hints(tree, hints, [...chosenSteps(tree, metadata, rest), ...appended])
     }
     for (const [index, { template, given, condition }] of templates.entries()) {
       const name = `template-${index + 1}`
-      const before: readonly Step[] = [
-        ...metadata,
-        ...(given === undefined ? [] : [condition === undefined ? unselected(given) : filter(condition)]),
-        ...appended,
-      ]
+      const choice = given === undefined ? [] : [condition === undefined ? unselected(given) : filter(condition)]
+      const before = [...chosenSteps(tree, metadata, choice), ...appended]
       for (const config of itemsOf(below(template, 'config'))) {
         const isModule = below(config, 'module') !== undefined
         if (isModule) this.#module(config)
@@ -424,6 +421,33 @@ function providerSteps(tree: Tree, report: Report): readonly Step[] {
   return [
     { type: 'remap', text: (addKubernetes.build(part, report, '') ?? []).join('\n') },
     ...(namespace === undefined ? [] : [filter(`.kubernetes.namespace == ${textLiteral(namespace)}`)]),
+  ]
+}
+
+/** Fields that conditions of templates can read, and that Filebeat does not copy to the event under these names. */
+const onlyDiscovered = /\.kubernetes\.(?:container\.(?:image|id|runtime)|annotations)\b/
+
+/** The steps that add the metadata of pods and keep those that the conditions of templates choose. */
+function chosenSteps(provider: Tree, metadata: readonly Step[], choices: readonly Step[]): readonly Step[] {
+  if (!choices.some(({ text }) => onlyDiscovered.test(text))) return [...metadata, ...choices]
+  const dots = flagOf(below(provider, 'annotations', 'dedot')) === false ? 'key' : 'replace(key, ".", "_")'
+  const lines = [
+    'id = string(%orchestrator.container_id) ?? ""',
+    '.kubernetes.container = merge(object(.kubernetes.container) ?? {}, {',
+    '  "id": replace(id, r\'^.*://\', ""),',
+    '  "runtime": replace(id, r\'://.*$\', ""),',
+    '  "image": %orchestrator.container_image,',
+    '})',
+    `.kubernetes.annotations = map_keys(object(%orchestrator.pod_annotations) ?? {}) -> |key| { ${dots} }`,
+  ]
+  return [
+    ...metadata,
+    {
+      type: 'remap',
+      text: ['# What conditions of templates read. The metadata below replaces it.', ...lines].join('\n'),
+    },
+    ...choices,
+    ...metadata,
   ]
 }
 

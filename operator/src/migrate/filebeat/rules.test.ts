@@ -566,3 +566,21 @@ test.each([
   const { resource } = convert(`setup.ilm: ${lifeCycle}\n${log}output.elasticsearch: { hosts: [es], index: own }\n`)
   expect(resource.spec.sinks[0].config.bulk.index).toBe(index)
 })
+
+test.each([
+  ['equals.kubernetes.annotations.org_shop/log: "on"', { pod_annotations: { 'org.shop/log': 'on' } }],
+  ['contains.kubernetes.container.image: nginx', { container_image: 'docker.io/nginx:1' }],
+  ['equals.kubernetes.container.runtime: containerd', { container_id: 'containerd://abc' }],
+  ['equals.kubernetes.container.id: abc', { container_id: 'containerd://abc' }],
+])('a template chooses pods by what only discovery knows: %s', async (condition, pod) => {
+  const config = '[{ type: container, paths: ["/var/log/containers/*.log"] }]'
+  const provider = `{ type: kubernetes, templates: [{ condition: { ${condition} }, config: ${config} }] }`
+  for (const isMet of [true, false]) {
+    const { document, resource, gaps } = convert(`filebeat.autodiscover.providers: [${provider}]\n${discard}`)
+    const event = { message: 'x', orchestrator: { pod_name: 'a', container_name: 'b', ...(isMet ? pod : {}) } }
+    const expected = { message: 'x', kubernetes: { pod: { name: 'a' }, container: { name: 'b' } } }
+    withTest(document, resource, event, isMet ? expected : undefined)
+    expect(await lint(document.toString())).toEqual([])
+    expect(gaps).toEqual([])
+  }
+})
