@@ -46,7 +46,7 @@ export class AgentBundles {
     const content = await this.#content.render(agent, delivered, memory, signal)
     const { bundle, createdAt, values } = content
     const request = agent.metadata.annotations?.[undoAnnotation]
-    const back = goBack(delivered, delivered.revisions, request, bundle.rev, new Date().toISOString())
+    const back = goBack(delivered, delivered.revisions, request, bundle.rev, new Date(this.#fleet.now()).toISOString())
     Object.assign(delivered, back.state)
     this.#record(agent, back.events)
     let waitMs: number | undefined
