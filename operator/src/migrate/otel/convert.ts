@@ -81,15 +81,19 @@ class Conversion {
       // Chart values disable a default pipeline this way.
       if (value === null) return []
       if (signalOf(id) !== 'logs') {
-        const isTraces = signalOf(id) === 'traces'
-        this.#context.gap(
-          this.#config.place(path),
-          `pipeline ${id}`,
-          `${isTraces ? 'traces are' : `${signalOf(id)} of this origin are`} not collected`,
-          isTraces
-            ? 'Keep a collector for traces; the Pipeline has the logs.'
-            : 'Collect them with Prometheus or another metrics agent; Penstock collects logs.',
-        )
+        const refusal =
+          signalOf(id) === 'metrics'
+            ? {
+                reason: 'metrics of this origin are not collected',
+                nearest: 'Collect them with Prometheus or another metrics agent; Penstock collects logs.',
+                // A source reads the same server, with other names of metrics.
+                isHere: list(isTable(value) ? value['receivers'] : []).some((name) => signalOf(name) === 'apache'),
+              }
+            : {
+                reason: `${signalOf(id)} are not collected`,
+                nearest: `Keep a collector for ${signalOf(id)}; the Pipeline has the logs.`,
+              }
+        this.#context.missing(this.#config.place(path), `pipeline ${id}`, refusal, 'pipeline')
         return []
       }
       const given = isTable(value) ? value : {}

@@ -89,12 +89,12 @@ const otlpGrpc: Mapping<SinkPart> = {
     const given = part.text('endpoint') ?? 'localhost:4317'
     const isPlain = part.flag('tls.insecure', false) || given.startsWith('http://')
     const bare = given.replace(/^(?:https?|dns|grpc):\/{2,3}/, '').replace(/:4317\b/, ':4318')
-    context.gap(
-      part.place(),
-      part.id,
-      'the sink does not support gRPC',
-      'It sends OTLP over HTTP, to port 4318 instead of 4317: let the receiver listen there (`protocols.http`).',
-    )
+    const refusal = {
+      reason: 'no sink sends OTLP over gRPC',
+      nearest:
+        'The sink `http` sends OTLP over HTTP to port 4318 in place of 4317: let the receiver listen there (`protocols.http`).',
+    }
+    context.missing(part.place(), part.id, refusal, 'exporter')
     return otlpSink(part, `${isPlain ? 'http' : 'https'}://${bare}/v1/logs`, context)
   },
 }

@@ -655,3 +655,16 @@ test('recombine after the parsers for lines of the container runtime becomes `mu
   expect(document.toJSON().spec.sources[0].multiline).toMatchObject({ custom: { start: '^a', mode: 'halt_before' } })
   expect(await lint(String(document))).toEqual([])
 })
+
+test.each([
+  ['docker', false],
+  ['containerd', true],
+])('lines of %s have a tag: %s', async (format, hasTag) => {
+  const { document, gaps } = converted([{ type: 'container', format }], { include: ['/var/log/pods/*/*/*.log'] })
+  expect(gaps).toEqual([])
+  const [at] = document.toJSON().spec.sinks[0].inputs
+  const assert = `exists(.attributes.logtag) == ${hasTag} && .attributes."log.iostream" == "stdout"`
+  const log = { message: 'x', stream: 'stdout', file: '/var/log/pods/shop_web_u/app/0.log', orchestrator: {} }
+  document.setIn(['spec', 'tests'], [{ name: 'tag', insertAt: at, input: { log }, expect: [{ at, assert }] }])
+  expect(await lint(String(document))).toEqual([])
+})

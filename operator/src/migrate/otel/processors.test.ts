@@ -263,6 +263,11 @@ const statements: { name?: string; run: string[]; record: object; assert: string
       '.attributes.u == {"url.original": "http://www.example.com", "url.scheme": "http", "url.domain": "www.example.com", "url.path": ""}',
   },
   {
+    run: ['set(cache, ParseJSON(body))', 'flatten(cache, "")', 'merge_maps(attributes, cache, "upsert")'],
+    record: { message: '{"a":{"b":1},"c":2}' },
+    assert: '.attributes == {"a.b": 1, "c": 2}',
+  },
+  {
     run: [
       'set(attributes["a"], Format("%s/%d: 100%% %v", [attributes["s"], attributes["n"], attributes["l"]]))',
       'set(attributes["b"], Format("%d", [attributes["s"]]))',

@@ -192,6 +192,8 @@ function bytes(text: string | undefined): number | undefined {
 interface Runtime {
   readonly skipped: readonly Part[]
   readonly isContainer: boolean
+  /** Lines of Docker have no tag. */
+  readonly hasTag: boolean
   readonly hasMetadata: boolean
   readonly members: readonly string[]
   readonly toBody: boolean
@@ -213,7 +215,8 @@ function runtimeOf(operators: readonly Part[]): Runtime | undefined {
   const container = operators.find((part) => typeOfOperator(part) === 'container')
   if (container !== undefined) {
     const hasMetadata = container.flag('add_metadata_from_filepath', true)
-    return { skipped: [container], isContainer: true, hasMetadata, members: [], toBody: false }
+    const hasTag = container.text('format') !== 'docker'
+    return { skipped: [container], isContainer: true, hasTag, hasMetadata, members: [], toBody: false }
   }
   const regexOf = (part: Part) => (typeOfOperator(part) === 'regexparser' ? (part.text('regex') ?? '') : '')
   const groups = (part: Part) => [...regexOf(part).matchAll(/\(\?P?<(\w+)>/g)].map(([, name]) => name ?? '')
@@ -233,6 +236,7 @@ function runtimeOf(operators: readonly Part[]): Runtime | undefined {
   return {
     skipped: [...parsers, ...docker, ...joins, ...(routed ? [router] : [])],
     isContainer: false,
+    hasTag: false,
     hasMetadata: false,
     members: groups(first).map((name) => `${textLiteral(name)}: ${runtimeValues[name]}`),
     toBody: fieldOf(first.text('parse_to') ?? 'attributes')?.root === 'body',
@@ -328,7 +332,7 @@ const containerOperator = {
 function podRecord(part: Part, runtime: Runtime | undefined, joined: Branch, context: Context): Step {
   const hasMetadata = runtime?.hasMetadata === true
   const attributes = [
-    ...(runtime?.isContainer === true ? ['"log.iostream": .stream', '"logtag": "F"'] : []),
+    ...(runtime?.isContainer === true ? ['"log.iostream": .stream', ...(runtime.hasTag ? ['"logtag": "F"'] : [])] : []),
     ...(runtime?.toBody === true ? [] : (runtime?.members ?? [])),
     ...(part.flag('include_file_name', true) ? ['"log.file.name": name[-1]'] : []),
     ...(part.flag('include_file_path', false) ? ['"log.file.path": .file'] : []),

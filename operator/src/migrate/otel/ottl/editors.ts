@@ -199,8 +199,8 @@ function flatten(program: Program, lines: Lines, values: Values): void {
     '}',
   )
   const all = `merge(${open(flat)}, ${open(fixed)})`
-  const prefix = values.has('prefix') ? textLiteral(`${constantText(values, 'prefix')}.`) : undefined
-  const code = prefix === undefined ? all : `map_keys(${all}) -> |key| { ${prefix} + key }`
+  const prefix = values.has('prefix') ? constantText(values, 'prefix') : ''
+  const code = prefix === '' ? all : `map_keys(${all}) -> |key| { ${textLiteral(`${prefix}.`)} + key }`
   lines.add(program.assign(location, { code, kind: 'map' }))
 }
 
