@@ -426,7 +426,9 @@ test.each([
 
 test('otlp is a gap, because the sink sends over HTTP instead of gRPC', async () => {
   const { document, spec, gaps } = convert(one('otlp', { endpoint: 'gateway:4317', tls: { insecure: true } }))
-  expect(gaps).toEqual([expect.objectContaining({ subject: 'otlp', reason: 'no sink sends OTLP over gRPC', isAbsent: true })])
+  expect(gaps).toEqual([
+    expect.objectContaining({ subject: 'otlp', reason: 'no sink sends OTLP over gRPC', isAbsent: true }),
+  ])
   expect(spec.sinks[0].config.uri).toBe('http://gateway:4318/v1/logs')
   expect(await lint(String(document))).toEqual([])
 })

@@ -1,0 +1,271 @@
+// Operators that parse a text: the result is an object or a list, which becomes the value of a field or is merged with it.
+
+import type { Described } from '../page.ts'
+import { columnLines } from './csv.ts'
+import { conditionOf, parseExpression, UnknownExpression } from './expression.ts'
+import { type Field, fieldOf, storeLines } from './field.ts'
+import type { Context, Mapping, Part } from './mapping.ts'
+import { fieldAt } from './record.ts'
+import { severityLines, severityOptions, timeLines, timeOptions } from './record-time.ts'
+import { regexLiteral, valueLiteral } from './text.ts'
+
+export type Lines = readonly string[]
+
+export const common = {
+  type: 'the type',
+  id: 'the name',
+  output: 'the next operator',
+  if: '`if` around the statements',
+}
+const failing = {
+  on_error: '`drop` discards events that cannot be parsed; otherwise they pass unchanged',
+} as const
+const parsing = {
+  ...common,
+  ...failing,
+  parse_from: 'the field to parse',
+  parse_to: 'the field for the result',
+  timestamp: 'the time of the event',
+  severity: '`.severity_text`, `.severity_number`',
+} as const
+
+export function condition(part: Part, option: string, context: Context): string | undefined {
+  const text = part.text(option)
+  if (text === undefined) return undefined
+  try {
+    return conditionOf(parseExpression(text))
+  } catch (error) {
+    if (!(error instanceof UnknownExpression)) throw error
+    context.gap(
+      part.place([option]),
+      `${part.id}: ${option}`,
+      `the expression \`${text}\` has no counterpart: ${error.message}`,
+      'Rewrite the operator as a remap transform.',
+    )
+    return undefined
+  }
+}
+
+export function field(part: Part, option: string, context: Context, byDefault?: string): Field | undefined {
+  const text = part.text(option) ?? byDefault
+  const found = fieldOf(text ?? '')
+  if (found === undefined) {
+    context.gap(
+      part.place([option]),
+      `${part.id}: ${option}`,
+      `\`${text ?? ''}\` is not a field of body, attributes or resource`,
+      'Rewrite the operator as a remap transform.',
+    )
+  }
+  return found
+}
+
+/** A parser. The call returns an object, or null if the text does not have the format. */
+function parser(
+  name: string,
+  becomes: string,
+  options: Readonly<Record<string, string>>,
+  call: (text: string, part: Part, context: Context) => readonly string[] | undefined,
+  itself: Described['itself'] = {},
+  testOf: (part: Part) => string = () => 'is_object',
+): Mapping<Lines> {
+  return {
+    name,
+    becomes,
+    options: { ...parsing, ...options },
+    itself,
+    build: (part, context) => {
+      const from = field(part, 'parse_from', context, 'body')
+      const to = field(part, 'parse_to', context, 'attributes')
+      if (from === undefined || to === undefined) return []
+      const at = fieldAt(from.path)
+      const lines = call(`string!(${at})`, part, context)
+      if (lines === undefined) return []
+      const blocks = blocksOf(part, context)
+      const drops = (part.text('on_error') ?? '').startsWith('drop')
+      return [
+        'parsed = null',
+        `if is_string(${at}) {`,
+        ...lines.map((line) => `  ${line}`),
+        '}',
+        `if ${testOf(part)}(parsed) {`,
+        ...storeLines(to, 'parsed').map((line) => `  ${line}`),
+        ...blocks.map((line) => `  ${line}`),
+        drops ? '} else {\n  abort\n}' : '}',
+      ]
+    },
+  }
+}
+
+function blocksOf(part: Part, context: Context): string[] {
+  const block = (name: string) => part.within([name], part.table(name), part.id)
+  const lines: string[] = []
+  if (part.has('timestamp')) {
+    context.reportOptions(block('timestamp'), { name: 'timestamp', options: timeOptions })
+    lines.push(...timeLines(block('timestamp'), context))
+  }
+  if (part.has('severity')) {
+    context.reportOptions(block('severity'), { name: 'severity', options: severityOptions })
+    lines.push(...severityLines(block('severity'), context))
+  }
+  return lines
+}
+
+export const jsonParser = parser(
+  'jsonparser',
+  'a remap transform with `parse_json`',
+  {},
+  (text) => [`parsed = parse_json(${text}) ?? null`],
+  { parse_ints: 'numbers without a fraction become integers' },
+)
+
+export const regexParser = parser(
+  'regexparser',
+  'a remap transform with `parse_regex`',
+  { regex: 'the pattern; a group that does not match becomes an empty text' },
+  (text, part, context) => {
+    const regex = part.text('regex')
+    if (regex === undefined || !/\(\?P?</.test(regex)) {
+      context.gap(
+        part.place(),
+        `${part.id}: regex`,
+        'the pattern has no named group',
+        'Name groups with `(?P<name>…)`.',
+      )
+      return undefined
+    }
+    return [
+      `parsed = parse_regex(${text}, ${regexLiteral(regex)}) ?? null`,
+      'if is_object(parsed) { parsed = map_values(object!(parsed)) -> |group| { if group == null { "" } else { group } } }',
+    ]
+  },
+  { cache: 'the transform needs no cache' },
+)
+
+export const keyValueParser = parser(
+  'keyvalueparser',
+  'a remap transform with `parse_key_value`',
+  { delimiter: '`key_value_delimiter`', pair_delimiter: '`field_delimiter`' },
+  (text, part) => {
+    const delimiter = valueLiteral(part.text('delimiter') ?? '=')
+    const pair = valueLiteral(part.text('pair_delimiter') ?? ' ')
+    return [
+      `parsed = parse_key_value(${text}, key_value_delimiter: ${delimiter}, field_delimiter: ${pair}, accept_standalone_key: false) ?? null`,
+    ]
+  },
+)
+
+export const csvParser = parser(
+  'csvparser',
+  'a remap transform with `parse_csv`',
+  {
+    header: 'the column names',
+    header_attribute: 'the attribute with the column names',
+    header_delimiter: 'the delimiter of the column names',
+    delimiter: '`delimiter`',
+    lazy_quotes: 'whether quotes may be anywhere in a column',
+    ignore_quotes: '`split` in place of `parse_csv`',
+  },
+  (text, part, context) => {
+    const delimiter = part.text('delimiter') ?? ','
+    const between = part.text('header_delimiter') ?? delimiter
+    const header = part.text('header')
+    const attribute = part.text('header_attribute')
+    if (header === undefined && attribute === undefined) {
+      context.gap(part.place(), `${part.id}: header`, 'the operator does not name the columns', 'Set `header`.')
+      return undefined
+    }
+    const mode = part.flag('ignore_quotes', false)
+      ? 'ignoreQuotes'
+      : part.flag('lazy_quotes', false)
+        ? 'lazyQuotes'
+        : 'strict'
+    return [
+      ...namesLines(header, attribute, between),
+      ...columnLines(text, delimiter, mode),
+      'if length(columns) == length(names) { parsed = object_from_array(zip(names, columns)) }',
+    ]
+  },
+)
+
+/** Statements that set `names` to the names of columns. */
+function namesLines(header: string | undefined, attribute: string | undefined, between: string): readonly string[] {
+  if (header !== undefined) return [`names = [${header.split(between).map(valueLiteral).join(', ')}]`]
+  const field = fieldAt(['attributes', attribute ?? ''])
+  return [`names = if is_string(${field}) { split(string!(${field}), ${valueLiteral(between)}) } else { [] }`]
+}
+
+export const jsonArrayParser = parser(
+  'jsonarrayparser',
+  'a remap transform with `parse_json`',
+  { header: 'the names of the items', header_delimiter: 'the delimiter of the names' },
+  (text, part) => {
+    const header = part.text('header')
+    return [
+      `parsed = parse_json(${text}) ?? null`,
+      ...(header === undefined
+        ? []
+        : [
+            'columns = array(parsed) ?? []',
+            ...namesLines(header, undefined, part.text('header_delimiter') ?? ','),
+            'parsed = null',
+            'if length(columns) == length(names) { parsed = object_from_array(zip(names, columns)) }',
+          ]),
+    ]
+  },
+  {},
+  (part) => (part.has('header') ? 'is_object' : 'is_array'),
+)
+
+export const uriParser = parser('uriparser', 'a remap transform with `parse_url`', {}, (text) => [
+  `parts = parse_url(${text}) ?? null`,
+  'if is_object(parts) {',
+  '  parsed = { "scheme": parts.scheme, "host": parts.host, "path": parts.path, "query": map_values(object(parts.query) ?? {}) -> |value| { [value] } }',
+  '  if parts.port != null { parsed.port = to_string(parts.port) }',
+  '  if parts.username != "" { parsed.user = parts.username }',
+  '  parsed = filter(parsed) -> |_key, value| { value != null && value != "" && value != {} }',
+  '}',
+])
+
+export const syslogParser = parser(
+  'syslogparser',
+  'a remap transform with `parse_syslog`',
+  {
+    location: 'a gap: times without a zone are read as UTC',
+    enable_octet_counting: 'whether to remove the length before the priority',
+  },
+  (given, part, context) => {
+    const isCounted = part.flag('enable_octet_counting', false)
+    const text = isCounted ? `replace(${given}, r'^[0-9]+ (<)', "$1")` : given
+    const zone = part.text('location')
+    if (zone !== undefined && zone !== 'UTC') {
+      context.gap(
+        part.place(['location']),
+        `${part.id}: location`,
+        'times without a zone are read as UTC',
+        'Correct `.timestamp` in a remap transform.',
+      )
+    }
+    return [
+      `found = parse_syslog(${text}) ?? null`,
+      'if is_object(found) {',
+      '  facility = to_syslog_facility_code(string(found.facility) ?? "user") ?? 1',
+      '  level = to_syslog_severity(string(found.severity) ?? "notice") ?? 5',
+      '  proc_id = if found.procid == null { null } else { to_string(found.procid) }',
+      '  structured = filter(object!(found)) -> |_key, value| { is_object(value) }',
+      '  if is_empty(structured) { structured = null }',
+      '  parsed = { "priority": facility * 8 + level, "facility": facility, "message": found.message, "hostname": found.hostname, "appname": found.appname, "proc_id": proc_id, "msg_id": found.msgid, "version": found.version, "structured_data": structured }',
+      '  parsed = filter(parsed) -> |_key, value| { value != null }',
+      '  .severity_text = found.severity',
+      '  .severity_number = get([21, 19, 18, 17, 13, 10, 9, 5], [level]) ?? 0',
+      '  if is_timestamp(found.timestamp) { .timestamp = found.timestamp }',
+      '}',
+    ]
+  },
+  {
+    protocol: 'the function detects the protocol',
+    allow_skip_pri_header: 'lines without a priority are also parsed',
+    non_transparent_framing_trailer: 'the source separates lines',
+    max_octets: 'the source limits lines',
+  },
+)
