@@ -9,6 +9,7 @@ import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import { type Choices, noteTexts } from './choices.ts'
 import { conditionOf } from './conditions.ts'
+import { hintSteps, readHints } from './hints.ts'
 import { type Find, finderOf, readsSomething } from './includes.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
 import { addKubernetes } from './kubernetes.ts'
@@ -165,7 +166,7 @@ class Conversion {
     this.#report.options(part, mapping)
     const { component, steps } = mapping.build(part, this.#report, this.#choices)
     const source = this.#draft.add('sources', name, soundComponent('source', component, origin, this.#draft.gaps))
-    const all = [...this.#noted(steps), ...before, ...this.#processing(option(part, 'processors'))]
+    const all = [...this.#noted([...steps, ...before]), ...this.#processing(option(part, 'processors'))]
     this.#heads.push(...this.#draft.append([source], all, `${name}-event`, origin))
   }
 
@@ -232,12 +233,12 @@ class Conversion {
     this.#report.replaced(
       hints,
       'hints',
-      `only \`enabled\` of the pod annotations \`${prefix}.logs/…\` is read`,
+      `of the pod annotations \`${prefix}.logs/…\`, ${readHints} are read`,
       'Add a source with a `selector` for pods that need other settings.',
     )
     const isInput = isMap(byDefault) && byDefault.value.has('type')
     const config = isInput ? { ...byDefault, value: without(byDefault.value, 'enabled') } : containers(tree)
-    this.#input(config, [choice, ...metadata], 'pods')
+    this.#input(config, [choice, ...hintSteps(prefix), ...metadata], 'pods')
   }
 
   /** Inputs and modules in other files. */
