@@ -204,7 +204,7 @@ class Conversion {
     }
   }
 
-  /** What an appender adds to the inputs of pods that meet its condition. */
+  /** The steps that an appender adds to the inputs of pods that meet its condition. */
   #appended(tree: Tree): readonly Step[] {
     const known = (names: readonly string[]) => ({ options: Object.fromEntries(names.map((name) => [name, ''])) })
     const config = below(tree, 'config')

@@ -9,7 +9,7 @@ import { attempts, errorLine, failing, failure, naming, type Processor, quiet, w
 /** Sets the error that Filebeat puts into the event for a member of JSON at its root. */
 const rootError = (text: string) => `.error = { "message": ${text}, "type": "json" }`
 
-/** Statements for members that may not replace a field: times that are not valid, and types that are no names. */
+/** Statements for members that may not replace a field: times that are not valid, and types that are not names. */
 const replacing = (addsErrors: boolean): readonly string[] => [
   'if exists(decoded."@timestamp") {',
   '  time = parse_timestamp(string(decoded."@timestamp") ?? "", "%+") ?? null',

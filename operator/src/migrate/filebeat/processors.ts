@@ -106,13 +106,16 @@ const dropEvent: Processor = {
 /** Texts in texts beyond this depth stay texts. */
 const maxDepth = 5
 
+/** Filebeat decodes texts in texts only if they look like objects or lists, so that a text with digits stays a text. */
+const isStructured = (text: string) => `match(string!(${text}), r'(?s)^\\s*(?:\\{.*\\}|\\[.*\\])\\s*$')`
+
 /** The object with the texts in its members decoded. */
 function decodedMembers(object: string, depth: number, takesLists: boolean): string {
   const [value, inner] = [`value${depth}`, `inner${depth}`]
   const deeper =
     depth > 2 ? `if is_object(${inner}) { ${inner} = ${decodedMembers(inner, depth - 1, takesLists)} }; ` : ''
   const result = takesLists ? inner : `if is_array(${inner}) { ${value} } else { ${inner} }`
-  return `map_values(object!(${object})) -> |${value}| { if is_string(${value}) { ${inner} = parse_json(string!(${value})) ?? ${value}; ${deeper}${result} } else { ${value} } }`
+  return `map_values(object!(${object})) -> |${value}| { if is_string(${value}) && ${isStructured(value)} { ${inner} = parse_json(string!(${value})) ?? ${value}; ${deeper}${result} } else { ${value} } }`
 }
 
 const decodeJson: Processor = {

@@ -144,7 +144,7 @@ test.each<Case>([
     expected: { message: 'text', 'app.msg': 'text', 'app.error.message': 'Error decoding JSON' },
   },
   {
-    name: 'an empty text at the key is no error',
+    name: 'an empty text at the key is not an error',
     text: reader('message_key: msg, add_error_key: true'),
     message: '{"msg":"","a":1}',
     expected: { json: { msg: '', a: 1 } },
@@ -174,13 +174,19 @@ test.each<Case>([
     expected: undefined,
   },
   {
+    name: 'texts in texts are decoded only if they are objects or lists',
+    text: `${log}${processors('decode_json_fields: { fields: [message], target: j, max_depth: 3, process_array: true }')}`,
+    message: JSON.stringify({ a: '7', b: 'true', c: '{"d":1}', e: ' [1]', f: '"x"', g: '{x}' }),
+    expected: { j: { a: '7', b: 'true', c: { d: 1 }, e: [1], f: '"x"', g: '{x}' } },
+  },
+  {
     name: 'nulls in lists stay, and those in objects of lists do not',
     text: reader('keys_under_root: true'),
     message: '{"a":[1, null,{"b":null,"c":[null]}],"d":{"e":null}}',
     expected: { a: [1, null, { c: [null] }], d: {} },
   },
   {
-    name: 'a type that is no text does not replace the type',
+    name: 'a type that is not a text does not replace the type',
     text: reader('keys_under_root: true, overwrite_keys: true, add_error_key: true'),
     message: '{"type":5,"a":1}',
     expected: { type: null, a: 1, 'error.type': 'json' },
@@ -244,11 +250,11 @@ test.each([
   'add_fields.fields.a: b',
   'decode_json_fields: { fields: [other] }',
   'drop_fields: { fields: [other], when.has_fields: [other] }',
-])('below then, the list goes on: %s', async (step) => {
+])('below then, the list continues: %s', async (step) => {
   await run({ name: step, text: list(step), message: 'x y', expected: { message: null } })
 })
 
-test('outside of then and else, the list goes on after a failure', async () => {
+test('outside of then and else, the list continues after a failure', async () => {
   const steps = processors('dissect: { tokenizer: "%{a}=%{b}" }', 'drop_fields.fields: [message]')
   await run({ name: '', text: `${log}${steps}`, message: 'x y', expected: { message: null } })
 })
