@@ -17,7 +17,7 @@ import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import { missingPart } from '../absence.ts'
 import { complete } from '../complete.ts'
 import type { Table } from '../documents.ts'
-import type { Draft, Gap, Included, NamedText, Selector, Step } from '../draft.ts'
+import type { Component, Draft, Gap, Included, NamedText, Selector, Step } from '../draft.ts'
 import { podFieldsIn } from '../inner.ts'
 import { secretForms, withValues } from '../sound.ts'
 import {
@@ -34,6 +34,8 @@ import {
 } from './adjusted.ts'
 import { ends } from './ends.ts'
 import { eventStep, withEvents } from './events.ts'
+import { workOfAgents } from './itself.ts'
+import { type Joining, joiningNote, joiningsOf, multilineOf } from './joining.ts'
 import { LogSchema } from './log-schema.ts'
 import { inOrder, type Old, oldsIn, ownerOf } from './old.ts'
 import { withPrograms } from './programs.ts'
@@ -83,6 +85,8 @@ class Conversion {
   readonly #outputs = new Map<string, readonly string[]>()
   readonly #variables: Variables
   readonly #schema: LogSchema
+  /** Transforms that join lines, whose work the sources do. */
+  #joinings: readonly Joining[] = []
   /** Names (in the Pipeline) of components that provide metrics. */
   readonly #giveMetrics = new Set<string>()
 
@@ -107,6 +111,7 @@ class Conversion {
     this.#draft.aggregator = this.#roots.find(({ aggregator }) => aggregator !== undefined)?.aggregator
     const own = this.#ofAgentItself()
     const left = this.#olds.filter((old) => !own.has(old))
+    this.#joinings = joiningsOf(left, (input) => this.#matching(input))
     for (const old of left.filter(({ kind }) => kind === 'sources')) this.#source(old)
     for (const old of inOrder(
       left.filter(({ kind }) => kind === 'transforms'),
@@ -149,40 +154,12 @@ class Conversion {
 
   /** Removes sources of the agent's own metrics that only feed an exporter, because agents serve them at /metrics. */
   #ofAgentItself(): ReadonlySet<Old> {
-    const exporters = this.#olds.filter(({ kind, type }) => kind === 'sinks' && type === 'prometheus_exporter')
-    const isOwn = (id: string): boolean => {
-      const old = this.#olds.find((each) => each.id === ownerOf(id))
-      if (old === undefined) return false
-      if (old.kind === 'sources') return old.type === 'internal_metrics'
-      return old.inputs.length > 0 && old.inputs.every(isOwn)
+    const { exporters, all } = workOfAgents(this.#olds, (input) => this.#matching(input))
+    for (const { root, kind, id } of exporters) {
+      const nearest = 'Let your Prometheus server scrape the agents.'
+      this.#gap(root, [kind, id], id, 'agents serve their own metrics at /metrics', nearest, true)
     }
-    const found = new Set<Old>()
-    for (const exporter of exporters) {
-      if (exporter.inputs.length === 0 || !exporter.inputs.every((input) => this.#matching(input).every(isOwn)))
-        continue
-      found.add(exporter)
-      const reason = 'agents serve their own metrics at /metrics'
-      this.#gap(
-        exporter.root,
-        ['sinks', exporter.id],
-        exporter.id,
-        reason,
-        'Let your Prometheus server scrape the agents.',
-        true,
-      )
-    }
-    // A component that feeds nothing else is also removed.
-    for (let size = -1; size !== found.size; ) {
-      size = found.size
-      for (const old of this.#olds) {
-        if (found.has(old) || old.kind === 'sinks' || !isOwn(old.id)) continue
-        const readers = this.#olds.filter(({ inputs }) =>
-          inputs.some((input) => this.#matching(input).some((output) => ownerOf(output) === old.id)),
-        )
-        if (readers.length > 0 && readers.every((reader) => found.has(reader))) found.add(old)
-      }
-    }
-    return found
+    return all
   }
 
   // --- inputs ---
@@ -226,10 +203,15 @@ class Conversion {
       this.#passOn(old, [this.#draft.add('sources', old.id, { type: 'file', config, comments })])
       return
     }
-    const { declaration, config } = found
+    const { declaration } = found
     const selector = this.#namespaceOf(old, declaration.type)
-    const component = { type: declaration.type, config, ...(selector && { selector }) }
-    const name = this.#draft.add('sources', old.id, component)
+    const joining = this.#joinings.find(({ sources }) => sources.includes(old))
+    const { config, multiline } = merged(
+      { config: found.config },
+      joining === undefined ? {} : multilineOf(old.type, joining.rules),
+    ) as Pick<Component, 'config' | 'multiline'>
+    const component = { type: declaration.type, ...(selector && { selector }), ...(multiline && { multiline }) }
+    const name = this.#draft.add('sources', old.id, { ...component, ...(config && { config }) })
     if (declaration.kind === 'source' && declaration.outputs.includes('metric')) this.#giveMetrics.add(name)
     const steps: Step[] = old.type === 'kubernetes_events' ? [eventStep] : []
     if (declaration.aliasNotes?.[old.type] !== undefined) {
@@ -270,6 +252,11 @@ class Conversion {
   }
 
   #transformed(old: Old, inputs: readonly string[]): void {
+    if (this.#joinings.some(({ reduce }) => reduce === old)) {
+      this.#gap(old.root, [old.kind, old.id], old.id, joiningNote.reason, joiningNote.nearest, true)
+      this.#passOn(old, inputs)
+      return
+    }
     const rewriting = rewritings.find(({ type }) => type === old.type)
     if (rewriting !== undefined) {
       this.#rewrite(old, inputs, rewriting)

@@ -21,6 +21,12 @@ const known = (kind: string) =>
 /** A source that exists only in resources of the operator for Vector. */
 const ofOperator = { name: 'kubernetes_events', becomes: '`orchestrator_events`', options: {} }
 
+const ofLines = {
+  name: 'reduce',
+  becomes: '`multiline` of the source, if it joins lines directly after sources; a gap otherwise',
+  options: {},
+}
+
 export function vectorTables(): string {
   const rewritten = rewritings.map(({ type, becomes }) => ({ name: type, becomes, options: {} }))
   const rows = Object.entries(settings).map(([name, { becomes }]) => `| \`${name}\` | ${becomes} |`)
@@ -34,7 +40,11 @@ export function vectorTables(): string {
     })
   return [
     mappingTables('Sources', [...known('source'), ofOperator], refusals.sources),
-    mappingTables('Transforms', [...known('transform'), ...rewritten], refusals.transforms),
+    mappingTables(
+      'Transforms',
+      [...known('transform'), ...rewritten, ofLines],
+      refusals.transforms.filter(({ name }) => name !== ofLines.name),
+    ),
     mappingTables(
       'Sinks',
       [...known('sink'), ...services.map(({ type, becomes }) => ({ name: type, becomes, options: {} }))],
