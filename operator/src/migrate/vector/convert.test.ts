@@ -341,6 +341,43 @@ test('a file in the folder of a kind contains one component, and its name is the
   expect(gaps).toEqual(['1 data_dir (replaced)', '3 out: none'])
 })
 
+test('values of the first chart: switches for usual components, and options as text', () => {
+  const { spec, gaps, text } = converted([
+    {
+      file: 'values.yaml',
+      text: `
+kubernetesLogsSource: { enabled: true, sourceId: pods }
+internalMetricsSource: { enabled: true }
+globalOptions: { enabled: true, dataDir: /d }
+logSchema: { enabled: true, hostKey: host, messageKey: message }
+prometheusSink: { enabled: true, listenPort: "9090" }
+transforms:
+  add:
+    type: remap
+    inputs: [pods]
+    rawConfig: |
+      source = '''
+      .a = 1
+      '''
+sinks:
+  loki:
+    type: loki
+    inputs: [add]
+    rawConfig: |
+      endpoint = "http://loki:3100"
+      encoding.codec = "json"
+      labels.a = "b"
+      none = 1
+  bad: { type: console, inputs: [add], encoding: { codec: json }, rawConfig: "= no" }
+`,
+    },
+  ])
+  expect(spec.transforms?.[1]).toMatchObject({ name: 'add', config: { source: '.a = 1\n' } })
+  expect(spec.sinks[0]).toMatchObject({ name: 'loki', inputs: ['add'], config: { endpoint: 'http://loki:3100' } })
+  expect(gaps).toEqual(['4 data_dir (replaced)', '6 prometheus_sink (replaced)', '16 loki: none', '24 bad: rawConfig'])
+  expect(lint(text)).toEqual([])
+})
+
 const toml = `
 [sources.k]
 type = "kubernetes_logs"

@@ -572,7 +572,8 @@ class Conversion {
           reason,
           'Rewrite it as a unit test of the Pipeline.',
         )
-      const converted = testOf(test, (id) => this.#outputs.get(String(id))?.[0])
+      const at = (id: unknown) => this.#outputs.get(String(id))?.[0]
+      const converted = testOf(test, at, (text) => this.#schema.line(text))
       if (typeof converted === 'string') leave(converted)
       else this.#draft.addTest({ name: String(test['name'] ?? `test ${index + 1}`), ...converted })
     }

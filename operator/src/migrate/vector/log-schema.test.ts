@@ -98,3 +98,21 @@ test('fields of decoded messages keep their names, and the report says so', () =
   expect(gaps).toMatchObject([{ subject: 'log_schema' }, { subject: 'q: decoding', line: 2 }])
   expect(gaps[1]?.isReplaced).toBeUndefined()
 })
+
+test('a line of a unit test is the message', async () => {
+  const tests = [
+    {
+      name: 'line',
+      inputs: [{ insert_at: 'p', value: 'hello' }],
+      outputs: [{ extract_from: 'p', conditions: ['.length == 5'] }],
+    },
+  ]
+  const { document, resource } = convert(`${schema}
+sources: { s: { type: stdin } }
+transforms: { p: { type: remap, inputs: [s], source: '.length = length(string!(.msg))' } }
+sinks: { out: { type: console, inputs: [p], encoding: { codec: json } } }
+tests: ${JSON.stringify(tests)}
+`)
+  expect(resource.spec.tests[0].input).toEqual({ log: { msg: 'hello' } })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})

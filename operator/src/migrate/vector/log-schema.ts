@@ -48,6 +48,13 @@ export class LogSchema {
     return this.#paths.size === 0 && !this.renamesMetadata
   }
 
+  /** The input of a unit test that is a line. */
+  line(text: string): object {
+    const path = this.#paths.get('message')
+    if (path === undefined) return { raw: text }
+    return { log: path.toReversed().reduce<unknown>((value, name) => ({ [name]: value }), text) }
+  }
+
   /** The transforms after a component that sets such fields. @param gap reports an event that may differ */
   after(
     { kind, type, outputs }: { readonly kind: string; readonly type: string; readonly outputs?: readonly string[] },

@@ -6,6 +6,7 @@ import { isTable } from '@penstock/agent/schema'
 import { type Root as FoundRoot, type Table, type TableDocument, tableDocuments } from '../documents.ts'
 import type { AggregatorPods, Gap, NamedText } from '../draft.ts'
 import { isBlank } from '../inner.ts'
+import { isOldChart, oldChartConfig } from './old-chart.ts'
 import { settings } from './settings.ts'
 
 /** One configuration with line numbers. */
@@ -132,6 +133,10 @@ function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
       nearest: 'Apply the Agent, too. Set other values of the pods in its `spec.podTemplate`.',
       isReplaced: true,
     })
+  }
+  if (isOldChart(value) && !(isTable(customConfig) && isConfig(customConfig))) {
+    const { config, at } = oldChartConfig(value)
+    return [{ file, config, lineOf: (path) => lineOf(at(path)) }]
   }
   if (isTable(customConfig) && isConfig(customConfig)) return [{ ...below(['customConfig'], customConfig), ...pods }]
   if (kind === undefined && isOfChart(value)) return [{ ...withoutConfig(value, file, lineOf, gaps), ...pods }]

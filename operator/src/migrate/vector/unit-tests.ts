@@ -7,11 +7,13 @@ import { listOf } from './tables.ts'
 
 /**
  * Returns the test without its name, or the reason why it has no counterpart.
+ * @param line returns the input for a line
  * @param at returns the name of the component that replaces an output
  */
 export function testOf(
   test: Table,
   at: (id: unknown) => string | undefined,
+  line: (text: string) => object,
 ): { insertAt: string; input: object; expect: object[] } | string {
   const inputs = test['input'] === undefined ? listOf(test['inputs']) : [test['input']]
   const [input, ...others] = inputs.filter(isTable)
@@ -43,5 +45,14 @@ export function testOf(
     }
   }
   if (expect.length === 0) return 'it expects nothing'
-  return { insertAt, input: isTable(fields) ? { log: fields } : { raw: String(input['value'] ?? '') }, expect }
+  const own = isTable(fields) ? { log: plain(fields) } : line(String(plain(input['value'] ?? '')))
+  return { insertAt, input: own, expect }
+}
+
+/** A value with the defaults of its variables. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'string') return withoutVariables(value, false, () => {})
+  if (Array.isArray(value)) return value.map(plain)
+  if (!isTable(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, below]) => [name, plain(below)]))
 }
