@@ -91,6 +91,8 @@ export const oldAgents: readonly OldAgent[] = [
     convert: convertAlloy,
     tables: alloyTables,
     variable: /\b(?:sys\.)?env\(\s*"(\w+)"\s*\)/g,
+    // Inside of a text, as the values of `sys.env` are read.
+    write: (name) => `\${${name}}`,
   },
   {
     name: 'promtail',
@@ -143,10 +145,16 @@ export function agentFor(files: readonly NamedText[], name?: string): FoundAgent
 export const agentsOf = (files: readonly NamedText[]): readonly OldAgent[] =>
   oldAgents.filter((agent) => files.some((file) => partsFor(agent, file, 0) !== undefined))
 
+/** In Alloy, the quotes of `{{ .Values.x | quote }}` are needed. */
+const quotedReferences = ({ file, text }: NamedText): NamedText => ({
+  file,
+  text: text.replace(/(\{\{-?\s*\$?\.[\w.]+)\s*\|\s*quote\s*(-?\}\})/g, '"$1 $2"'),
+})
+
 function foundAgent(agent: OldAgent, texts: readonly NamedText[], files: readonly NamedText[]): FoundAgent {
   const gaps: Gap[] = []
-  // Alloy joins variables and texts with an operator.
-  const filled = agent.write === undefined ? texts : withoutReferences(texts, files, agent.write, gaps)
+  const given = agent.name === 'alloy' ? texts.map(quotedReferences) : texts
+  const filled = agent.write === undefined ? given : withoutReferences(given, files, agent.write, gaps)
   return { agent, files: withValues(agent, filled, files), gaps }
 }
 

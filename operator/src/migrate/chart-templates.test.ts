@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { agentFor } from './agents.ts'
+import { rendered } from './chart-templates.ts'
 import { Draft } from './draft.ts'
 
 const tail = (outputs: string) =>
@@ -33,4 +34,36 @@ test.each([
   const { uri, gaps } = converted(tail(`        Host ${reference}\n        Port 80\n`))
   expect(uri).toContain(`SECRET[env.${key}]`)
   expect(gaps).toMatchObject([{ line: 10, subject: reference, isReplaced: true }])
+})
+
+test.each([
+  ['template = "{{ "{{" }} .Value {{ "}}" }}"', 'template = "{{ .Value }}"'],
+  ['template = "{{ `{{ .a }}` }}-{{`{{ .b }}`}}"', 'template = "{{ .a }}-{{ .b }}"'],
+  ['{{ "a\\nb" }}', 'a\nb'],
+  ['{{ ToLower "a" }} {{ .Value }}', '{{ ToLower "a" }} {{ .Value }}'],
+])('a chart renders actions with only a literal: %s', (given, text) => {
+  expect(rendered(given)).toBe(text)
+})
+
+test('Alloy in chart values: references in texts and with quotes', () => {
+  const text = `alloy:
+  configMap:
+    content: |
+      loki.write "a" {
+        endpoint {
+          url       = "http://{{ .Values.global.loki }}/loki/api/v1/push"
+          tenant_id = {{ .Values.tenant | quote }}
+          headers   = { "X-Release" = "{{ .Release.Name }}" }
+        }
+      }
+global: { loki: "loki:3100" }
+tenant: ops
+`
+  const { agent, files, gaps } = agentFor([{ file: 'values.yaml', text }]) ?? {}
+  expect(agent?.name).toBe('alloy')
+  const found = files?.[0]?.text ?? ''
+  expect(found).toContain('url       = "http://loki:3100/loki/api/v1/push"')
+  expect(found).toContain('tenant_id = "ops"')
+  expect(found).toContain('"X-Release" = "$'.concat('{RELEASE_NAME}"'))
+  expect(gaps?.map(({ subject }) => subject)).toEqual(['{{ .Release.Name }}'])
 })

@@ -2,6 +2,7 @@
 // reference. Otherwise the value is unknown, as that of an environment variable is, so the reference becomes a variable.
 
 import type { Gap, NamedText } from './draft.ts'
+import { unquote } from './loki/selector.ts'
 import { below, textOf } from './loki/tree.ts'
 import { treesOf } from './loki/yaml.ts'
 
@@ -55,4 +56,12 @@ export function withoutReferences(
       return write(variable)
     }),
   }))
+}
+
+/** A text that a chart renders as a template, in which actions with only a literal escape braces: `{{ "{{" }}`. */
+export function rendered(text: string): string {
+  return text.replace(
+    /\{\{\s*(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`)\s*\}\}/g,
+    (_, quoted: string | undefined, raw: string | undefined) => raw ?? unquote(quoted ?? ''),
+  )
 }

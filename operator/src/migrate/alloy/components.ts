@@ -191,6 +191,12 @@ export const refusedComponents: readonly Refusal[] = [
   none('faro.', 'there is no source that listens for this protocol', listening),
   none('beyla.', 'Penstock does not collect traces', 'Keep Alloy for them.'),
   none('database_observability.', 'Penstock does not query databases', 'Keep Alloy for them.'),
+  {
+    name: 'import.file',
+    reason: 'the file that it names is not among the files, or it is not valid',
+    nearest: 'Pass the file, too, and convert again.',
+    isHere: true,
+  },
   none(
     'import.',
     '`convert` does not read configurations from other places',

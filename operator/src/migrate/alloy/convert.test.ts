@@ -461,7 +461,7 @@ podLogs:
     }
 alloy-logs: { enabled: true }
 `,
-    ['clusterMetrics', 'podLogs'],
+    ['clusterMetrics'],
   ],
   [
     'old',
@@ -477,9 +477,9 @@ logs:
         expression = "health"
       }
 `,
-    ['podLogs'],
+    [],
   ],
-])('values of k8s-monitoring are read, and differences between versions are gaps: %s', async (_, text, subjects) => {
+])('values of k8s-monitoring are read: %s', async (_, text, subjects) => {
   const given = { file: 'values.yaml', text }
   expect(oldAgents.filter(({ recognises }) => recognises(given)).map(({ name }) => name)).toEqual(['alloy'])
   const { document, resource, gaps } = convert(text, 'values.yaml')
@@ -489,16 +489,7 @@ logs:
   })
   expect(resource.spec.sinks[0].config).toMatchObject({ endpoint: 'http://loki:3100', auth: { user: 'u' } })
   expect(String(document)).toContain('match(string!(.message), r')
-  const labels = {
-    namespace: 'shop',
-    pod: 'web-1',
-    container: 'app',
-    job: 'shop/app',
-    app_kubernetes_io_name: 'shop-web',
-    cluster: 'prod',
-    k8s_cluster_name: 'prod',
-  }
-  withTest(document, resource, pod, { message: line, labels, tenant: 't1' })
+  withTest(document, resource, pod, { message: line, tenant: 't1' })
   expect(await lint(String(document))).toEqual([])
 })
 
@@ -538,3 +529,39 @@ test('values of two Secrets become references to both, although their keys have 
   expect(missing(gaps)).toEqual([])
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+
+test.each(['"lib.alloy"', 'file.path_join(module_path, "mods", "lib.alloy")'])(
+  'a module of another file, imported by %s',
+  async (path) => {
+    const main = `import.file "lib" {
+  filename = ${path}
+}
+lib.sink "x" {
+  team = "ops"
+}
+${pods(namespaceRule)}${process('').replace('loki.write.default', 'lib.sink.x')}`
+    const lib = `declare "sink" {
+  argument "team" { }
+  loki.process "p" {
+    stage.static_labels { values = { team = argument.team.value } }
+    forward_to = [loki.write.w.receiver]
+  }
+  loki.write "w" {
+    endpoint { url = "http://loki:3100/loki/api/v1/push" }
+  }
+  export "receiver" { value = loki.process.p.receiver }
+}
+`
+    const files = [
+      { file: 'config.alloy', text: main },
+      { file: 'lib.alloy', text: lib },
+    ]
+    const { document, resource, gaps } = converted(convertAlloy, files)
+    expect(missing(gaps)).toEqual([])
+    const labels = { namespace: 'shop', team: 'ops', job: 'loki.source.kubernetes.pods', instance: 'shop/web-1:app' }
+    withTest(document, resource, pod, { labels })
+    expect(await lint(String(document))).toEqual([])
+    const { gaps: alone } = converted(convertAlloy, files.slice(0, 1))
+    expect(missing(alone).map(({ subject }) => subject)).toContain('import.file.lib')
+  },
+)

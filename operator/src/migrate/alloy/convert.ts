@@ -23,7 +23,7 @@ import {
 } from './components.ts'
 import { Evaluator, referenceOf } from './evaluate.ts'
 import { eventLines } from './events.ts'
-import { withoutModules } from './modules.ts'
+import { moduleFile, withoutModules } from './modules.ts'
 import { chosenBy, type PodLogs, podLogsIn } from './pod-logs.ts'
 import { isAlloy, textsIn } from './read.ts'
 import { stageList } from './stage-list.ts'
@@ -47,14 +47,15 @@ interface Joining {
 }
 
 /** Reads the files of one configuration into a draft. */
-export function convertAlloy(files: readonly NamedText[], _included: Included, draft: Draft): void {
-  const conversion = new Conversion(draft)
+export function convertAlloy(files: readonly NamedText[], included: Included, draft: Draft): void {
+  const conversion = new Conversion(draft, (path, from) => moduleFile(path, from, files, included))
   for (const given of files) conversion.read(given)
   conversion.run(files[0]?.file ?? '')
 }
 
 class Conversion {
   readonly #draft: Draft
+  readonly #readFile: (path: string, from: string) => string | undefined
   readonly #report: Report
   readonly #sources: SourceSet
   readonly #blocks = new Map<string, Found>()
@@ -72,7 +73,8 @@ class Conversion {
   /** Gaps of stages are reported when the stages are converted, not when the source looks at them. */
   readonly #quiet = new Report([])
 
-  constructor(draft: Draft) {
+  constructor(draft: Draft, readFile: (path: string, from: string) => string | undefined) {
+    this.#readFile = readFile
     this.#draft = draft
     this.#report = new Report(draft.gaps, draft.namespace === undefined)
     this.#sources = new SourceSet(draft)
@@ -101,7 +103,8 @@ class Conversion {
           `the module has no argument \`${name}\``,
           'Remove it, or correct its name.',
         )
-      for (const block of withoutModules(blocks, unknown)) this.#blocks.set(idOf(block), { block, evaluator })
+      const readFile = (path: string) => this.#readFile(path, given.file)
+      for (const block of withoutModules(blocks, unknown, readFile)) this.#blocks.set(idOf(block), { block, evaluator })
       this.#asksNode ||= /HOSTNAME|NODE_NAME|constants\.hostname|"(?:NODE|K8S_NODE_NAME)"/.test(text)
     }
   }

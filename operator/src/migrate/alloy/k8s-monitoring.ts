@@ -2,6 +2,7 @@
 // first, of the second and third, or of the fourth version of the chart does.
 
 import { missingPart } from '../absence.ts'
+import { rendered } from '../chart-templates.ts'
 import type { Gap } from '../draft.ts'
 import { Report } from '../loki/context.ts'
 import { below, flagOf, isMap, type Tree, textOf, textsOf } from '../loki/tree.ts'
@@ -281,11 +282,15 @@ const keptLabels = [
   ),
 ]
 
+/** The stages of the user, which the chart renders as a template. */
+const stagesIn = (feature: Tree | undefined): string =>
+  rendered(textOf(below(feature, 'extraLogProcessingStages')) ?? textOf(below(feature, 'extraStageBlocks')) ?? '')
+
 /** The stages after those of the runtime. */
 function podStages(pods: Tree | undefined, version: Version): readonly string[] {
   const given = below(pods, 'structuredMetadata')
   const dropped = ['filename', 'tmp_container_runtime']
-  const more = textOf(below(pods, 'extraLogProcessingStages')) ?? textOf(below(pods, 'extraStageBlocks')) ?? ''
+  const more = stagesIn(pods)
   const fixed = stage('static_labels', textPairs(below(pods, 'staticLabels')))
   if (version === 'first') {
     const pairs = metadataPairs(merged([], given))
@@ -328,7 +333,7 @@ function eventsText(events: Tree | undefined, version: Version, receivers: strin
     '  forward_to = [loki.process.cluster_events.receiver]',
     '}',
     'loki.process "cluster_events" {',
-    ...(version === 'first' ? [textOf(below(events, 'extraStageBlocks')) ?? ''] : eventStages(events, version, format)),
+    ...(version === 'first' ? [stagesIn(events)] : eventStages(events, version, format)),
     `  forward_to = [${receivers}]`,
     '}',
   ]
@@ -364,7 +369,7 @@ function eventStages(events: Tree | undefined, version: Version, format: string)
     ...stage('labels', labels),
     '  stage.match {\n    selector = "{kind=\\"Node\\"}"\n    stage.labels {\n      values = { node = "name" }\n    }\n  }',
     '  stage.match {\n    selector = "{level=\\"Normal\\"}"\n    stage.static_labels {\n      values = { level = "Info" }\n    }\n  }',
-    textOf(below(events, 'extraLogProcessingStages')) ?? '',
+    stagesIn(events),
     ...stage('structured_metadata', metadata),
     ...(isSecond
       ? listed('label_keep', kept === undefined ? byDefault : textsOf(kept))

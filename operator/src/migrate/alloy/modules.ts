@@ -1,6 +1,7 @@
 // Expands `declare` modules and `foreach` templates: the components of the module or template replace each use.
 // Their labels begin with the label of the use, so that two uses do not collide.
 
+import type { Included, NamedText } from '../draft.ts'
 import { type Attribute, type Block, type Expression, parseAlloy } from './syntax.ts'
 
 /** Modules nested deeper than this are not expanded. */
@@ -23,6 +24,9 @@ const attributeOf = (block: Block, name: string) => block.attributes.find((each)
 /** Reports an attribute of a use or an import that the module or the import does not have. */
 type Unknown = (block: Block, attribute: Attribute) => void
 
+/** Returns the text of a file that an import names; undefined if it is not available. */
+type ReadFile = (path: string) => string | undefined
+
 /** Modules by the names of their uses. */
 interface Known {
   readonly modules: ReadonlyMap<string, Block>
@@ -30,12 +34,18 @@ interface Known {
 }
 
 /** The blocks, with uses of `declare` and `foreach` expanded to components. */
-export function withoutModules(blocks: readonly Block[], unknown: Unknown = () => {}): readonly Block[] {
+export function withoutModules(
+  blocks: readonly Block[],
+  unknown: Unknown = () => {},
+  readFile: ReadFile = () => undefined,
+): readonly Block[] {
   const declared = new Map(blocks.flatMap((block) => (block.name === 'declare' ? [[block.label ?? '', block]] : [])))
-  const imported = blocks.flatMap(importedBy)
-  const isRead = (block: Block) => block.name === 'import.string' && importedBy(block).length > 0
+  const byImport = new Map(blocks.map((block) => [block, importedBy(block, readFile)]))
+  const imported = [...byImport.values()].flat()
+  const isRead = (block: Block) => (byImport.get(block)?.length ?? 0) > 0
   for (const block of blocks.filter(isRead)) {
-    for (const each of block.attributes) if (each.name !== 'content') unknown(block, each)
+    const known = block.name === 'import.file' ? fileOptions : ['content']
+    for (const each of block.attributes) if (!known.includes(each.name)) unknown(block, each)
   }
   return expanded(
     blocks.filter((block) => !isRead(block)),
@@ -44,13 +54,45 @@ export function withoutModules(blocks: readonly Block[], unknown: Unknown = () =
   )
 }
 
-/** The modules in the text of an `import.string`, by the names of their uses. Each module can use the others. */
-function importedBy(block: Block): readonly (readonly [string, Block])[] {
+/** Options of `import.file`. How a file is watched has no meaning here. */
+const fileOptions = ['filename', 'detector', 'poll_frequency']
+
+/** The path in an expression: a text, or texts that `file.path_join` joins. Other parts, such as `module_path`, are left out. */
+function pathOf(expression: Expression | undefined): string | undefined {
+  if (expression?.kind === 'literal') return typeof expression.value === 'string' ? expression.value : undefined
+  if (expression?.kind !== 'call' || expression.name !== 'file.path_join') return undefined
+  const parts = expression.values.map(pathOf).filter((part) => part !== undefined)
+  return parts.length === 0 ? undefined : parts.join('/')
+}
+
+/** The modules of an import, and whether their lines are those of the file with the import. */
+function modulesIn(block: Block, readFile: ReadFile): readonly Block[] {
+  if (block.name === 'import.file') {
+    const path = pathOf(attributeOf(block, 'filename'))
+    const text = path === undefined ? undefined : readFile(path)
+    if (text === undefined) return []
+    const { blocks, problems } = parseAlloy(text)
+    return problems.length > 0 ? [] : blocks.filter(isModule).map((each) => onLine(each, block.line))
+  }
   const content = block.name === 'import.string' ? attributeOf(block, 'content') : undefined
   if (content?.kind !== 'literal' || typeof content.value !== 'string') return []
   const { blocks, problems } = parseAlloy(content.value)
-  if (problems.length > 0) return []
-  const modules = blocks.filter(({ name }) => name === 'declare').map((each) => lowered(each, content.line - 1))
+  return problems.length > 0 ? [] : blocks.filter(isModule).map((each) => lowered(each, content.line - 1))
+}
+
+const isModule = ({ name }: Block) => name === 'declare'
+
+/** A value in which all parts are on one line, that of the import, because they come from another file. */
+function onLine<Value>(value: Value, line: number): Value {
+  if (Array.isArray(value)) return value.map((item) => onLine(item, line)) as Value
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([name, item]) => [name, name === 'line' ? line : onLine(item, line)])
+  return Object.fromEntries(entries) as Value
+}
+
+/** The modules of an import, by the names of their uses. Each module can use the others. */
+function importedBy(block: Block, readFile: ReadFile): readonly (readonly [string, Block])[] {
+  const modules = modulesIn(block, readFile)
   return modules.map((each) => [
     `${block.label}.${each.label}`,
     { ...each, blocks: [...each.blocks, ...modules.filter((other) => other !== each)] },
@@ -212,4 +254,18 @@ function pathIn(expression: Expression & { readonly kind: 'path' }, scope: Scope
     return { ...expression, path: [...path.slice(0, length - 1), label, ...path.slice(length)] }
   }
   return expression
+}
+
+/** The text of a module: one of the files of the configuration, which may be elsewhere than where Alloy reads it, or a file beside them. */
+export function moduleFile(
+  path: string,
+  from: string,
+  files: readonly NamedText[],
+  included: Included,
+): string | undefined {
+  const base = path.split('/').at(-1)
+  const given = files.find(({ file }) => file !== from && file.split('/').at(-1) === base)
+  if (given !== undefined) return given.text
+  const found = path.startsWith('/') ? [] : included(path, from)
+  return found[0]?.text
 }

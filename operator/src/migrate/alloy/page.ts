@@ -8,6 +8,8 @@ import { stageName } from './stage-list.ts'
 
 const modules = [
   { name: 'declare', becomes: 'the components of the module, at each use' },
+  { name: 'import.string', becomes: 'the modules of its text' },
+  { name: 'import.file', becomes: 'the modules of the file, if it is one of the given files or beside them' },
   { name: 'foreach', becomes: 'the components of its template for each item of a literal list' },
 ].map((each) => ({ ...each, options: {} }))
 

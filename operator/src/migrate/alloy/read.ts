@@ -1,5 +1,6 @@
 // Finds an Alloy configuration in a file, in `alloy.configMap.content` of chart values, in a ConfigMap, or in values of k8s-monitoring.
 
+import { rendered } from '../chart-templates.ts'
 import type { Gap, NamedText } from '../draft.ts'
 import { below, isMap, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
@@ -41,14 +42,15 @@ export function textsIn({ file, text }: NamedText, gaps: Gap[]): readonly AlloyT
 
 function embeddedIn(tree: Tree, gaps: Gap[], depth: number): readonly AlloyText[] {
   if (!isMap(tree) || depth > 4) return []
-  const textAt = (at: Tree | undefined): AlloyText[] => {
-    const text = textOf(at)
+  const textAt = (at: Tree | undefined, ofChart = false): AlloyText[] => {
+    const given = textOf(at)
+    const text = ofChart && given !== undefined ? rendered(given) : given
     return at === undefined || text === undefined || !component.test(text)
       ? []
       : [{ file: at.file, text, above: at.line }]
   }
-  const content = textAt(below(tree, 'alloy', 'configMap', 'content')).concat(
-    textAt(below(tree, 'configMap', 'content')),
+  const content = [below(tree, 'alloy'), below(tree, 'agent'), tree].flatMap((part) =>
+    textAt(below(part, 'configMap', 'content'), true),
   )
   if (content.length > 0) return content
   if (isMonitoring(tree)) {
@@ -62,6 +64,7 @@ function embeddedIn(tree: Tree, gaps: Gap[], depth: number): readonly AlloyText[
   }
   const inner = [
     below(tree, 'alloy'),
+    below(tree, 'grafana-agent'),
     below(tree, 'spec', 'values'),
     below(tree, 'spec', 'source', 'helm', 'valuesObject'),
     ...pairsOf(tree).flatMap(([name, , part]) => (/^alloy-/.test(name) ? [part] : [])),
