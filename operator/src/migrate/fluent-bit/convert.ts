@@ -2,7 +2,6 @@
 // chain of transforms in the order of the file, which is the order in which Fluent Bit runs filters.
 
 import { isDeepStrictEqual } from 'node:util'
-import { textLiteral } from '@penstock/agent/config'
 import { complete, type Ends } from '../complete.ts'
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
 import { readReport } from '../environment.ts'
@@ -13,53 +12,41 @@ import { soundComponent } from '../sound.ts'
 import { embedded } from './embedded.ts'
 import { filters, refusedFilters } from './filters.ts'
 import { grafanaLoki, isOfGrafana } from './grafana-loki.ts'
+import { inNamespace, isOfNamespace, only } from './guards.ts'
 import { inputs, refusedInputs } from './inputs.ts'
 import { multilineOf } from './joining.ts'
 import { labelsIn } from './label-map.ts'
-import { lineKeys } from './line-key.ts'
+import { lineKeys, multilineFilter } from './line-key.ts'
 import { outputs, readsTag } from './outputs.ts'
 import { withOwnNames } from './own-time.ts'
-import { Context, common, matched, type Plugin, type SourcePart } from './plugin.ts'
+import { Context, type Plugin, type SourcePart } from './plugin.ts'
 import { conditionOf, processors, refusedProcessors } from './processors.ts'
 import { read } from './read.ts'
 import { refusedOutputs } from './refused-outputs.ts'
 import { holdsResources } from './resources.ts'
 import { rewriteTag, rewritten } from './rewrite-tag.ts'
 import { lastValue, type Place, type Section } from './sections.ts'
-import { type Matched, matchedBy, type Tag, tagOf, tagTest } from './tags.ts'
+import { parseQuery } from './sql.ts'
+import { streamTask, streamTasks, taskOptions } from './streams.ts'
+import { fixedTag, type Matched, matchedBy, type Tag, tagOf, tagTest } from './tags.ts'
 import { hostVariable, isConfiguration } from './text.ts'
-
-/** The filter is part of a source; see `multilineOf`. */
-const multilineFilter = {
-  name: 'multiline',
-  options: {
-    ...common,
-    ...matched,
-    'multiline.parser': '`multiline` of the source',
-    'multiline.key_content': 'the source joins lines as read; another field is a gap',
-  },
-  itself: {
-    mode: 'the source joins partial lines itself',
-    flush_ms: 'the timeout of the parser applies',
-    buffer: 'the source joins lines only within one file or container',
-    emitter_name: 'there is no emitter',
-    emitter_mem_buf_limit: 'there is no emitter',
-    'emitter_storage.type': 'there is no emitter',
-  },
-} as const
 
 /** Whether a text is in the classic syntax or the YAML syntax, or contains such a text. */
 export function isFluentBit(given: NamedText): boolean {
   return isConfiguration(given.text) || holdsResources(given) || embedded(given) !== undefined
 }
 
+/** The names of sections with tasks of the stream processor in both syntaxes. */
+const taskKinds = ['stream_task', 'stream_processor']
+
 /** Reads the files of one configuration, and the files they include, into a draft. */
 export function convertFluentBit(files: readonly NamedText[], included: Included, draft: Draft): void {
   const { sections, found, secrets } = read(files, included, draft.gaps)
   for (const [variable, key] of secrets) draft.secrets.set(variable, key)
   const context = new Context(sections, draft.gaps, draft.namespace === undefined)
+  const known = ['input', 'filter', 'output', 'parser', 'multiline_parser', 'service', ...taskKinds]
   for (const section of sections) {
-    if (['input', 'filter', 'output', 'parser', 'multiline_parser', 'service'].includes(section.kind)) continue
+    if (known.includes(section.kind)) continue
     context.gap(
       section,
       `[${section.kind.toUpperCase()}]`,
@@ -68,17 +55,13 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
     )
   }
   const ofKind = (kind: string) => sections.filter((section) => section.kind === kind)
-  for (const entry of ofKind('service').flatMap(({ entries }) => entries)) {
-    if (entry.key !== 'streams_file') continue
-    const nearest = 'Rewrite its queries as remap and filter transforms.'
-    context.gap(entry, `Streams_File ${entry.value}`, 'there are no queries on streams', nearest)
-  }
   const own = (kind: string) => ofKind(kind).map((section) => ownNames(section, context))
   const inputs = own('input')
   const left = withoutOwnMetrics(inputs, withLabelMaps(withMatch(inputs, own('output')), found), context)
   const outputs = onDisk(left.inputs, left.outputs, context)
+  const tasks = streamTasks(taskKinds.flatMap(ofKind), left.inputs, context)
   const conversion = new Conversion(draft, context, found, files)
-  conversion.run(left.inputs, own('filter'), outputs)
+  conversion.run(left.inputs, [...own('filter'), ...tasks], outputs)
 }
 
 /** The sections without inputs of Fluent Bit's own metrics and outputs that only serve them, because agents do this themselves. */
@@ -163,6 +146,9 @@ type Matches = ReadonlyMap<Section, Exclude<Matched, 'none'>>
 
 const maxRewrites = 4
 
+/** Filters whose records start again with another tag. */
+const retagging: readonly string[] = [rewriteTag.name, streamTask.name]
+
 class Conversion {
   readonly #draft: Draft
   /** The place of gaps that belong to no line. */
@@ -211,6 +197,8 @@ class Conversion {
         for (const chain of current.filter(({ filters }) => filters.has(section))) {
           if (pluginOf(section) === rewriteTag.name)
             branches.push(...this.#rewrite(chain, section, filterSections, outputSections))
+          else if (pluginOf(section) === streamTask.name)
+            branches.push(this.#query(chain, section, filterSections, outputSections))
           else this.#apply(chain, section, steps.get(section) ?? [])
         }
       }
@@ -234,7 +222,7 @@ class Conversion {
 
   /** Whether no output receives the records of an input. */
   #isWithoutOutput(input: Section, filters: Matches): boolean {
-    if ([...filters.keys()].some((section) => pluginOf(section) === rewriteTag.name)) return false
+    if ([...filters.keys()].some((section) => retagging.includes(pluginOf(section)))) return false
     const reason = 'no output matches its tag'
     this.#context.gap(
       input,
@@ -316,6 +304,28 @@ class Conversion {
         : this.#append(divided.taken, [{ type: 'filter', text: rest }], `${name}-rest`, section)
     chain.heads = [...kept, ...divided.rest]
     return made
+  }
+
+  /** A branch with the results of a query; the records themselves stay in the chain. */
+  #query(
+    chain: Chain,
+    section: Section,
+    filterSections: readonly Section[],
+    outputSections: readonly Section[],
+  ): Chain {
+    const query = parseQuery(lastValue(section, taskOptions.query) ?? '')
+    const { taken } = this.#divided(chain, section, chain.filters.get(section))
+    const steps = 'problem' in query ? [] : query.steps
+    const heads = this.#append(taken, steps, nameOf(section), section)
+    const tag = fixedTag(lastValue(section, taskOptions.tag) ?? '')
+    const others = filterSections.filter((each) => each !== section && chain.rewrites < maxRewrites)
+    return {
+      heads,
+      tag,
+      filters: matchesOf(tag, others),
+      outputs: matchesOf(tag, outputSections),
+      rewrites: chain.rewrites + 1,
+    }
   }
 
   #source(section: Section, matching: Matches): string {
@@ -400,6 +410,7 @@ class Conversion {
   }
 
   #filter(section: Section): readonly Step[] {
+    if (pluginOf(section) === streamTask.name) return []
     const special = [multilineFilter, rewriteTag].find(({ name }) => name === pluginOf(section))
     if (special !== undefined) {
       this.#context.reportOptions(section, special)
@@ -556,21 +567,6 @@ const ends: Ends = {
     reason: 'no output of the configuration receives events',
     comment: 'the configuration has no output.',
   },
-}
-
-const isOfNamespace = (namespace: string) => `%orchestrator.pod_namespace == ${textLiteral(namespace)}`
-
-/** Steps for the logs of one namespace; other events pass unchanged. */
-function inNamespace({ namespace }: Section, steps: readonly Step[]): readonly Step[] {
-  return namespace === undefined ? steps : only(isOfNamespace(namespace), steps)
-}
-
-/** Steps for events that match a condition; other events pass unchanged. */
-function only(test: string, steps: readonly Step[]): readonly Step[] {
-  return steps.map((step) => ({
-    ...step,
-    text: `if ${test} {\n${step.text.replace(/^/gm, '  ')}\n}${step.type === 'filter' ? ' else { true }' : ''}`,
-  }))
 }
 
 function matchesOf(tag: Tag, sections: readonly Section[]): Matches {

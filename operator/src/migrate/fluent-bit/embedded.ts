@@ -66,7 +66,7 @@ export function embedded(given: NamedText): Embedded | undefined {
   if (!all.some(({ text }) => isConfiguration(text))) return undefined
   const included = new Set(
     all.flatMap(({ text }) =>
-      [...text.matchAll(/^\s*(?:@include|parsers_file:?|- )\s*(\S+)\s*$/gim)].map(([, path = '']) =>
+      [...text.matchAll(/^\s*(?:@include|(?:parsers|streams)_file:?|- )\s*(\S+)\s*$/gim)].map(([, path = '']) =>
         path.split('/').at(-1),
       ),
     ),

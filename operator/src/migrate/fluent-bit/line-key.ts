@@ -1,10 +1,29 @@
 // The field that the filter `multiline` joins. A source joins the lines as read, so the field must contain the line.
 
 import { findParser } from './parsers.ts'
-import type { Context } from './plugin.ts'
+import { type Context, common, matched } from './plugin.ts'
 import { isPodLog, podLineKey } from './pod-logs.ts'
 import { isOn, lastValue, listOf, type Section } from './sections.ts'
 import { words } from './text.ts'
+
+/** The filter is part of a source; see `multilineOf`. */
+export const multilineFilter = {
+  name: 'multiline',
+  options: {
+    ...common,
+    ...matched,
+    'multiline.parser': '`multiline` of the source',
+    'multiline.key_content': 'the source joins lines as read; another field is a gap',
+  },
+  itself: {
+    mode: 'the source joins partial lines itself',
+    flush_ms: 'the timeout of the parser applies',
+    buffer: 'the source joins lines only within one file or container',
+    emitter_name: 'there is no emitter',
+    emitter_mem_buf_limit: 'there is no emitter',
+    'emitter_storage.type': 'there is no emitter',
+  },
+} as const
 
 /** The field with the line as read, before the filters; undefined if the record does not have it. */
 function keyOf(input: Section, context: Context): string | undefined {

@@ -81,8 +81,43 @@ test('a condition on the metadata of a record is a gap', async () => {
   await check(configuration(list(change)), '12', '.hit == "new"', ['condition'])
 })
 
+test.each([
+  ['SELECT * FROM STREAM;', '. == { "n": 5, "s": "a", "o": { "p": true }, "timestamp": .timestamp }'],
+  [
+    "select n, s AS text, o['p'] as p from stream where s = 'a'",
+    '. == { "n": 5, "text": "a", "p": true, "timestamp": .timestamp }',
+  ],
+  ["SELECT n FROM STREAM WHERE n >= 5 AND NOT (s = 'b' OR n < 2.5);", '. == { "n": 5, "timestamp": .timestamp }'],
+  ["SELECT n FROM STREAM WHERE s != 'b' AND o['p'] = true AND m IS NULL AND @record.contains(s);", '.n == 5'],
+  ["SELECT n FROM STREAM WHERE s = 'it\\'s';", undefined],
+  ['SELECT n FROM STREAM WHERE s > 1;', undefined],
+  ['SELECT n FROM STREAM WHERE n IS NULL OR @record.contains(m);', undefined],
+  ['SELECT m FROM STREAM;', undefined],
+])('SQL: %s', async (query, assert) => {
+  const json = 'name: parser\nkey_name: log\nparser: json'
+  const all = list(json, `name: sql\nquery: ${JSON.stringify(query)}`)
+  await check(configuration(all), '{"n":5,"s":"a","o":{"p":true}}', assert)
+})
+
+test.each([
+  'SELECT COUNT(*) FROM STREAM;',
+  'SELECT n FROM STREAM GROUP BY n;',
+  'SELECT n FROM STREAM WINDOW TUMBLING (5 SECOND);',
+  "SELECT n FROM STREAM WHERE s < 'a';",
+  "SELECT o['p'] FROM STREAM;",
+  'SELECT n FROM ? WHERE',
+  'SELECT',
+])('SQL without a counterpart is a gap: %s', async (query) => {
+  const text = configuration(
+    list(`name: sql\nquery: ${JSON.stringify(query)}`, modifier('action: insert', 'key: a', 'value: b')),
+  )
+  await check(text, '12', '.log == "12" && .a == "b"', ['processor sql'])
+})
+
 test('a processor without a counterpart is a gap', async () => {
-  const text = configuration(list('name: sql\nquery: SELECT a FROM STREAM;', modifier('action: turn', 'key: log')))
+  const text = configuration(
+    list('name: sql\nquery: SELECT COUNT(a) FROM STREAM;', modifier('action: turn', 'key: log')),
+  )
   await check(text, '12', '.log == "12"', ['processor sql', 'content_modifier: turn'])
 })
 

@@ -6,6 +6,7 @@ import type { Step } from '../draft.ts'
 import { none, type Refusal } from '../page.ts'
 import { type Context, common, type Plugin } from './plugin.ts'
 import { conditionKey, type Entry, lastValue, type Section } from './sections.ts'
+import { parseQuery } from './sql.ts'
 import { accessor, pattern, textOf } from './text.ts'
 
 /** Statements of `content_modifier` by action, for a field, a value and an expression. */
@@ -76,10 +77,21 @@ const contentModifier: Plugin<readonly Step[]> = {
   },
 }
 
-export const processors: readonly Plugin<readonly Step[]>[] = [contentModifier]
+const sql: Plugin<readonly Step[]> = {
+  name: 'sql',
+  becomes: 'a filter transform for the condition, and a remap transform for the keys',
+  options: { name: common.name, query: 'the steps', condition: contentModifier.options['condition'] ?? '' },
+  build: (section, context) => {
+    const query = parseQuery(lastValue(section, 'query') ?? '')
+    if (!('problem' in query)) return query.steps
+    context.gap(section, 'processor sql', query.problem, 'Rewrite the query as remap and filter transforms.')
+    return []
+  },
+}
+
+export const processors: readonly Plugin<readonly Step[]>[] = [contentModifier, sql]
 
 export const refusedProcessors: readonly Refusal[] = [
-  none('sql', '`convert` does not convert SQL statements', 'Rewrite them as remap and filter transforms.'),
   none('labels', 'it changes labels of metrics', 'Change labels at the destination.'),
   none('metrics_selector', 'it chooses metrics', 'Choose them at the destination.'),
   none('opentelemetry_envelope', 'there is no sink for this protocol', 'Remove it.'),

@@ -44,9 +44,11 @@ export function read(given: readonly NamedText[], onDisk: Included, gaps: Gap[])
       gaps.push({ ...place, subject: file, reason, nearest: 'Correct the file, or remove the text.' })
     }
     for (const [name, value] of found.variables) variables.set(name, value)
-    const parserFiles = found.sections
-      .filter(({ kind }) => kind === 'service')
-      .flatMap(({ entries }) => entries.filter(({ key }) => key === 'parsers_file'))
+    const filesOf = (wanted: string) =>
+      found.sections
+        .filter(({ kind }) => kind === 'service')
+        .flatMap(({ entries }) => entries.filter(({ key }) => key === wanted))
+    const parserFiles = filesOf('parsers_file')
     const follow = (entry: Entry): void => {
       const files = included(entry.value, file)
       if (files.length === 0) {
@@ -68,6 +70,7 @@ export function read(given: readonly NamedText[], onDisk: Included, gaps: Gap[])
     }
     // Parsers that Fluent Bit ships are known without their file.
     for (const entry of parserFiles) if (included(entry.value, file).length > 0) follow(entry)
+    for (const entry of filesOf('streams_file')) follow(entry)
   }
   for (const main of mains) take(main)
   const resolve = (text: string) =>

@@ -125,7 +125,7 @@ test('an unknown processor is one gap', () => {
       tag: a
       processors:
         logs:
-          - name: sql
+          - name: tda
             action: insert
             key: env
   outputs:
@@ -134,7 +134,7 @@ test('an unknown processor is one gap', () => {
       format: json_lines
 `
   const { gaps } = converted(convertFluentBit, [{ file: 'f.yaml', text }])
-  expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([['processor sql', 8]])
+  expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([['processor tda', 8]])
 })
 
 test('the files of a ConfigMap in the YAML syntax include each other, also files with parsers only', () => {

@@ -16,7 +16,7 @@ export interface Tag {
   readonly isOfPods?: boolean
 }
 
-const fixedTag = (text: string): Tag => ({
+export const fixedTag = (text: string): Tag => ({
   text,
   samples: [text],
   program: [`tag = ${textLiteral(text)}`],
