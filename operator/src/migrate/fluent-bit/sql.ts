@@ -89,8 +89,9 @@ class Reader {
     const keys: Key[] = []
     do {
       const path = this.#path()
-      const name = this.#takes('as') ? this.#name() : path.length === 1 ? path[0] : undefined
-      if (name === undefined) throw new Unsupported('a nested key needs a name with `AS`')
+      const [first = '', ...rest] = path
+      // Without another name, a nested key has the name by which the query calls it.
+      const name = this.#takes('as') ? this.#name() : `${first}${rest.map((part) => `['${part}']`).join('')}`
       keys.push({ path, name })
     } while (this.#takes(','))
     return keys
