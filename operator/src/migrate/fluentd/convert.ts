@@ -301,6 +301,8 @@ class Conversion {
       this.#reportFlow(section)
       return [...heads]
     }
+    const { after } = section.element
+    if (after !== undefined) return this.#append(heads, after, nameOf(section), section)
     this.#reportVariables(section, filters)
     const plugin = this.#find(section, filters, refusedFilters)
     const steps: readonly Step[] =

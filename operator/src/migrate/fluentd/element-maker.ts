@@ -14,6 +14,10 @@ export interface Naming {
   readonly gap: (place: Place, subject: string, reason: string, nearest: string) => void
 }
 
+/** Options of a plugin for certificates and keys. */
+const certificates =
+  /^(?:ca_file|ca_cert|ca_path|client_cert|client_key|cert|key|CAFile|clientCert|clientKey|tls_ca_cert_path|tls_client_cert_path|tls_private_key_path)$/
+
 export class ElementMaker {
   readonly #naming: Naming
 
@@ -66,6 +70,8 @@ export class ElementMaker {
     if (reference !== undefined) return this.#naming.secret(reference)
     const mounted = below(item, 'mountFrom', 'secretKeyRef')
     if (mounted === undefined) return JSON.stringify(plain(item))
+    // The options for certificates and keys take the content of the file, too.
+    if (certificates.test(key)) return this.#naming.secret(mounted)
     const path = `/etc/penstock-secrets/${textOf(below(mounted, 'name'))}/${textOf(below(mounted, 'key'))}`
     const reason = `the option is a file, and an Agent mounts no Secret at \`${path}\``
     this.#naming.gap(item, `${key}: mountFrom`, reason, 'Mount the Secret into the Agent, and correct the path.')

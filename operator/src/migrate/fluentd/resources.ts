@@ -1,7 +1,6 @@
 // Converts resources of the logging-operator to the Fluentd elements that the operator would generate: a source for each flow, a label with
 // the filters of the flow, and a label for each output.
 
-import { readsNothing } from '../complete.ts'
 import type { Draft, Gap, NamedText, SecretKey, Step } from '../draft.ts'
 import { filters as bitFilters } from '../fluent-bit/filters.ts'
 import { Context } from '../fluent-bit/plugin.ts'
@@ -12,6 +11,7 @@ import { ElementMaker, element, parameter, variableFor } from './element-maker.t
 import { filesOf, isOfTailers, journalsOf, selectsFile, sourceOf, type Tailed } from './host-tailers.ts'
 import { selectionOf } from './selection.ts'
 import type { Element, Parameter } from './syntax.ts'
+import { conditionOf as conditionOfMatch, filterSteps, outputElements, UnknownSyntax } from './syslog-ng.ts'
 
 const group = /^\s*(?:- +)?apiVersion:\s*["']?logging\.banzaicloud\.io\//m
 
@@ -40,6 +40,22 @@ export const resourceKinds: readonly Described[] = [
       flowLabel: 'labels are not part of events',
       includeLabelInRouter: 'labels are not part of events',
     },
+  },
+  {
+    name: 'SyslogNGFlow, SyslogNGClusterFlow',
+    becomes: 'an `orchestrator_logs` source, and a transform for `match` and for each filter',
+    options: {
+      match: 'a filter transform',
+      filters: 'transforms: `match`, `rewrite`, and `parser` with `regexp`; other parsers are gaps',
+      localOutputRefs: 'the inputs of sinks',
+      globalOutputRefs: 'the inputs of sinks',
+    },
+  },
+  {
+    name: 'SyslogNGOutput, SyslogNGClusterOutput',
+    becomes:
+      'a sink for `elasticsearch`, `http`, `loki`, `splunk_hec_event` and `file`, after a transform for the template; a gap for other destinations',
+    options: {},
   },
   {
     name: 'HostTailer',
@@ -237,7 +253,7 @@ class Maker {
   }
 
   /** The match that passes events to the labels of outputs. */
-  #outputsOf(spec: Tree, namespace: string, place: Tree, id: string): Element {
+  #outputsOf(spec: Tree, namespace: string, place: Tree, id: string, of = ''): Element {
     const named = (option: string, kind: string) =>
       itemsOf(below(spec, option)).map((ref) => ({ ref, kind, name: textOf(ref) ?? '' }))
     const refs = [
@@ -248,7 +264,9 @@ class Maker {
     const found = refs.flatMap(({ ref, kind, name }) => {
       const output = this.#resources.find(
         (each) =>
-          each.kind === kind && each.name === name && (kind === 'ClusterOutput' || each.namespace === namespace),
+          each.kind === `${of}${kind}` &&
+          each.name === name &&
+          (kind === 'ClusterOutput' || each.namespace === namespace),
       )
       if (output === undefined) {
         const nearest = 'Convert it together with the flow, or replace the sink that discards its events.'
@@ -367,21 +385,9 @@ class Maker {
       const nearest =
         'The Agent `node` of the installation runs Pipelines. Set resources and tolerations there, or in another Agent.'
       this.#gap(tree, kind, 'it describes agents, which are not part of a Pipeline', nearest, true)
-    } else if (/^SyslogNG/.test(kind)) {
-      const text = JSON.stringify(plain(below(tree, 'spec') ?? tree), undefined, 2)
-      const isFlow = kind.endsWith('Flow')
-      const nearest = isFlow ? 'Rewrite its rules as transforms; the comment contains its text.' : 'Add a sink for it.'
-      this.#gap(tree, `${kind} ${name}`, '`convert` does not convert syslog-ng configurations', nearest)
-      const comments = [
-        `GAP: ${kind} \`${name}\` (${tree.file}:${tree.line}) is not converted. Its specification:`,
-        text,
-      ]
-      const source = this.#draft.add('sources', name, {
-        ...readsNothing(),
-        comments,
-      })
-      this.#draft.add('sinks', `${name}-discarded`, { type: 'blackhole', inputs: [source] })
-    } else if (kind === 'HostTailer') this.#hostTailer({ kind, name, namespace, tree })
+    } else if (/^SyslogNG\w*Flow$/.test(kind)) this.#syslogFlow({ kind, name, namespace, tree })
+    else if (/^SyslogNG\w*Output$/.test(kind)) this.#syslogOutput({ kind, name, namespace, tree })
+    else if (kind === 'HostTailer') this.#hostTailer({ kind, name, namespace, tree })
     else if (kind === 'EventTailer')
       this.#gap(
         tree,
@@ -389,6 +395,85 @@ class Maker {
         '`convert` does not convert this resource',
         'Use the source `orchestrator_events`.',
       )
+  }
+
+  // --- syslog-ng ---
+
+  #syslogFlow({ kind, name, namespace, tree }: Resource): void {
+    const spec = below(tree, 'spec') ?? tree
+    const id = namespace === '' ? name : `${namespace}-${name}`
+    const isCluster = kind === 'SyslogNGClusterFlow'
+    const label = `@${kind}/${id}`
+    const own = isCluster || this.#draft.namespace !== undefined ? '' : namespace
+    const { selector } = selectionOf({ ...tree, value: new Map() }, own, this.#draft.namespace === undefined)
+    const source = element('source', tree, '', [
+      ['@type', 'tail'],
+      ['@id', id],
+      ['@label', label],
+      ['path', '/var/log/containers/*.log'],
+      ['tag', 'kubernetes.*'],
+    ])
+    const parse = element('parse', tree, '', [['@type', 'cri']])
+    const match = below(spec, 'match')
+    const steps = [
+      ...this.#syslogSteps(match ?? tree, `${kind} ${name}: match`, () =>
+        match === undefined ? [] : [{ type: 'filter', text: conditionOfMatch(match) }],
+      ),
+      ...itemsOf(below(spec, 'filters')).flatMap((filter) =>
+        this.#syslogSteps(filter, `${kind} ${name}: filter`, () => filterSteps(filter)),
+      ),
+    ]
+    this.elements.push({ ...source, children: [parse], selector, after: [...this.#kubernetes(tree), ...steps] })
+    this.elements.push({
+      ...element('label', tree, label),
+      children: [this.#outputsOf(spec, namespace, tree, id, 'SyslogNG')],
+    })
+  }
+
+  /** Steps that `make` builds; a gap if a part has no counterpart. */
+  #syslogSteps(place: Place, subject: string, make: () => readonly Step[]): readonly Step[] {
+    try {
+      return make()
+    } catch (error) {
+      if (!(error instanceof UnknownSyntax)) throw error
+      this.#gap(place, subject, error.message, 'Rewrite it as a transform after the source.')
+      return []
+    }
+  }
+
+  #syslogOutput(output: Resource): void {
+    const { kind, name, tree } = output
+    const spec = below(tree, 'spec')
+    const found = isMap(spec)
+      ? [...spec.value].find(([key]) => !['loggingRef', 'enabledNamespaces'].includes(key))
+      : undefined
+    const [key = '', options = tree] = found ?? []
+    const label = { ...element('label', tree, labelOf(output)) }
+    const secretOf = (item: Tree | undefined) => (item === undefined ? undefined : this.#make.value('ca_file', item))
+    try {
+      const made = outputElements(key, options, secretOf, (place, subject, reason, nearest, kinds) =>
+        this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest, ...kinds }),
+      )
+      if (made !== undefined) {
+        const children = made.map((each) => ({
+          ...each,
+          parameters: [...each.parameters, parameter(tree, '@id', each.name === 'match' ? name : `${name}-record`)],
+        }))
+        this.elements.push({ ...label, children })
+        return
+      }
+      const nearest = 'Use the sink `http`, with a receiver that writes to this destination.'
+      const gap = { reason: 'there is no sink for this destination', nearest, isAbsent: true as const }
+      this.#gaps.push({ file: options.file, line: options.line, subject: `${kind} ${name}: ${key}`, ...gap })
+    } catch (error) {
+      if (!(error instanceof UnknownSyntax)) throw error
+      this.#gap(options, `${kind} ${name}: ${key}`, error.message, 'Replace the sink that discards its events.')
+    }
+    const discarded = element('match', tree, '**', [
+      ['@type', 'null'],
+      ['@id', name],
+    ])
+    this.elements.push({ ...label, children: [discarded] })
   }
 
   /** Reports what a HostTailer does apart from the files that flows select. */
@@ -421,7 +506,8 @@ class Maker {
   }
 }
 
-const labelOf = ({ kind, namespace, name }: Resource) => `@${kind}/${kind === 'Output' ? `${namespace}/` : ''}${name}`
+const labelOf = ({ kind, namespace, name }: Resource) =>
+  `@${kind}/${/^(?:SyslogNG)?Output$/.test(kind) ? `${namespace}/` : ''}${name}`
 
 /** Whether a tree contains another. */
 function holds(tree: Tree, wanted: Tree): boolean {
