@@ -219,6 +219,20 @@ test('compiles the Pipeline that an operator was compiling when it ended last, a
   expect(accepted).toMatchObject({ status: 'False', message: expect.stringContaining('an operator has stopped twice') })
 })
 
+test('records that the API server does not store delay neither a result nor the jobs of others', async () => {
+  const stored = Promise.withResolvers<void>()
+  class Hanging extends MemoryQuarantine {
+    protected override save = () => stored.promise
+  }
+  const quarantine = new Hanging()
+  await using pool = new CompilePool({ limits: { ...quick, compileMs: 2_000 }, file: exploding, quarantine })
+  await using _ = { [Symbol.asyncDispose]: async () => stored.resolve() }
+  const running = pool.compile(named('loop', 'evil'))
+  await expect.poll(() => quarantine.entries().length, { timeout: 30_000, interval: 10 }).toBe(1)
+  expect((await running).accepted.message).toMatch(/CPU time/)
+  expect((await pool.compile(named('fine', 'blog'))).accepted.message).toBe('fine')
+})
+
 test('a compilation only opens files of the program, for any input', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'penstock-pool-'))
   try {

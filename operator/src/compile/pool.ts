@@ -72,6 +72,7 @@ export class CompilePool implements AsyncDisposable {
   readonly #suspects = new FairQueue<Task>(waiting)
   readonly #processes: readonly CompileProcess[]
   readonly #busy = new Set<CompileProcess>()
+  readonly #records = new Set<Promise<void>>()
   #idleSince: number | undefined
   #quiet: NodeJS.Timeout | undefined
   #closed = false
@@ -120,7 +121,7 @@ export class CompilePool implements AsyncDisposable {
     clearTimeout(this.#quiet)
     for (const { reject } of [...this.#waiting.clear(), ...this.#suspects.clear()])
       reject(new Error('The compiler is closed.'))
-    await Promise.all(this.#processes.map((process) => process.close()))
+    await Promise.all([...this.#processes.map((process) => process.close()), ...this.#records])
   }
 
   #hand(): void {
@@ -154,10 +155,11 @@ export class CompilePool implements AsyncDisposable {
   async #run(process: CompileProcess, { job, hash, isSuspect }: Task): Promise<CompileResult> {
     const id = `${job.pipeline.kind} ${job.pipeline.metadata.namespace ?? ''}/${job.pipeline.metadata.name}`
     if (isSuspect) await this.#quarantine.begin(hash, id)
-    let recorded: Promise<void> | undefined
+    let isRecorded = false
     // An expensive compile is recorded, in case the whole operator ends with it.
     const onHeavy = () => {
-      recorded ??= this.#quarantine.begin(hash, id)
+      if (!isRecorded) this.#note(this.#quarantine.begin(hash, id))
+      isRecorded = true
     }
     try {
       const wasUsed = process.isUsed
@@ -178,11 +180,14 @@ export class CompilePool implements AsyncDisposable {
         this.#quarantine.keep(hash, id, refusal)
       return refused(refusal)
     } finally {
-      if (recorded !== undefined || isSuspect) {
-        await recorded
-        await this.#quarantine.end(hash)
-      }
+      if (isRecorded || isSuspect) this.#note(this.#quarantine.end(hash))
     }
+  }
+
+  /** Storing a record only matters after a restart, and the API server may be slow: the next job does not wait for it. */
+  #note(record: Promise<void>): void {
+    this.#records.add(record)
+    void record.finally(() => this.#records.delete(record))
   }
 
   /** Undefined for a completed job. */
