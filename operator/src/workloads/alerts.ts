@@ -143,6 +143,25 @@ export const alerts: readonly Alert[] = [
     runbook: 'operator-absent',
   },
   {
+    name: 'PenstockReviewsFailed',
+    expr: `sum by (review) (rate(penstock_reviews_total{${own}, result="failed"}[5m])) > 0`,
+    for: '10m',
+    severity: 'warning',
+    summary: 'The API server does not answer the reviews of {{ $labels.review }} of the operator.',
+    action:
+      'Agents that the operator has accepted within the last hour still report; new agents and users are rejected. The log of the operator has the error.',
+    runbook: 'reviews-failed',
+  },
+  {
+    name: 'PenstockStatusContended',
+    expr: `sum by (job) (rate(penstock_status_contended_total{${own}}[15m])) > 0`,
+    for: '5m',
+    severity: 'warning',
+    summary: 'Another client, probably a second operator, keeps changing statuses that {{ $labels.job }} writes.',
+    action: 'Stop it, or give each operator its own namespaces. Events with the reason Contended name the objects.',
+    runbook: 'foreignmanager',
+  },
+  {
     name: 'PenstockCertificateExpiry',
     expr: `min by (job) (penstock_certificate_expiry_timestamp_seconds{${own}}) - time() < 604800`,
     for: '60m',

@@ -202,6 +202,8 @@ const series: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   PenstockLagging: { 'log_lag_seconds{JOB, component_id="a"}': '400x60' },
   PenstockReconcileErrors: { 'controller_runtime_reconcile_total{JOB, controller="a", result="error"}': '0+5x60' },
+  PenstockReviewsFailed: { 'penstock_reviews_total{JOB, review="token", result="failed"}': '0+5x60' },
+  PenstockStatusContended: { 'penstock_status_contended_total{JOB}': '0+5x60' },
   PenstockCertificateExpiry: { 'penstock_certificate_expiry_timestamp_seconds{JOB}': '100000x120' },
 }
 
