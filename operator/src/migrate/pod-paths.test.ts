@@ -5,6 +5,7 @@ import { converted, lint, withTest } from '../testing/conversions.ts'
 import { convertFilebeat } from './filebeat/convert.ts'
 import { convertFluentBit } from './fluent-bit/convert.ts'
 import { convertFluentd } from './fluentd/convert.ts'
+import { convertOtel } from './otel/convert.ts'
 
 const event = (pod: string, namespace: string) => ({
   message: 'x',
@@ -53,6 +54,62 @@ test.each(agents.flatMap((agent) => paths.flatMap((each) => events.map((given) =
     const { document, resource, gaps } = converted(convert, [{ file, text: text(wanted, unwanted) }])
     expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
     withTest(document, resource, event(pod, namespace), isTaken ? { stream: 'stdout' } : undefined)
+    expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+  },
+)
+
+const link = '/var/log/containers/web-1_shop_web-abc.log'
+const ownFile = '/var/log/pods/shop_web-1_1-2/web/0.log'
+const naming = [
+  {
+    agent: 'Fluent Bit',
+    convert: convertFluentBit,
+    file: 'fluent-bit.conf',
+    text: (path: string) =>
+      `[INPUT]\n  Name tail\n  Path ${path}\n  Path_Key at\n  Tag a\n  multiline.parser cri\n[OUTPUT]\n  Name stdout\n  Match *\n  Format json_lines\n`,
+    fields: (path: string) => ({ at: path }),
+  },
+  {
+    agent: 'Fluentd',
+    convert: convertFluentd,
+    file: 'fluent.conf',
+    text: (path: string) =>
+      `<source>\n  @type tail\n  path ${path}\n  path_key at\n  tag a\n  <parse>\n    @type cri\n  </parse>\n</source>\n<match **>\n  @type stdout\n</match>\n`,
+    fields: (path: string) => ({ at: path }),
+  },
+  {
+    agent: 'Filebeat',
+    convert: convertFilebeat,
+    file: 'filebeat.yml',
+    text: (path: string) => `filebeat.inputs: [{ type: container, paths: ["${path}"] }]\noutput.console: {}\n`,
+    fields: (path: string) => ({ log: { file: { path } } }),
+  },
+  {
+    agent: 'the collector',
+    convert: convertOtel,
+    file: 'otel.yaml',
+    text: (path: string) =>
+      `receivers:\n  filelog: { include: ["${path}"], include_file_path: true, operators: [{ type: container }] }\nexporters: { debug: { verbosity: detailed } }\nservice: { pipelines: { logs: { receivers: [filelog], exporters: [debug] } } }\n`,
+    fields: (path: string) => ({
+      attributes: {
+        'log.iostream': 'stdout',
+        logtag: 'F',
+        'log.file.name': path.replace(/^.*\//, ''),
+        'log.file.path': path,
+      },
+    }),
+  },
+]
+const names = [
+  { pattern: '/var/log/containers/*.log', path: link },
+  { pattern: '/var/log/pods/*/*/*.log', path: ownFile },
+]
+
+test.each(naming.flatMap((agent) => names.map((each) => ({ ...agent, ...each }))))(
+  '$agent: a line of $pattern has the path under which the agent finds the file',
+  async ({ convert, file, text, fields, pattern, path }) => {
+    const { document, resource } = converted(convert, [{ file, text: text(pattern) }])
+    withTest(document, resource, event('web-1', 'shop'), fields(path))
     expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
   },
 )

@@ -4,7 +4,7 @@ import { textLiteral } from '@penstock/agent/config'
 import { readsNothing } from '../complete.ts'
 import type { Component, Step } from '../draft.ts'
 import { isPodLog } from '../fluent-bit/pod-logs.ts'
-import { isAllPods, isAmong, variableOf, withPaths } from '../fluent-bit/tags.ts'
+import { foundPath, isAllPods, isAmong, variableOf, withPaths } from '../fluent-bit/tags.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { below, isList, isMap, millisecondsOf, type Tree, textOf } from '../loki/tree.ts'
 import { regexLiteral } from '../otel/text.ts'
@@ -241,16 +241,17 @@ const keepsEmpty = (part: Part): boolean =>
 
 /**
  * The event in the form of Filebeat.
+ * @param paths where the input looks for files
  * @param rest statements that follow
  */
-function recordStep(name: string, isPods: boolean, rest: readonly string[]): Step {
+function recordStep(name: string, isPods: boolean, paths: readonly string[], rest: readonly string[]): Step {
   return isPods
     ? {
         type: 'remap',
         text: [
           '# The event in the form of Filebeat; add_kubernetes_metadata adds the pod metadata later.',
           '%orchestrator = .orchestrator',
-          '. = { "message": .message, "stream": .stream, "log": { "file": { "path": .file } }, "input": { "type": "container" }, "timestamp": .timestamp }',
+          `. = { "message": .message, "stream": .stream, "log": { "file": { "path": ${foundPath(paths)} } }, "input": { "type": "container" }, "timestamp": .timestamp }`,
           ...rest,
         ].join('\n'),
       }
@@ -298,7 +299,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
         : [{ type: 'filter', text: `.stream == ${textLiteral(stream)}` } as const]),
       ...(isPods || keepsEmpty(part) ? [] : [{ type: 'filter', text: '.message != ""' } as const]),
       ...fileSteps(isPods ? paths : [], wanted, excluded, isPods),
-      recordStep(name, isPods, [
+      recordStep(name, isPods, paths, [
         ...(choices.hasSource ? ['.source = .log.file.path'] : []),
         ...(joined === undefined ? [] : joinedLines(joining)),
       ]),

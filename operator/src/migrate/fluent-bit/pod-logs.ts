@@ -7,7 +7,7 @@ import { decodingLines, findParser } from './parsers.ts'
 import type { Context, SourcePart } from './plugin.ts'
 import { entriesOf, isOn, lastValue, listOf as list, type Section } from './sections.ts'
 import { shipped } from './shipped.ts'
-import { isOfFile, podsAt } from './tags.ts'
+import { foundPath, isOfFile, podsAt } from './tags.ts'
 
 export function isPodLog(path: string): boolean {
   return /^\/var\/log\/(containers|pods)\//.test(path)
@@ -106,7 +106,7 @@ function recordOf(section: Section, context: Context): { definition: Section | u
   if (multiline.length > 0 || keeps)
     fields.push('"time": format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null')
   if (lastValue(section, 'path_key') !== undefined)
-    fields.push(`${textLiteral(lastValue(section, 'path_key') ?? '')}: .file`)
+    fields.push(`${textLiteral(lastValue(section, 'path_key') ?? '')}: ${foundPath(list(section, 'path'))}`)
   return { definition, fields }
 }
 

@@ -37,6 +37,10 @@ export const withPaths = (condition: string): string =>
 /** The variable of `withPaths` for the files of a glob. */
 export const variableOf = (glob: string): 'name' | 'path' => (glob.startsWith('/var/log/containers/') ? 'name' : 'path')
 
+/** An expression for the path under which an agent finds the log of a pod: the link of the kubelet, if its patterns name links. */
+export const foundPath = (globs: readonly string[]): string =>
+  globs.length > 0 && globs.every((glob) => variableOf(glob) === 'name') ? podLogPath('.') : '.file'
+
 export const isAllPods = (glob: string) => /^\/var\/log\/(containers|pods)\/[*/]+(\.log)?$/.test(glob)
 
 /** Whether a pod's log is one of these files. */

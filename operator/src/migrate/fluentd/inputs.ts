@@ -7,7 +7,7 @@ import { type Joined, startingWith } from '../fluent-bit/joining.ts'
 import type { Context, Plugin, SourcePart } from '../fluent-bit/plugin.ts'
 import { isPodLog } from '../fluent-bit/pod-logs.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
-import { podsAt } from '../fluent-bit/tags.ts'
+import { foundPath, podsAt } from '../fluent-bit/tags.ts'
 import { none, type Refusal } from '../page.ts'
 import { listOf, type Plugged } from './element.ts'
 import { alternatives, nestedOptions, parsedBy, parseItself, parseOptions, parsing } from './parsers.ts'
@@ -200,7 +200,7 @@ function podLogs(
     ...(isMerged ? ['"stream": .stream'] : []),
     '"timestamp": .timestamp',
     ...((isCri && isMerged) || /\(\?<logtag>/.test(expression) ? ['"logtag": "F"'] : []),
-    ...(pathKey === undefined ? [] : [`${textLiteral(pathKey)}: .file`]),
+    ...(pathKey === undefined ? [] : [`${textLiteral(pathKey)}: ${foundPath(paths)}`]),
     ...keptTime(section),
   ]
   const choice = podsAt(paths, listOf(lastValue(section, 'exclude_path')))

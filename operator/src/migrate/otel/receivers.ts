@@ -2,6 +2,7 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
+import { foundPath, podLogPath } from '../fluent-bit/tags.ts'
 import { type Exception, none, type Refusal } from '../page.ts'
 import { nodeVariable } from './environment.ts'
 import { events, objects } from './events.ts'
@@ -331,11 +332,13 @@ const containerOperator = {
 
 function podRecord(part: Part, runtime: Runtime | undefined, joined: Branch, context: Context): Step {
   const hasMetadata = runtime?.hasMetadata === true
+  const found = foundPath(part.list('include'))
+  const isLink = found !== '.file'
   const attributes = [
     ...(runtime?.isContainer === true ? ['"log.iostream": .stream', ...(runtime.hasTag ? ['"logtag": "F"'] : [])] : []),
     ...(runtime?.toBody === true ? [] : (runtime?.members ?? [])),
-    ...(part.flag('include_file_name', true) ? ['"log.file.name": name[-1]'] : []),
-    ...(part.flag('include_file_path', false) ? ['"log.file.path": .file'] : []),
+    ...(part.flag('include_file_name', true) ? [`"log.file.name": ${isLink ? 'split(link, "/")' : 'name'}[-1]`] : []),
+    ...(part.flag('include_file_path', false) ? [`"log.file.path": ${isLink ? 'link' : '.file'}`] : []),
     ...fixedMembers(part, 'attributes', context),
   ]
   const resource = [
@@ -355,6 +358,7 @@ function podRecord(part: Part, runtime: Runtime | undefined, joined: Branch, con
     '# Keeps the pod metadata for the processor k8sattributes.',
     '%orchestrator = .orchestrator',
   ]
+  if (isLink) before.push(`link = ${found}`)
   if (hasMetadata || part.flag('include_file_name', true)) before.push('name = split(string(.file) ?? "", "/")')
   const message = runtime?.toBody === true ? `{ ${runtime.members.join(', ')} }` : '.message'
   return recordStep(attributes, resource, before, message)
@@ -362,8 +366,6 @@ function podRecord(part: Part, runtime: Runtime | undefined, joined: Branch, con
 
 /** The condition that selects pods by file path; undefined if all pods are selected. */
 function choiceOf(include: readonly string[], exclude: readonly string[]): string | undefined {
-  const link =
-    '"/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
   const isAll = (path: string) => /^\/var\/log\/(?:pods|containers)\/[*/]+(?:\.log)?$/.test(path)
   const test = (path: string) =>
     `match(${path.startsWith('/var/log/containers') ? 'link' : 'path'}, ${regexLiteral(pathRegex(path))})`
@@ -374,7 +376,7 @@ function choiceOf(include: readonly string[], exclude: readonly string[]): strin
   if (tests.length === 0) return undefined
   const condition = tests.join(' && ')
   return [
-    ...(/\(link/.test(condition) ? [`link = ${link}`] : []),
+    ...(/\(link/.test(condition) ? [`link = ${podLogPath('.')}`] : []),
     ...(/\(path/.test(condition) ? ['path = string(.file) ?? ""'] : []),
     condition,
   ].join('\n')

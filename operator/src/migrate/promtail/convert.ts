@@ -3,6 +3,7 @@
 
 import { completeSink } from '../complete.ts'
 import type { Draft, Included, NamedText, Origin } from '../draft.ts'
+import { podLogPath } from '../fluent-bit/tags.ts'
 import { Chain } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
 import { asksForNode } from '../loki/fields.ts'
@@ -297,9 +298,7 @@ class Conversion {
     const excluded = pathOf(below(group, 'labels'), '__path_exclude__')
     if (isAllPods) {
       const isLinks = path?.startsWith('/var/log/containers/') === true
-      const file = isLinks
-        ? '"/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
-        : '.file'
+      const file = isLinks ? podLogPath('.') : '.file'
       return addPods(
         this.#sources,
         chain,
