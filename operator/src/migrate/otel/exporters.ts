@@ -5,6 +5,7 @@ import { none, type Refusal } from '../page.ts'
 import { allCompressions, connectionOf, deliveryOptions, httpItself, httpOptions } from './connection.ts'
 import { clickhouseForm, datadogForm, form, hecForm, lokiForm, otlpJson, plain, victoriaForm } from './forms.ts'
 import { type Context, each, type Mapping, type Part, type SinkPart } from './mapping.ts'
+import { mezmo } from './mezmo.ts'
 import { elasticsearch, opensearch } from './search-exporters.ts'
 
 const otlpEncoding = {
@@ -484,6 +485,7 @@ export const exporters: readonly Mapping<SinkPart>[] = [
   datadog,
   clickhouse,
   pulsar,
+  mezmo,
   file,
   printer('debug'),
   printer('logging'),
@@ -508,12 +510,6 @@ export const refusedExporters: readonly Refusal[] = [
     name: 'azuremonitor',
     reason: '`convert` does not convert this exporter',
     nearest: 'Use the sink `cloud_monitor_logs` with `customer_id`, `shared_key` and `log_type`.',
-    isHere: true,
-  },
-  {
-    name: 'mezmo',
-    reason: '`convert` does not convert this exporter',
-    nearest: 'Use the sink `logsvc_a` with `api_key` and `hostname`.',
     isHere: true,
   },
   {

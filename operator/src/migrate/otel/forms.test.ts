@@ -54,6 +54,28 @@ const hec = { endpoint: 'http://hec', token: 't' }
 
 const cases: readonly Case[] = [
   {
+    about: 'a line has the application, the level and the attributes that are texts',
+    exporter: 'mezmo',
+    options: { ingest_key: 'k' },
+    record: {
+      message: 'hello',
+      timestamp: time,
+      severity_text: 'WARN',
+      trace_id: '0a',
+      attributes: { appname: 'shop', n: 1 },
+      resource: { attributes: { 'host.name': 'n1' } },
+    },
+    assert:
+      '. == { "timestamp": 1767225600000, "line": "hello", "app": "shop", "level": "WARN", "meta": { "hostname": "n1", "trace.id": "0a", "appname": "shop", "n": "" } }',
+  },
+  {
+    about: 'a line without an application and a level',
+    exporter: 'mezmo',
+    options: { ingest_key: 'k' },
+    record: { message: 'hello', timestamp: time },
+    assert: '. == { "timestamp": 1767225600000, "line": "hello", "app": "", "level": "info", "meta": {} }',
+  },
+  {
     about: 'the label of the level comes from the number, and attributes with a label leave the line',
     exporter: 'loki',
     options: loki,

@@ -49,6 +49,7 @@ const sized = [
   'datadog',
   'clickhouse',
   'pulsar',
+  'mezmo',
 ]
 const merged = (options: Options, more: Options): Options => {
   const result: Record<string, unknown> = { ...options }
