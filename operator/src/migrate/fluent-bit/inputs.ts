@@ -213,7 +213,7 @@ function firstLines(section: Section, context: Context): { joined: Joined; lines
 const events: Plugin<SourcePart> = {
   name: 'kubernetes_events',
   becomes: '`orchestrator_events`, and a remap transform that renames fields to their names in the API',
-  options: { ...common, ...tagged },
+  options: { ...common, ...tagged, kube_namespace: '`namespaces`' },
   itself: {
     kube_url: account,
     kube_ca_file: account,
@@ -244,7 +244,9 @@ const events: Plugin<SourcePart> = {
       `record = { "metadata": metadata, "involvedObject": regarding, "related": related, "message": .message, "type": ${at}.type, "reason": ${at}.reason, "action": ${at}.action, "count": ${at}.count, "firstTimestamp": ${at}.first_timestamp, "lastTimestamp": ${at}.last_timestamp, "reportingComponent": ${at}.reporting_controller, "reportingInstance": ${at}.reporting_instance, "timestamp": .timestamp }`,
       '. = filter(record) -> |_key, value| { value != null && value != {} }',
     ].join('\n')
-    return { component: { type: 'orchestrator_events' }, steps: [{ type: 'remap', text }] }
+    const namespace = lastValue(section, 'kube_namespace')
+    const config = namespace === undefined ? {} : { config: { namespaces: [namespace] } }
+    return { component: { type: 'orchestrator_events', ...config }, steps: [{ type: 'remap', text }] }
   },
 }
 

@@ -323,3 +323,19 @@ test.each([
   expect(gaps.map(({ subject }) => subject)).toEqual(subjects)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+
+test.each([
+  ['ecs', ['datadog: provider']],
+  ['none', []],
+])('the fields of a task become tags of Datadog, which is a gap: provider %s', (provider, subjects) => {
+  const text = `${input}[OUTPUT]\n    Name datadog\n    Match *\n    apikey k\n    provider ${provider}\n`
+  const { gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject }) => subject)).toEqual(subjects)
+})
+
+test('events of one namespace', () => {
+  const events = '[INPUT]\n    Name kubernetes_events\n    Tag e\n    Kube_Namespace prod\n'
+  const text = `${events}[OUTPUT]\n    Name stdout\n    Match *\n    Format json_lines\n`
+  const { resource } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  expect(resource.spec.sources[0]).toMatchObject({ type: 'orchestrator_events', config: { namespaces: ['prod'] } })
+})

@@ -278,7 +278,15 @@ const datadog: Plugin<SinkPart> = {
     dd_hostname: 'a field',
     json_date_key: 'a field for the time',
   },
-  itself: { ...itself, provider: 'Penstock does not look up tags of the task' },
+  itself: {
+    ...itself,
+    provider: {
+      how: 'fields keep their names',
+      unless: /^ecs$/i,
+      reason: 'the sink sends the fields of a task under their names, and not as tags',
+      nearest: 'Set `.ddtags` in a remap transform, such as `container_name:` with the field of that name.',
+    },
+  },
   build: (section, _context, tag = []) => {
     const key = lastValue(section, 'dd_message_key') ?? 'log'
     const set = (name: string, from: string) => {
