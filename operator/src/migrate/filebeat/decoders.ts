@@ -170,6 +170,7 @@ export const extractArray: Processor = {
     field: 'the list',
     mappings: 'the fields for the items',
     overwrite_keys: 'whether to replace existing fields',
+    omit_empty: 'whether to leave out empty items',
   },
   itself: quiet,
   build: (part, _report, failed) => {
@@ -187,7 +188,13 @@ export const extractArray: Processor = {
       : [
           `items = array(${list}) ?? []`,
           `if ${tests.join(' && ')} {`,
-          ...places.map(([field, place]) => `  ${field} = items[${place}]`),
+          ...places.map(([field, place]) => {
+            const given = `items[${place}]`
+            const isGiven = `!includes([null, "", [], {}], ${given})`
+            return flagIn(part, 'omit_empty') === true
+              ? `  if ${isGiven} { ${field} = ${given} }`
+              : `  ${field} = ${given}`
+          }),
           failed === '' || flagIn(part, 'fail_on_error') === false
             ? '}'
             : `} else if ${flagIn(part, 'ignore_missing') === true ? `exists(${list})` : 'true'} { ${failed} }`,

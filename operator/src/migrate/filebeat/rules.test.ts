@@ -38,6 +38,12 @@ test.each<Case>([
     expected: { tags: ['met'] },
   },
   {
+    name: 'empty items of a list are left out',
+    text: `${json}${processors('extract_array: { field: a, mappings: { x: 0, y: 1, z: 2, v: 3 }, omit_empty: true }')}`,
+    message: '{"a":["",{},0,"k"]}',
+    expected: { x: null, y: null, z: 0, v: 'k' },
+  },
+  {
     name: 'a range contains numbers',
     text: tagged('{ range: { status: { gte: 500, lt: 600 } } }'),
     message: '{"status":503}',
