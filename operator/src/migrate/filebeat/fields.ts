@@ -1,7 +1,7 @@
 // Processors that move, change and remove single fields.
 
 import { textLiteral } from '@penstock/agent/config'
-import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
+import { flagIn, option, type Part, textIn, textsIn } from '../loki/context.ts'
 import { below, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import { indent, regexLiteral } from '../otel/text.ts'
 import { assigned, fieldOf } from './conditions.ts'
@@ -365,14 +365,14 @@ export const moveFields: Processor = {
     ignore_missing: 'whether a missing field undoes the step',
   },
   itself: naming,
-  build: (part, report, failed) => {
+  build: (part, _report, failed) => {
     const from = textIn(part, 'from') ?? ''
     const to = textIn(part, 'to') ?? ''
     const exclude = textsIn(part, 'exclude')
     const fields = textsIn(part, 'fields').filter((name) => !exclude.includes(name))
     const source = from === '' ? '.' : fieldOf(from)
     if (fields.length > 0) return movedFields(from, fields, to, flagIn(part, 'ignore_missing') === true, failed)
-    return movedAll(part, report, source, exclude, to)
+    return movedAll(source, exclude, to)
   },
 }
 
@@ -393,26 +393,18 @@ function movedFields(
   return [failed === '' ? moved : `${moved} else { ${failed} }`]
 }
 
-/** Statements that move all members of an object. */
-function movedAll(
-  part: Part,
-  report: Report,
-  source: string,
-  exclude: readonly string[],
-  to: string,
-): readonly string[] {
-  if (to !== '' && !to.endsWith('.')) {
-    const reason = 'the names of all members get a prefix that is part of a name'
-    report.gap(part, `move_fields: to ${to}`, reason, 'List the members in `fields`, or use `map_keys`.')
-    return []
-  }
+/** Statements that move all members of an object. The new name of a member starts with the end of `to`. */
+function movedAll(source: string, exclude: readonly string[], to: string): readonly string[] {
   const stay = `includes([${[...exclude, ...(source === '.' ? ['timestamp'] : [])].map((name) => textLiteral(name)).join(', ')}], key)`
-  const target = to === '' ? '.' : fieldOf(to.slice(0, -1))
+  const above = to.split('.').slice(0, -1).join('.')
+  const start = to.split('.').at(-1) ?? ''
+  const target = above === '' ? '.' : fieldOf(above)
   return [
     `if is_object(${source}) {`,
     `  members = object(${source}) ?? {}`,
     `  moved = filter(members) -> |key, _value| { !${stay} }`,
     `  ${source} = filter(members) -> |key, _value| { ${stay} }`,
+    ...(start === '' ? [] : [`  moved = map_keys(moved) -> |key| { ${textLiteral(start)} + key }`]),
     target === '.' ? '  . = merge(., moved)' : `  ${target} = merge(object(${target}) ?? {}, moved)`,
     '}',
   ]

@@ -106,6 +106,22 @@ function labelsOf(field: string, labels: Labels | undefined): string | undefined
   return tests.length === 0 ? field : `filter(object(${field}) ?? {}) -> |key, _value| { ${tests.join(' && ')} }`
 }
 
+/** Sets the fields of the container. */
+const containerLine =
+  '.container = { "id": replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', ""), "image": { "name": %orchestrator.container_image } }'
+
+export const addDocker: Processor = {
+  name: 'add_docker_metadata',
+  becomes: 'a remap transform that sets `container` of pods; its name and labels are those of the container runtime',
+  options: when,
+  itself: Object.fromEntries(
+    ['host', 'match_fields', 'match_pids', 'match_source', 'match_short_id', 'match_source_index', 'match_host_cgroup']
+      .concat(['match_cgroup_prefix', 'cleanup_timeout', 'labels.dedot', 'ssl', 'cgroup_prefixes', 'hostfs'])
+      .map((name) => [name, own] as const),
+  ),
+  build: () => [`if is_string(%orchestrator.container_id) { ${containerLine} }`],
+}
+
 /** The lines of a program that sets `kubernetes` and `container` as Filebeat does; it adds the labels of namespace and node by default. */
 function kubernetesLines(
   annotations: readonly string[],
@@ -144,7 +160,7 @@ function kubernetesLines(
       (name) =>
         `if exists(${fieldOf2(name)}) { .kubernetes.annotations.${textLiteral(name.replaceAll('.', '_'))} = ${fieldOf2(name)} }`,
     ),
-    '.container = { "id": replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', ""), "image": { "name": %orchestrator.container_image } }',
+    containerLine,
   ]
 }
 

@@ -576,7 +576,6 @@ test.each([
   ['fingerprint: { fields: [message], method: crc }', 'fingerprint: method crc'],
   ['fingerprint: { fields: [message], encoding: base58 }', 'fingerprint: encoding base58'],
   ['dissect: { tokenizer: "%{*a}=%{&a}" }', 'dissect: %{*a}'],
-  ['move_fields: { from: a, to: b_ }', 'move_fields: to b_'],
   ['drop_event.when.contains.message: "${TEXT}"', 'condition contains: message'],
 ])('%s is a gap', (step, subject) => {
   expect(convert(`${stream}${processors(step)}${discard}`).gaps.map((gap) => gap.subject)).toEqual([subject])

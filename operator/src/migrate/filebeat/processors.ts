@@ -33,7 +33,7 @@ import {
   urldecode,
 } from './fields.ts'
 import { addId, communityId, fingerprint, registeredDomain } from './hashes.ts'
-import { addKubernetes } from './kubernetes.ts'
+import { addDocker, addKubernetes } from './kubernetes.ts'
 import { addLocale, networkDirection } from './network-direction.ts'
 import { reportOwnFields } from './own-fields.ts'
 import { block, failure, type Processor, quiet, when } from './processor.ts'
@@ -170,30 +170,6 @@ const decodeJson: Processor = {
   },
 }
 
-const nothing = (name: string, how: string): Processor => ({
-  name,
-  becomes: how,
-  options: when,
-  itself: {
-    netinfo: how,
-    'netinfo.enabled': how,
-    cache: how,
-    'cache.ttl': how,
-    providers: how,
-    overwrite: how,
-    timeout: how,
-    host: how,
-    match_fields: how,
-    'geo.name': how,
-    match_pids: how,
-    match_source: how,
-    labels: how,
-    'labels.dedot': how,
-    replace_fields: how,
-  },
-  build: () => [],
-})
-
 export const processors: readonly Processor[] = [
   addFields,
   addLabels,
@@ -228,7 +204,7 @@ export const processors: readonly Processor[] = [
   decodeDuration,
   networkDirection,
   addLocale,
-  nothing('add_docker_metadata', 'the source adds container metadata'),
+  addDocker,
 ]
 
 /** The placeholder for a processor whose condition has no counterpart, which the report of the condition names. */

@@ -15,14 +15,17 @@ export const settings: ReadonlySet<string> = new Set([
 /** A table in which names with dots are replaced by nested tables. */
 export function expanded(tree: Tree): Tree {
   if (Array.isArray(tree.value)) return { ...tree, value: tree.value.map(expanded) }
-  if (!isMap(tree)) return typeof tree.value === 'string' ? { ...tree, value: withoutErrors(tree.value) } : tree
+  if (!isMap(tree)) return typeof tree.value === 'string' ? { ...tree, value: literal(tree.value) } : tree
   const merged = new Map<string, Tree>()
   for (const [name, item] of tree.value) put(merged, name.split('.'), expanded(item), item)
   return { ...tree, value: merged }
 }
 
-/** Variables without the text of the error for a missing value: `${NAME:?text}`. */
-const withoutErrors = (text: string): string => text.replace(/(\$\{[^{}:]+):\?[^}]*\}/g, '$1}')
+/** The text without escapes of signs (`$$`, `$}`), and variables without the text of the error for a missing value: `${NAME:?text}`. */
+const literal = (text: string): string =>
+  text
+    .replace(/(\$\{[^{}:]+):\?[^}]*\}/g, '$1}')
+    .replace(/\$\$(?!\{)|\$\}/g, (escaped) => (escaped === '$$' ? '$' : '}'))
 
 function put(into: Map<string, Tree>, path: readonly string[], item: Tree, place: Place): void {
   const [first = '', ...rest] = path

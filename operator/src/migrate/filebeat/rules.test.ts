@@ -596,3 +596,27 @@ test.each([
     expect(gaps).toEqual([])
   }
 })
+
+test.each<Case>([
+  {
+    name: 'all members of an object get a prefix',
+    text: json + processors('move_fields: { from: a, to: x.b_, exclude: [d] }'),
+    message: '{"a":{"c":1,"d":2},"x":{"y":3}}',
+    expected: { a: { d: 2 }, x: { y: 3, b_c: 1 } },
+  },
+  {
+    name: 'escaped signs of a text',
+    text: json + processors(`add_fields: { target: "", fields: { a: 'x$$y$}z$' } }`),
+    message: '{}',
+    expected: { a: 'x$y}z$' },
+  },
+])('other steps: $name', run)
+
+test('the metadata of containers is that of pods', async () => {
+  const text = `filebeat.inputs: [{ type: container, paths: [/var/log/containers/*.log] }]\nprocessors: [{ add_docker_metadata: { host: "unix:///var/run/docker.sock" } }]\n${discard}`
+  const { document, resource, gaps } = convert(text)
+  expect(gaps).toEqual([])
+  const orchestrator = { container_id: 'containerd://abc', container_image: 'web:1' }
+  withTest(document, resource, { message: 'x', orchestrator }, { container: { id: 'abc', image: { name: 'web:1' } } })
+  expect(await lint(document.toString())).toEqual([])
+})
