@@ -136,6 +136,13 @@ class Conversion {
       const known = settings[name]
       if (name === 'secret' || isPassedOn(name) || (name === 'log_schema' && this.#schema.isDefault)) continue
       const value = root.config[name]
+      if (name === 'schema' && isTable(value) && value['log_namespace'] === true) {
+        const reason = 'the message and the metadata of a source are fields at the root of an event'
+        const nearest =
+          'Change programs that read the root as the message, or metadata such as `%kubernetes_logs.pod_name`.'
+        this.#gap(root, [name], 'schema.log_namespace', reason, nearest)
+        continue
+      }
       if (known?.absence !== undefined && (!isTable(value) || Object.keys(value).length > 0)) {
         const refusal = { reason: known.absence, nearest: known.becomes }
         this.#draft.gaps.push(missingPart({ file: root.file, line: root.lineOf([name]) }, name, refusal, 'setting'))

@@ -116,3 +116,14 @@ tests: ${JSON.stringify(tests)}
   expect(resource.spec.tests[0].input).toEqual({ log: { msg: 'hello' } })
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+
+test.each([
+  ['{ log_namespace: true }', undefined],
+  ['{ log_namespace: false }', true],
+  ['{ enabled: true }', true],
+])('the setting `schema: %s` is a gap if it moves fields', (schema, isReplaced) => {
+  const { gaps } = convert(
+    `schema: ${schema}\nsources: { s: { type: stdin } }\nsinks: { out: { type: console, inputs: [s], encoding: { codec: json } } }\n`,
+  )
+  expect(gaps.map((gap) => gap.isReplaced)).toEqual([isReplaced])
+})
