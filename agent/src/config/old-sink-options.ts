@@ -1,7 +1,7 @@
 // Options of sinks in old versions, whose values are below `request`, `batch` and `healthcheck` now.
 
 import { isTable } from '../schema/walk.ts'
-import type { OtherOption, Table } from './other-option.ts'
+import type { OptionTable, OtherOption } from './other-option.ts'
 
 const isText = (value: unknown) => typeof value === 'string'
 const nothing = () => ({})
@@ -10,7 +10,7 @@ const nothing = () => ({})
 const metricSinks = ['monitor_a_metrics', 'monitor_c_metrics', 'remote_write_metrics', 'tsdb_metrics']
 
 /** A table with a value at a path of two names. */
-const at = (path: string, value: unknown): Table => {
+const at = (path: string, value: unknown): OptionTable => {
   const [outer = '', inner = ''] = path.split('.')
   return { [outer]: { [inner]: value } }
 }

@@ -1,6 +1,6 @@
 // The form of a row in the table of options of other versions and agents.
 
-export type Table = Readonly<Record<string, unknown>>
+export type OptionTable = Readonly<Record<string, unknown>>
 
 export interface OtherOption {
   /** `global` for a setting of the whole agent. */
@@ -16,7 +16,7 @@ export interface OtherOption {
   /** The replacement, in full sentences. */
   readonly instead: string
   /** Returns the equivalent options: an empty table if the option needs no replacement. */
-  readonly rewrite?: (value: unknown) => Table | undefined
+  readonly rewrite?: (value: unknown) => OptionTable | undefined
   /** The difference in behavior after the rewrite. */
   readonly differs?: string
 }

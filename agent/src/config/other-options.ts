@@ -429,6 +429,14 @@ const sinks: readonly OtherOption[] = [
   {
     kind: 'sink',
     path: 'retry_strategy',
+    example: { type: 'default' },
+    when: (value) => isTable(value) && value['type'] === 'default',
+    instead: 'Remove this option: the sink retries a request after status 408, 429 and most 5xx.',
+    rewrite: nothing,
+  },
+  {
+    kind: 'sink',
+    path: 'retry_strategy',
     example: { type: 'none' },
     instead:
       'Remove this option: the sink retries a request after status 408, 429 and most 5xx; `request.retry_attempts` limits the retries.',

@@ -6,7 +6,7 @@ export interface Setting {
   readonly becomes: string
   /** Whether the cluster already does the same. */
   readonly isReplaced: boolean
-  /** What replaces it; by default, the cluster. */
+  /** The reason in the report; by default, the cluster provides it. */
   readonly by?: string
   /** The reason why nothing in a cluster does it. */
   readonly absence?: string
