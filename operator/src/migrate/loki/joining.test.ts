@@ -98,6 +98,19 @@ test('a match before it that leaves lines alone is no gap, and one that drops li
   expect(missing(promtail(dropping + after))).toEqual(['stage multiline'])
 })
 
+test('colours that are removed before lines are joined may begin the first line', () => {
+  const made = promtail("- cri: {}\n- decolorize:\n- multiline: { firstline: '^\\d{4}-' }")
+  expect(missing(made)).toEqual([])
+  const { start } = made.resource.spec.sources[0].multiline.custom
+  const pattern = new RegExp(start.replace(/\\x\{(\w+)\}/g, '\\x$1'))
+  expect(pattern.test('\x1b[32m2026-01')).toBe(true)
+  expect(pattern.test('2026-01')).toBe(true)
+  expect(pattern.test('\x1b[32m at 2026-01')).toBe(false)
+  expect(missing(promtail("- cri: {}\n- decolorize:\n- multiline: { firstline: '\\d{4}-' }"))).toEqual([
+    'stage multiline',
+  ])
+})
+
 test('a match by the text of lines is a gap', () => {
   const made = promtail(
     `- cri: {}\n- match: { selector: '{app="x"} |= "a"', stages: [{ multiline: { firstline: '^\\d{4}' } }] }`,

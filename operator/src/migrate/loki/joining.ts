@@ -4,7 +4,7 @@
 
 import { multilineProblems } from '@penstock/agent/config'
 import { type Part, type Report, textIn } from './context.ts'
-import { translateRegex } from './regex.ts'
+import { colours, translateRegex } from './regex.ts'
 import { selectorCondition } from './selector.ts'
 import { partsOf } from './stage.ts'
 import { isMap, millisecondsOf, type Tree } from './tree.ts'
@@ -77,7 +77,17 @@ function rulesOf(part: Part, before: readonly Part[], report: Report, alreadyJoi
   report.options(part, multilineStage)
   const earlier = allOf(before)
   const changed = earlier.filter(changes)
-  if (changed.length > 0) {
+  const given = textIn(part, 'firstline') ?? ''
+  const [, flags = '', anchored] = /^((?:\(\?[a-z]+\))*)\^([^|]*)$/.exec(given) ?? []
+  const isColoured = anchored !== undefined && changed.length > 0 && changed.every(({ name }) => name === 'decolorize')
+  if (isColoured) {
+    report.replaced(
+      part,
+      'stage multiline: decolorize',
+      'the source joins lines before their colours are removed, so the first line may begin with colours',
+      'Colours between the characters that `firstline` matches are not skipped.',
+    )
+  } else if (changed.length > 0) {
     report.gap(
       part,
       'stage multiline',
@@ -85,7 +95,7 @@ function rulesOf(part: Part, before: readonly Part[], report: Report, alreadyJoi
       'Compare a few events with `penstock run`.',
     )
   }
-  const regex = translateRegex(textIn(part, 'firstline') ?? '')
+  const regex = translateRegex(isColoured ? `${flags}^(?:${colours})*${anchored}` : given)
   const start = regex.ok ? regex.text.replaceAll('\\x27', "'") : ''
   const wait = millisecondsOf(textIn(part, 'max_wait_time') ?? '3s') ?? 3000
   const timeoutMs = Math.max(1, Math.round(wait))

@@ -4,6 +4,7 @@
 import { compileFieldSelector, fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { errorText } from '@penstock/agent/errors'
 import { compileSelector } from '@penstock/agent/kube'
+import { none } from '../page.ts'
 import type { Report } from './context.ts'
 import type { Rule } from './relabel.ts'
 import { below, type Tree, textOf } from './tree.ts'
@@ -65,15 +66,11 @@ export function knownRules(rules: readonly Rule[], report: Report, given: Readon
     if (unknown === undefined) return true
     // The phase of a pod matters only to targets; the source reads all existing files.
     const isPhase = /_pod_(?:phase|ready|container_init)$/.test(unknown)
-    const add = isPhase ? report.replaced.bind(report) : report.gap.bind(report)
-    add(
-      rule,
-      `relabel rule on ${unknown}`,
-      'the source does not have this label, so the rule is left out',
-      isPhase
-        ? 'The source reads all containers of a pod as long as their files exist.'
-        : 'Use a label or an annotation of the pod.',
-    )
+    const subject = `relabel rule on ${unknown}`
+    const reason = 'the source does not have this label, so the rule is left out'
+    if (isPhase) {
+      report.replaced(rule, subject, reason, 'The source reads all containers of a pod as long as their files exist.')
+    } else report.missing(rule, subject, none(unknown, reason, 'Use a label or an annotation of the pod.'), 'label')
     return false
   })
 }

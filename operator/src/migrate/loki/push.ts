@@ -57,12 +57,14 @@ export const pushItself: Readonly<Record<string, string | Exception>> = {
     unless: /^false$/i,
     reason: 'the sink always retries requests with status 429',
     nearest: 'Remove the option.',
+    isAbsent: true,
   },
   drop_rate_limited_batches: {
     how: 'the sink retries requests with status 429',
     unless: /^true$/i,
     reason: 'the sink always retries requests with status 429',
     nearest: 'Set `buffer.when_full: drop_newest` of the sink, so that a slow destination does not block the source.',
+    isAbsent: true,
   },
 }
 

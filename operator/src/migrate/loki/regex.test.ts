@@ -31,7 +31,7 @@ test('groups keep their names', () => {
 
 test('a pattern with sequential groups is split', () => {
   expect(segmentsOf('(?i)password=(\\S+) (?P<n>[)]x)')).toEqual({
-    flags: '(?i)',
+    pattern: '(?i)(password=)(\\S+)( )([)]x)',
     pieces: [
       { text: 'password=', isGroup: false },
       { text: '\\S+', isGroup: true },
@@ -40,14 +40,15 @@ test('a pattern with sequential groups is split', () => {
     ],
   })
   expect(segmentsOf('x([(]\\(a(b|(c))+)')).toEqual({
-    flags: '',
+    pattern: '(x)([(]\\(a(?:b|(?:c))+)',
     pieces: [
       { text: 'x', isGroup: false },
       { text: '[(]\\(a(?:b|(?:c))+', isGroup: true },
     ],
   })
-  expect(segmentsOf('a|(b)')).toBeUndefined()
+  expect(segmentsOf('a|(b)?')?.pattern).toBe('(a)|(b)?')
+  expect(segmentsOf('x(?i:(a)|b[(]+)?')?.pattern).toBe('(x)(?i:(a)|(b[(]+))?')
   expect(segmentsOf('(a)+')).toBeUndefined()
+  expect(segmentsOf('(?:(a)b)*')).toBeUndefined()
   expect(segmentsOf('((?P<n>a)b)')).toBeUndefined()
-  expect(segmentsOf('(?:(a))')).toBeUndefined()
 })

@@ -148,11 +148,17 @@ export function groupNames(text: string): readonly string[] {
   return [...text.matchAll(/\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>/g)].map((found) => found[1] ?? '')
 }
 
+interface Piece {
+  readonly text: string
+  readonly isGroup: boolean
+  readonly name?: string
+}
+
 export interface Segments {
-  /** Flags at the beginning, such as `(?i)`. */
-  readonly flags: string
+  /** The pattern in which each piece is a group, so that a match consists of groups only. Groups of other alternatives do not match. */
+  readonly pattern: string
   /** The parts in order: groups to replace, and the text between them. */
-  readonly pieces: readonly { readonly text: string; readonly isGroup: boolean; readonly name?: string }[]
+  readonly pieces: readonly Piece[]
 }
 
 /** The pattern in which groups without a name do not capture inside of other groups, which are replaced as a whole. */
@@ -170,47 +176,88 @@ function withoutInner(pattern: string): string {
   )
 }
 
-/** Splits a pattern into groups and the text between them; undefined if groups with names are nested, or groups are in alternatives or in repetitions. */
-export function segmentsOf(given: string): Segments | undefined {
-  const pattern = withoutInner(given)
-  const flags = /^(?:\(\?[a-zA-Z-]+\))*/.exec(pattern)?.[0] ?? ''
-  const pieces: { text: string; isGroup: boolean; name?: string }[] = []
+const atom = /\\Q.*?(?:\\E|$)|\\(?:x\{[^}]*\}|.)|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|[\s\S]/gsy
+const quantifier = /(?:[*+?]|\{\d+(?:,\d*)?\})\??/y
+const capturing = /^\((?:\?P?<(\w+)>|(?!\?))/
+
+/** The text of the group that begins at a position, with its bracket; undefined if it does not end. */
+function groupAt(pattern: string, from: number): string | undefined {
   let depth = 0
-  let from = flags.length
-  let open = -1
-  let inClass = false
-  for (let at = from; at < pattern.length; at++) {
-    const char = pattern[at]
-    if (char === '\\') {
-      if (pattern[at + 1] === 'Q') return undefined
-      at++
-    } else if (inClass) inClass = char !== ']' || /\[\^?$/.test(pattern.slice(0, at))
-    else if (char === '[') inClass = true
-    else if (char === '|' && depth === 0) return undefined
-    else if (char === '(') {
-      const head = /^\((?:\?P?<(\w+)>|(\?))?/.exec(pattern.slice(at))
-      const captures = head?.[2] === undefined
-      if (!captures && /^\(\?[a-zA-Z-]+\)/.test(pattern.slice(at))) return undefined
-      if (captures && depth > 0) return undefined
-      if (captures) {
-        if (at > from) pieces.push({ text: pattern.slice(from, at), isGroup: false })
-        open = at + (head?.[0].length ?? 1)
-        const name = head?.[1]
-        pieces.push({ text: '', isGroup: true, ...(name === undefined ? {} : { name }) })
+  for (let at = from; at < pattern.length; ) {
+    atom.lastIndex = at
+    const text = atom.exec(pattern)?.[0] ?? ''
+    at += text.length
+    if (text === '(') depth++
+    else if (text === ')' && --depth === 0) return pattern.slice(from, at)
+  }
+  return undefined
+}
+
+/** Whether a pattern has a capturing group. */
+const captures = (pattern: string): boolean =>
+  [...pattern.matchAll(new RegExp(atom.source, 'gs'))].some(
+    ({ 0: text, index }) => text === '(' && capturing.test(pattern.slice(index, index + 40)),
+  )
+
+/** Adds the pieces of a pattern, and returns it with each piece as a group; undefined if a group to replace is repeated. */
+function segmented(pattern: string, pieces: Piece[]): string | undefined {
+  let out = ''
+  let between = ''
+  const end = (): void => {
+    if (between === '') return
+    pieces.push({ text: between, isGroup: false })
+    out += `(${between})`
+    between = ''
+  }
+  for (let at = 0; at < pattern.length; ) {
+    atom.lastIndex = at
+    const text = atom.exec(pattern)?.[0] ?? ''
+    if (text !== '(') {
+      at += text.length
+      if (text !== '|') between += text
+      else {
+        end()
+        out += text
       }
-      depth++
-    } else if (char === ')') {
-      depth--
-      if (depth === 0 && open >= 0) {
-        if (/^[*+?{]/.test(pattern.slice(at + 1))) return undefined
-        const group = pieces.pop()
-        pieces.push({ ...group, isGroup: true, text: pattern.slice(open, at) })
-        from = at + 1
-        open = -1
-      }
+      continue
+    }
+    const group = groupAt(pattern, at)
+    if (group === undefined || /^\(\?[a-zA-Z-]+\)$/.test(group)) return undefined
+    at += group.length
+    quantifier.lastIndex = at
+    const times = quantifier.exec(pattern)?.[0] ?? ''
+    at += times.length
+    if (!captures(group)) {
+      between += group + times
+      continue
+    }
+    if (times !== '' && !times.startsWith('?')) return undefined
+    end()
+    const head = capturing.exec(group)
+    const inner = group.slice(head?.[0].length ?? group.indexOf(':') + 1, -1)
+    if (head === null) {
+      const made = segmented(inner, pieces)
+      if (made === undefined) return undefined
+      out += `${group.slice(0, group.indexOf(':') + 1)}${made})${times}`
+    } else {
+      if (captures(inner)) return undefined
+      pieces.push({ text: inner, isGroup: true, ...(head[1] === undefined ? {} : { name: head[1] }) })
+      out += `(${inner})${times}`
     }
   }
-  if (depth !== 0) return undefined
-  if (from < pattern.length) pieces.push({ text: pattern.slice(from), isGroup: false })
-  return { flags, pieces }
+  end()
+  return out
 }
+
+/** Splits a pattern into groups and the text between them; undefined if groups with names are nested, or a group is repeated. */
+export function segmentsOf(given: string): Segments | undefined {
+  const whole = withoutInner(given)
+  const flags = /^(?:\(\?[a-zA-Z-]+\))*/.exec(whole)?.[0] ?? ''
+  const pieces: Piece[] = []
+  const pattern = segmented(whole.slice(flags.length), pieces)
+  return pattern === undefined ? undefined : { pattern: flags + pattern, pieces }
+}
+
+/** The colour sequences that Loki removes. */
+export const colours =
+  '[\\x{1b}\\x{9b}][\\[\\]()#;?]*(?:(?:(?:[a-zA-Z0-9]*(?:;[a-zA-Z0-9]*)*)?\\x07)|(?:(?:[0-9]{1,4}(?:;[0-9]{0,4})*)?[0-9A-PRZcf-ntqry=><~]))'

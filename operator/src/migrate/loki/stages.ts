@@ -7,7 +7,7 @@ import { flagIn, option, textIn, textsIn } from './context.ts'
 import { extracted, label, labelText, lineText, metadata, textExpression } from './fields.ts'
 import { json } from './json.ts'
 import { formatOfLayout } from './layout.ts'
-import { groupNames, segmentsOf } from './regex.ts'
+import { colours, groupNames, segmentsOf } from './regex.ts'
 import { selectorCondition } from './selector.ts'
 import { block, indent, type Lines, onSource, pattern, type Stage } from './stage.ts'
 import { type Fields, templateLines } from './template.ts'
@@ -86,15 +86,10 @@ const replace: Stage = {
   build: (part, scope) => {
     const segments = segmentsOf(textIn(part, 'expression') ?? '')
     if (segments === undefined) {
-      return scope.refuse(
-        part,
-        'its groups are not in sequence: one is inside another group, an alternative or a repetition',
-      )
+      return scope.refuse(part, 'one of its groups is repeated, or groups with names are inside each other')
     }
     const made = templateLines(textIn(part, 'replace') ?? '', replaceFields)
     if (!made.ok) return scope.refuse(part, `its template has no counterpart: ${made.reason}`)
-    // All parts become groups, so that the match consists of groups only.
-    const whole = segments.flags + segments.pieces.map(({ text }) => `(${text})`).join('')
     const isConstant = made.lines.length === 1 && !made.lines[0]?.includes('given')
     const names = segments.pieces.flatMap(({ name }) => name ?? [])
     const pieces = segments.pieces.flatMap(({ isGroup, name }, index): string[] => {
@@ -110,9 +105,9 @@ const replace: Stage = {
       ]
       return block(`!is_null(m.captures[${index}])`, lines)
     })
-    const source = textIn(part, 'source')
-    const target = source === undefined ? '.message' : extracted(source)
-    return pattern(part, scope, whole, (literal) =>
+    const source = textIn(part, 'source') ?? ''
+    const target = source === '' ? '.message' : extracted(source)
+    return pattern(part, scope, segments.pattern, (literal) =>
       onSource(source, (subject) => {
         const replaced = [
           `replace_with(${subject}, ${literal}) -> |m| {`,
@@ -322,6 +317,7 @@ const drop: Stage = {
     const sources = textsIn(part, 'source')
       .flatMap((text) => text.split(','))
       .map((text) => text.trim())
+      .filter((text) => text !== '')
     const separator = textIn(part, 'separator') ?? ';'
     const value = textIn(part, 'value')
     const expression = textIn(part, 'expression')
@@ -439,10 +435,6 @@ const sampling: Stage = {
     return [rate === 0 ? 'abort' : `if random_float(0.0, 1.0) >= ${rate} { abort }`]
   },
 }
-
-/** The colour sequences that Loki removes. */
-const colours =
-  '[\\x{1b}\\x{9b}][\\[\\]()#;?]*(?:(?:(?:[a-zA-Z0-9]*(?:;[a-zA-Z0-9]*)*)?\\x07)|(?:(?:[0-9]{1,4}(?:;[0-9]{0,4})*)?[0-9A-PRZcf-ntqry=><~]))'
 
 const decolorize: Stage = {
   name: 'decolorize',

@@ -275,6 +275,20 @@ const stages: readonly (Case & { readonly stages: string })[] = [
     labels: { id: '<a>' },
   },
   {
+    name: 'replace: groups in alternatives, and one that is optional',
+    stages:
+      "- replace: { expression: 'password=(\\S+)|(?:token|key)=(\\w+)(-\\w+)?', replace: '***' }\n- replace: { expression: '(?i)(?:user=(\\w+)|id=(?P<id>\\d+))', replace: '{{ .Value | ToUpper }}!' }\n- labels: { id: }",
+    line: 'password=a token=b-c key=d User=ann id=7',
+    pushed: 'password=*** token=****** key=*** User=ANN! id=7!',
+    labels: {},
+  },
+  {
+    name: 'replace: an empty source is the line',
+    stages: "- replace: { source: '', expression: '(a)', replace: 'b' }\n- drop: { source: '', expression: 'nothing' }",
+    line: 'a',
+    pushed: 'b',
+  },
+  {
     name: 'replace: a template that fails changes nothing',
     stages:
       "- replace: { expression: 'id=(\\w+)', replace: '{{ ToUpper .gone }}' }\n- replace: { expression: 'id=(\\w+)', replace: '{{ if eq .Value \"b\" }}{{ ToUpper .gone }}{{ end }}' }",

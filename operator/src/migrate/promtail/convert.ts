@@ -14,7 +14,7 @@ import { decompression } from '../loki/refusals.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
 import { addFiles, addLabels, addPods, isPodPath, pathOf, type SourceLimits, SourceSet } from '../loki/sources.ts'
 import { below, bytesOf, flagOf, itemsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
-import type { Exception } from '../page.ts'
+import { type Exception, none } from '../page.ts'
 import { refusedInputs } from './jobs.ts'
 import { rootsOf } from './read.ts'
 
@@ -139,12 +139,10 @@ class Conversion {
       itself,
     })
     if (flagOf(below(tree, 'readline_rate_enabled')) === true) {
-      this.#report.gap(
-        below(tree, 'readline_rate_enabled') ?? tree,
-        'limits_config: readline_rate',
-        'the limit applies to all files of an agent together',
-        'Set `limits.perContainer.linesPerSecond` of the Pipeline.',
-      )
+      const reason = 'no limit applies to all files of an agent together'
+      const nearest = 'Set `limits.perContainer.linesPerSecond` of the Pipeline.'
+      const place = below(tree, 'readline_rate_enabled') ?? tree
+      this.#report.missing(place, 'limits_config: readline_rate', none('readline_rate', reason, nearest), 'option')
     }
     const bytes = bytesOf(textOf(below(tree, 'max_line_size')))
     return {
