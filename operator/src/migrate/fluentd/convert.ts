@@ -62,6 +62,8 @@ interface Flow {
   readonly heads: readonly string[]
   readonly tag: Tag
   readonly hops: number
+  /** Matches that have given the events a new tag. */
+  readonly passed?: ReadonlySet<Plugged>
 }
 
 /** The events that arrive at a sink, by tag. */
@@ -266,6 +268,8 @@ class Conversion {
         flow = { ...flow, heads: this.#filtered(section, flow) }
         continue
       }
+      // A new tag that reached the same rules again would do so forever.
+      if (section.type === 'rewrite_tag_filter' && flow.passed?.has(section)) continue
       const parts = this.#divided(section, flow)
       if (parts === undefined) continue
       if (section.kind === 'match') {
@@ -426,7 +430,7 @@ class Conversion {
       const chosen: readonly Step[] = [{ type: 'filter', text: condition }, ...steps]
       const heads = this.#append(flow.heads, chosen, `${nameOf(section)}-rule`, rule)
       const next = lastValue(rule, 'label') ?? lastValue(section, '@label') ?? label
-      this.#follow({ ...flow, heads, tag: own }, next)
+      this.#follow({ ...flow, heads, tag: own, passed: new Set([...(flow.passed ?? []), section]) }, next)
     }
   }
 

@@ -532,6 +532,7 @@ class Reader extends Statements {
     const before = this.tokens[this.#recordAt - 1]
     const isAlone =
       this.#recordAt === this.start || before === '?' || (before === '=' && this.#recordAt === this.start + 2)
+    if (isAlone && name.literal === undefined && !isRecord(node)) return this.emit.removed(node, name)
     if (node.path === undefined || node.root !== undefined || name.literal === undefined || !isAlone)
       throw new UnknownRuby()
     if (isRecord(node)) return this.emit.deleted(node, ownName(name.literal))

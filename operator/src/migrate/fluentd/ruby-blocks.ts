@@ -14,7 +14,9 @@ export interface Block {
 
 /** The items of a list or of an object. Ruby raises an error for other values. */
 export function itemsOf(node: Node, emitter: Emitter): string {
-  if (node.kind === 'list') return emitter.kept(node.text, 'list').text
+  // The compiler may know the kinds of the items, and reject a part for items of another kind.
+  const list = emitter.isWide ? `array(get([${node.text}], [0]) ?? []) ?? []` : node.text
+  if (node.kind === 'list') return emitter.kept(list, 'list').text
   if (node.kind !== 'any') throw new UnknownRuby()
   const text = isRecord(node) ? 'filter(.) -> |key, _value| { key != "timestamp" }' : node.text
   const value = emitter.kept(text, 'any').text

@@ -136,6 +136,17 @@ export class Emitter {
     return this.kept(`if ${test} { ${yes.text} } else { ${no.text} }`, kind)
   }
 
+  /** Deletes a member of an object within the record, by a name that only the event contains. */
+  removed(owner: Node, key: Node): Node {
+    if (owner.path === undefined || isRecord(owner)) throw new UnknownRuby()
+    this.hasDeleted = true
+    this.failIf(`!is_object(${owner.text})`)
+    const name = `to_string(${key.text}) ?? ""`
+    const value = this.kept(`get(${owner.text}, [${name}]) ?? null`, 'any')
+    this.before.push(`${owner.text} = remove(object(${owner.text}) ?? {}, [${name}]) ?? ${owner.text}`)
+    return value
+  }
+
   /** Sets a member, and returns its value. */
   assigned(owner: Node, key: Node, value: Node): Node {
     if (owner.path === undefined || (isRecord(owner) && !this.changesRecord)) throw new UnknownRuby()

@@ -97,8 +97,14 @@ const merged: Make = (node, [word, ...more], emitter) => {
   return emitter.kept(`merge(object(${one}) ?? {}, object(${two}) ?? {})`, 'any')
 }
 
+/** Lines with their line feeds. */
 const lines: Make = (node, words) =>
-  words.length > 0 ? undefined : { text: `split(replace(${asText(node)}, r'\\n\\z', ""), "\\n")`, kind: 'list' }
+  words.length > 0
+    ? undefined
+    : {
+        text: `map_values(parse_regex_all(${asText(node)}, r'[^\\n]*\\n|[^\\n]+', numeric_groups: true) ?? []) -> |found| { get(found, ["0"]) ?? null }`,
+        kind: 'list',
+      }
 
 export const listMethods: Readonly<Record<string, Make>> = {
   max: extreme('>'),
@@ -110,6 +116,7 @@ export const listMethods: Readonly<Record<string, Make>> = {
   find_index: indexOf,
   each_with_index: (node, words, emitter) => (words.length > 0 ? undefined : numbered(node, emitter)),
   scan: scanned,
+  lines,
   each_line: lines,
   values_at: valuesAt,
   merge: merged,

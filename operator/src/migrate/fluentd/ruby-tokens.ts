@@ -105,10 +105,23 @@ export function closing(text: string, from: number): number {
         at = end
       } else if (sign === quote) quote = ''
     } else if (sign === '"' || sign === "'") quote = sign
+    else if (sign === '/' && startsRegex.test(text.slice(from, at))) at = endOfRegex(text, at)
     else if (sign === '{') depth++
     else if (sign === '}' && depth-- === 0) return at
   }
   return -1
+}
+
+/** Text before a slash that begins a regular expression. */
+const startsRegex = /(?:^|[([{,=~!|&;?:]|\b(?:when|if|unless|and|or|not|then|else))\s*$/
+
+/** The position of the slash that ends a regular expression. */
+function endOfRegex(text: string, from: number): number {
+  for (let at = from + 1; at < text.length; at++) {
+    if (text[at] === '\\') at++
+    else if (text[at] === '/') return at
+  }
+  return from
 }
 
 /** Signs behind a backslash between double quotes. Before any other sign, a backslash means nothing. */

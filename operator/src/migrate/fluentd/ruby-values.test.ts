@@ -129,6 +129,16 @@ test.each<[value: string, record: object, expected: unknown]>([
   ['${(record["a"] || {}).map { |key, value| key }.join}', {}, ''],
   ['${%w(emerg alert crit)[record["a"].to_i]}', { a: '2' }, 'crit'],
   ['${["debug", "info"].index(record["a"])}', { a: 'info' }, 1],
+  ['${record["a"].split(".").map { |part| part[0] }.join(".")}', { a: 'org.shop.Cart' }, 'o.s.C'],
+  ['${record["a"].lines.count}', { a: 'x\ny\n' }, 2],
+  ['${record["a"].lines.first.strip}', { a: ' x \ny' }, 'x'],
+  [
+    '${record["o"].each { |key, _| record["o"].delete(key) if key.start_with?("x") }; record["o"]}',
+    { o: { x1: 1, y: 2 } },
+    { y: 2 },
+  ],
+  // A quote in a regular expression begins no text.
+  ['${record["a"].to_s[/id[=:"]+(\\d{2})/, 1]}', { a: 'id="17"' }, '17'],
   // Matches.
   ['${record["a"].match(/ERROR|WARN/) ? $& : "none"}', { a: 'x WARN y' }, 'WARN'],
   ['${record["a"].match(/id=(?<id>\\d+)/)[:id]}', { a: 'id=7' }, '7'],

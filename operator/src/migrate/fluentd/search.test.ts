@@ -93,3 +93,26 @@ test('the tag of a file behind the links contains its own path', async () => {
   withTest(document, resource, event, { tag: 'k8s.var.log.pods.shop_api_1.api.0.log' })
   expect(await lint(String(document))).toEqual([])
 })
+
+test('a tag from a field does not reach the rules again that set it', () => {
+  const text = `${source}<match **>
+  @type rewrite_tag_filter
+  <rule>
+    key message
+    pattern ^(.+)$
+    tag $1.\${tag}
+  </rule>
+</match>
+<match **>
+  @type elasticsearch
+  host es
+  index_name \${tag[0]}
+  <buffer tag>
+  </buffer>
+</match>
+`.replace('<match **>', '<match app>')
+  const { resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks).toHaveLength(1)
+  expect(resource.spec.sinks[0].config.bulk.index).toBe('{{ %tag_parts[0] }}')
+})

@@ -69,6 +69,8 @@ export function objectOf(template: string): string {
     else if (/^json\W\*$/.test(word)) {
       isWhole = true
       continue
+    } else if (word === '--key-delimiter') {
+      // The delimiter of names, which are those of objects within objects here.
     } else if (word === '--exclude') {
       const path = fieldOf(value.replace(/\W\*$/, ''))
       result = `remove(${result}, ${JSON.stringify(path)}) ?? {}`
