@@ -229,9 +229,11 @@ export const k8sAttributes: Mapping<Steps> = {
   becomes: 'a remap transform that uses the metadata of `orchestrator_logs`; records from other sources stay unchanged',
   options: {
     'extract.metadata': 'which metadata to add',
-    'extract.labels': 'labels of the pod, its namespace or its node',
-    'extract.annotations': 'annotations of the pod',
+    'extract.labels':
+      'labels of the pod, its namespace or its node. Without `tag_name`, the attribute is `k8s.pod.labels.KEY`, or `k8s.pod.label.KEY` if the configuration uses only that newer name',
+    'extract.annotations': 'annotations of the pod, with names as for labels',
     'extract.otel_annotations': 'whether annotations `resource.opentelemetry.io/…` become attributes',
+    'filter.namespace': 'records of pods in other namespaces stay unchanged',
     'exclude.pods': 'records of pods whose names match stay unchanged',
     passthrough: 'whether to add nothing, because lines of files have no address of a connection',
   },
@@ -274,7 +276,12 @@ export const k8sAttributes: Mapping<Steps> = {
       '.resource.attributes = merge(merge(given, known), kept)',
     ]
     const excluded = excludedPods(part)
-    const text = excluded === undefined ? used : [`if !${excluded} {`, ...used.map((line) => `  ${line}`), '}']
+    const namespace = part.text('filter.namespace')
+    const tests = [
+      ...(excluded === undefined ? [] : [`!${excluded}`]),
+      ...(namespace === undefined ? [] : [`%orchestrator.pod_namespace == ${textLiteral(namespace)}`]),
+    ]
+    const text = tests.length === 0 ? used : [`if ${tests.join(' && ')} {`, ...used.map((line) => `  ${line}`), '}']
     return [{ type: 'remap', text: text.join('\n'), comments: ["The pod metadata, with the collector's names."] }]
   },
 }

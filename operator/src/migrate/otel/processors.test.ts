@@ -852,6 +852,17 @@ test.each([
     assert: { 'k8s.pod.label.a': '1' },
   },
   {
+    about: 'nothing to pods in other namespaces than that of its filter',
+    options: { filter: { namespace: 'other' } },
+    assert: { 'k8s.pod.name': 'web-5d4-x1' },
+    absent: ['k8s.deployment.name'],
+  },
+  {
+    about: 'everything to pods in the namespace of its filter',
+    options: { filter: { namespace: 'shop' }, exclude: { pods: [{ name: 'api' }] } },
+    assert: { 'k8s.deployment.name': 'web' },
+  },
+  {
     about: 'nothing, if it only passes addresses through',
     options: { passthrough: true },
     assert: { 'k8s.pod.name': 'web-5d4-x1' },

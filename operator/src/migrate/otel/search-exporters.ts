@@ -202,6 +202,14 @@ export const opensearch: Mapping<SinkPart> = {
   build: (part, context) => {
     const inner = part.within(['http'], { ...part.config, ...part.table('http') }, part.id)
     const dataset = part.text('dataset') ?? 'default'
+    if (/%\{/.test(part.text('logs_index') ?? '')) {
+      context.gap(
+        part.place(['logs_index']),
+        `${part.id}: logs_index`,
+        'the sink reads `%{…}` in the name of an index as text',
+        'Use a template: set a field in a remap transform, and name it in `bulk.index`, as in `logs-{{ %index }}`.',
+      )
+    }
     const config = {
       endpoints: inner.list('endpoint'),
       bulk: {

@@ -372,6 +372,11 @@ test('the exporter pulsar sends one record in each message', async () => {
   expect(await lint(String(document))).toEqual([])
 })
 
+test('the exporter opensearch with placeholders in the name of the index is a gap', () => {
+  const { gaps } = convert(one('opensearch', { http: { endpoint: 'http://os' }, logs_index: 'logs-%{service.name}' }))
+  expect(gaps.map(({ subject }) => subject)).toEqual(['opensearch: logs_index'])
+})
+
 test('the exporter pulsar writes no protobuf', () => {
   const { gaps } = convert(one('pulsar', { endpoint: 'pulsar://broker:6650' }))
   expect(gaps).toMatchObject([{ subject: 'pulsar: encoding', nearest: expect.stringContaining('otlp_json') }])
