@@ -180,6 +180,7 @@ export const convert: Processor = {
     })
     const undoes = flagIn(part, 'fail_on_error') !== false
     const ignoresMissing = flagIn(part, 'ignore_missing') === true
+    if (fields.length === 0) return []
     const otherwise = (tests: readonly string[]) =>
       failed === '' || !undoes ? '' : ` else if ${ignoresMissing ? tests.join(' || ') : 'true'} { ${failed} }`
     if (!undoes || fields.length === 1)

@@ -167,6 +167,7 @@ export const registeredDomain: Processor = {
       return field === undefined || field === '' ? undefined : fieldOf(field)
     }
     const [domain, suffix, names] = ['target_field', 'target_etld_field', 'target_subdomain_field'].map(target)
+    if (domain === undefined && suffix === undefined && names === undefined) return []
     return [
       `host = replace(string(${fieldOf(textIn(part, 'field') ?? '')}) ?? "", r'\\.+$', "")`,
       'parts, error = parse_etld(host, plus_parts: 1)',

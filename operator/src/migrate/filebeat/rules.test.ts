@@ -620,3 +620,10 @@ test('the metadata of containers is that of pods', async () => {
   withTest(document, resource, { message: 'x', orchestrator }, { container: { id: 'abc', image: { name: 'web:1' } } })
   expect(await lint(document.toString())).toEqual([])
 })
+
+test.each(['convert: { fields: [] }', 'registered_domain: { field: host }'])(
+  'a step without work has no program: %s',
+  (step) => {
+    expect(convert(log + processors(step) + discard).gaps).toEqual([])
+  },
+)
