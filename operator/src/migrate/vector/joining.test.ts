@@ -48,7 +48,11 @@ test.each([
 })
 
 test.each([
-  ['a line other than a continuation', { starts_when: "!match!(.message, r'^\\s')" }, ['^', '^\\s', 'continue_through']],
+  [
+    'a line other than a continuation',
+    { starts_when: "!match!(.message, r'^\\s')" },
+    ['^', '^\\s', 'continue_through'],
+  ],
   ['the last line', { ends_when: "match!(.message, r'it\\'s over$')" }, ['^', "it's over$", 'halt_with']],
 ])('an event is delimited by %s', (_, options, [start, condition, mode]) => {
   const { resource } = convert({ ...ofPods, ...options })

@@ -1,8 +1,10 @@
 // The setting `log_schema`: programs see the fields under the old names, and sinks deliver the same as before.
 
+import { compileProgram } from '@penstock/agent/config'
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
 import { convertVector } from './convert.ts'
+import { vectorTrial } from './trial.ts'
 
 const schema =
   'log_schema: { message_key: msg, timestamp_key: "@timestamp", host_key: meta.host, source_type_key: .kind }\n'
@@ -126,4 +128,20 @@ test.each([
     `schema: ${schema}\nsources: { s: { type: stdin } }\nsinks: { out: { type: console, inputs: [s], encoding: { codec: json } } }\n`,
   )
   expect(gaps.map((gap) => gap.isReplaced)).toEqual([isReplaced])
+})
+
+test('a comparison with the old agent gives its programs the same fields', async () => {
+  const text = `${schema}sources: { s: { type: kubernetes_logs } }\nsinks: { out: { type: console, inputs: [s], encoding: { codec: json } } }\n`
+  const { files } = await vectorTrial({
+    files: [{ file: 'v.yaml', text }],
+    included: () => [],
+    sample: { lines: '/sample', podLog: async () => '/pods', podEvents: async () => '/events' },
+    sink: 'out',
+    folder: '/tmp',
+  })
+  const { transforms } = JSON.parse(files[0]?.text ?? '') as { transforms: { s: { source: string } } }
+  const lines = transforms.s.source.split('\n')
+  expect(lines[0]).toBe('. = object!(parse_json!(string!(.msg)))')
+  expect(lines).toContain('if exists(.message) { .msg = del(.message) }')
+  expect(compileProgram(transforms.s.source).ok).toBe(true)
 })

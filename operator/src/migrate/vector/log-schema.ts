@@ -48,6 +48,16 @@ export class LogSchema {
     return this.#paths.size === 0 && !this.renamesMetadata
   }
 
+  /** The path of the message in a program. */
+  get message(): string {
+    return this.#at('message')
+  }
+
+  /** The transforms after a source of lines. */
+  ofText(): readonly Step[] {
+    return this.#moves(names, (name) => [fieldLiteral([name]), this.#at(name)])
+  }
+
   /** The input of a unit test that is a line. */
   line(text: string): object {
     const path = this.#paths.get('message')
@@ -71,7 +81,7 @@ export class LogSchema {
     const { decoding } = config
     const codec = isTable(decoding) ? decoding['codec'] : undefined
     const isText = codec === undefined || codec === 'bytes'
-    if (isText) return this.#moves(names, (name) => [fieldLiteral([name]), this.#at(name)])
+    if (isText) return this.ofText()
     const uncertain = names.filter((name) => name !== 'source_type' && this.#paths.has(name))
     if (uncertain.length > 0) {
       const reason = '`log_schema` renames fields of the agent, but not those of a decoded message with the same name'

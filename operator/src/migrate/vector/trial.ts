@@ -6,6 +6,7 @@ import type { Table } from '../documents.ts'
 import { nameLike } from '../draft.ts'
 import { type Sample, sinkNamed, type Trial, type TrialRequest } from '../trial.ts'
 import { podFields } from './adjusted.ts'
+import { LogSchema } from './log-schema.ts'
 import { readRoots } from './read.ts'
 
 /** Settings that transforms use. All other settings are for sources, sinks or the process. */
@@ -37,12 +38,13 @@ export async function vectorTrial({ files, included, sample, sink, folder }: Tri
     const source = typeof program === 'string' ? included(program, file)[0]?.text : undefined
     transforms[id] = source === undefined ? options : { ...rest, source }
   }
+  const schema = new LogSchema(roots.find(({ config }) => config['log_schema'] !== undefined)?.config['log_schema'])
   const sources: Record<string, Table> = {}
   const leftOut: string[] = []
   for (const { id, options } of tables('sources')) {
     const type = String(options['type'])
     if (ofItself.test(type)) leftOut.push(`source ${id} of type ${type}`)
-    const stand = await standIn(id, options, sample)
+    const stand = await standIn(id, options, sample, schema)
     if (stand.program === undefined) sources[id] = stand.source
     else {
       const reader = `penstock_sample_${id}`
@@ -76,14 +78,19 @@ interface StandIn {
   readonly program?: string
 }
 
-async function standIn(id: string, options: Table, sample: Sample): Promise<StandIn> {
+async function standIn(id: string, options: Table, sample: Sample, schema: LogSchema): Promise<StandIn> {
   const { type } = options
   const reading = (file: string) => ({ include: [file], read_from: 'beginning', max_line_bytes: 16_777_216 })
   if (type === 'kubernetes_logs') {
     const time = 'if exists(.timestamp) { .timestamp = parse_timestamp!(.timestamp, "%+") }'
     return {
       source: { type: 'file', ...reading(await sample.podEvents(nameLike(id))) },
-      program: `. = object!(parse_json!(string!(.message)))\n${time}\n${podFields(options)}`,
+      program: [
+        `. = object!(parse_json!(string!(${schema.message})))`,
+        time,
+        podFields(options),
+        ...schema.ofText().map(({ text }) => text),
+      ].join('\n'),
     }
   }
   if (ofItself.test(String(type))) return { source: { type: 'file', ...reading('/var/empty/nothing') } }
