@@ -555,7 +555,7 @@ class Conversion {
 /** An event of the collector has no extracted values, and a bridge sets new ones. */
 const recordHead = (name: string): Head => ({ name, isPods: false, isFresh: true })
 
-/** Components without a counterpart that only add to events, so that these go on unchanged. */
+/** Components without a counterpart that only add to events. The events continue without them. */
 const passing = ['loki.enrich']
 const between = ['loki.process', 'loki.relabel', ...passing]
 const isBetween = (block: Block) => between.includes(block.name) || roleOf(block) === 'step'

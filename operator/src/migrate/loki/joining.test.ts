@@ -90,7 +90,7 @@ test('stages before it see the first line only', async () => {
   expect(await lint(String(made.document))).toEqual([])
 })
 
-test('a match before it that leaves lines alone is no gap, and one that drops lines is', () => {
+test('a match before it is a gap only if it drops or changes lines', () => {
   const after = "\n- multiline: { firstline: '^\\d{4}' }"
   const runtime = `- match: { selector: '{app!=""}', stages: [{ cri: {} }, { labels: { stream: } }] }`
   expect(missing(promtail(runtime + after))).toEqual([])

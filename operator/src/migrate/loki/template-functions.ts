@@ -60,7 +60,7 @@ const trimmed = (value: string, set: string, left: boolean, right: boolean): Val
   return text(right ? `replace(${begin}, r'${set}+$', "")` : begin)
 }
 
-/** Cuts a prefix or a suffix. One that is not a literal is a text of the event. */
+/** Cuts a prefix or a suffix, which is a literal or a text of the event. */
 function without(
   value: string,
   affix: Value | undefined,
