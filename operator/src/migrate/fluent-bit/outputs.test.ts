@@ -339,3 +339,14 @@ test('events of one namespace', () => {
   const { resource } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
   expect(resource.spec.sources[0]).toMatchObject({ type: 'orchestrator_events', config: { namespaces: ['prod'] } })
 })
+
+test.each([
+  ['Host h\n    Path /p', 'http://h:9200/p'],
+  // The id contains `es.io:443` and `abc`.
+  ['Cloud_ID demo:ZXMuaW86NDQzJGFiYw==\n    Path /p', 'https://abc.es.io:443/p'],
+])('the path follows the address of the search engine: %s', (text, endpoint) => {
+  const file = { file: 'fb.conf', text: `${input}[OUTPUT]\n    Name es\n    Match *\n    ${text}\n` }
+  const { resource, gaps } = converted(convertFluentBit, [file])
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks[0].config.endpoints).toEqual([endpoint])
+})

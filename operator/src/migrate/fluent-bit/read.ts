@@ -88,6 +88,16 @@ export function read(given: readonly NamedText[], onDisk: Included, gaps: Gap[])
       })
     }
   }
+  for (const { kind, entries } of sections) {
+    if (kind === 'service') continue
+    // Defaults, as in `NAME:-default`, and other signs are no part of the syntax.
+    for (const { value, ...place } of entries) {
+      const [odd] = /\$\{(?!\w+\})[^}$]+\}/.exec(value) ?? []
+      if (odd === undefined || kind.endsWith('parser')) continue
+      const reason = 'Fluent Bit takes the whole text in braces for the name of a variable, and no variable has such a name'
+      gaps.push({ file: place.file, line: place.line, subject: odd, reason, nearest: 'Write the value.' })
+    }
+  }
   const resolvedIn = (section: Section): Section => ({
     ...section,
     entries: section.entries.map((entry) => ({ ...entry, value: resolve(entry.value) })),

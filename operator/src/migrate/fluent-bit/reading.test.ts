@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Fluent Bit are meant
 import { expect, test } from 'vitest'
 import { converted } from '../../testing/conversions.ts'
 import { readClassic } from './classic.ts'
@@ -178,4 +179,10 @@ data:
   expect(gaps).toEqual([])
   expect(resource.spec.sources).toMatchObject([{ config: { multiline: { start_pattern: '(?m)^\\d' } } }])
   expect(resource.spec.transforms.some(({ config }: Transform) => config.source.includes('(?<text>.*)'))).toBe(true)
+})
+
+test('a variable with a default is a gap, because Fluent Bit has none', () => {
+  const text = '[INPUT]\n  Name tail\n  Path /a.log\n  Tag a\n[OUTPUT]\n  Name es\n  Match a\n  Index x-${ENV:-dev}\n'
+  const { gaps } = converted(convertFluentBit, [{ file: 'f.conf', text }])
+  expect(gaps).toMatchObject([{ subject: '${ENV:-dev}', line: 8 }])
 })

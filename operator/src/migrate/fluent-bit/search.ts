@@ -66,7 +66,7 @@ export const search = (name: string): Plugin<SinkPart> => ({
     const timeKey = lastValue(section, 'time_key') ?? '@timestamp'
     const idLines = idOf(section)
     const config = {
-      endpoints: [cloudAddress(section) ?? addressOf(section, '9200', value(section, 'path') ?? '')],
+      endpoints: [`${cloudAddress(section) ?? addressOf(section, '9200', '')}${value(section, 'path') ?? ''}`],
       bulk: { action: isKnown ? operation : 'index', index },
       ...(timeKey === 'timestamp' ? {} : { encoding: { except_fields: ['timestamp'] } }),
       ...(lastValue(section, 'type') === undefined ? {} : { doc_type: lastValue(section, 'type') }),
