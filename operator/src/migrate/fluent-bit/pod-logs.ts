@@ -156,7 +156,7 @@ export function firstLinesOfDocker(section: Section, context: Context): Joined |
   const definition = findParser(entry.value, context)
   const regex = definition === undefined ? '' : (lastValue(definition, 'regex') ?? '')
   const text = textOfDocker.exec(regex.replace(/^\/(.*)\/[imxo]*$/s, '$1'))?.groups?.['text']
-  // A control character is a backslash and a letter in the format of Docker, so it is no white space.
+  // A control character is a backslash and a letter in the format of Docker, so it matches `\S`.
   const plain = text?.replace(/^\\S/, '[\\S\\t]').replace(/\(\?!(\\?.)\)$/, '(?:[^$1]|$)')
   const timeout = 1000 * (seconds(lastValue(section, 'docker_mode_flush')) ?? 4)
   const found = plain === undefined || plain === '' ? undefined : startingWith(bare(`^${plain}`), timeout)

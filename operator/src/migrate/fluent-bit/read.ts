@@ -75,29 +75,7 @@ export function read(given: readonly NamedText[], onDisk: Included, gaps: Gap[])
   for (const main of mains) take(main)
   const resolve = (text: string) =>
     text.replace(/\$\{([A-Za-z0-9_]+)\}/g, (whole, name: string) => variables.get(name) ?? whole)
-  for (const { kind, entries } of sections) {
-    if (kind === 'service') continue
-    for (const { value, ...place } of entries.filter(({ value }) => /\{\{.*\}\}/.test(value))) {
-      const reason = 'the templates of the chart have not been rendered'
-      gaps.push({
-        file: place.file,
-        line: place.line,
-        subject: value,
-        reason,
-        nearest: 'Convert the output of `helm template`.',
-      })
-    }
-  }
-  for (const { kind, entries } of sections) {
-    if (kind === 'service') continue
-    // Defaults, as in `NAME:-default`, and other signs are no part of the syntax.
-    for (const { value, ...place } of entries) {
-      const [odd] = /\$\{(?!\w+\})[^}$]+\}/.exec(value) ?? []
-      if (odd === undefined || kind.endsWith('parser')) continue
-      const reason = 'Fluent Bit takes the whole text in braces for the name of a variable, and no variable has such a name'
-      gaps.push({ file: place.file, line: place.line, subject: odd, reason, nearest: 'Write the value.' })
-    }
-  }
+  reportReferences(sections, gaps)
   const resolvedIn = (section: Section): Section => ({
     ...section,
     entries: section.entries.map((entry) => ({ ...entry, value: resolve(entry.value) })),
@@ -105,4 +83,23 @@ export function read(given: readonly NamedText[], onDisk: Included, gaps: Gap[])
   })
   const resolved = sections.map(resolvedIn)
   return { sections: resolved, found: included, secrets: resources.secrets }
+}
+
+/** Reports references in values that nothing replaces. */
+function reportReferences(sections: readonly Section[], gaps: Gap[]): void {
+  for (const { kind, entries } of sections) {
+    if (kind === 'service') continue
+    for (const { value, file, line } of entries) {
+      if (/\{\{.*\}\}/.test(value)) {
+        const reason = 'the templates of the chart have not been rendered'
+        gaps.push({ file, line, subject: value, reason, nearest: 'Convert the output of `helm template`.' })
+      }
+      // The syntax has no defaults, as in `NAME:-default`.
+      const [odd] = /\$\{(?!\w+\})[^}$]+\}/.exec(value) ?? []
+      if (odd === undefined || kind.endsWith('parser')) continue
+      const reason =
+        'Fluent Bit takes the whole text in braces for the name of a variable, and no variable has such a name'
+      gaps.push({ file, line, subject: odd, reason, nearest: 'Write the value.' })
+    }
+  }
 }

@@ -6,7 +6,7 @@ import type { Step } from '../draft.ts'
 export interface Query {
   /** The stream that the query creates, and its tag. */
   readonly stream?: { readonly name: string; readonly tag: string | undefined }
-  /** What it reads: `tag` with a pattern, or `stream` with a name. */
+  /** The records that it reads: `tag` with a pattern, or `stream` with a name. */
   readonly from: { readonly kind: 'tag' | 'stream'; readonly name: string }
   readonly steps: readonly Step[]
 }

@@ -129,7 +129,7 @@ export function matchedBy(section: Section, tag: Tag): Matched {
 
 /** Whether an expression matches all texts with a beginning. */
 const isOpen = (given: string, start: string) => {
-  // What ends in any text matches all ends.
+  // An expression that ends in any text matches all ends.
   const regex = given.replace(/\.\*(\)?)\$$/, '.*$1')
   return !/\\[zZbB]|\(\?[=!<]|\$/.test(regex) && new RegExp(rubyLike(regex)).test(start)
 }
