@@ -404,7 +404,7 @@ test('gaps contain the file, the line, the reason and the action to take', () =>
     '4 filter lua_like: the plugin is unknown',
     '10 http: odd_option: the option `odd_option` has no counterpart',
     '7 http: http://a/${tag_parts[1]}: the address contains parts of tags',
-    '12 match never: an earlier match consumes all events that match it',
+    '12 match never: an earlier match consumes all events that match it, so it receives nothing in Fluentd either',
   ])
 })
 

@@ -213,96 +213,75 @@ function rewriteLines(key: string, read: (name: string) => string, rule: Tree): 
   return [`if is_string(${at}) { ${at} = replace(string!(${at}), ${regex}, ${textLiteral(by)}${count}) }`]
 }
 
-/** An output as elements: a step for the record, and the match of the destination; undefined for a destination without a counterpart. */
-export function outputElements(
-  key: string,
-  options: Tree,
-  secretOf: (tree: Tree | undefined) => string | undefined,
-  report: (place: Place, subject: string, reason: string, nearest: string, kind: Partial<Gap>) => void,
-): readonly Element[] | undefined {
-  const read = (name: string) => textOf(below(options, name))
-  const parameters: (readonly [string, string])[] = []
-  const add = (name: string, value: string | undefined) => {
-    if (value !== undefined && value !== '') parameters.push([name, value])
-  }
-  const step = (text: string): Element => ({
-    ...element('filter', options, '**', [['@type', 'syslog-ng template']]),
-    after: [{ type: 'remap', text }],
-  })
-  const match = (type: string, children: readonly Element[] = []): Element => ({
-    ...element('match', options, '**', [['@type', type], ...parameters]),
-    children: [...bufferOf(options), ...children],
-  })
-  for (const [name, , at] of destinations.has(key) ? pairsOf(options) : []) {
-    if (knownOptions.has(name)) continue
-    report(
-      at,
-      `${key}: ${name}`,
-      `the option \`${name}\` has no counterpart`,
-      'Set the same in the options of the sink.',
-      {},
-    )
-  }
-  const tls = { ca_file: 'ca_file', cert_file: 'client_cert', key_file: 'client_key' }
-  for (const [name, , at] of pairsOf(below(options, 'tls'))) {
-    if (Object.hasOwn(tls, name)) add(tls[name as keyof typeof tls], secretOf(below(options, 'tls', name)))
-    else if (name === 'peer_verify')
-      add(
-        key === 'http' ? 'tls_verify_mode' : key === 'splunk_hec_event' ? 'insecure_ssl' : 'ssl_verify',
-        verification(key, textOf(at)),
-      )
-    else report(at, `${key}: tls.${name}`, `the option \`${name}\` has no counterpart`, 'Set `tls` of the sink.', {})
-  }
-  add('password', secretOf(below(options, 'password')))
-  const whole = (template: string | undefined) => {
-    const lines = template === undefined ? record : objectOf(template.replace(/\\n$/, '').trim())
-    return `. = merge(${lines}, { "timestamp": .timestamp })`
-  }
-  if (key === 'elasticsearch' || key === 'opensearch') {
-    const prefix = read('logstash_prefix')
-    const suffix = read('logstash_suffix') ?? ['$', '{YEAR}.$', '{MONTH}.$', '{DAY}'].join('')
-    const index = prefix === undefined ? read('index') : `${prefix}${read('logstash_prefix_separator') ?? '-'}${suffix}`
-    add('hosts', (read('url') ?? '').replace(/\/_bulk\/?$/, ''))
-    add('user', read('user'))
-    add('index_name', fluentdTemplate(index ?? 'logs'))
-    if (read('template') === undefined) {
-      add('include_timestamp', 'true')
-      const reason = 'the documents have the fields of the record; syslog-ng sends the text of the record in `MESSAGE`'
-      report(options, `${key}: template`, reason, 'Change the queries at the destination.', { isReplaced: true })
+type Report = (place: Place, subject: string, reason: string, nearest: string, kind: Partial<Gap>) => void
+
+/** The parts of an output that its destination has in common with the others. */
+class Making {
+  readonly options: Tree
+  readonly report: Report
+  readonly #key: string
+  readonly #secretOf: (tree: Tree | undefined) => string | undefined
+  readonly #parameters: (readonly [string, string])[] = []
+
+  constructor(key: string, options: Tree, secretOf: (tree: Tree | undefined) => string | undefined, report: Report) {
+    this.options = options
+    this.report = report
+    this.#key = key
+    this.#secretOf = secretOf
+    for (const [name, , at] of pairsOf(options)) {
+      if (knownOptions.has(name)) continue
+      const reason = `the option \`${name}\` has no counterpart`
+      report(at, `${key}: ${name}`, reason, 'Set the same in the options of the sink.', {})
     }
-    return [step(whole(read('template'))), match('elasticsearch')]
+    this.#security()
   }
-  if (key === 'http') {
-    const body = read('body')
-    const isList = read('delimiter') === ',' && read('body-prefix') === '[' && read('body-suffix') === ']'
-    const headers = textsOf(below(options, 'headers')).map((each) => each.split(/:\s*(.*)/s) as [string, string])
-    add('endpoint', read('url'))
-    add('http_method', read('method')?.toLowerCase())
-    if (headers.length > 0)
-      add('headers', JSON.stringify(Object.fromEntries(headers.map(([name, value]) => [name, value]))))
-    if (isList) add('json_array', 'true')
-    const login = [
-      ['method', 'basic'],
-      ['username', read('user') ?? ''],
-      ['password', secretOf(below(options, 'password')) ?? ''],
-    ] as const
-    const own = parameters.filter(([name]) => name !== 'password')
-    parameters.length = 0
-    parameters.push(...own)
-    return [step(whole(body)), match('http', read('user') === undefined ? [] : [element('auth', options, '', login)])]
+
+  #security(): void {
+    const key = this.#key
+    const tls = { ca_file: 'ca_file', cert_file: 'client_cert', key_file: 'client_key' }
+    for (const [name, , at] of pairsOf(below(this.options, 'tls'))) {
+      if (Object.hasOwn(tls, name)) this.add(tls[name as keyof typeof tls], this.secret('tls', name))
+      else if (name === 'peer_verify') this.add(verificationNames[key] ?? 'ssl_verify', verification(key, textOf(at)))
+      else {
+        const reason = `the option \`${name}\` has no counterpart`
+        this.report(at, `${key}: tls.${name}`, reason, 'Set `tls` of the sink.', {})
+      }
+    }
   }
-  if (key === 'splunk_hec_event') {
-    add('full_url', `${(read('url') ?? '').replace(/\/+$/, '')}/services/collector/event`)
-    add('hec_token', secretOf(below(options, 'token')))
-    for (const name of ['index', 'source', 'sourcetype', 'host']) add(name, read(name))
-    return [step(whole(read('event') ?? read('template'))), match('splunk_hec')]
+
+  read(name: string): string | undefined {
+    return textOf(below(this.options, name))
   }
-  if (key === 'file') {
-    add('path', fluentdTemplate(read('path') ?? '/var/log/messages'))
-    return [step(whole(read('template'))), match('file', [element('format', options, '', [['@type', 'json']])])]
+
+  secret(...names: readonly string[]): string | undefined {
+    return this.#secretOf(below(this.options, ...names))
   }
-  if (key !== 'loki') return undefined
-  return lokiElements(options, read, step, (children) => match('loki', children), add, report)
+
+  add(name: string, value: string | undefined): void {
+    if (value !== undefined && value !== '') this.#parameters.push([name, value])
+  }
+
+  step(text: string): Element {
+    const filter = element('filter', this.options, '**', [['@type', 'syslog-ng template']])
+    return { ...filter, after: [{ type: 'remap', text }] }
+  }
+
+  /** A step that makes the record what a template for JSON writes; without one, the record stays whole. */
+  whole(template: string | undefined): Element {
+    const object = template === undefined ? record : objectOf(template.replace(/\\n$/, '').trim())
+    return this.step(`. = merge(${object}, { "timestamp": .timestamp })`)
+  }
+
+  match(type: string, children: readonly Element[] = []): Element {
+    const match = element('match', this.options, '**', [['@type', type], ...this.#parameters])
+    return { ...match, children: [...bufferOf(this.options), ...children] }
+  }
+}
+
+/** The option of a plugin for the check of the certificate, other than `ssl_verify`. */
+const verificationNames: Readonly<Record<string, string>> = {
+  http: 'tls_verify_mode',
+  splunk_hec_event: 'insecure_ssl',
 }
 
 /** Whether the certificate of the server is checked, as the plugins say it. */
@@ -312,15 +291,74 @@ function verification(key: string, text: string | undefined): string | undefined
   return key === 'http' ? 'none' : key === 'splunk_hec_event' ? 'true' : 'false'
 }
 
-/** The step gives the record the labels and the line alone, so that the line is what remains without the labels. */
-function lokiElements(
+/** An output as elements: a step for the record, and the match of the destination; undefined for a destination without a counterpart. */
+export function outputElements(
+  key: string,
   options: Tree,
-  read: (name: string) => string | undefined,
-  step: (text: string) => Element,
-  match: (children: readonly Element[]) => Element,
-  add: (name: string, value: string | undefined) => void,
-  report: (place: Place, subject: string, reason: string, nearest: string, kind: Partial<Gap>) => void,
-): readonly Element[] {
+  secretOf: (tree: Tree | undefined) => string | undefined,
+  report: Report,
+): readonly Element[] | undefined {
+  const make = Object.hasOwn(destinations, key) ? destinations[key] : undefined
+  return make?.(new Making(key, options, secretOf, report))
+}
+
+function searchElements(making: Making): readonly Element[] {
+  const prefix = making.read('logstash_prefix')
+  const date = ['YEAR', 'MONTH', 'DAY'].map((name) => `\${${name}}`).join('.')
+  const separator = making.read('logstash_prefix_separator') ?? '-'
+  const index =
+    prefix === undefined ? making.read('index') : `${prefix}${separator}${making.read('logstash_suffix') ?? date}`
+  making.add('hosts', (making.read('url') ?? '').replace(/\/_bulk\/?$/, ''))
+  making.add('user', making.read('user'))
+  making.add('password', making.secret('password'))
+  making.add('index_name', fluentdTemplate(index ?? 'logs'))
+  if (making.read('custom_id') !== undefined) throw new UnknownSyntax('`custom_id` has no counterpart')
+  if (making.read('template') === undefined) {
+    making.add('include_timestamp', 'true')
+    const reason = 'the documents have the fields of the record; syslog-ng sends the text of the record in `MESSAGE`'
+    const nearest = 'Change the queries at the destination.'
+    making.report(making.options, 'elasticsearch: template', reason, nearest, { isReplaced: true })
+  }
+  return [making.whole(making.read('template')), making.match('elasticsearch')]
+}
+
+function httpElements(making: Making): readonly Element[] {
+  const isList =
+    making.read('delimiter') === ',' && making.read('body-prefix') === '[' && making.read('body-suffix') === ']'
+  const headers = textsOf(below(making.options, 'headers')).map((each) => {
+    const at = each.indexOf(':')
+    return [each.slice(0, at).trim(), each.slice(at + 1).trim()] as const
+  })
+  making.add('endpoint', making.read('url'))
+  making.add('http_method', making.read('method')?.toLowerCase())
+  if (headers.length > 0) making.add('headers', JSON.stringify(Object.fromEntries(headers)))
+  if (isList) making.add('json_array', 'true')
+  const user = making.read('user')
+  const login = [
+    ['method', 'basic'],
+    ['username', user ?? ''],
+    ['password', making.secret('password') ?? ''],
+  ] as const
+  const auth = user === undefined ? [] : [element('auth', making.options, '', login)]
+  return [making.whole(making.read('body')), making.match('http', auth)]
+}
+
+function splunkElements(making: Making): readonly Element[] {
+  making.add('full_url', `${(making.read('url') ?? '').replace(/\/+$/, '')}/services/collector/event`)
+  making.add('hec_token', making.secret('token'))
+  for (const name of ['index', 'source', 'sourcetype', 'host']) making.add(name, making.read(name))
+  return [making.whole(making.read('event') ?? making.read('template')), making.match('splunk_hec')]
+}
+
+function fileElements(making: Making): readonly Element[] {
+  making.add('path', fluentdTemplate(making.read('path') ?? '/var/log/messages'))
+  const format = element('format', making.options, '', [['@type', 'json']])
+  return [making.whole(making.read('template')), making.match('file', [format])]
+}
+
+/** The step gives the record the labels and the line alone, so that the line is what remains without the labels. */
+function lokiElements(making: Making): readonly Element[] {
+  const { options } = making
   const labels = pairsOf(below(options, 'labels')).map(([name, value], index) => ({
     name,
     value,
@@ -328,23 +366,31 @@ function lokiElements(
   }))
   const lines = [
     ...labels.flatMap(({ value, field }) => templateLines(value, field)),
-    ...templateLines(read('template') ?? '$ISODATE $HOST $MSGHDR$MSG', 'line'),
+    ...templateLines(making.read('template') ?? '$ISODATE $HOST $MSGHDR$MSG', 'line'),
   ]
   const members = labels.map(({ field }) => `"${field}": ${field}, `).join('')
-  const [, host = 'loki', port = ''] = /^(?:\w+:\/\/)?([^:/]+)(?::(\d+))?/.exec(read('url') ?? '') ?? []
-  add('url', `http://${host}:3100`)
-  add('tenant', read('tenant-id'))
-  add('drop_single_key', 'true')
-  add('line_format', 'json')
+  const [, host = 'loki', port = ''] = /^(?:\w+:\/\/)?([^:/]+)(?::(\d+))?/.exec(making.read('url') ?? '') ?? []
+  making.add('url', `http://${host}:3100`)
+  making.add('tenant', making.read('tenant-id'))
+  making.add('drop_single_key', 'true')
+  making.add('line_format', 'json')
   const reason = `the sink uses HTTP on port 3100; the output uses gRPC${port === '' ? '' : ` on port ${port}`}`
-  report(options, 'loki: url', reason, 'Correct `endpoint` of the sink if Loki listens on another port.', {
-    isReplaced: true,
-  })
+  const nearest = 'Correct `endpoint` of the sink if Loki listens on another port.'
+  making.report(options, 'loki: url', reason, nearest, { isReplaced: true })
   const own = labels.map(({ name, field }) => [name, `$.${field}`] as const)
   return [
-    step([...lines, `. = { ${members}"line": line, "timestamp": .timestamp }`].join('\n')),
-    match(own.length === 0 ? [] : [element('label', options, '', own)]),
+    making.step([...lines, `. = { ${members}"line": line, "timestamp": .timestamp }`].join('\n')),
+    making.match('loki', own.length === 0 ? [] : [element('label', options, '', own)]),
   ]
+}
+
+const destinations: Readonly<Record<string, (making: Making) => readonly Element[]>> = {
+  elasticsearch: searchElements,
+  opensearch: searchElements,
+  http: httpElements,
+  splunk_hec_event: splunkElements,
+  file: fileElements,
+  loki: lokiElements,
 }
 
 /** Fields and dates as Fluentd has them in names. */
@@ -372,15 +418,6 @@ function bufferOf(options: Tree): readonly Element[] {
   ]
   return parameters.length === 0 ? [] : [element('buffer', options, '', parameters)]
 }
-
-const destinations: ReadonlySet<string> = new Set([
-  'elasticsearch',
-  'opensearch',
-  'http',
-  'loki',
-  'splunk_hec_event',
-  'file',
-])
 
 const knownOptions: ReadonlySet<string> = new Set(
   [
