@@ -25,7 +25,7 @@ test('before version 0.14, names in Ruby are fields of the record', async () => 
   await check(old(lines), { chain: '10.0.0.1,10.0.0.2', level: 'warn' }, { a: '10.0.0.1', b: 'app.log-WARN' })
 })
 
-test('from version 0.14, a name that is no placeholder has no value', async () => {
+test('from version 0.14, a name that is not a placeholder has no value', async () => {
   const lines = '<record>\n    a ${level}\n  </record>'
   const text = old(lines).replace('  format json\n', '  <parse>\n    @type json\n  </parse>\n')
   await check(text, { level: 'warn' }, { a: null })

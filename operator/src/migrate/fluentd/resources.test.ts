@@ -164,7 +164,7 @@ test.each([
   { name: 'a missing output', text: flow('localOutputRefs: [no]'), subject: 'Output no', line: 5 },
   { name: 'a flow without outputs', text: flow('match: []'), subject: 'shop-web', line: 1 },
   {
-    name: 'a condition of syslog-ng on a name that is no field',
+    name: 'a condition of syslog-ng on a name that is not a field',
     text: `${head('SyslogNGFlow', 's')}spec: { match: { regexp: { pattern: abc, value: SDATA } } }\n`,
     subject: 'SyslogNGFlow s: match',
     line: 4,

@@ -24,7 +24,7 @@ export interface Node {
   readonly isPlace?: true
   /** For a time. */
   readonly instant?: Instant
-  /** Whether it is a symbol, which is no name of a field. */
+  /** Whether it is a symbol. The names of fields are texts. */
   readonly isSymbol?: true
   /** The first number and the number behind the last one, for a range of integers. */
   readonly range?: readonly [number, number]

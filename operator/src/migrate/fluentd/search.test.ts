@@ -71,7 +71,7 @@ test('code in the name of an index is worked out for each event', async () => {
   expect(await lint(String(document))).toEqual([])
 })
 
-test('a name that is no placeholder of an output without code is a gap', () => {
+test('a name that is not a placeholder of an output without code is a gap', () => {
   const text = output("@type elasticsearch\nhost es\nindex_name x-${record['team']}")
   const { gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
   expect(gaps.map(({ subject }) => subject)).toEqual(["elasticsearch: x-${record['team']}"])
