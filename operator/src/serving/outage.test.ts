@@ -33,6 +33,7 @@ function tokenOf(pod: string): string {
 async function cluster() {
   let trouble: Trouble = 'none'
   let reviews = 0
+  let renewals = 0
   let lease: { metadata: object; spec?: object } | undefined
   const held: ServerResponse[] = []
   const give = (response: ServerResponse, status: number, body: object, headers = {}) =>
@@ -57,7 +58,10 @@ async function cluster() {
     const body = Buffer.concat(await received.toArray()).toString()
     if (received.url === '/apis/authentication.k8s.io/v1/tokenreviews') return review(body, response)
     if (received.url?.includes('/leases') === true) {
-      if (received.method !== 'GET') lease = JSON.parse(body)
+      if (received.method !== 'GET') {
+        lease = JSON.parse(body)
+        renewals++
+      }
       return lease === undefined ? give(response, 404, {}) : give(response, 200, lease)
     }
     return give(response, 200, {})
@@ -65,6 +69,7 @@ async function cluster() {
   return {
     connection: server.connection,
     reviews: () => reviews,
+    renewals: () => renewals,
     set: (next: Trouble) => {
       trouble = next
     },
@@ -140,7 +145,7 @@ test.each(['500', '429', 'hangs', 'cut off'] as const)(
     await using election = new LeaderElection({
       ...{ connection: api.connection, namespace: 'system', name: 'operator', identity },
       ...{ logger: createLogger({ level: 'silent', format: 'json' }), onLost: () => (isLost = true) },
-      ...{ leaseMs: 60_000, renewDeadlineMs: 30_000, retryMs: 100 },
+      ...{ leaseMs: 600_000, renewDeadlineMs: 300_000, retryMs: 100 },
     })
     expect(await election.elected(AbortSignal.timeout(60_000))).toBe(true)
     const statuses = async (pods: readonly string[]) =>
@@ -168,6 +173,8 @@ test.each(['500', '429', 'hangs', 'cut off'] as const)(
       expect.stringMatching(/^warn: The API server does not answer reviews; the operator rejects/),
     ])
     expect(await system.metrics.metrics()).toMatch(/penstock_reviews_total\{review="token",result="failed"\} \d+/)
+    const renewed = api.renewals()
+    await vi.waitFor(() => expect(api.renewals()).toBeGreaterThan(renewed), 60_000)
     expect([election.leads, isLost]).toEqual([true, false])
 
     api.set('none')
@@ -176,5 +183,5 @@ test.each(['500', '429', 'hangs', 'cut off'] as const)(
     expect(system.reviews.problem).toBeUndefined()
     expect(system.lines).toContainEqual(expect.stringMatching(/^info: .*The API server answers reviews again/))
   },
-  120_000,
+  300_000,
 )
