@@ -68,7 +68,10 @@ sinks:
         name: 'k8s-logs-fields',
         type: 'remap',
         inputs: ['k8s-logs'],
-        config: { source: 'if exists(.orchestrator) { .kubernetes = del(.orchestrator) }' },
+        config: {
+          source:
+            'if exists(.orchestrator) { .kubernetes = del(.orchestrator) }\nif .source_type == "orchestrator_logs" { .source_type = "kubernetes_logs" }',
+        },
       },
       {
         name: 'addteam',

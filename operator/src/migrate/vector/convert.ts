@@ -11,6 +11,7 @@ import {
   otherOptions,
   parseOptions,
   type Segments,
+  textLiteral,
   valueAt,
 } from '@penstock/agent/config'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
@@ -220,15 +221,21 @@ class Conversion {
     const component = { type: declaration.type, ...(selector && { selector }), ...(multiline && { multiline }) }
     const name = this.#draft.add('sources', old.id, { ...component, ...(config && { config }) })
     if (declaration.kind === 'source' && declaration.outputs.includes('metric')) this.#giveMetrics.add(name)
-    const steps: Step[] = old.type === 'kubernetes_events' ? [eventStep] : []
-    if (declaration.aliasNotes?.[old.type] !== undefined) {
-      const comment = `The fields in the form of \`${old.type}\`. Without this transform, they are in \`.orchestrator\`.`
-      steps.push({ type: 'remap', text: podFields(old.options), comments: [comment] })
-    }
+    const steps: Step[] = old.type === 'kubernetes_events' ? [eventStep] : this.#ownFields(old, declaration)
     this.#outputs.set(
       old.id,
       this.#draft.append([name], [...steps, ...found.after], `${old.id}-fields`, this.#origin(old)),
     )
+  }
+
+  /** Gives events the names that they had in the old agent, where the counterpart of a source has another name. */
+  #ownFields(old: Old, declaration: AnyDeclaration): Step[] {
+    if (declaration.kind !== 'source' || old.type === declaration.type || !declaration.outputs.includes('log'))
+      return []
+    const type = `if .source_type == ${textLiteral(declaration.type)} { .source_type = ${textLiteral(old.type)} }`
+    if (declaration.aliasNotes?.[old.type] === undefined) return [{ type: 'remap', text: type }]
+    const comment = `The fields in the form of \`${old.type}\`. Without this transform, they are in \`.orchestrator\`.`
+    return [{ type: 'remap', text: `${podFields(old.options)}\n${type}`, comments: [comment] }]
   }
 
   /** A VectorPipeline reads only the pods of its namespace. */

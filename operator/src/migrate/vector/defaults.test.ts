@@ -94,3 +94,20 @@ test('a sample by a field chooses events without the field one by one', () => {
     /^\(\(exists\(\.trace\.id\) && .*seahash.*\) \|\| \(!exists\(\.trace\.id\) && random_int\(0, 1000000\) < 100000\)\)$/,
   )
 })
+
+test.each([
+  ['{ type: kubernetes_logs }', 'orchestrator_logs', '', '.source_type == "kubernetes_logs"'],
+  ['{ type: aws_sqs, region: a, queue_url: "https://sqs/q" }', 'cloud_queue', '', '.source_type == "aws_sqs"'],
+  // A field of the line with this name stays.
+  ['{ type: kubernetes_logs }', 'own', '', '.source_type == "own"'],
+  ['{ type: kubernetes_logs }', 'orchestrator_logs', 'renamed', '.kind == "kubernetes_logs"'],
+])('events keep the type of their source: %s, %s %s', async (source, type, setting, assert) => {
+  const given = setting === '' ? '' : 'log_schema: { source_type_key: kind }\n'
+  const text = `${given}sources: { s: ${source} }\nsinks: { out: { type: console, inputs: [s], encoding: { codec: json } } }\n`
+  const { document, resource } = converted(convertVector, [{ file: 'vector.yaml', text }])
+  const [{ name }] = resource.spec.transforms
+  const [at] = resource.spec.sinks[0].inputs
+  const log = { message: 'x', source_type: type }
+  document.setIn(['spec', 'tests'], [{ name: 'a', insertAt: name, input: { log }, expect: [{ at, assert }] }])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
