@@ -445,7 +445,7 @@ function chosenSteps(provider: Tree, metadata: readonly Step[], choices: readonl
     ...metadata,
     {
       type: 'remap',
-      text: ['# What conditions of templates read. The metadata below replaces it.', ...lines].join('\n'),
+      text: ['# The fields that conditions of templates read. The metadata below replaces them.', ...lines].join('\n'),
     },
     ...choices,
     ...metadata,
