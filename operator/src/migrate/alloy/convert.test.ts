@@ -565,3 +565,14 @@ ${pods(namespaceRule)}${process('').replace('loki.write.default', 'lib.sink.x')}
     expect(missing(alone).map(({ subject }) => subject)).toContain('import.file.lib')
   },
 )
+
+test('events continue behind loki.enrich, which only adds labels', async () => {
+  const text = `${pods(namespaceRule).replace('loki.process.pods', 'loki.enrich.e')}loki.enrich "e" {
+  forward_to = [loki.process.pods.receiver]
+}
+${process('')}${write}`
+  const { document, resource, gaps } = convert(text)
+  expect(missing(gaps).map(({ subject }) => subject)).toEqual(['loki.enrich.e'])
+  withTest(document, resource, pod, { message: line })
+  expect(await lint(String(document))).toEqual([])
+})
