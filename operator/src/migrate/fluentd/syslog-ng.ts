@@ -11,7 +11,7 @@ import type { Element } from './syntax.ts'
 export class UnknownSyntax extends Error {}
 
 /** The names of a field: `json.kubernetes.labels.app.kubernetes.io/name`, with one of several delimiters. Names of labels may contain it. */
-export function fieldOf(name: string): readonly string[] {
+function fieldOf(name: string): readonly string[] {
   const [, sign = '', rest = ''] = /^json([^\w\s])(.+)$/s.exec(name) ?? []
   if (rest === '') throw new UnknownSyntax(`\`${name}\` is not a field of the record`)
   const [, before = '', last] = /^(kubernetes.(?:labels|annotations|namespace_labels).)(.+)$/s.exec(rest) ?? []
@@ -34,7 +34,7 @@ const dates: Readonly<Record<string, string>> = {
 }
 
 /** Statements that set a variable to the text of a template. */
-export function templateLines(template: string, variable: string): string[] {
+function templateLines(template: string, variable: string): string[] {
   const lines: string[] = []
   const parts = template
     .split(/(\$\((?:[^()]|\([^()]*\))*\)|\$\{[^}]*\}|\$[A-Z_]+)/)
@@ -57,7 +57,7 @@ export function templateLines(template: string, variable: string): string[] {
 }
 
 /** `$(format-json --subkeys json. --exclude json.a.*)` as an expression for the object. */
-export function objectOf(template: string): string {
+function objectOf(template: string): string {
   const words = /^\$\(format-json\s+(.*)\)$/s.exec(template.trim())?.[1]?.trim().split(/\s+/)
   if (words === undefined) throw new UnknownSyntax(`the template \`${template}\` has no counterpart`)
   let result = record
