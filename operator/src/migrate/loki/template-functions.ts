@@ -82,7 +82,7 @@ function without(
 }
 
 /** A whole number. As in sprig, a text that is not a whole number is zero. */
-export function wholeOf(value: Value | undefined, asText: string): string {
+function wholeOf(value: Value | undefined, asText: string): string {
   if (value === undefined) throw new Error('an argument of a function is missing')
   if (value.type === 'number') return String(Math.trunc(Number(value.expression)))
   if (value.type === 'integer') return value.expression

@@ -36,7 +36,7 @@ export const isNumber = (value: Value): boolean => isWhole(value) || isFloat(val
 const floatText = (expression: string) => `replace(to_string(${expression}), r'\\.0$', "")`
 
 /** The text of a value that is not missing, as Go prints it. */
-export function textOf({ type, expression }: Value): string {
+function textOf({ type, expression }: Value): string {
   switch (type) {
     case 'text':
       return expression
