@@ -177,7 +177,7 @@ const chains: readonly Part[] = [
       '  env "#{ENV[\'ENVIRONMENT\']}"',
       '</record>',
     ),
-    whole: false,
+    whole: true,
   },
   {
     about: 'some namespaces',

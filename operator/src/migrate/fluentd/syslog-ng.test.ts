@@ -90,6 +90,7 @@ test.each([
       'loki: { url: "loki:9095", labels: { ns: "${json.kubernetes.namespace_name}" }, template: "${json.stream}: ${json.message}" }',
     config: { endpoint: 'http://loki:3100', labels: { ns: '{{ label_0 }}' } },
     sent: { message: 'stdout: x', label_0: 'shop' },
+    subjects: ['loki: url'],
   },
   {
     about: 'a list of records with headers and credentials',
@@ -103,9 +104,9 @@ test.each([
     },
     sent: { message: 'x' },
   },
-])('an output: $about', async ({ output, config, sent }) => {
+])('an output: $about', async ({ output, config, sent, subjects = [] }) => {
   const { document, resource, gaps } = convert('match: {}', `---\n${head('SyslogNGOutput', 'out')}  ${output}\n`)
-  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject }) => subject)).toEqual(subjects)
   expect(resource.spec.sinks[0].config).toMatchObject(config)
   withTest(document, resource, event('x'), sent)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])

@@ -317,7 +317,7 @@ function searchElements(making: Making): readonly Element[] {
     making.add('include_timestamp', 'true')
     const reason = 'the documents have the fields of the record; syslog-ng sends the text of the record in `MESSAGE`'
     const nearest = 'Change the queries at the destination.'
-    making.report(making.options, 'elasticsearch: template', reason, nearest, { isReplaced: true })
+    making.report(making.options, 'elasticsearch: template', reason, nearest, {})
   }
   return [making.whole(making.read('template')), making.match('elasticsearch')]
 }
@@ -376,7 +376,7 @@ function lokiElements(making: Making): readonly Element[] {
   making.add('line_format', 'json')
   const reason = `the sink uses HTTP on port 3100; the output uses gRPC${port === '' ? '' : ` on port ${port}`}`
   const nearest = 'Correct `endpoint` of the sink if Loki listens on another port.'
-  making.report(options, 'loki: url', reason, nearest, { isReplaced: true })
+  making.report(options, 'loki: url', reason, nearest, {})
   const own = labels.map(({ name, field }) => [name, `$.${field}`] as const)
   return [
     making.step([...lines, `. = { ${members}"line": line, "timestamp": .timestamp }`].join('\n')),
