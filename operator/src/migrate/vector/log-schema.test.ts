@@ -143,5 +143,6 @@ test('a comparison with the old agent gives its programs the same fields', async
   const lines = transforms.s.source.split('\n')
   expect(lines[0]).toBe('. = object!(parse_json!(string!(.msg)))')
   expect(lines).toContain('if exists(.message) { .msg = del(.message) }')
+  expect(lines).toContain('.source_type = "kubernetes_logs"')
   expect(compileProgram(transforms.s.source).ok).toBe(true)
 })

@@ -53,6 +53,11 @@ export class LogSchema {
     return this.#at('message')
   }
 
+  /** The path of the type of the source in a program. */
+  get sourceType(): string {
+    return this.#at('source_type')
+  }
+
   /** The transforms after a source of lines. */
   ofText(): readonly Step[] {
     return this.#moves(names, (name) => [fieldLiteral([name]), this.#at(name)])

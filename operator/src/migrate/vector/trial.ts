@@ -1,5 +1,6 @@
 // Runs Vector on recorded lines: sources of files and queues read the sample, and sources of pods read the events of the new source.
 
+import { textLiteral } from '@penstock/agent/config'
 import { PenstockError } from '@penstock/agent/errors'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
@@ -89,6 +90,7 @@ async function standIn(id: string, options: Table, sample: Sample, schema: LogSc
         `. = object!(parse_json!(string!(${schema.message})))`,
         time,
         podFields(options),
+        `.source_type = ${textLiteral(type)}`,
         ...schema.ofText().map(({ text }) => text),
       ].join('\n'),
     }
@@ -99,5 +101,9 @@ async function standIn(id: string, options: Table, sample: Sample, schema: LogSc
   if (!queues.has(String(type))) return { source: { type: 'file', ...reading(sample.lines) } }
   // The binary also gets the lines on its standard input. Each line is one message.
   const decoding = options['decoding'] === undefined ? {} : { decoding: options['decoding'] }
-  return { source: { type: 'stdin', ...decoding } }
+  const source = { type: 'stdin', ...decoding }
+  const name = schema.sourceType
+  return type === 'stdin'
+    ? { source }
+    : { source, program: `if ${name} == "stdin" { ${name} = ${textLiteral(String(type))} }` }
 }
