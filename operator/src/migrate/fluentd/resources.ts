@@ -202,19 +202,12 @@ class Maker {
     const { selector, condition } = selectionOf(spec, own, this.#draft.namespace === undefined)
     const label = `@${kind}/${id}`
     const before: readonly Step[] = condition === undefined ? [] : [{ type: 'filter', text: condition }]
-    const source = element('source', tree, '', [
-      ['@type', 'tail'],
-      ['@id', id],
-      ['@label', label],
-      ['path', '/var/log/containers/*.log'],
-      ['tag', 'kubernetes.*'],
-    ])
-    const parse = element('parse', tree, '', [['@type', 'cri']])
+    const source = podSource(tree, id, label)
     const files = this.#tailers
       .flatMap(filesOf)
       .filter((file) => selectsFile(spec, kind === 'Flow' ? namespace : '', file))
     if (files.length === 0 || !isOfTailers(spec))
-      this.elements.push({ ...source, children: [parse], selector, before, after: this.#kubernetes(tree) })
+      this.elements.push({ ...source, selector, before, after: this.#kubernetes(tree) })
     for (const file of files) this.elements.push(sourceOf(file, id, label))
     const filters = [...shared, ...itemsOf(below(spec, 'filters'))].flatMap((filter) => this.#filter(filter, id))
     this.elements.push({
@@ -406,14 +399,7 @@ class Maker {
     const label = `@${kind}/${id}`
     const own = isCluster || this.#draft.namespace !== undefined ? '' : namespace
     const { selector } = selectionOf({ ...tree, value: new Map() }, own, this.#draft.namespace === undefined)
-    const source = element('source', tree, '', [
-      ['@type', 'tail'],
-      ['@id', id],
-      ['@label', label],
-      ['path', '/var/log/containers/*.log'],
-      ['tag', 'kubernetes.*'],
-    ])
-    const parse = element('parse', tree, '', [['@type', 'cri']])
+    const source = podSource(tree, id, label)
     const match = below(spec, 'match')
     const steps = [
       ...this.#syslogSteps(match ?? tree, `${kind} ${name}: match`, () =>
@@ -423,7 +409,7 @@ class Maker {
         this.#syslogSteps(filter, `${kind} ${name}: filter`, () => filterSteps(filter)),
       ),
     ]
-    this.elements.push({ ...source, children: [parse], selector, after: [...this.#kubernetes(tree), ...steps] })
+    this.elements.push({ ...source, selector, after: [...this.#kubernetes(tree), ...steps] })
     this.elements.push({
       ...element('label', tree, label),
       children: [this.#outputsOf(spec, namespace, tree, id, 'SyslogNG')],
@@ -505,6 +491,18 @@ class Maker {
       )
   }
 }
+
+/** The source of a flow: the lines of all pods, for the label with its steps. */
+const podSource = (tree: Tree, id: string, label: string): Element => ({
+  ...element('source', tree, '', [
+    ['@type', 'tail'],
+    ['@id', id],
+    ['@label', label],
+    ['path', '/var/log/containers/*.log'],
+    ['tag', 'kubernetes.*'],
+  ]),
+  children: [element('parse', tree, '', [['@type', 'cri']])],
+})
 
 const labelOf = ({ kind, namespace, name }: Resource) =>
   `@${kind}/${/^(?:SyslogNG)?Output$/.test(kind) ? `${namespace}/` : ''}${name}`
