@@ -1,6 +1,7 @@
 // A queue of keys to process: each key once, with at most one worker; a key added during processing is processed again. Failed
-// keys wait longer each time, within a common budget; user changes take precedence over periodic checks, which never occupy every worker. If keys belong to
-// lines, such as one per namespace, the lines take turns. Hand-written, because @kubernetes/client-node has no such queue.
+// keys wait longer each time, within a common budget; user changes take precedence over periodic checks, which never occupy every
+// worker. If keys belong to lines, such as one per namespace, the lines take turns. Hand-written, because @kubernetes/client-node has
+// no such queue.
 
 import { doubledMs, systemClock, TokenBucket } from '@penstock/agent/program'
 
