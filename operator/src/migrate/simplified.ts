@@ -5,6 +5,10 @@ import { compileCondition, compileProgram } from '@penstock/agent/config'
 
 type Compiled = ReturnType<typeof compileProgram> | ReturnType<typeof compileCondition>
 
+/** What the compiler says about the text of a transform. */
+export const compiledText = (type: 'remap' | 'filter', text: string): Compiled =>
+  type === 'filter' ? compileCondition(text) : compileProgram(text)
+
 /** The code of the compiler for error handling of an expression that cannot fail. */
 const needless = 651
 /** Maximum number of passes, because a removal can make further error handling needless. */
@@ -15,14 +19,13 @@ export function simplified(
   type: 'remap' | 'filter',
   given: string,
 ): { readonly text: string; readonly compiled: Compiled } {
-  const compile = (text: string): Compiled => (type === 'filter' ? compileCondition(text) : compileProgram(text))
   let text = given
-  let compiled = compile(text)
+  let compiled = compiledText(type, text)
   for (let pass = 0; pass < maxPasses && !compiled.ok; pass++) {
     const next = without(text, compiled)
     if (next === text) break
     text = next
-    compiled = compile(text)
+    compiled = compiledText(type, text)
   }
   return { text, compiled }
 }

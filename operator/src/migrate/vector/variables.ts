@@ -1,11 +1,12 @@
 // Environment variables of a configuration. In sources and sinks, a variable becomes a key of a Secret. In programs, an expression reads it
 // from the environment of the agent, because a program cannot refer to a Secret. A default replaces its variable everywhere.
 
-import { compileCondition, compileProgram, type Segments } from '@penstock/agent/config'
+import type { Segments } from '@penstock/agent/config'
 import { isTable, walkOptions } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Gap, Step } from '../draft.ts'
 import { readReport } from '../environment.ts'
+import { compiledText } from '../simplified.ts'
 import { withoutBackends, withQuotedNames } from './adjusted.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
 import type { Old } from './old.ts'
@@ -65,9 +66,6 @@ function withOwnFields(
   })
   return copy
 }
-
-const isValid = (type: Step['type'], text: string) =>
-  (type === 'filter' ? compileCondition(text) : compileProgram(text)).ok
 
 export class Variables {
   readonly #podFields: ReadonlyMap<string, string>
@@ -145,7 +143,7 @@ export class Variables {
         whole.includes(start) && /^(?:"|s')/.test(whole) ? this.#reading(whole) : whole,
       )
       const others = this.#namesIn(found.replace(quoted, (whole) => (whole.startsWith('#') ? '' : whole)))
-      if (others.length === 0 && isValid(type, this.#restored(found))) {
+      if (others.length === 0 && compiledText(type, this.#restored(found)).ok) {
         for (const name of names) if (this.#own(name) === undefined) this.#reportRead(old, name)
         return this.#restored(found)
       }
