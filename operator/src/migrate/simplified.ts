@@ -5,7 +5,7 @@ import { compileCondition, compileProgram } from '@penstock/agent/config'
 
 type Compiled = ReturnType<typeof compileProgram> | ReturnType<typeof compileCondition>
 
-/** What the compiler says about the text of a transform. */
+/** Compiles the text of a transform: a condition for a filter, a program for a remap. */
 export const compiledText = (type: 'remap' | 'filter', text: string): Compiled =>
   type === 'filter' ? compileCondition(text) : compileProgram(text)
 
