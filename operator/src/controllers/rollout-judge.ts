@@ -27,13 +27,17 @@ export function isWithout(node: AgentNode, candidate: TriedRevision, ids?: Reado
   return false
 }
 
+/** Whether a live agent has the candidate that did not end repeatedly before the trial. */
+export function isAnySteady(nodes: readonly AgentNode[], candidate: TriedRevision): boolean {
+  return nodes.some(({ isUnsteady, stale, node }) => isUnsteady !== true && !stale && takesCandidate(candidate, node))
+}
+
 /**
  * Whether the state of a chosen agent is evidence about the candidate. An agent that ended repeatedly before the trial would also end
- * without the candidate, so it only counts if no other agent has the candidate.
+ * without the candidate, so it only counts if no steady agent has the candidate.
  */
-export function isEvidence(node: AgentNode, nodes: readonly AgentNode[], candidate: TriedRevision): boolean {
-  if (node.isUnsteady !== true) return true
-  return !nodes.some((other) => other.isUnsteady !== true && !other.stale && takesCandidate(candidate, other.node))
+export function isEvidence({ isUnsteady }: AgentNode, isSteadyChosen: boolean): boolean {
+  return isUnsteady !== true || !isSteadyChosen
 }
 
 /** The changes because of which more agents fail than the policy allows. */
@@ -45,7 +49,8 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
     node.waitingSince !== undefined && !node.stale && isWithout(node, candidate) && now - node.waitingSince >= maxWaitMs
   const fails = (node: AgentNode) =>
     [...node.failed].filter((id) => suspects.has(id) && !isWithout(node, candidate, new Set([id])))
-  const isEnded = (node: AgentNode) => node.crashed && isEvidence(node, seen.nodes, candidate)
+  const isSteadyChosen = isAnySteady(nodes, candidate)
+  const isEnded = (node: AgentNode) => node.crashed && isEvidence(node, isSteadyChosen)
   const isAny = (node: AgentNode) => node.isLater !== true && (isEnded(node) || node.stuck || onlyWaits(node))
   const failing = chosen.filter((node) => isAny(node) || fails(node).length > 0)
   const tooMany = (failing.length * 100) / Math.max(1, chosen.length) > policy.maxFailedPercent

@@ -450,3 +450,31 @@ test('a later candidate that ends agents is tried again without the earlier ones
     ...{ action: 'aside', ids: new Set(['shop/a']), halved: true },
   })
 })
+
+test.each([
+  ['steady', {}],
+  ['unsteady', { isUnsteady: true }],
+  ['unsteady and ended', { isUnsteady: true, crashed: true }],
+])(
+  'a decision chooses among %s agents as often for 200 changes as for one, and in proportion to the agents',
+  (_, extra) => {
+    const joinedAt = { at: base.now, since: undefined }
+    const looksFor = (agents: number, changes: number) => {
+      let looks = 0
+      const nodes = Array.from({ length: agents }, (_, index) =>
+        Object.defineProperty(node('', { lacks: new Set(), ...extra }), 'node', {
+          get() {
+            looks++
+            return `node-${index}`
+          },
+        }),
+      )
+      const joined = new Map(Array.from({ length: changes }, (_, index) => [`shop/p-${index}`, joinedAt]))
+      const candidate = { rev: 'new', percent: 20, salt: 'new', step: 0, since: undefined, begun: base.now, joined }
+      decide({ ...base, desired: 'newer', waits: 'new', changed: new Set(joined.keys()), candidate, nodes })
+      return looks
+    }
+    expect(looksFor(100, 200)).toBe(looksFor(100, 1))
+    expect(looksFor(400, 1)).toBeLessThan(5 * looksFor(100, 1))
+  },
+)

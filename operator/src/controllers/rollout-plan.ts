@@ -5,7 +5,7 @@ import { bucketOf, type LoadFailure, takesCandidate } from '@penstock/agent/bund
 import { counted } from '@penstock/agent/program'
 import { type AgentSpec, agentDefaults } from '../api/agent.ts'
 import { maxAside, mayHalve } from '../fleet/aside.ts'
-import { isEvidence, isSettled, isWithout, type Judgement, judge, maxWaitMs } from './rollout-judge.ts'
+import { isAnySteady, isEvidence, isSettled, isWithout, type Judgement, judge, maxWaitMs } from './rollout-judge.ts'
 
 export interface RolloutPolicy {
   /** Null: all agents receive a revision at once, with the same rules for a rollback. */
@@ -228,7 +228,7 @@ export function decide(seen: Observation): Decision {
     if (isAtOnce(seen)) return begin(seen)
     // All agents have the candidate, so the next rollout starts from it and not from the version before. Changes do not
     // wait for new Pipelines.
-    const isOut = isArrived(seen) || waitingFor(seen, candidate) === 0
+    const isOut = isArrived(seen) || waitingFor(seen, candidate, evidenceOf(seen, candidate)) === 0
     if (candidate.percent >= 100 && isOut) return { action: 'settle' }
   }
   if (culprits.size > 0) return { action: 'none', why }
@@ -289,12 +289,13 @@ function lateOf(seen: Observation, candidate: TriedRevision): Set<string> {
   const isLong = (at: number | undefined) => at !== undefined && now - at >= maxMs
   const late = new Set<string>()
   if (seen.triesArrivals === true) return late
+  const chosen = evidenceOf(seen, candidate)
   if (candidate.step > 0) {
-    if (isLong(candidate.stepped) && waitingFor(seen, candidate) > 0) for (const id of changed) late.add(id)
+    if (isLong(candidate.stepped) && waitingFor(seen, candidate, chosen) > 0) for (const id of changed) late.add(id)
     return late
   }
   for (const { ids, at } of clocksOf(seen, candidate))
-    if (isLong(at) && waitingFor(seen, candidate, ids) > 0) for (const id of ids) late.add(id)
+    if (isLong(at) && waitingFor(seen, candidate, chosen, ids) > 0) for (const id of ids) late.add(id)
   return late
 }
 
@@ -445,9 +446,16 @@ export function readersFor(
   return also
 }
 
-/** The number of live chosen agents that do not run the candidate yet, or not these of its changes. */
-function waitingFor(seen: Observation, candidate: TriedRevision, ids?: ReadonlySet<string>): number {
-  const chosen = evidenceOf(seen, candidate)
+/**
+ * The number of agents that do not run the candidate yet, or not these of its changes.
+ * @param chosen from `evidenceOf`, which visits all agents; there may be hundreds of changes
+ */
+function waitingFor(
+  seen: Observation,
+  candidate: TriedRevision,
+  chosen: readonly AgentNode[],
+  ids?: ReadonlySet<string>,
+): number {
   const waiting = chosen.filter((node) => isWithout(node, candidate, ids)).length
   // Agents of the previous step already run it. If other changes wait, the rollout does not wait for a few agents that
   // fail to load it.
@@ -459,16 +467,15 @@ function waitingFor(seen: Observation, candidate: TriedRevision, ids?: ReadonlyS
  * Number of chosen agents that have not reported since their bake time began. An agent that ended just after it loaded the candidate is
  * among them, even if the kubelet has not counted its end yet.
  */
-function quietSince(seen: Observation, candidate: TriedRevision, clocks: readonly Pick<TrialClock, 'since'>[]): number {
+function quietSince(chosen: readonly AgentNode[], clocks: readonly Pick<TrialClock, 'since'>[]): number {
   const since = Math.max(...clocks.map((clock) => clock.since ?? 0))
-  return evidenceOf(seen, candidate).filter(({ heardAt }) => heardAt !== undefined && heardAt < since).length
+  return chosen.filter(({ heardAt }) => heardAt !== undefined && heardAt < since).length
 }
 
 /** The live chosen agents whose state is evidence about the candidate. */
 function evidenceOf({ nodes }: Observation, candidate: TriedRevision): AgentNode[] {
-  return nodes.filter(
-    (each) => !each.stale && takesCandidate(candidate, each.node) && isEvidence(each, nodes, candidate),
-  )
+  const isSteadyChosen = isAnySteady(nodes, candidate)
+  return nodes.filter((each) => !each.stale && takesCandidate(candidate, each.node) && isEvidence(each, isSteadyChosen))
 }
 
 function advance(seen: Observation, candidate: TriedRevision): Decision {
@@ -484,10 +491,12 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
   // The first group is watched like a canary, and so are all agents if they received the revision at once.
   const isCanary = (candidate.percent < 100 || seen.triesArrivals === true) && candidate.step === 0
   const bakeMs = policy.canary !== null && (isAtOnce(seen) || isCanary) ? policy.canary.bakeMs : policy.step.bakeMs
+  const chosen = evidenceOf(seen, candidate)
   const clocks = clocksOf(seen, candidate).map((clock) => {
     const waiting = waitingFor(
       seen,
       candidate,
+      chosen,
       clock.isJoined || (candidate.joined?.size ?? 0) > 0 ? clock.ids : undefined,
     )
     return { ...clock, waiting, leftMs: clock.since === undefined || waiting > 0 ? bakeMs : clock.since + bakeMs - now }
@@ -505,7 +514,7 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
     if (waiting > 0) return { action: 'none', why: `It waits for ${counted(waiting, 'agent')} to load it.` }
     return { action: 'none', waitMs, why: 'It is being watched.' }
   }
-  const quiet = quietSince(seen, candidate, clocks)
+  const quiet = quietSince(chosen, clocks)
   if (quiet > 0)
     return { action: 'none', waitMs: 1000, why: `It waits for ${counted(quiet, 'agent')} to report again.` }
   const { base } = seen
