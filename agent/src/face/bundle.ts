@@ -38,4 +38,4 @@ export type {
 } from '../bundle/inquiries.ts'
 export type { LoadFailure } from '../bundle/runner.ts'
 export { isSecretPlace, secretKeys, secretMarker, withSecrets } from '../bundle/secret-places.ts'
-export { canonicalJson } from '../config/canonical.ts'
+export { canonicalJson, sameJson } from '../config/canonical.ts'

@@ -2,7 +2,7 @@
 // if the newest is rejected, and reports the result in its status. It reads caches, decides, and writes only status.
 
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '@penstock/agent/bundle'
+import { canonicalJson, sameJson } from '@penstock/agent/bundle'
 import { compileSelector, type LabelTest } from '@penstock/agent/kube'
 import type { Agent } from '../api/agent.ts'
 import { type Condition, conditionOf, type Finding, type Reason } from '../api/conditions.ts'
@@ -578,5 +578,5 @@ function isSame(left: KubeObject, right: KubeObject): boolean {
     annotations?.['penstock.dev/retry'],
     deletionTimestamp,
   ]
-  return canonicalJson(facts(left)) === canonicalJson(facts(right))
+  return sameJson(facts(left), facts(right))
 }

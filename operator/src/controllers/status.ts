@@ -1,7 +1,7 @@
 // The only writer of status. It merges the reports of all parts with the existing status, derives the summary, and writes if the
 // result differs from the API server's: at once if a condition changes, otherwise after a delay.
 
-import { canonicalJson } from '@penstock/agent/bundle'
+import { canonicalJson, sameJson } from '@penstock/agent/bundle'
 import { printable, TokenBucket } from '@penstock/agent/program'
 import type { Logger } from '@penstock/agent/telemetry'
 import {
@@ -130,7 +130,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     const key = `${kind.kind} ${keyOf(object)}`
     const reports = this.#reports.get(reportKey(key, object)) ?? {}
     const before = reports[part]
-    if (before !== undefined && textOf(before) === textOf(contribution)) return
+    if (before !== undefined && sameJson(before, contribution)) return
     this.#reports.set(reportKey(key, object), { ...reports, [part]: contribution })
     // Authors wait for results about a spec, so these have priority. Figures, and the revision, which changes for all Pipelines at
     // once, follow later; parts often report together, and one write covers all.
@@ -186,11 +186,11 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     if (reports === undefined) return undefined
     const before = object.status ?? {}
     const after = statusOf(kind, object, reports, this.#options.now?.() ?? new Date())
-    if (normal(before) === normal(after)) return undefined
+    if (sameJson(normal(before), normal(after))) return undefined
     const since = performance.now() - (this.#writtenAt.get(key) ?? Number.NEGATIVE_INFINITY)
     const isAnswer = before['observedGeneration'] !== after['observedGeneration']
     const isQuiet =
-      normal({ conditions: before.conditions }) === normal({ conditions: after['conditions'] }) && !isAnswer
+      sameJson(normal({ conditions: before.conditions }), normal({ conditions: after['conditions'] })) && !isAnswer
     if (isQuiet && since < this.#options.periodMs) return this.#options.periodMs - since
     if (!isAnswer && isProgress(before.conditions, after.conditions)) {
       const waitMs = this.#progressWait(key)
@@ -230,25 +230,10 @@ export class Statuses implements StatusWriter, AsyncDisposable {
   }
 }
 
-/** Nearly all of thousands of reports a second repeat earlier ones, so each text is built once. */
-const texts = new WeakMap<StatusContribution, string>()
-
-function textOf(contribution: StatusContribution): string {
-  let text = texts.get(contribution)
-  if (text === undefined) {
-    text = canonicalJson(contribution)
-    texts.set(contribution, text)
-  }
-  return text
-}
-
-/** A status as text; the server keeps conditions in its own order. */
-function normal(status: Readonly<Record<string, unknown>>): string {
+/** A status with its conditions in one order, because the server keeps them in its own. */
+function normal(status: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const conditions = (status['conditions'] ?? []) as readonly Condition[]
-  return canonicalJson({
-    ...status,
-    conditions: conditions.toSorted((left, right) => (left.type < right.type ? -1 : 1)),
-  })
+  return { ...status, conditions: conditions.toSorted((left, right) => (left.type < right.type ? -1 : 1)) }
 }
 
 /** The content of conditions without their times. It only contains the types in `only`, because other clients may add others. */
@@ -261,7 +246,7 @@ function conditionsText(conditions: readonly Condition[] = [], only = conditions
 /** Whether conditions differ only in the progress of a rollout. */
 function isProgress(before: readonly Condition[] | undefined, after: readonly Condition[]): boolean {
   const known = new Map(before?.map((condition) => [condition.type, condition]))
-  const changed = after.filter((condition) => canonicalJson(condition) !== canonicalJson(known.get(condition.type)))
+  const changed = after.filter((condition) => !sameJson(condition, known.get(condition.type)))
   const isStep = ({ type, status, reason }: Condition) => {
     const earlier = known.get(type)
     return earlier?.status === status && progressReasons.has(reason) && progressReasons.has(earlier.reason)

@@ -1,6 +1,6 @@
 // Compares the events of a new Pipeline with the events that the old agent made of the same lines, event by event and field by field.
 
-import { canonicalJson } from '@penstock/agent/bundle'
+import { canonicalJson, sameJson } from '@penstock/agent/bundle'
 import { isTable } from '@penstock/agent/schema'
 
 export type EventFields = Readonly<Record<string, unknown>>
@@ -121,7 +121,7 @@ function shared(left: Leaves, right: Leaves): number {
 
 function isEqual(left: unknown, right: unknown): boolean {
   if (typeof left !== 'object' || typeof right !== 'object') return left === right
-  return canonicalJson(left) === canonicalJson(right)
+  return sameJson(left, right)
 }
 
 function note(differences: Map<string, Difference>, old: Leaves, made: Leaves, oldAt: number, madeAt: number): void {

@@ -2,7 +2,7 @@
 // matching namespaces, and of equal ones the first by name.
 
 import { isIP } from 'node:net'
-import { canonicalJson } from '@penstock/agent/bundle'
+import { sameJson } from '@penstock/agent/bundle'
 import type { Finding } from '../api/conditions.ts'
 import { tenantPolicyKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
@@ -34,7 +34,7 @@ export class Policies {
     if (this.#policies !== undefined) {
       this.#subscriptions.push(
         this.#policies.subscribe(({ object, previous }) => {
-          if (canonicalJson(object.spec) !== canonicalJson(previous?.spec)) changed()
+          if (!sameJson(object.spec, previous?.spec)) changed()
         }),
         this.#policies.subscribe(({ type }) => {
           if (type === 'deleted') changed()
@@ -43,7 +43,7 @@ export class Policies {
     }
     this.#subscriptions.push(
       this.#namespaces.subscribe(({ type, object, previous }) => {
-        const same = canonicalJson(object.metadata.labels ?? {}) === canonicalJson(previous?.metadata.labels ?? {})
+        const same = sameJson(object.metadata.labels ?? {}, previous?.metadata.labels ?? {})
         if (type !== 'changed' || !same) changed()
       }),
     )

@@ -8,10 +8,10 @@ import { gzip as gzipWithCallback } from 'node:zlib'
 import {
   bundleSchema,
   candidateFor,
-  canonicalJson,
   maxBusy,
   type StreamBody,
   type StreamHead,
+  sameJson,
   sha256,
 } from '@penstock/agent/bundle'
 import { Counter, Gauge } from 'prom-client'
@@ -319,8 +319,7 @@ export class Streams implements Disposable {
     this.#subscriptions.push(
       pods,
       this.#namespaces.subscribe(({ object, previous }) => {
-        const labels = [object, previous].map((each) => canonicalJson(each?.metadata.labels ?? {}))
-        if (labels[0] !== labels[1]) this.#lookAt(() => true)
+        if (!sameJson(object.metadata.labels ?? {}, previous?.metadata.labels ?? {})) this.#lookAt(() => true)
       }),
     )
     caches.synced(signal).then(

@@ -2,7 +2,7 @@
 // required, because the reconcile reports the same problems. Therefore, admission allows requests if refusing them could lock a
 // user out.
 
-import { canonicalJson } from '@penstock/agent/bundle'
+import { sameJson } from '@penstock/agent/bundle'
 import type { Reason } from '../api/conditions.ts'
 import { isTooDeep, maxDepth } from '../api/depth.ts'
 import type { ResourceKind } from '../api/kinds.ts'
@@ -46,7 +46,7 @@ export async function validate(
     return { allowed: false, message, warnings: [] }
   }
   const hasShape = previous !== undefined && !isTooDeep(specOf(previous))
-  if (hasShape && canonicalJson(specOf(object)) === canonicalJson(specOf(previous))) return passes
+  if (hasShape && sameJson(specOf(object), specOf(previous))) return passes
 
   const problems = await judge(kind, object)
   const errors = problems.filter((problem) => problem.severity === 'error' && !fixable.has(problem.reason))

@@ -1,6 +1,6 @@
 // The caches that the loop of Agents reads, and the Agents that each change concerns.
 
-import { canonicalJson } from '@penstock/agent/bundle'
+import { sameJson } from '@penstock/agent/bundle'
 import type { Agent } from '../../api/agent.ts'
 import { agentKind } from '../../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../../api/object.ts'
@@ -126,7 +126,7 @@ export class AgentCaches {
         changes.rights()
       }),
       this.namespaces.subscribe(({ type, object, previous }) => {
-        const same = canonicalJson(object.metadata.labels ?? {}) === canonicalJson(previous?.metadata.labels ?? {})
+        const same = sameJson(object.metadata.labels ?? {}, previous?.metadata.labels ?? {})
         if (type !== 'changed' || !same) changes.all()
       }),
       this.secrets.subscribe((change) => {

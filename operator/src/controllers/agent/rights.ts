@@ -1,6 +1,6 @@
 // The cluster-wide rights of agents: three roles, each with one binding for the accounts of all platform Agents.
 
-import { canonicalJson } from '@penstock/agent/bundle'
+import { sameJson } from '@penstock/agent/bundle'
 import { apiVersionOf, type KubeObject, type OwnerReference } from '../../api/object.ts'
 import type { OperatorContext } from '../../context.ts'
 import type { Cache } from '../../kube/cache.ts'
@@ -57,7 +57,7 @@ export class ClusterRights {
       const { name } = wanted.metadata
       const live = bindings.get(undefined, name) as (KubeObject & { readonly subjects?: unknown }) | undefined
       if (live === undefined && wanted.subjects.length === 0) continue
-      const same = canonicalJson(live?.subjects ?? []) === canonicalJson(wanted.subjects)
+      const same = sameJson(live?.subjects ?? [], wanted.subjects)
       if (live !== undefined && same && holds(live, { ...wanted, subjects: undefined })) continue
       const foreign =
         live ?? (await kube.as('agent').get<KubeObject>(clusterRoleBindingType, undefined, name, { signal }))
