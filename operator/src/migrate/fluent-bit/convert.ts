@@ -11,15 +11,15 @@ import type { Described, Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import { embedded } from './embedded.ts'
 import { filters, refusedFilters } from './filters.ts'
-import { grafanaLoki, isOfGrafana } from './grafana-loki.ts'
 import { inNamespace, isOfNamespace, only } from './guards.ts'
 import { inputs, refusedInputs } from './inputs.ts'
 import { multilineOf } from './joining.ts'
-import { labelsIn } from './label-map.ts'
 import { lineKeys, multilineFilter } from './line-key.ts'
+import { nameOf, pluginOf } from './names.ts'
 import { outputs, readsTag } from './outputs.ts'
 import { withOwnNames } from './own-time.ts'
 import { Context, type Plugin, type SourcePart } from './plugin.ts'
+import { onDisk, withLabelMaps, withMatch, withoutOwnMetrics } from './prepared.ts'
 import { conditionOf, processors, refusedProcessors } from './processors.ts'
 import { read } from './read.ts'
 import { refusedOutputs } from './refused-outputs.ts'
@@ -28,7 +28,7 @@ import { rewriteTag, rewritten } from './rewrite-tag.ts'
 import { lastValue, type Place, type Section } from './sections.ts'
 import { parseQuery } from './sql.ts'
 import { streamTask, streamTasks, taskOptions } from './streams.ts'
-import { fixedTag, type Matched, matchedBy, type Tag, tagOf, tagTest } from './tags.ts'
+import { fixedTag, type Matched, type Matches, matchesOf, type Tag, tagOf, tagTest } from './tags.ts'
 import { hostVariable, isConfiguration } from './text.ts'
 
 /** Whether a text is in the classic syntax or the YAML syntax, or contains such a text. */
@@ -64,71 +64,11 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
   conversion.run(left.inputs, [...own('filter'), ...tasks], outputs)
 }
 
-/** The sections without inputs of Fluent Bit's own metrics and outputs that only serve them, because agents do this themselves. */
-function withoutOwnMetrics(inputs: readonly Section[], outputs: readonly Section[], context: Context) {
-  const isOwn = (section: Section) => pluginOf(section) === 'fluentbit_metrics'
-  const others = inputs.filter((section) => !isOwn(section))
-  const own = inputs.filter(isOwn)
-  const isOf = (given: readonly Section[], output: Section) =>
-    given.some((input) => matchesOf(tagOf(input), [output]).size > 0)
-  const exporters = ['prometheus_exporter', 'prometheus_remote_write', 'vivo_exporter']
-  const serving = outputs.filter(
-    (output) => exporters.includes(pluginOf(output)) && isOf(own, output) && !isOf(others, output),
-  )
-  for (const section of [...own, ...serving]) {
-    const reason = 'agents serve their own metrics at /metrics'
-    const nearest = 'Let your Prometheus server scrape the agents.'
-    context.replaced(section, `${section.kind} ${pluginOf(section)}`, reason, nearest)
-  }
-  return { inputs: others, outputs: outputs.filter((output) => !serving.includes(output)) }
-}
-
 /** A plugin and its processors with the names that fields have in events. */
 function ownNames(section: Section, context: Context): Section {
   const { processors: all } = section
   const named = withOwnNames(section, pluginOf(section), context)
   return all === undefined ? named : { ...named, processors: all.map((each) => ownNames(each, context)) }
-}
-
-/** Fluent Bit connects a single input with a single output, even if the output names no tags. */
-function withMatch(inputs: readonly Section[], outputs: readonly Section[]): readonly Section[] {
-  const [only] = outputs
-  const isOpen = (section: Section) => ['match', 'match_regex'].every((key) => lastValue(section, key) === undefined)
-  if (only === undefined || outputs.length > 1 || inputs.length !== 1 || !isOpen(only)) return outputs
-  return [{ ...only, entries: [...only.entries, { file: only.file, line: only.line, key: 'match', value: '*' }] }]
-}
-
-/** Replaces the file with labels for Loki by the option for labels. */
-function withLabelMaps(outputs: readonly Section[], included: Included): readonly Section[] {
-  return outputs.map((section) => ({
-    ...section,
-    entries: section.entries.flatMap((entry) => {
-      if (entry.key !== 'label_map_path' || pluginOf(section) !== 'loki') return [entry]
-      const labels = included(entry.value, entry.file).map(({ text }) => labelsIn(text))[0]
-      return labels === undefined ? [entry] : labels.map((value) => ({ ...entry, key: 'labels', value }))
-    }),
-  }))
-}
-
-const diskSize = '1G'
-
-/** Adds a limit to outputs without one if an input keeps its chunks on disk. */
-function onDisk(inputs: readonly Section[], outputs: readonly Section[], context: Context): readonly Section[] {
-  const at = inputs
-    .flatMap(({ entries }) => entries)
-    .find(({ key, value }) => key === 'storage.type' && /^filesystem$/i.test(value.trim()))
-  const isOpen = (section: Section) =>
-    lastValue(section, 'storage.total_limit_size') === undefined &&
-    !['stdout', 'file', 'null'].includes(pluginOf(section))
-  if (at === undefined || !outputs.some(isOpen)) return outputs
-  context.replaced(
-    at,
-    'storage.type',
-    `Fluent Bit does not limit chunks on disk; each sink keeps up to ${diskSize}B on disk, and further lines wait in their files`,
-    'Set `buffer.max_size` of the sinks.',
-  )
-  const limit = { file: at.file, line: at.line, key: 'storage.total_limit_size', value: diskSize }
-  return outputs.map((section) => (isOpen(section) ? { ...section, entries: [...section.entries, limit] } : section))
 }
 
 /** Inputs that match the same filters and outputs: their names, and the last component of their chain. */
@@ -140,9 +80,6 @@ interface Chain {
   /** Number of times that rules have rewritten the tag of its records. */
   readonly rewrites: number
 }
-
-/** Sections, and whether they match all records of a tag. */
-type Matches = ReadonlyMap<Section, Exclude<Matched, 'none'>>
 
 const maxRewrites = 4
 
@@ -567,22 +504,4 @@ const ends: Ends = {
     reason: 'no output of the configuration receives events',
     comment: 'the configuration has no output.',
   },
-}
-
-function matchesOf(tag: Tag, sections: readonly Section[]): Matches {
-  return new Map(
-    sections.flatMap((section) => {
-      const taken = matchedBy(section, tag)
-      return taken === 'none' ? [] : [[section, taken] as const]
-    }),
-  )
-}
-
-export function pluginOf(section: Section): string {
-  const name = (lastValue(section, 'name') ?? '').toLowerCase()
-  return name === 'loki' && isOfGrafana(section) ? grafanaLoki.name : name
-}
-
-export function nameOf(section: Section): string {
-  return lastValue(section, 'alias') ?? `${pluginOf(section)}-${section.kind === 'filter' ? 'filter' : section.kind}`
 }

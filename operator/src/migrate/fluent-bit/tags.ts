@@ -127,6 +127,18 @@ export function matchedBy(section: Section, tag: Tag): Matched {
   return start.startsWith(fixed) || fixed.startsWith(start) ? 'some' : 'none'
 }
 
+/** Sections, and whether they match all records of a tag. */
+export type Matches = ReadonlyMap<Section, Exclude<Matched, 'none'>>
+
+export function matchesOf(tag: Tag, sections: readonly Section[]): Matches {
+  return new Map(
+    sections.flatMap((section) => {
+      const taken = matchedBy(section, tag)
+      return taken === 'none' ? [] : [[section, taken] as const]
+    }),
+  )
+}
+
 /** Whether an expression matches all texts with a beginning. */
 const isOpen = (given: string, start: string) => {
   // An expression that ends in any text matches all ends.

@@ -4,7 +4,7 @@
 import { PenstockError } from '@penstock/agent/errors'
 import type { NamedText } from '../draft.ts'
 import { sinkNamed, type Trial, type TrialRequest } from '../trial.ts'
-import { nameOf, pluginOf } from './convert.ts'
+import { nameOf, pluginOf } from './names.ts'
 import { isPodLog } from './pod-logs.ts'
 import { load } from './read.ts'
 import { type Entry, lastValue, type Section } from './sections.ts'
