@@ -136,6 +136,21 @@ const shaped: readonly {
     assert: '.message == "log=\\"a b\\" n=1"',
   },
   {
+    name: 'loki with removed keys, which include the fields of labels',
+    text: 'Name loki\n    Line_Format key_value\n    Labels app=$gone\n    Remove_Keys n',
+    assert: '.message == "log=\\"a b\\""',
+  },
+  {
+    name: 'loki without removed keys, so that the line repeats labels',
+    text: 'Name loki\n    Line_Format key_value\n    Labels app=$gone\n    Label_Keys $n',
+    assert: '.message == "gone=\\"x\\" log=\\"a b\\" n=1"',
+  },
+  {
+    name: 'loki with the members of an object as metadata',
+    text: 'Name loki\n    Structured_Metadata_Map_Keys $none,$pod\n    Structured_Metadata s=$log',
+    assert: '%metadata_maps == {}',
+  },
+  {
     name: 'loki with the only key',
     text: 'Name loki\n    Drop_Single_Key On\n    Remove_Keys gone, n',
     assert: '.message == "\\"a b\\""',
@@ -239,6 +254,33 @@ test.each(shaped)('$name', async ({ text, assert, from = input, reported = [] })
   const log = { message: '{"log":"a b","n":1,"gone":"x"}', file: '/srv/a/x.log' }
   document.setIn(['spec', 'tests'], [{ name: 'a', insertAt: first.name, input: { log }, expect: [{ at, assert }] }])
   expect(gaps.map(({ subject }) => subject)).toEqual(reported)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each([
+  [
+    'Labels env=${ENV}, app=$pod[\'app\'], text=a-$log\n    Remove_Keys pod, $n',
+    {
+      labels: { env: 'SECRET[env.ENV]', app: '{{ pod.app }}', text: 'a-$log' },
+      encoding: { codec: 'json', except_fields: ['pod', 'n'] },
+    },
+  ],
+  [
+    'Labels $app\n    Structured_Metadata trace=$trace_id\n    Remove_Keys stream\n    Header X-Team a b',
+    {
+      encoding: { codec: 'json', except_fields: ['stream', 'app', 'trace_id'] },
+      request: { headers: { 'X-Team': 'a b' } },
+    },
+  ],
+  [
+    'Structured_Metadata_Map_Keys $pod\n    Structured_Metadata a=b',
+    { structured_metadata: { '*': '{{ %metadata_maps }}', a: 'b' }, encoding: { codec: 'json' } },
+  ],
+])('labels and metadata of loki: %s', async (text, config) => {
+  const file = { file: 'fb.conf', text: `${input}[OUTPUT]\n    Name loki\n    Match *\n    ${text}\n` }
+  const { document, resource, gaps } = converted(convertFluentBit, [file])
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks).toMatchObject([{ config }])
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 

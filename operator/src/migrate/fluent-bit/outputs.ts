@@ -39,10 +39,12 @@ const loki: Plugin<SinkPart> = {
     labels: '`labels`',
     label_keys: '`labels`',
     auto_kubernetes_labels: 'all labels of the pod in `labels`',
-    remove_keys: '`encoding.except_fields`',
+    remove_keys: '`encoding.except_fields`, together with the fields of `labels`, `label_keys` and metadata, as in Fluent Bit',
     line_format: '`encoding.codec`; a remap transform for `key_value`',
     drop_single_key: 'a remap transform',
     structured_metadata: '`structured_metadata`',
+    structured_metadata_map_keys: '`structured_metadata` with a name for all members',
+    header: '`request.headers`',
     tenant_id: '`tenant_id`',
     tenant_id_key: '`tenant_id` from a field; `Tenant_ID` for events without it',
     bearer_token: '`auth`',
@@ -54,17 +56,12 @@ const loki: Plugin<SinkPart> = {
     const single = lastValue(section, 'drop_single_key')
     const dropped = isOn(single, false) || single === 'raw' ? single : undefined
     const isText = format !== 'json' || dropped !== undefined
-    const removed = entriesOf(section, 'remove_keys')
-      .flatMap((entry) => entry.value.split(','))
-      .flatMap((key) => {
-        const path = accessor(key.trim())
-        return path === undefined ? [] : [path]
-      })
     const tenantKey = accessor(lastValue(section, 'tenant_id_key') ?? '')
     const tenant = value(section, 'tenant_id')
-    const { values: metadata, lines: ofMetadata } = metadataOf(section, context)
-    const { values: labels, lines: ofLabels } = lokiLabels(section, context)
+    const { values: metadata, lines: ofMetadata, fields: inMetadata } = metadataOf(section, context)
+    const { values: labels, lines: ofLabels, fields: inLabels } = lokiLabels(section, context)
     const named = [...ofLabels, ...ofMetadata]
+    const removed = removedKeys(section, [...inLabels, ...inMetadata])
     const lines = [
       ...tag,
       ...named,
@@ -75,6 +72,7 @@ const loki: Plugin<SinkPart> = {
       ...(isText ? lokiLines(format, dropped, removed) : []),
     ]
     const token = value(section, 'bearer_token')
+    const { request, ...others } = connection(section)
     const config = {
       endpoint: addressOf(section, '3100', ''),
       ...(lastValue(section, 'uri') === undefined ? {} : { path: value(section, 'uri') }),
@@ -93,12 +91,44 @@ const loki: Plugin<SinkPart> = {
           ? {}
           : { tenant_id: literalTemplate(tenant) }),
       ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
-      ...connection(section),
+      ...others,
+      ...withHeaders(request, headersOf(section)),
       ...(token === undefined ? {} : { auth: { strategy: 'bearer', token } }),
     }
     return { component: { type: 'log_aggregator', config }, steps: lines.length === 0 ? [] : remap(...lines) }
   },
 }
+
+/**
+ * Fields that the line does not contain. With `Remove_Keys`, Fluent Bit also removes the fields that it sends as labels or metadata;
+ * without the option, it removes none.
+ */
+function removedKeys(section: Section, sent: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  const keys = entriesOf(section, 'remove_keys').flatMap((entry) => entry.value.split(','))
+  const named = keys.flatMap((key) => {
+    const path = accessor(key.trim())
+    return path === undefined ? [] : [path]
+  })
+  if (named.length === 0) return []
+  const isWithin = (path: readonly string[], outer: readonly string[]) => outer.every((part, index) => path[index] === part)
+  const all = [...named, ...sent]
+  return all.filter((path, index) => !all.some((other, at) => isWithin(path, other) && (other.length < path.length || at < index)))
+}
+
+/** The headers that `Header` sets. */
+const headersOf = (section: Section): Record<string, string> =>
+  Object.fromEntries(
+    entriesOf(section, 'header').map((entry) => {
+      const found = /^(\S+)\s+(.*)$/s.exec(secret(entry.value))
+      return [found?.[1] ?? entry.value, found?.[2] ?? '']
+    }),
+  )
+
+/** The option `request` with headers; empty if there is neither. */
+const withHeaders = (request: unknown, headers: Readonly<Record<string, string>>) =>
+  request === undefined && Object.keys(headers).length === 0
+    ? {}
+    : { request: { ...(request as object | undefined), ...(Object.keys(headers).length > 0 ? { headers } : {}) } }
 
 /** The time field in JSON bodies. */
 function dateLines(section: Section, context: Context): string[] {
@@ -155,12 +185,7 @@ const http: Plugin<SinkPart> = {
         'The sink writes a JSON array; configure the receiver to read it.',
       )
     }
-    const headers = Object.fromEntries(
-      entriesOf(section, 'header').map((entry) => {
-        const found = /^(\S+)\s+(.*)$/s.exec(secret(entry.value))
-        return [found?.[1] ?? entry.value, found?.[2] ?? '']
-      }),
-    )
+    const headers = headersOf(section)
     const named = entriesOf(section, 'header_tag').at(-1)
     if (named !== undefined) {
       const only = /^tag = ("(?:[^"\\]|\\.)*")$/.exec(tag.join('\n'))?.[1]
@@ -183,9 +208,7 @@ const http: Plugin<SinkPart> = {
       ...(isLines ? { framing: { method: 'newline_delimited' } } : {}),
       ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
       ...others,
-      ...(request === undefined && Object.keys(headers).length === 0
-        ? {}
-        : { request: { ...(request as object | undefined), ...(Object.keys(headers).length > 0 ? { headers } : {}) } }),
+      ...withHeaders(request, headers),
     }
     const lines = dateLines(section, context)
     return { component: { type: 'http', config }, steps: lines.length === 0 ? [] : remap(...lines) }
