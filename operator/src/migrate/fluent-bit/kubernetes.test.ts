@@ -90,6 +90,18 @@ test.each<Case>([
     event: pod('{"a":1}', { pod_annotations: { 'fluentbit.io/parser': 'kv' } }),
     assert: '.log == "{\\"a\\":1}" && !exists(.a)',
   },
+  {
+    name: 'JSON with texts that end in newlines',
+    text: parsed(),
+    event: pod('{"a":"x\\ny\\n\\n","b":"z\\\\n","o":{"c":"w\\n"}}'),
+    assert: '.a == "x\\ny" && .b == "z" && .o.c == "w\\n"',
+  },
+  {
+    name: 'JSON with texts that end in newlines, which stay without Merge_Log_Trim',
+    text: parsed(['Merge_Log_Trim Off']),
+    event: pod('{"a":"x\\n"}'),
+    assert: '.a == "x\\n"',
+  },
   { name: 'JSON without an annotation', text: parsed(), event: pod('{"a":1}'), assert: '.a == 1' },
 ])('records of pods: $name', check)
 

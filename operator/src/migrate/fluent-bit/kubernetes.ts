@@ -38,6 +38,7 @@ export const kubernetes: Plugin<Steps> = {
     merge_log: '`parse_json` of the line',
     merge_json_log: 'as `Merge_Log`, under its older name',
     merge_log_key: 'the object for the parsed line',
+    merge_log_trim: 'whether to remove newlines at the end of the texts in the parsed line',
     keep_log: 'without it, the line is deleted',
     labels: 'whether to include labels',
     annotations: 'whether to include annotations',
@@ -70,9 +71,7 @@ export const kubernetes: Plugin<Steps> = {
         'dns_retries',
         'dns_wait_time',
         'cache_use_docker_id',
-      ]
-        .map((name): [string, string] => [name, own])
-        .concat([['merge_log_trim', 'lines have no trailing white space']]),
+      ].map((name): [string, string] => [name, own]),
     ),
   },
   build: (section, context) => {
@@ -126,6 +125,15 @@ function mergedLines(section: Section, context: Context): readonly string[] {
   return [...lines, 'merged = parsed']
 }
 
+/** Only a line with such an escape sequence can have texts that end in a newline, or in the two characters of its escape sequence. */
+const trimLines = [
+  `  if contains(string(.log) ?? "", ${textLiteral('\\n')}) || contains(string(.log) ?? "", ${textLiteral('\\r')}) {`,
+  '    merged = map_values(object!(merged)) -> |value| {',
+  `      if is_string(value) { replace(string!(value), r'(?:\\n|\\\\[nr])+$', "") } else { value }`,
+  '    }',
+  '  }',
+]
+
 function mergeLines(section: Section, context: Context): string[] {
   const under = lastValue(section, 'merge_log_key')
   const keeps = isOn(lastValue(section, 'keep_log'), true)
@@ -142,6 +150,7 @@ function mergeLines(section: Section, context: Context): string[] {
   return [
     ...(isAnnotated ? annotatedLines(section, context, lines) : lines),
     'if is_object(merged) {',
+    ...(isOn(lastValue(section, 'merge_log_trim'), true) ? trimLines : []),
     ...(keeps ? [] : ['  del(.log)']),
     ...(under === undefined
       ? [

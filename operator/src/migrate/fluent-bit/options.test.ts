@@ -69,6 +69,7 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   ),
   'opensearch logstash_dateformat': ['Logstash_Format On'],
   'kubernetes merge_parser': ['Merge_Log On'],
+  'kubernetes merge_log_trim': ['Merge_Log On'],
 }
 const values = [
   'On',
