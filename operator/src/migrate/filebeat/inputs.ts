@@ -3,7 +3,7 @@
 import { textLiteral } from '@penstock/agent/config'
 import { readsNothing } from '../complete.ts'
 import type { Component, Step } from '../draft.ts'
-import { isPodLog } from '../fluent-bit/pod-logs.ts'
+import { isPodLog } from '../fluent-bit/tags.ts'
 import { foundPath, isAllPods, isAmong, variableOf, withPaths } from '../fluent-bit/tags.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { below, isList, isMap, millisecondsOf, type Tree, textOf } from '../loki/tree.ts'

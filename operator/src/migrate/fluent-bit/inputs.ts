@@ -5,12 +5,12 @@ import { textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
 import { none, type Refusal } from '../page.ts'
-import { bare, type Joined, multilineOf, startingWith } from './joining.ts'
+import { bare, type Joined, multilineOf, runtimeParsers, startingWith } from './joining.ts'
 import { findParser, parserLines } from './parsers.ts'
 import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
-import { charsetOf, firstLinesOfDocker, isPodLog, podLogs, seconds } from './pod-logs.ts'
+import { charsetOf, firstLinesOfDocker, podLogs, seconds } from './pod-logs.ts'
 import { entriesOf, isOn, lastValue, listOf as list, type Section } from './sections.ts'
-import { isOfFile } from './tags.ts'
+import { isOfFile, isPodLog } from './tags.ts'
 
 const account = 'the agent uses its service account'
 
@@ -87,7 +87,7 @@ const tail: Plugin<SourcePart> = {
       nearest: 'Remove the option.',
     },
     inotify_watcher: 'the source both watches and polls files',
-    docker_mode: 'the source joins lines that the runtime has split',
+    docker_mode: 'the source joins lines that the runtime has split; a gap for files other than pod logs',
     threaded: 'sources do not block each other',
   },
   build: (section, context) => {
@@ -121,8 +121,9 @@ const tail: Plugin<SourcePart> = {
     ]
     const file = isOfFile(section) ? '%file = .file\n' : ''
     const steps: Step[] = [{ type: 'remap', text: `${file}. = { ${fields.join(', ')}, "timestamp": .timestamp }` }]
+    reportRuntime(section, context)
     const first = firstLines(section, context)
-    const parser = lastValue(section, 'parser')
+    const parser = lineParser(section, context)
     const lines =
       first !== undefined
         ? first.lines
@@ -155,6 +156,32 @@ const tail: Plugin<SourcePart> = {
     }
     return { component: { type: 'file', config }, steps }
   },
+}
+
+/** The parser of lines, which Fluent Bit does not use on lines that it joins. */
+function lineParser(section: Section, context: Context): string | undefined {
+  const parser = lastValue(section, 'parser')
+  if (parser === undefined || list(section, 'multiline.parser').length === 0) return parser
+  context.replaced(
+    section,
+    `tail: parser ${parser}`,
+    'with `multiline.parser`, Fluent Bit does not use `Parser`, so the record has the complete text',
+    'Nothing to do for the same records. To parse the text, add a remap transform.',
+  )
+  return undefined
+}
+
+/** Reports options for lines in the format of a container runtime, which only the source of pods reads. */
+function reportRuntime(section: Section, context: Context): void {
+  const named = list(section, 'multiline.parser').filter((name) => runtimeParsers.has(name))
+  const subjects = [
+    ...named.map((name) => `multiline.parser ${name}`),
+    ...(isOn(lastValue(section, 'docker_mode'), false) ? ['docker_mode'] : []),
+  ]
+  for (const subject of subjects) {
+    const reason = 'the source of files does not read the format of a container runtime, and does not join lines that it has split'
+    context.gap(section, subject, reason, 'Read the logs of pods below `/var/log/containers`, or parse lines in a remap transform.')
+  }
 }
 
 const newline = textLiteral('\n')

@@ -4,6 +4,7 @@
 import { multilineProblems } from '@penstock/agent/config'
 import type { Context } from './plugin.ts'
 import { entriesOf, lastValue, listOf, type Place, type Section } from './sections.ts'
+import { isPodLog } from './tags.ts'
 
 /** Parsers for lines of the container runtime, which the source parses itself. */
 export const runtimeParsers: ReadonlySet<string> = new Set(['cri', 'docker', 'containerd'])
@@ -100,9 +101,17 @@ export const languages: Readonly<Record<string, Machine>> = {
 /** The multiline parsers of an input or of the filter `multiline`. */
 export function multilineOf(section: Section, context: Context): Joined | undefined {
   const machines: Machine[] = []
-  for (const name of listOf(section, 'multiline.parser')) {
+  const names = listOf(section, 'multiline.parser')
+  const runtime = names.find((name) => runtimeParsers.has(name))
+  for (const name of names) {
     if (runtimeParsers.has(name)) continue
     const definition = context.multilineParsers.get(name)
+    if (definition !== undefined && !readsLine(definition, section)) {
+      const reason = 'it parses lines before it joins them, and a source joins lines as read'
+      const nearest = 'Set `multiline` of the source, with patterns for the complete line, and parse in a remap transform.'
+      context.gap(definition, `multiline_parser ${name}: parser`, reason, nearest)
+      continue
+    }
     const known = Object.hasOwn(presets, name) ? presets[name] : undefined
     const found = definition === undefined ? known : machineOf(definition)
     if (found === undefined) {
@@ -133,9 +142,22 @@ export function multilineOf(section: Section, context: Context): Joined | undefi
       continue
     }
     if (!found.isExact) reportStates(section, `multiline.parser ${name}`, context)
+    if (runtime !== undefined && section.kind === 'input') {
+      const reason = `Fluent Bit uses the first parser that accepts a line, so \`${runtime}\` takes the lines of pods; the source also joins them by these rules`
+      const nearest = 'Nothing, if stack traces must be one event. Otherwise, remove `multiline` of the source.'
+      context.replaced(section, `multiline.parser ${name}`, reason, nearest)
+    }
     machines.push(found)
   }
   return joinedBy(machines)
+}
+
+/** Whether rules apply to the line as the source reads it. The source of pods has already parsed the format of the runtime. */
+function readsLine(definition: Section, { kind, entries }: Section): boolean {
+  const parser = lastValue(definition, 'parser')?.toLowerCase()
+  if (parser === undefined) return true
+  const paths = entries.filter(({ key }) => key === 'path').flatMap(({ value }) => value.split(','))
+  return kind === 'input' && runtimeParsers.has(parser) && paths.every((path) => isPodLog(path.trim()))
 }
 
 export function reportStates(place: Place, subject: string, context: Context): void {

@@ -2,8 +2,9 @@
 
 import { findParser } from './parsers.ts'
 import { type Context, common, matched } from './plugin.ts'
-import { isPodLog, podLineKey } from './pod-logs.ts'
+import { podLineKey } from './pod-logs.ts'
 import { isOn, lastValue, listOf, type Section } from './sections.ts'
+import { isPodLog } from './tags.ts'
 import { words } from './text.ts'
 
 /** The filter is part of a source; see `multilineOf`. */

@@ -9,10 +9,6 @@ import { entriesOf, isOn, lastValue, listOf as list, type Section } from './sect
 import { shipped } from './shipped.ts'
 import { foundPath, isOfFile, podsAt } from './tags.ts'
 
-export function isPodLog(path: string): boolean {
-  return /^\/var\/log\/(containers|pods)\//.test(path)
-}
-
 interface Read {
   readonly paths: readonly string[]
   readonly excluded: readonly string[]

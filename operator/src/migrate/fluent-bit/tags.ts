@@ -41,6 +41,8 @@ export const variableOf = (glob: string): 'name' | 'path' => (glob.startsWith('/
 export const foundPath = (globs: readonly string[]): string =>
   globs.length > 0 && globs.every((glob) => variableOf(glob) === 'name') ? podLogPath('.') : '.file'
 
+export const isPodLog = (path: string) => /^\/var\/log\/(containers|pods)\//.test(path)
+
 export const isAllPods = (glob: string) => /^\/var\/log\/(containers|pods)\/[*/]+(\.log)?$/.test(glob)
 
 /** Whether a pod's log is one of these files. */

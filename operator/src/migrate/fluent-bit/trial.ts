@@ -5,10 +5,10 @@ import { PenstockError } from '@penstock/agent/errors'
 import type { NamedText } from '../draft.ts'
 import { sinkNamed, type Trial, type TrialRequest } from '../trial.ts'
 import { nameOf, pluginOf } from './names.ts'
-import { isPodLog } from './pod-logs.ts'
 import { load } from './read.ts'
 import { type Entry, lastValue, type Section } from './sections.ts'
 import { shipped } from './shipped.ts'
+import { isPodLog } from './tags.ts'
 
 /** Filters that send requests to the API server or another service. */
 const needingNetwork: ReadonlySet<string> = new Set(['kubernetes', 'aws', 'ecs', 'nightfall'])

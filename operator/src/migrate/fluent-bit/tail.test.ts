@@ -1,0 +1,40 @@
+// Records of the input `tail`, for combinations of options that Fluent Bit resolves in its own way.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertFluentBit } from './convert.ts'
+
+const section = (kind: string, ...lines: string[]) => `[${kind}]\n${lines.map((line) => `    ${line}\n`).join('')}`
+const end = section('OUTPUT', 'Name stdout', 'Match *', 'Format json_lines', 'Json_Date_Key false')
+const files = (...lines: string[]) => section('INPUT', 'Name tail', 'Tag app', 'Path /srv/*.log', ...lines)
+const pods = (...lines: string[]) => section('INPUT', 'Name tail', 'Tag kube.*', 'Path /var/log/containers/*.log', ...lines)
+const own = (...lines: string[]) =>
+  section('MULTILINE_PARSER', 'Name own', 'Type regex', ...lines, 'Rule "start_state" "/^a/" "c"', 'Rule "c" "/^b/" "c"')
+
+test('a parser does not read lines that multiline.parser joins', async () => {
+  const text = files('multiline.parser ruby', 'Parser json') + end
+  const { document, resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  expect(gaps).toMatchObject([{ subject: 'tail: parser json', isReplaced: true }])
+  withTest(document, resource, { message: '{"a":1}' }, { log: '{"a":1}' })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test.each([
+  [files('multiline.parser docker, cri'), ['multiline.parser docker', 'multiline.parser cri']],
+  [files('Docker_Mode On'), ['docker_mode']],
+  [own('Parser json', 'Key_Content text') + files('multiline.parser own'), ['multiline_parser own: parser']],
+  [own('Parser json') + pods('multiline.parser own'), ['multiline_parser own: parser', 'tail: no parser of the runtime']],
+  [own('Key_Content log') + files('multiline.parser own'), []],
+])('lines that a source cannot join are gaps: %#', (text, subjects) => {
+  const { gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text: text + end }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject }) => subject)).toEqual(subjects)
+})
+
+test('rules that read the text of the runtime apply to the lines of pods', () => {
+  const text = own('Parser cri', 'Key_Content log') + pods('multiline.parser cri, own') + end
+  const { resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  expect(resource.spec.sources).toMatchObject([{ multiline: { custom: { start: '(?m)^a' } } }])
+  expect(gaps).toMatchObject([
+    { subject: 'multiline.parser own', reason: expect.stringContaining('first parser'), isReplaced: true },
+  ])
+})
