@@ -39,6 +39,14 @@ test.each([
   ['hash', modifier('action: hash', 'key: log'), '.log == sha2("12", variant: "SHA-256")'],
   ['extract', modifier('action: extract', 'key: log', "pattern: '^(?<one>.)(?<two>.)$'"), '.one == "1" && .two == "2"'],
   ['convert', modifier('action: convert', 'key: log', 'converted_type: int'), '.log == 12'],
+  ['the context of the record', modifier('action: upsert', 'context: record', 'key: log', 'value: new'), '.log == "new"'],
+  ['the context of attributes', modifier('action: upsert', 'context: attributes', 'key: log', 'value: x'), '.log == "12"'],
+  [
+    'the context of a resource',
+    modifier('action: insert', 'context: otel_resource_attributes', 'key: new', 'value: x'),
+    '.log == "12" && !exists(.new)',
+  ],
+  ['an envelope', 'name: opentelemetry_envelope', '.log == "12"'],
   ['a filter', 'name: modify\nadd: seen yes', '.seen == "yes"'],
   ['a filter that leaves records out', 'name: grep\nexclude: log ^1', undefined],
   [
@@ -73,6 +81,26 @@ test.each([
   const parser = 'name: parser\nkey_name: log\nparser: json'
   const change = `name: content_modifier\naction: upsert\nkey: hit\nvalue: new\ncondition:\n  op: and\n  rules:\n    - ${rule}`
   await check(configuration(list(parser, change)), message, isMet ? '.hit == "new"' : '!exists(.hit)')
+})
+
+test.each([
+  ['{"n":"5 s"}', 'int', '.n == 5'],
+  ['{"n":"s"}', 'int', '.n == 0'],
+  ['{"n":2.5}', 'int', '.n == 3'],
+  ['{"n":true}', 'int', '.n == 1'],
+  ['{"n":" 2.5 s"}', 'double', '.n == 2.5'],
+  ['{"n":"s"}', 'double', '.n == "s"'],
+  ['{"n":2}', 'double', '.n == 2.0'],
+  ['{"n":"TRUE"}', 'boolean', '.n == true'],
+  ['{"n":"1"}', 'boolean', '.n == false'],
+  ['{"n":3}', 'boolean', '.n == true'],
+  ['{"n":3}', 'string', '.n == "3"'],
+  ['{"n":{"a":1}}', 'string', '.n == {"a":1}'],
+  ['{"m":1}', 'int', '!exists(.n)'],
+])('%s is converted to %s as in C', async (message, type, assert) => {
+  const parser = 'name: parser\nkey_name: log\nparser: json'
+  const convert = modifier('action: convert', 'key: n', `converted_type: ${type}`)
+  await check(configuration(list(parser, convert)), message, assert)
 })
 
 test('a condition on the metadata of a record is a gap', async () => {

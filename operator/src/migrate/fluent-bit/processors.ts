@@ -28,13 +28,45 @@ const actions: Readonly<
   ],
 }
 
-/** Conversions of a field. A value that cannot be converted stays unchanged. */
-const conversions: Readonly<Record<string, (field: string) => string>> = {
-  string: (field) => `to_string(${field}) ?? encode_json(${field})`,
-  boolean: (field) => `to_bool(${field}) ?? false`,
-  int: (field) => `to_int(${field}) ?? ${field}`,
-  double: (field) => `to_float(${field}) ?? ${field}`,
+const assign = (field: string, value: string) => `  ${field} = ${value}`
+
+/** Reads the number at the beginning of a text. */
+const numberIn = (field: string, digits: string) =>
+  `  found = parse_regex(string!(${field}), r'^\\s*(?P<number>${digits})') ?? {}`
+
+/** Statements that convert a field. As in C, only the beginning of a text counts, and an object or array stays unchanged. */
+const conversions: Readonly<Record<string, (field: string) => readonly string[]>> = {
+  string: (field) => [`if exists(${field}) {`, assign(field, `to_string(${field}) ?? ${field}`), '}'],
+  boolean: (field) => [
+    `if is_string(${field}) {`,
+    assign(field, `downcase(string!(${field})) == "true"`),
+    `} else if exists(${field}) {`,
+    assign(field, `to_bool(${field}) ?? ${field}`),
+    '}',
+  ],
+  int: (field) => [
+    `if is_string(${field}) {`,
+    numberIn(field, '[-+]?\\d+'),
+    assign(field, 'to_int(found.number) ?? 0'),
+    `} else if is_float(${field}) {`,
+    assign(field, `to_int(round(float!(${field})))`),
+    `} else if exists(${field}) {`,
+    assign(field, `to_int(${field}) ?? ${field}`),
+    '}',
+  ],
+  double: (field) => [
+    `if is_string(${field}) {`,
+    numberIn(field, '[-+]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][-+]?\\d+)?'),
+    assign(field, `if exists(found.number) { to_float(found.number) ?? ${field} } else { ${field} }`),
+    `} else if exists(${field}) {`,
+    assign(field, `to_float(${field}) ?? ${field}`),
+    '}',
+  ],
 }
+
+/** Contexts of `content_modifier` for the record, and for data that accompanies it. */
+const ofRecord: readonly string[] = ['body', 'message', 'record']
+const ofMetadata = /^(?:metadata|attributes|otel_\w+)$/
 
 const contentModifier: Plugin<readonly Step[]> = {
   name: 'content_modifier',
@@ -46,19 +78,23 @@ const contentModifier: Plugin<readonly Step[]> = {
     value: 'the text',
     pattern: 'the expression of `extract`',
     converted_type: 'the function of `convert`',
-    context: 'a gap for everything but the record',
+    context: 'without effect for metadata, which no sink sends; a gap for unknown contexts',
     condition: '`if` around the statement',
   },
   expresses: ['value'],
   build: (section, context) => {
     const action = (lastValue(section, 'action') ?? '').toLowerCase()
     const field = fieldLiteral([lastValue(section, 'key') ?? ''])
-    const scope = lastValue(section, 'context') ?? 'body'
+    const scope = (lastValue(section, 'context') ?? 'body').toLowerCase()
+    if (ofMetadata.test(scope)) {
+      reportMetadata(section, `content_modifier: context ${scope}`, context)
+      return []
+    }
     const type = (lastValue(section, 'converted_type') ?? '').toLowerCase()
     const convert = Object.hasOwn(conversions, type) ? conversions[type] : undefined
     const make = Object.hasOwn(actions, action) ? actions[action] : undefined
     if (
-      !['body', 'message', 'attributes'].includes(scope) ||
+      !ofRecord.includes(scope) ||
       (make === undefined && (action !== 'convert' || convert === undefined))
     ) {
       context.gap(
@@ -71,9 +107,24 @@ const contentModifier: Plugin<readonly Step[]> = {
     }
     const lines =
       make === undefined
-        ? [`if exists(${field}) { ${field} = ${convert?.(field)} }`]
+        ? (convert?.(field) ?? [])
         : make(field, lastValue(section, 'value') ?? '', lastValue(section, 'pattern') ?? '', context.readsEnvironment)
     return [{ type: 'remap', text: lines.join('\n') }]
+  },
+}
+
+function reportMetadata(section: Section, subject: string, context: Context): void {
+  const reason = 'it changes only metadata beside the record, which no sink sends'
+  context.replaced(section, subject, reason, 'Nothing to do. To send the value, add a field in a remap transform.')
+}
+
+const envelope: Plugin<readonly Step[]> = {
+  name: 'opentelemetry_envelope',
+  becomes: 'nothing, because it adds only metadata, which no sink sends',
+  options: { name: common.name },
+  build: (section, context) => {
+    reportMetadata(section, 'opentelemetry_envelope', context)
+    return []
   },
 }
 
@@ -89,12 +140,11 @@ const sql: Plugin<readonly Step[]> = {
   },
 }
 
-export const processors: readonly Plugin<readonly Step[]>[] = [contentModifier, sql]
+export const processors: readonly Plugin<readonly Step[]>[] = [contentModifier, sql, envelope]
 
 export const refusedProcessors: readonly Refusal[] = [
   none('labels', 'it changes labels of metrics', 'Change labels at the destination.'),
   none('metrics_selector', 'it chooses metrics', 'Choose them at the destination.'),
-  none('opentelemetry_envelope', 'there is no sink for this protocol', 'Remove it.'),
   none('sampling', 'Penstock does not collect traces', 'Remove it.'),
   none('tda', 'it processes metrics', 'Remove it.'),
 ]
