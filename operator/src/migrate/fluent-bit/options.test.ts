@@ -29,6 +29,7 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   'loki http_passwd': ['HTTP_User u'],
   'es http_passwd': ['HTTP_User u'],
   'opensearch http_passwd': ['HTTP_User u'],
+  'splunk http_passwd': ['HTTP_User u'],
   'http http_passwd': ['HTTP_User u'],
   'kafka-rest http_passwd': ['HTTP_User u'],
   'es logstash_prefix': ['Logstash_Format On'],

@@ -225,6 +225,27 @@ const shaped: readonly {
     text: 'Name splunk\n    Splunk_Token t\n    Event_Key $log\n    Event_Field number $n\n    Event_Field none $none',
     assert: '.event == "a b" && .fields == { "number": 1 }',
   },
+  {
+    name: 'splunk with an origin from fields, the tag and keys',
+    text: 'Name splunk\n    Splunk_Token t\n    Event_Host $none\n    Event_Source $TAG/$gone\n    Event_Sourcetype _json\n    Event_Sourcetype_Key $none\n    Event_Index main\n    Event_Index_Key $gone',
+    assert:
+      '!exists(.host) && .source == "app.web/x" && .sourcetype == "_json" && .index == "x" && .event == {"gone":"x","log":"a b","n":1}',
+  },
+  {
+    name: 'splunk with a number as the text of the event',
+    text: 'Name splunk\n    Splunk_Token t\n    Event_Key $n',
+    assert: '.event == "1"',
+  },
+  {
+    name: 'splunk with the whole record for a missing key',
+    text: 'Name splunk\n    Splunk_Token t\n    Event_Key $none',
+    assert: '.event == {"gone":"x","log":"a b","n":1}',
+  },
+  {
+    name: 'opensearch with an index from fields',
+    text: 'Name opensearch\n    Index logs-$gone.$TAG[1]',
+    assert: '%index == "logs-x.web"',
+  },
   { name: 'a file with the tag', text: 'Name file\n    Path /out\n    Format plain', assert: '%tag == "app.web"' },
   {
     name: 'a file with the time before the record',
@@ -282,6 +303,14 @@ test.each([
   expect(gaps).toEqual([])
   expect(resource.spec.sinks).toMatchObject([{ config }])
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a user of splunk replaces the token', () => {
+  const text = 'Name splunk\n    Match *\n    HTTP_User u\n    HTTP_Passwd p\n    Splunk_Token t\n    Channel c'
+  const { resource } = converted(convertFluentBit, [{ file: 'fb.conf', text: `${input}[OUTPUT]\n    ${text}\n` }])
+  const [{ config }] = resource.spec.sinks
+  expect(config.auth).toEqual({ strategy: 'basic', user: 'u', password: 'p' })
+  expect(config.request.headers).toEqual({ 'X-Splunk-Request-Channel': 'c' })
 })
 
 test('the members that logdna promotes stay in the record, or leave the line', async () => {

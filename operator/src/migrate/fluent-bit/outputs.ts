@@ -24,7 +24,7 @@ import { fileLines, lokiLines } from './lines.ts'
 import { lokiLabels, metadataOf } from './loki-labels.ts'
 import { newRelic, newRelicPlugin } from './new-relic.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
-import { hasTag } from './record-accessor.ts'
+import { expressed, hasTag } from './record-accessor.ts'
 import { prefixAccessor, search } from './search.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { accessor, textOf, words } from './text.ts'
@@ -220,28 +220,28 @@ const splunk: Plugin<SinkPart> = {
   becomes: '`http` to the event collector',
   options: {
     ...always,
-    splunk_token: 'a header',
+    ...login,
+    splunk_token: 'a header, unless `HTTP_User` is set',
     splunk_send_raw: 'whether to put the record into `event`',
     compress: '`compression`',
     event_host: 'a field',
     event_source: 'a field',
     event_sourcetype: 'a field',
     event_index: 'a field',
-    event_key: 'the value of `event`',
+    event_sourcetype_key: 'a field; `Event_Sourcetype` for records without it',
+    event_index_key: 'a field; `Event_Index` for records without it',
+    event_key: 'the text in `event`; the whole record for records without it',
     event_field: 'a member of `fields`',
     channel: 'a header',
   },
-  itself: { ...itself, http_buffer_size: 'the sink reads responses without a size option' },
-  build: (section, context) => {
+  itself: {
+    ...itself,
+    http_buffer_size: 'the sink reads responses without a size option',
+    http_debug_bad_request: 'the agent logs errors with their responses',
+  },
+  build: (section, context, tag = []) => {
     const time = `"time": ${unixSeconds()}`
-    const fields = ['host', 'source', 'sourcetype', 'index'].flatMap((name) => {
-      const text = lastValue(section, `event_${name}`)
-      if (text === undefined) return []
-      const path = text.startsWith('$') ? accessor(text) : undefined
-      if (path !== undefined) return [`"${name}": ${fieldLiteral(path)}`]
-      context.variables(entriesOf(section, `event_${name}`).at(-1) ?? section, `splunk: event_${name}`, text)
-      return [`"${name}": ${textOf(text, context.readsEnvironment)}`]
-    })
+    const origin = splunkOrigin(section, context)
     const members = entriesOf(section, 'event_field').flatMap((entry) => {
       const [name = '', text = ''] = words(entry.value)
       const path = accessor(text)
@@ -257,32 +257,57 @@ const splunk: Plugin<SinkPart> = {
     const eventPath = accessor(lastValue(section, 'event_key') ?? '')
     const raw = isOn(lastValue(section, 'splunk_send_raw'), false)
     const channel = value(section, 'channel')
-    const { request, auth: _, ...others } = connection(section)
+    const { request, ...others } = connection(section)
+    const token = others['auth'] === undefined ? { Authorization: `Splunk ${value(section, 'splunk_token') ?? ''}` } : {}
     const config = {
       uri: literalTemplate(addressOf(section, '8088', '/services/collector/event')),
       encoding: { codec: 'json', ...(raw ? { except_fields: ['timestamp'] } : {}) },
       framing: { method: 'newline_delimited' },
       ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
       ...others,
-      request: {
-        ...(request as object | undefined),
-        headers: {
-          Authorization: `Splunk ${value(section, 'splunk_token') ?? ''}`,
-          ...(channel === undefined ? {} : { 'X-Splunk-Request-Channel': channel }),
-        },
-      },
+      ...withHeaders(request, { ...token, ...(channel === undefined ? {} : { 'X-Splunk-Request-Channel': channel }) }),
     }
+    // Fluentd, whose conversion sets this option, keeps the type of the value.
+    const valuePath = accessor(lastValue(section, 'event_value') ?? '')
     const event =
-      eventPath === undefined ? '' : `\nif exists(${fieldLiteral(eventPath)}) { event = ${fieldLiteral(eventPath)} }`
+      valuePath !== undefined
+        ? `\nif exists(${fieldLiteral(valuePath)}) { event = ${fieldLiteral(valuePath)} }`
+        : eventPath === undefined
+        ? ''
+        : `\ntext = to_string(${fieldLiteral(eventPath)}) ?? encode_json(${fieldLiteral(eventPath)})\nif text != "" { event = text }`
     const more =
       members.length === 0 ? [] : [`"fields": filter({ ${members.join(', ')} }) -> |_key, value| { value != null }`]
     const removed = entriesOf(section, 'event_remove').flatMap((entry) => {
       const path = accessor(entry.value)
       return path === undefined ? [] : [`\ndel(event${fieldLiteral(path)})`]
     })
-    const whole = `event = .\ndel(event.timestamp)${event}${removed.join('')}\n. = { ${[time, '"event": event', ...fields, ...more].join(', ')} }`
-    return { component: { type: 'http', config }, steps: raw ? [] : remap(whole) }
+    const sent = `{ ${[time, '"event": event', ...more].join(', ')} }`
+    // Fluent Bit leaves out members without a text.
+    const whole = origin.length === 0 ? sent : `merge(${sent}, filter({ ${origin.join(', ')} }) -> |_key, value| { value != "" })`
+    const lines = [...tag, 'event = .', `del(event.timestamp)${event}${removed.join('')}`, `. = ${whole}`]
+    return { component: { type: 'http', config }, steps: raw ? [] : remap(...lines) }
   },
+}
+
+/** The members with the origin of an event. Those of a key precede fixed ones; a host and a source may have placeholders. */
+function splunkOrigin(section: Section, context: Context): readonly string[] {
+  const textAt = (name: string, isAccessed: boolean): string | undefined => {
+    const entry = entriesOf(section, name).at(-1)
+    if (entry === undefined) return undefined
+    context.variables(entry, `splunk: ${name}`, entry.value)
+    if (!isAccessed) return textOf(entry.value, context.readsEnvironment)
+    const found = expressed(entry.value, context.readsEnvironment)
+    const reason = 'a program cannot refer to the field'
+    if (found === undefined) context.gap(entry, `splunk: ${name} ${entry.value}`, reason, 'Set the member in the transform.')
+    return found
+  }
+  return ['host', 'source', 'sourcetype', 'index'].flatMap((name) => {
+    const key = textAt(`event_${name}_key`, true)
+    const fixed = textAt(`event_${name}`, name === 'host' || name === 'source')
+    if (key === undefined && fixed === undefined) return []
+    if (key === undefined) return [`"${name}": ${fixed}`]
+    return [`"${name}": if ${key} != "" { ${key} } else { ${fixed ?? '""'} }`]
+  })
 }
 
 const datadog: Plugin<SinkPart> = {
@@ -432,6 +457,12 @@ export const outputs: readonly Plugin<SinkPart>[] = [
   nothing,
 ]
 
+/** Options whose texts may refer to the tag. */
+const accessed: readonly string[] = [
+  ...['labels', 'structured_metadata', 'index'],
+  ...['event_host', 'event_source', 'event_sourcetype_key', 'event_index_key'],
+]
+
 /** Whether an output writes the tags of records. */
 export function readsTag(section: Section): boolean {
   if ((lastValue(section, 'name') ?? '').toLowerCase() === 'file') {
@@ -442,6 +473,6 @@ export function readsTag(section: Section): boolean {
     isOn(lastValue(section, 'include_tag_key'), false) ||
     lastValue(section, 'header_tag') !== undefined ||
     hasTag(prefixAccessor(lastValue(section, 'logstash_prefix_key') ?? '')) ||
-    [...entriesOf(section, 'labels'), ...entriesOf(section, 'structured_metadata')].some(({ value }) => hasTag(value))
+    section.entries.some(({ key, value }) => accessed.includes(key) && hasTag(value))
   )
 }

@@ -2,7 +2,7 @@
 // group of the expression that a rule matches.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
-import { accessor, pattern } from './text.ts'
+import { accessor, pattern, textOf } from './text.ts'
 
 /** The literals and the placeholders of a text, in order. */
 export function partsOf(text: string): readonly string[] {
@@ -40,6 +40,13 @@ export function translated(text: string): string | undefined {
   const parts = partsOf(text).map((part) => partText(part))
   if (parts.includes(undefined) || /\$$/.test(text)) return undefined
   return parts.join(' + ') || '""'
+}
+
+/** The same for a text that may also have variables of the environment. */
+export function expressed(text: string, readsEnvironment: boolean): string | undefined {
+  const parts = text.split(/(\$\{[A-Za-z0-9_]+\})/).filter((part) => part !== '')
+  const all = parts.map((part) => (/^\$\{/.test(part) ? textOf(part, readsEnvironment) : translated(part)))
+  return all.includes(undefined) ? undefined : all.join(' + ') || '""'
 }
 
 /**

@@ -5,7 +5,7 @@ import { literalTemplate } from '../escape.ts'
 import { eventTime } from '../unix-time.ts'
 import { addressOf, always, connection, itself, login, remap, secret, value } from './connection.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
-import { translated } from './record-accessor.ts'
+import { expressed, translated } from './record-accessor.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { accessor } from './text.ts'
 
@@ -13,7 +13,7 @@ import { accessor } from './text.ts'
 const searchOptions = {
   ...always,
   ...login,
-  index: '`bulk.index`',
+  index: '`bulk.index`; for `opensearch`, with the fields that it refers to',
   type: '`doc_type`',
   path: 'the address',
   logstash_format: '`bulk.index` with the date',
@@ -52,7 +52,7 @@ export const search = (name: string): Plugin<SinkPart> => ({
     time_key_nanos: 'times keep their full precision',
   },
   build: (section, context, tag = []) => {
-    const { index, lines: named } = indexOf(section, context)
+    const { index, lines: named } = indexOf(section, name, context)
     const operation = (lastValue(section, 'write_operation') ?? 'create').toLowerCase()
     const isKnown = ['create', 'index'].includes(operation)
     if (!isKnown) {
@@ -127,9 +127,12 @@ function cloudLogin(section: Section): Record<string, unknown> {
 }
 
 /** The name of the index, which may contain a date, and the lines that set the fields it refers to. */
-function indexOf(section: Section, context: Context): { readonly index: string; readonly lines: readonly string[] } {
-  if (!isOn(lastValue(section, 'logstash_format'), false))
-    return { index: (lastValue(section, 'index') ?? 'fluent-bit').replaceAll('{{', '\\{{'), lines: [] }
+function indexOf(
+  section: Section,
+  plugin: string,
+  context: Context,
+): { readonly index: string; readonly lines: readonly string[] } {
+  if (!isOn(lastValue(section, 'logstash_format'), false)) return plainIndex(section, plugin, context)
   const isCurrent = isOn(lastValue(section, 'current_time_index'), false)
   const form = lastValue(section, 'logstash_dateformat') ?? '%Y.%m.%d'
   const date = isCurrent ? '{{ %index_date }}' : form
@@ -151,6 +154,22 @@ function indexOf(section: Section, context: Context): { readonly index: string; 
     `%logstash_prefix = if prefix != "" { prefix } else { ${textLiteral(prefix)} }`,
   ]
   return { index: `{{ %logstash_prefix }}${end}`, lines }
+}
+
+/** The index without `Logstash_Format`. That of `opensearch` may refer to fields. */
+function plainIndex(
+  section: Section,
+  plugin: string,
+  context: Context,
+): { readonly index: string; readonly lines: readonly string[] } {
+  const entry = entriesOf(section, 'index').at(-1)
+  const plain = { index: (entry?.value ?? 'fluent-bit').replaceAll('{{', '\\{{'), lines: [] }
+  if (entry === undefined || plugin !== 'opensearch' || !/\$(?!\{)/.test(entry.value)) return plain
+  const found = expressed(entry.value, context.readsEnvironment)
+  if (found !== undefined) return { index: '{{ %index }}', lines: [`%index = ${found}`] }
+  const reason = 'a program cannot refer to the field'
+  context.gap(entry, `opensearch: index ${entry.value}`, reason, 'Set `bulk.index` of the sink.')
+  return plain
 }
 
 /** The record accessor of `Logstash_Prefix_Key`, which may omit the sign at its beginning. */

@@ -284,7 +284,7 @@ function eventMembers(name: string, section: Plugged, context: Context, tag: Tag
       several.push(['event_host', hostVariable])
     const path = read(`${word}_key`) === undefined ? undefined : pathIn(read(`${word}_key`) ?? '')
     if (path === undefined) continue
-    several.push([`event_${word}`, path])
+    several.push([word === 'host' || word === 'source' ? `event_${word}` : `event_${word}_key`, path])
     if (!keepsKeys) several.push(['event_remove', path])
   }
   const members = childrenOf(section.element, 'fields').flatMap(({ parameters }) => parameters)
@@ -296,7 +296,7 @@ function eventMembers(name: string, section: Plugged, context: Context, tag: Tag
   }
   several.push(...formatOf(name, section, context, tag))
   const whole = read('event_key') === undefined ? undefined : pathIn(read('event_key') ?? '')
-  if (whole !== undefined) several.push(['event_key', whole])
+  if (whole !== undefined) several.push(['event_value', whole])
   return several
 }
 
@@ -321,7 +321,7 @@ function formatOf(name: string, section: Plugged, context: Context, tag: Tag | u
   if (format === undefined || type === 'json' || type === 'hash') return []
   if (type === 'single_value') {
     const path = recordPath(parameter(format, 'message_key') ?? 'message')
-    if (path !== undefined) return [['event_key', accessorOf(path)]]
+    if (path !== undefined) return [['event_value', accessorOf(path)]]
   }
   const nearest = 'Build the text in a remap transform before the sink, and set `event_key`.'
   context.gap(format, `${name}: format ${type}`, 'the sink sends the whole record as an object', nearest)
