@@ -35,6 +35,7 @@ export const itself = {
 /** Options of outputs without a connection. */
 export const unbuffered = {
   ...itself,
+  retry_limit: 'the sink sends no requests',
   'storage.total_limit_size': {
     how: '`buffer` of the sink',
     unless: /./,

@@ -19,7 +19,7 @@ import { nameOf, pluginOf } from './names.ts'
 import { outputs, readsTag } from './outputs.ts'
 import { withOwnNames } from './own-time.ts'
 import { Context, type Plugin, type SourcePart } from './plugin.ts'
-import { onDisk, withLabelMaps, withMatch, withoutOwnMetrics } from './prepared.ts'
+import { onDisk, withLabelMaps, withMatch, withoutOwnMetrics, withTags, withUpstreams } from './prepared.ts'
 import { conditionOf, processors, refusedProcessors } from './processors.ts'
 import { read } from './read.ts'
 import { refusedOutputs } from './refused-outputs.ts'
@@ -44,24 +44,39 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
   const { sections, found, secrets } = read(files, included, draft.gaps)
   for (const [variable, key] of secrets) draft.secrets.set(variable, key)
   const context = new Context(sections, draft.gaps, draft.namespace === undefined)
-  const known = ['input', 'filter', 'output', 'parser', 'multiline_parser', 'service', ...taskKinds]
-  for (const section of sections) {
-    if (known.includes(section.kind)) continue
-    context.gap(
-      section,
-      `[${section.kind.toUpperCase()}]`,
-      '`convert` does not read sections of this kind',
-      'Remove it, or add transforms for it.',
-    )
-  }
+  reportUnread(sections, context)
   const ofKind = (kind: string) => sections.filter((section) => section.kind === kind)
   const own = (kind: string) => ofKind(kind).map((section) => ownNames(section, context))
-  const inputs = own('input')
-  const left = withoutOwnMetrics(inputs, withLabelMaps(withMatch(inputs, own('output')), found), context)
+  const inputs = withTags(own('input'))
+  const named = withUpstreams(withLabelMaps(withMatch(inputs, own('output')), found), sections, found)
+  const left = withoutOwnMetrics(inputs, named, context)
   const outputs = onDisk(left.inputs, left.outputs, context)
   const tasks = streamTasks(taskKinds.flatMap(ofKind), left.inputs, context)
   const conversion = new Conversion(draft, context, found, files)
-  conversion.run(left.inputs, [...own('filter'), ...tasks], outputs)
+  conversion.run(left.inputs, [...own('filter').filter(isActive), ...tasks], outputs)
+}
+
+/** Whether Fluent Bit runs a filter. */
+const isActive = (section: Section) => !/^(?:false|0)$/i.test(lastValue(section, 'active') ?? '')
+
+/** Kinds of sections that other sections refer to, or that the conversion reads. */
+const knownKinds: readonly string[] = [
+  ...['input', 'filter', 'output', 'parser', 'multiline_parser', 'service', ...taskKinds],
+  ...['upstream', 'node', 'upstream_servers'],
+]
+
+/** Reports sections of other kinds. */
+function reportUnread(sections: readonly Section[], context: Context): void {
+  for (const section of sections) {
+    const subject = `[${section.kind.toUpperCase()}]`
+    if (section.kind === 'plugins') {
+      const reason = 'it loads programs beside Fluent Bit, and sinks need none'
+      context.replaced(section, subject, reason, 'Nothing to do: the report names plugins without a counterpart.')
+    } else if (!knownKinds.includes(section.kind)) {
+      const reason = '`convert` does not read sections of this kind'
+      context.gap(section, subject, reason, 'Remove it, or add transforms for it.')
+    }
+  }
 }
 
 /** A plugin and its processors with the names that fields have in events. */
@@ -354,8 +369,10 @@ class Conversion {
       return []
     }
     const plugin = this.#find(section, filters, refusedFilters)
-    if (plugin !== undefined) return inNamespace(section, plugin.build(section, this.#context))
-    return this.#refused(section)
+    if (plugin === undefined) return this.#refused(section)
+    const condition = conditionOf(section, this.#context)
+    const steps = plugin.build(section, this.#context)
+    return inNamespace(section, condition === undefined ? steps : only(condition, steps))
   }
 
   /** The placeholder step for a filter without a counterpart. */

@@ -90,14 +90,13 @@ export class Context {
     const { name, options, itself = {} } = plugin
     for (const entry of section.entries) {
       if (Object.hasOwn(options, entry.key)) continue
-      if (section.kind === 'processor' && entry.key === conditionKey) continue
+      if (entry.key === conditionKey && section.kind !== 'input' && section.kind !== 'output') continue
       if (entry.key.startsWith('processors.')) {
         const reason = `the plugin produces no ${entry.value}`
         this.replaced(entry, `${name}: processors of ${entry.value}`, reason, 'Remove them.')
         continue
       }
-      // The agent manages its connections in its own way.
-      if (entry.key.startsWith('net.')) continue
+      if (isGeneral(section.kind, entry.key)) continue
       const own = Object.hasOwn(itself, entry.key) ? itself[entry.key] : undefined
       if (typeof own === 'string') continue
       if (own !== undefined) {
@@ -109,6 +108,17 @@ export class Context {
     }
   }
 }
+
+/** Options that all plugins of a kind have, and whose work the agent does in its own way. */
+const general: Readonly<Record<string, RegExp>> = {
+  input: /^(?:mem_buf_limit|storage\.type|storage\.pause_on_chunks_overlimit|threaded|thread\.ring_buffer\.\w+)$/,
+  filter: /^active$/,
+  output: /^workers$/,
+}
+
+/** Whether all plugins of a kind have an option. The agent has one log level, and manages its connections itself. */
+const isGeneral = (kind: string, key: string) =>
+  /^(?:net\.|log_level$|log_suppress_interval$)/.test(key) || general[kind]?.test(key) === true
 
 /** Options that every plugin has. */
 export const common = { name: 'the type', alias: 'the name of the component' } as const

@@ -5,7 +5,8 @@ import type { Included } from '../draft.ts'
 import { labelsIn } from './label-map.ts'
 import { pluginOf } from './names.ts'
 import type { Context } from './plugin.ts'
-import { lastValue, type Section } from './sections.ts'
+import { readClassic } from './classic.ts'
+import { type Entry, lastValue, type Section, upstreamNode } from './sections.ts'
 import { matchesOf, tagOf } from './tags.ts'
 
 /** The sections without inputs of Fluent Bit's own metrics and outputs that only serve them, because agents do this themselves. */
@@ -45,6 +46,48 @@ export function withLabelMaps(outputs: readonly Section[], included: Included): 
       return labels === undefined ? [entry] : labels.map((value) => ({ ...entry, key: 'labels', value }))
     }),
   }))
+}
+
+/** Gives outputs the nodes of the upstream that they name: that of a file, or one of the YAML syntax. */
+export function withUpstreams(
+  outputs: readonly Section[],
+  sections: readonly Section[],
+  included: Included,
+): readonly Section[] {
+  const known = new Map(
+    sections
+      .filter(({ kind }) => kind === 'upstream_servers')
+      .map((section) => [lastValue(section, 'name'), section.entries.filter(({ key }) => key === upstreamNode)] as const),
+  )
+  const nodesIn = ({ value, file }: Entry): readonly Entry[] => {
+    const files = included(value, file).flatMap((given) => readClassic(given.text, given.file).sections)
+    return files
+      .filter(({ kind }) => kind === 'node')
+      .map((node) => ({
+        file: node.file,
+        line: node.line,
+        key: upstreamNode,
+        value: JSON.stringify(Object.fromEntries(node.entries.filter(({ key }) => /^(?:host|port|tls)$/.test(key)).map((each) => [each.key, each.value]))),
+      }))
+  }
+  return outputs.map((section) => {
+    const named = section.entries.filter(({ key }) => key === 'upstream' && pluginOf(section) === 'es')
+    const nodes = named.flatMap((entry) => known.get(entry.value) ?? nodesIn(entry))
+    return nodes.length === 0 ? section : { ...section, entries: [...section.entries, ...nodes] }
+  })
+}
+
+/** Gives inputs without a tag the one that Fluent Bit gives them: the plugin, and its number among inputs of this plugin. */
+export function withTags(inputs: readonly Section[]): readonly Section[] {
+  const counts = new Map<string, number>()
+  return inputs.map((section) => {
+    const name = pluginOf(section)
+    const number = counts.get(name) ?? 0
+    counts.set(name, number + 1)
+    if (number === 0 || lastValue(section, 'tag') !== undefined) return section
+    const { file, line } = section
+    return { ...section, entries: [...section.entries, { file, line, key: 'tag', value: `${name}.${number}` }] }
+  })
 }
 
 const diskSize = '1G'

@@ -181,7 +181,7 @@ const tests: Readonly<Record<string, (field: string, value: unknown) => string>>
 const listOf = (value: unknown) =>
   `[${(Array.isArray(value) ? value : [value]).map((item) => textLiteral(String(item))).join(', ')}]`
 
-/** The condition of a processor as an expression; undefined if there is none, or if it is unknown, which is reported. */
+/** The condition of a processor or a filter as an expression; undefined if there is none, or if it is unknown, which is reported. */
 export function conditionOf(section: Section, context: Context): string | undefined {
   const entry = section.entries.find(({ key }) => key === conditionKey)
   if (entry === undefined) return undefined
@@ -198,7 +198,7 @@ function report(entry: Entry, context: Context): void {
   context.gap(
     entry,
     'condition',
-    'the condition has an unknown rule, so the processor changes all records',
+    'the condition has an unknown rule, so the step applies to all records',
     'Put `if` around the statements of its transform.',
   )
 }

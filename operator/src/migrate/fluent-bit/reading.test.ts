@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Fluent Bit are meant
 import { expect, test } from 'vitest'
-import { converted } from '../../testing/conversions.ts'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
 import { readClassic } from './classic.ts'
 import { convertFluentBit, isFluentBit } from './convert.ts'
 import { readYaml } from './yaml.ts'
@@ -185,4 +185,127 @@ test('a variable with a default is a gap, because Fluent Bit has none', () => {
   const text = '[INPUT]\n  Name tail\n  Path /a.log\n  Tag a\n[OUTPUT]\n  Name es\n  Match a\n  Index x-${ENV:-dev}\n'
   const { gaps } = converted(convertFluentBit, [{ file: 'f.conf', text }])
   expect(gaps).toMatchObject([{ subject: '${ENV:-dev}', line: 8 }])
+})
+
+const outOf = (text: string) => `${text}  outputs:\n    - name: stdout\n      match: '*'\n      format: json_lines\n`
+
+test('variables in a list, and plugins whose names are the keys of their options', () => {
+  const text = outOf(`env:
+  - name: PLACE
+    value: /srv
+  - name: TOKEN
+    uri: file:///run/token
+pipeline:
+  inputs:
+    - tail:
+        path: \${PLACE}/a.log
+        tag: a
+  filters:
+    - record_modifier:
+        match: '*'
+        record: token \${TOKEN}
+`)
+  const { resource, gaps } = converted(convertFluentBit, [{ file: 'f.yaml', text }])
+  expect(resource.spec.sources).toMatchObject([{ type: 'file', config: { include: ['/srv/a.log'] } }])
+  expect(gaps).toMatchObject([{ subject: '${TOKEN}', line: 13, isReplaced: true }])
+})
+
+test('a filter with a condition changes the records that meet it, and one that is not active changes none', async () => {
+  const rule = (op: string) =>
+    `      condition:\n        op: and\n        rules:\n          - field: $log\n            op: ${op}\n            value: ^x\n`
+  const text = outOf(`pipeline:
+  inputs:
+    - name: tail
+      path: /a.log
+      tag: a
+  filters:
+    - name: modify
+      match: '*'
+      add: met yes
+${rule('regex')}    - name: grep
+      match: '*'
+      exclude: log x
+${rule('not_regex')}    - name: modify
+      match: '*'
+      add: off yes
+      active: false
+`)
+  const { document, resource, gaps } = converted(convertFluentBit, [{ file: 'f.yaml', text }])
+  expect(gaps).toEqual([])
+  withTest(document, resource, { message: 'x' }, { log: 'x', met: 'yes' })
+  expect(await lint(String(document))).toEqual([])
+  expect(String(document)).not.toContain('.off')
+})
+
+test('inputs without tags have numbers', () => {
+  const input = (path: string) => `[INPUT]\n  Name tail\n  Path ${path}\n`
+  const text = `${input('/a.log')}${input('/b.log')}[OUTPUT]\n  Name null\n  Match tail.1\n`
+  const { resource } = converted(convertFluentBit, [{ file: 'f.conf', text }])
+  expect(resource.spec.sources).toMatchObject([{ config: { include: ['/b.log'] } }])
+})
+
+const nodes = `[UPSTREAM]
+    name search
+[NODE]
+    name one
+    host one.local
+    port 9201
+[NODE]
+    name two
+    host two.local
+    tls on
+`
+
+test.each([
+  [
+    'a file',
+    {
+      'fluent-bit.conf': '[INPUT]\n  Name tail\n  Path /a.log\n[OUTPUT]\n  Name es\n  Match *\n  Upstream /etc/nodes.conf\n',
+      'nodes.conf': nodes,
+    },
+  ],
+  [
+    'YAML',
+    {
+      'fluent-bit.yaml': outOf('upstream_servers:\n  - name: search\n    nodes:\n      - { name: one, host: one.local, port: 9201 }\n      - { name: two, host: two.local, tls: on }\npipeline:\n  inputs:\n    - name: tail\n      path: /a.log\n').replace('name: stdout', 'name: es\n      upstream: search').replace('      format: json_lines\n', ''),
+    },
+  ],
+])('es sends to the nodes of an upstream, from %s', (_, files) => {
+  const data = Object.entries(files).map(([name, text]) => `  ${name}: |\n${text.replace(/^(?=.)/gm, '    ')}`)
+  const map = `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: fb, namespace: logging }\ndata:\n${data.join('')}`
+  const { resource, gaps } = converted(convertFluentBit, [{ file: 'map.yaml', text: map }])
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks).toMatchObject([
+    { config: { endpoints: ['http://one.local:9201', 'https://two.local:9200'] } },
+  ])
+})
+
+test('an upstream whose file is missing is a gap', () => {
+  const text = '[INPUT]\n  Name tail\n  Path /a.log\n[OUTPUT]\n  Name es\n  Match *\n  Upstream /etc/nodes.conf\n'
+  const { gaps } = converted(convertFluentBit, [{ file: 'f.conf', text }])
+  expect(gaps).toMatchObject([{ subject: 'upstream /etc/nodes.conf', line: 7 }])
+})
+
+test('options that all plugins have need no counterpart', () => {
+  const text = `[PLUGINS]
+  Path /x.so
+[INPUT]
+  Name kubernetes_events
+  Mem_Buf_Limit 5M
+  Threaded on
+  Log_Level debug
+[FILTER]
+  Name grep
+  Match *
+  Log_Suppress_Interval 10
+  Exclude message x
+[OUTPUT]
+  Name stdout
+  Match *
+  Format json_lines
+  Retry_Limit False
+  Workers 2
+`
+  const { gaps } = converted(convertFluentBit, [{ file: 'f.conf', text }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
 })

@@ -263,3 +263,19 @@ test('structured metadata of Loki', () => {
   expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
   expect(made.spec.sinks).toMatchObject([{ config: { structured_metadata: { s: '{{ stream }}', fixed: 'x' } } }])
 })
+
+test('a condition of a processor, and fields of Splunk', () => {
+  const condition = '{ op: and, rules: [ { field: "$log", op: eq, value: x } ] }'
+  const processor = `{ name: content_modifier, action: upsert, key: a, value: b, condition: ${condition} }`
+  const { resource: made, gaps } = convert(
+    input,
+    resource('ClusterOutput', 'o', `match: "*"\nprocessors: { logs: [ ${processor} ] }\nstdout: { format: json_lines }`),
+    resource('ClusterOutput', 's', 'match: "*"\nsplunk: { host: s, splunkToken: { value: t }, eventFields: [ "n $n" ] }'),
+    resource('ClusterOutput', 'l', 'match: "*"\nloki: { host: l, structuredMetadataKeys: [ $a, $b ] }'),
+  )
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  const texts = made.spec.transforms.map(({ config }: { config: { source: string } }) => config.source)
+  expect(texts).toContainEqual(expect.stringMatching(/^if \(.*"x".*\) \{\n {2}\.a = "b"\n\}$/))
+  expect(texts).toContainEqual(expect.stringContaining('"n": .n'))
+  expect(texts).toContainEqual(expect.stringContaining('%metadata_maps = merge(object(.a) ?? {}'))
+})

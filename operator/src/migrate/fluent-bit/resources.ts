@@ -6,7 +6,7 @@ import { innerTexts } from '../inner.ts'
 import { below, flagOf, isList, isMap, itemsOf, pairsOf, plain, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
 import type { Described } from '../page.ts'
-import type { Entry, Section } from './sections.ts'
+import { conditionKey, type Entry, type Section } from './sections.ts'
 import { isSelected } from './selectors.ts'
 
 const group = /^\s*(?:- +)?apiVersion:\s*["']?(?:fluentbit\.fluent\.io|logging\.kubesphere\.io)\//m
@@ -78,10 +78,14 @@ const keys: Readonly<Record<string, string>> = {
   whitelistKeys: 'whitelist_key',
   records: 'record',
   headers: 'header',
+  eventFields: 'event_field',
+  structuredMetadataKeys: 'structured_metadata_map_keys',
 }
 
 /** Lists that become one value with commas. Other lists become a repeated key. */
-const joined: ReadonlySet<string> = new Set(['loki.labels', 'loki.labelKeys', 'loki.removeKeys'])
+const joined: ReadonlySet<string> = new Set([
+  ...['loki.labels', 'loki.labelKeys', 'loki.removeKeys', 'loki.structuredMetadataKeys'],
+])
 
 /** `aB` becomes `a_b`, as options of the resources do. */
 export const snake = (name: string) =>
@@ -242,7 +246,7 @@ class Maker {
     return itemsOf(below(table, 'logs')).map((item) => {
       const entries = (isMap(item) ? [...item.value] : []).flatMap(([key, value]) =>
         key === 'condition' && isMap(value)
-          ? [entry(value, key, JSON.stringify(plain(value)))]
+          ? [entry(value, conditionKey, JSON.stringify(plain(value)))]
           : this.#option('', key, value),
       )
       return { file: item.file, line: item.line, kind: 'processor', entries }

@@ -6,7 +6,7 @@ import { eventTime } from '../unix-time.ts'
 import { addressOf, always, connection, itself, login, remap, secret, value } from './connection.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
 import { expressed, translated } from './record-accessor.ts'
-import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
+import { type Entry, entriesOf, isOn, lastValue, type Section, upstreamNode } from './sections.ts'
 import { accessor } from './text.ts'
 
 /** The counterparts of the options of outputs for search engines. */
@@ -16,6 +16,7 @@ const searchOptions = {
   index: '`bulk.index`; for `opensearch`, with the fields that it refers to',
   type: '`doc_type`',
   path: 'the address',
+  upstream: '`endpoints`, one for each node of the file; a gap for outputs other than `es`',
   logstash_format: '`bulk.index` with the date',
   logstash_prefix: '`bulk.index`',
   logstash_prefix_key: '`bulk.index` from a field; the prefix for events without it',
@@ -37,6 +38,7 @@ const searchOptions = {
   aws_service_name: '`opensearch_service_type`',
   aws_role_arn: '`auth.assume_role`',
   aws_external_id: '`auth.external_id`',
+  aws_profile: '`auth.profile`',
   include_tag_key: 'a field for the tag',
   tag_key: 'the name of the field for the tag',
   current_time_index: '`bulk.index` with the arrival time of the event',
@@ -65,8 +67,9 @@ export const search = (name: string): Plugin<SinkPart> => ({
     }
     const timeKey = lastValue(section, 'time_key') ?? '@timestamp'
     const idLines = idOf(section)
+    const addresses = nodesOf(section, context) ?? [cloudAddress(section) ?? addressOf(section, '9200', '')]
     const config = {
-      endpoints: [`${cloudAddress(section) ?? addressOf(section, '9200', '')}${value(section, 'path') ?? ''}`],
+      endpoints: addresses.map((address) => `${address}${value(section, 'path') ?? ''}`),
       bulk: { action: isKnown ? operation : 'index', index },
       ...(timeKey === 'timestamp' ? {} : { encoding: { except_fields: ['timestamp'] } }),
       ...(lastValue(section, 'type') === undefined ? {} : { doc_type: lastValue(section, 'type') }),
@@ -107,6 +110,23 @@ function timeText(section: Section): string {
   if (format === undefined || format === '%Y-%m-%dT%H:%M:%S') return '.timestamp'
   const digits = isOn(lastValue(section, 'time_key_nanos'), false) ? 9 : 3
   return `format_timestamp(${eventTime}, ${textLiteral(`${format}.%${digits}fZ`)}) ?? null`
+}
+
+/** The addresses of the nodes in the file of `Upstream`; undefined without the option. */
+function nodesOf(section: Section, context: Context): readonly string[] | undefined {
+  const entry = entriesOf(section, 'upstream').at(-1)
+  if (entry === undefined) return undefined
+  const nodes = entriesOf(section, upstreamNode)
+  if (nodes.length > 0) return nodes.map((node) => addressOf(ofNode(section, node), '9200', ''))
+  const reason = 'the file with the nodes cannot be read, or the output does not support it'
+  context.gap(entry, `upstream ${entry.value}`, reason, 'Set `endpoints` of the sink to the addresses of the nodes.')
+  return undefined
+}
+
+/** The output with the address of a node, which is `host`, `port` and `tls` in JSON. */
+function ofNode(section: Section, { value: text, ...place }: Entry): Section {
+  const own = Object.entries(JSON.parse(text) as Record<string, string>)
+  return { ...section, entries: [...section.entries, ...own.map(([key, value]) => ({ ...place, key, value }))] }
 }
 
 /** The address for an Elastic Cloud id: a name, and the base64 text of the host and the parts of the cluster. */
@@ -191,12 +211,13 @@ function signing(section: Section, context: Context): Record<string, unknown> {
     const reason = `requests are signed for \`es\` or \`aoss\`, but not for \`${entry.value}\``
     context.gap(entry, `aws_service_name ${entry.value}`, reason, 'Choose one of them.')
   }
-  const [role, id] = [value(section, 'aws_role_arn'), value(section, 'aws_external_id')]
+  const [role, id, profile] = ['role_arn', 'external_id', 'profile'].map((name) => value(section, `aws_${name}`))
   return {
     auth: {
       strategy: 'aws',
       ...(role === undefined ? {} : { assume_role: role }),
       ...(id === undefined ? {} : { external_id: id }),
+      ...(profile === undefined ? {} : { profile }),
     },
     aws: { region: value(section, 'aws_region') ?? 'us-east-1' },
     // This service does not answer questions about its version.

@@ -38,6 +38,9 @@ export interface SectionFile {
 /** The key of the condition of a processor, whose value is JSON. */
 export const conditionKey = 'condition (rules)'
 
+/** The key of a node to which an output sends, whose value is JSON. */
+export const upstreamNode = 'upstream (node)'
+
 /** The last value of a key. It wins if a key can have only one value. */
 export function lastValue(section: Section, key: string): string | undefined {
   return section.entries.findLast((entry) => entry.key === key)?.value

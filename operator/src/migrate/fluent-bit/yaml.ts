@@ -2,7 +2,15 @@
 // entry. A list becomes a repeated key, as in the classic syntax.
 
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml'
-import { conditionKey, type Entry, type Place, type Section, type SectionFile, type Unread } from './sections.ts'
+import {
+  conditionKey,
+  type Entry,
+  type Place,
+  type Section,
+  type SectionFile,
+  type Unread,
+  upstreamNode,
+} from './sections.ts'
 
 const pipelineLists: Readonly<Record<string, string>> = { inputs: 'input', filters: 'filter', outputs: 'output' }
 const topLists: Readonly<Record<string, string>> = {
@@ -17,45 +25,91 @@ const topLists: Readonly<Record<string, string>> = {
 export function readYaml(text: string, file: string): SectionFile {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines })
-  const placeAt = (offset: number | undefined): Place => ({ file, line: lines.linePos(offset ?? 0).line || 1 })
-  const placeOf = (node: unknown): Place => placeAt((node as Node | null)?.range?.[0])
-  const sections: Section[] = []
-  const variables = new Map<string, string>()
-  const includes: Entry[] = []
-  const unread: Unread[] = document.errors.map((error) => ({
-    ...placeAt(error.pos[0]),
+  const reader = new Reader(file, lines)
+  const unread = document.errors.map((error) => ({
+    ...reader.placeAt(error.pos[0]),
     reason: `the YAML is not valid: ${error.message.split('\n')[0] ?? ''}`,
   }))
+  reader.take(document.contents)
+  const { sections, variables, includes } = reader
+  return { sections, variables, includes, unread: [...unread, ...reader.unread] }
+}
 
-  const entriesAt = (key: string, node: unknown): Entry[] => {
-    const place = placeOf(node)
-    if (isSeq(node)) return node.items.flatMap((item) => entriesAt(key, item))
-    if (isMap(node)) {
-      // A rule of a multiline parser. The classic syntax writes it as one line of three quoted words.
-      const { state, regex, next_state: next } = node.toJSON() as Record<string, unknown>
-      if (state !== undefined && regex !== undefined)
-        return [{ ...place, key: 'rule', value: `"${state}" "${regex}" "${next}"` }]
-      // A group of options. The classic syntax joins the names with a period.
-      return pairsOf(node).flatMap(([below, value]) => entriesAt(`${key}.${below}`, value))
-    }
-    // Fluent Bit uses the text as written: `null` is a plugin.
-    const value = isScalar(node) ? (node.value ?? node.source) : node
-    return [{ ...place, key, value: value === null || value === undefined ? '' : String(value) }]
+const pairsOf = (node: unknown): [string, unknown, unknown][] =>
+  isMap(node) ? node.items.map(({ key, value }) => [String(isScalar(key) ? key.value : key), value, key]) : []
+const itemsOf = (node: unknown): unknown[] => (isSeq(node) ? node.items : [])
+const textIn = (node: unknown) => String(isScalar(node) ? node.value : '')
+
+/** Names of variables with values: a map, or a list in which variables with a value from elsewhere have none. */
+function variablesIn(node: unknown): [string, string][] {
+  if (isMap(node)) return pairsOf(node).map(([name, value]) => [name, textIn(value)])
+  return itemsOf(node).flatMap((item): [string, string][] => {
+    const own = new Map(pairsOf(item).map(([key, value]) => [key, value]))
+    return own.has('value') ? [[textIn(own.get('name')), textIn(own.get('value'))]] : []
+  })
+}
+
+class Reader {
+  readonly sections: Section[] = []
+  readonly variables = new Map<string, string>()
+  readonly includes: Entry[] = []
+  readonly unread: Unread[] = []
+  readonly #file: string
+  readonly #lines: LineCounter
+
+  constructor(file: string, lines: LineCounter) {
+    this.#file = file
+    this.#lines = lines
   }
-  const pairsOf = (node: unknown): [string, unknown, unknown][] =>
-    isMap(node) ? node.items.map(({ key, value }) => [String(isScalar(key) ? key.value : key), value, key]) : []
-  const itemsOf = (node: unknown): unknown[] => (isSeq(node) ? node.items : [])
-  const sectionOf = (kind: string, node: unknown): Section => {
+
+  placeAt(offset: number | undefined): Place {
+    return { file: this.#file, line: this.#lines.linePos(offset ?? 0).line || 1 }
+  }
+
+  #placeOf(node: unknown): Place {
+    return this.placeAt((node as Node | null)?.range?.[0])
+  }
+
+  take(contents: unknown): void {
+    for (const [key, value, at] of pairsOf(contents)) {
+      const list = Object.hasOwn(topLists, key) ? topLists[key] : undefined
+      if (key === 'pipeline') this.#takePipeline(value)
+      else if (key === 'env') for (const [name, text] of variablesIn(value)) this.variables.set(name, text)
+      else if (key === 'includes') this.includes.push(...this.#entriesAt('include', value))
+      else if (key === 'service') this.sections.push(this.#sectionOf('service', value))
+      else if (list !== undefined) for (const item of itemsOf(value)) this.sections.push(this.#sectionOf(list, item))
+      else this.unread.push({ ...this.#placeOf(at), reason: `\`${key}\` is unknown` })
+    }
+  }
+
+  #takePipeline(node: unknown): void {
+    for (const [part, plugins, at] of pairsOf(node)) {
+      const kind = Object.hasOwn(pipelineLists, part) ? pipelineLists[part] : undefined
+      if (kind === undefined) this.unread.push({ ...this.#placeOf(at), reason: `\`pipeline.${part}\` is unknown` })
+      else for (const plugin of itemsOf(plugins)) this.sections.push(this.#pluginOf(kind, plugin))
+    }
+  }
+
+  /** A plugin, also in the older form, in which its name is the key of its options. */
+  #pluginOf(kind: string, node: unknown): Section {
+    const [[name, options, at] = ['', undefined, undefined], ...others] = pairsOf(node)
+    if (others.length > 0 || !isMap(options)) return this.#sectionOf(kind, node)
+    const own = this.#sectionOf(kind, options)
+    return { ...own, entries: [{ ...this.#placeOf(at), key: 'name', value: name }, ...own.entries] }
+  }
+
+  #sectionOf(kind: string, node: unknown): Section {
     const entries: Entry[] = []
     const processors: Section[] = []
     for (const [key, value] of pairsOf(node)) {
-      // The condition of a processor. Filters have conditions that are texts.
+      // The condition of a filter or a processor. The filter `modify` has conditions that are texts.
       if (key === 'condition' && isMap(value))
-        entries.push({ ...placeOf(value), key: conditionKey, value: JSON.stringify(value.toJSON()) })
-      else if (key !== 'processors') entries.push(...entriesAt(key.toLowerCase(), value))
+        entries.push({ ...this.#placeOf(value), key: conditionKey, value: JSON.stringify(value.toJSON()) })
+      else if (key === 'nodes' && kind === 'upstream_servers') entries.push(...itemsOf(value).map((item) => this.#node(item)))
+      else if (key !== 'processors') entries.push(...this.#entriesAt(key.toLowerCase(), value))
       else {
         for (const [signal, list] of pairsOf(value)) {
-          const own = itemsOf(list).map((item) => sectionOf('processor', item))
+          const own = itemsOf(list).map((item) => this.#sectionOf('processor', item))
           if (signal === 'logs') processors.push(...own)
           else
             for (const { entries: _, ...place } of own)
@@ -63,26 +117,27 @@ export function readYaml(text: string, file: string): SectionFile {
         }
       }
     }
-    return { ...placeOf(node), kind, entries, ...(processors.length === 0 ? {} : { processors }) }
-  }
-  const addSection = (kind: string, node: unknown): void => {
-    sections.push(sectionOf(kind, node))
+    return { ...this.#placeOf(node), kind, entries, ...(processors.length === 0 ? {} : { processors }) }
   }
 
-  for (const [key, value, at] of pairsOf(document.contents)) {
-    const list = Object.hasOwn(topLists, key) ? topLists[key] : undefined
-    if (key === 'pipeline') {
-      for (const [part, plugins, partAt] of pairsOf(value)) {
-        const kind = Object.hasOwn(pipelineLists, part) ? pipelineLists[part] : undefined
-        if (kind === undefined) unread.push({ ...placeOf(partAt), reason: `\`pipeline.${part}\` is unknown` })
-        else for (const plugin of itemsOf(plugins)) addSection(kind, plugin)
-      }
-    } else if (key === 'env') {
-      for (const [name, node] of pairsOf(value)) variables.set(name, String(isScalar(node) ? node.value : ''))
-    } else if (key === 'includes') includes.push(...entriesAt('include', value))
-    else if (key === 'service') addSection('service', value)
-    else if (list !== undefined) for (const item of itemsOf(value)) addSection(list, item)
-    else unread.push({ ...placeOf(at), reason: `\`${key}\` is unknown` })
+  #node(node: unknown): Entry {
+    const texts = pairsOf(node).map(([name, value]) => [name, textIn(value)])
+    return { ...this.#placeOf(node), key: upstreamNode, value: JSON.stringify(Object.fromEntries(texts)) }
   }
-  return { sections, variables, includes, unread }
+
+  #entriesAt(key: string, node: unknown): Entry[] {
+    const place = this.#placeOf(node)
+    if (isSeq(node)) return node.items.flatMap((item) => this.#entriesAt(key, item))
+    if (isMap(node)) {
+      // A rule of a multiline parser. The classic syntax writes it as one line of three quoted words.
+      const { state, regex, next_state: next } = node.toJSON() as Record<string, unknown>
+      if (state !== undefined && regex !== undefined)
+        return [{ ...place, key: 'rule', value: `"${state}" "${regex}" "${next}"` }]
+      // A group of options. The classic syntax joins the names with a period.
+      return pairsOf(node).flatMap(([below, value]) => this.#entriesAt(`${key}.${below}`, value))
+    }
+    // Fluent Bit uses the text as written: `null` is a plugin.
+    const value = isScalar(node) ? (node.value ?? node.source) : node
+    return [{ ...place, key, value: value === null || value === undefined ? '' : String(value) }]
+  }
 }
