@@ -25,6 +25,7 @@ import { read } from './read.ts'
 import { refusedOutputs } from './refused-outputs.ts'
 import { holdsResources } from './resources.ts'
 import { rewriteTag, rewritten } from './rewrite-tag.ts'
+import { type Route, routesOf } from './routes.ts'
 import { lastValue, type Place, type Section } from './sections.ts'
 import { parseQuery } from './sql.ts'
 import { streamTask, streamTasks, taskOptions } from './streams.ts'
@@ -98,6 +99,16 @@ interface Chain {
 
 const maxRewrites = 4
 
+/** Outputs of records that keep their tag: without those of routes with a condition, and with those of routes for all records. */
+function withRoutes(outputs: Matches, routes: readonly Route[]): Matches {
+  const chosen = new Set(routes.filter(({ condition }) => condition !== undefined).flatMap((route) => route.outputs))
+  const always = routes.filter(({ condition }) => condition === undefined).flatMap((route) => route.outputs)
+  return new Map([
+    ...[...outputs].filter(([output]) => !chosen.has(output)),
+    ...always.map((output) => [output, 'all'] as const),
+  ])
+}
+
 /** Filters whose records start again with another tag. */
 const retagging: readonly string[] = [rewriteTag.name, streamTask.name]
 
@@ -120,22 +131,7 @@ class Conversion {
   }
 
   run(inputSections: readonly Section[], filterSections: readonly Section[], outputSections: readonly Section[]): void {
-    const chains = new Map<string, Chain>()
-    const matches = inputSections.map((section) => {
-      const tag = tagOf(section)
-      return { section, tag, filters: matchesOf(tag, filterSections), outputs: matchesOf(tag, outputSections) }
-    })
-    const hasOutputs = matches.some(({ outputs }) => outputs.size > 0)
-    for (const { section, tag, filters, outputs } of matches) {
-      if (hasOutputs && outputs.size === 0 && this.#isWithoutOutput(section, filters)) continue
-      const head = this.#source(section, filters)
-      const keys = [...filters, ...outputs].map(([other, taken]) => `${other.file}:${other.line} ${taken}`)
-      const key = [...keys, this.#usesTag(filters, outputs) ? tag.text : ''].join('\n')
-      const chain = chains.get(key) ?? { heads: [], tag, filters, outputs, rewrites: 0 }
-      chain.heads.push(head)
-      chains.set(key, chain)
-    }
-    const all = [...chains.values()]
+    const all = this.#begun(inputSections, filterSections, outputSections)
     const steps = new Map(
       filterSections.map((section) => {
         this.#reportVariables(section, filters)
@@ -162,6 +158,58 @@ class Conversion {
     // As in Fluent Bit, records whose tag matches no output are discarded.
     this.#draft.removeUnread()
     complete(this.#draft, inputSections[0] ?? filterSections[0] ?? outputSections[0] ?? this.#start, ends)
+  }
+
+  /** Adds the sources, and returns the chains that begin there. */
+  #begun(
+    inputSections: readonly Section[],
+    filterSections: readonly Section[],
+    outputSections: readonly Section[],
+  ): Chain[] {
+    const chains = new Map<string, Chain>()
+    const branches: Chain[] = []
+    const matches = inputSections.map((section) => {
+      const tag = tagOf(section)
+      const routes = routesOf(section, outputSections, this.#context)
+      const outputs = withRoutes(matchesOf(tag, outputSections), routes)
+      return { section, tag, routes, filters: matchesOf(tag, filterSections), outputs }
+    })
+    const hasOutputs = matches.some(({ outputs, routes }) => outputs.size + routes.length > 0)
+    for (const { section, tag, routes, filters, outputs } of matches) {
+      const isOpen = routes.length === 0 && outputs.size === 0
+      if (hasOutputs && isOpen && this.#isWithoutOutput(section, filters)) continue
+      const head = this.#source(section, filters)
+      branches.push(...routes.flatMap((route) => this.#routed(route, head, filterSections)))
+      this.#reportFilters(routes, filters)
+      const keys = [...filters, ...outputs].map(([other, taken]) => `${other.file}:${other.line} ${taken}`)
+      const key = [...keys, this.#usesTag(filters, outputs) ? tag.text : ''].join('\n')
+      const chain = chains.get(key) ?? { heads: [], tag, filters, outputs, rewrites: 0 }
+      chain.heads.push(head)
+      chains.set(key, chain)
+    }
+    return [...chains.values(), ...branches]
+  }
+
+  /** The branch of a route, whose records have its name as their tag. */
+  #routed({ name, condition, outputs, section }: Route, head: string, filterSections: readonly Section[]): Chain[] {
+    if (condition === undefined || outputs.length === 0) return []
+    const taken = this.#append([head], [{ type: 'filter', text: condition }], name, section)
+    const tag = fixedTag(name)
+    const chosen = new Map(outputs.map((output) => [output, 'all'] as const))
+    const filters = matchesOf(tag, filterSections)
+    return [{ heads: this.#processed(taken, section), tag, filters, outputs: chosen, rewrites: 0 }]
+  }
+
+  /** Reports filters that match the tag of an input but not the names of its routes. */
+  #reportFilters(routes: readonly Route[], filters: Matches): void {
+    const names = routes.filter(({ condition }) => condition !== undefined).map(({ name }) => name)
+    for (const filter of filters.keys()) {
+      const left = names.filter((name) => matchesOf(fixedTag(name), [filter]).size === 0)
+      if (left.length === 0) continue
+      const reason = `the tag of records of a route is its name, so Fluent Bit does not apply the filter to those of ${left.map((name) => `\`${name}\``).join(', ')}`
+      const nearest = 'Nothing to do for the same records. To apply it, set `match: "*"`, and convert again.'
+      this.#context.replaced(filter, `filter ${pluginOf(filter)}`, reason, nearest)
+    }
   }
 
   /** Whether a tag affects more than the choice of filters and outputs. */

@@ -91,9 +91,10 @@ export class Context {
     for (const entry of section.entries) {
       if (Object.hasOwn(options, entry.key)) continue
       if (entry.key === conditionKey && section.kind !== 'input' && section.kind !== 'output') continue
-      if (entry.key.startsWith('processors.')) {
+      const [, part] = /^(processors|routes)\./.exec(entry.key) ?? []
+      if (part !== undefined) {
         const reason = `the plugin produces no ${entry.value}`
-        this.replaced(entry, `${name}: processors of ${entry.value}`, reason, 'Remove them.')
+        this.replaced(entry, `${name}: ${part} of ${entry.value}`, reason, 'Remove them.')
         continue
       }
       if (isGeneral(section.kind, entry.key)) continue

@@ -33,6 +33,7 @@ export function withMatch(inputs: readonly Section[], outputs: readonly Section[
   const [only] = outputs
   const isOpen = (section: Section) => ['match', 'match_regex'].every((key) => lastValue(section, key) === undefined)
   if (only === undefined || outputs.length > 1 || inputs.length !== 1 || !isOpen(only)) return outputs
+  if (inputs[0]?.routes !== undefined) return outputs
   return [{ ...only, entries: [...only.entries, { file: only.file, line: only.line, key: 'match', value: '*' }] }]
 }
 
@@ -77,18 +78,13 @@ export function withUpstreams(
   })
 }
 
-/** Gives inputs without a tag the one that Fluent Bit gives them: the plugin, and its number among inputs of this plugin. */
-export function withTags(inputs: readonly Section[]): readonly Section[] {
-  const counts = new Map<string, number>()
-  return inputs.map((section) => {
-    const name = pluginOf(section)
-    const number = counts.get(name) ?? 0
-    counts.set(name, number + 1)
-    if (number === 0 || lastValue(section, 'tag') !== undefined) return section
-    const { file, line } = section
-    return { ...section, entries: [...section.entries, { file, line, key: 'tag', value: `${name}.${number}` }] }
+/** Gives inputs without a tag the one that Fluent Bit gives them: the plugin, and the number of the input. */
+export const withTags = (inputs: readonly Section[]): readonly Section[] =>
+  inputs.map((section, index) => {
+    const { file, line, entries } = section
+    if (index === 0 || lastValue(section, 'tag') !== undefined) return section
+    return { ...section, entries: [...entries, { file, line, key: 'tag', value: `${pluginOf(section)}.${index}` }] }
   })
-}
 
 const diskSize = '1G'
 

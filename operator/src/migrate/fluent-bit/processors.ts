@@ -185,12 +185,16 @@ const listOf = (value: unknown) =>
 export function conditionOf(section: Section, context: Context): string | undefined {
   const entry = section.entries.find(({ key }) => key === conditionKey)
   if (entry === undefined) return undefined
-  const { op = 'and', rules = [] } = JSON.parse(entry.value) as { op?: unknown; rules?: readonly Rule[] }
+  const condition = conditionIn(entry)
+  if (condition === undefined) report(entry, context)
+  return condition
+}
+
+/** Rules in JSON as an expression; undefined if there are none, or if one is unknown. */
+export function conditionIn({ value }: Entry): string | undefined {
+  const { op = 'and', rules = [] } = JSON.parse(value) as { op?: unknown; rules?: readonly Rule[] }
   const parts = rules.map((rule) => ruleOf(rule))
-  if (parts.length === 0 || parts.includes(undefined)) {
-    report(entry, context)
-    return undefined
-  }
+  if (parts.length === 0 || parts.includes(undefined)) return undefined
   return parts.map((part) => `(${part})`).join(String(op).toLowerCase() === 'or' ? ' || ' : ' && ')
 }
 

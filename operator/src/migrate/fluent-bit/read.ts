@@ -80,6 +80,7 @@ export function read(given: readonly NamedText[], onDisk: Included, gaps: Gap[])
     ...section,
     entries: section.entries.map((entry) => ({ ...entry, value: resolve(entry.value) })),
     ...(section.processors === undefined ? {} : { processors: section.processors.map(resolvedIn) }),
+    ...(section.routes === undefined ? {} : { routes: section.routes.map(resolvedIn) }),
   })
   const resolved = sections.map(resolvedIn)
   return { sections: resolved, found: included, secrets: resources.secrets }

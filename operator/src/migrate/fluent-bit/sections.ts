@@ -20,6 +20,8 @@ export interface Section extends Place {
   readonly namespace?: string
   /** Processors of an input or an output, as sections of the kind `processor`. */
   readonly processors?: readonly Section[]
+  /** Routes of an input, as sections of the kind `route`. */
+  readonly routes?: readonly Section[]
 }
 
 /** Text in the file that the reader does not understand. */
@@ -40,6 +42,10 @@ export const conditionKey = 'condition (rules)'
 
 /** The key of a node to which an output sends, whose value is JSON. */
 export const upstreamNode = 'upstream (node)'
+
+/** The key of an output of a route, and that of the output that replaces it. */
+export const routeOutput = 'to'
+export const routeFallback = 'to (fallback)'
 
 /** The last value of a key. It wins if a key can have only one value. */
 export function lastValue(section: Section, key: string): string | undefined {

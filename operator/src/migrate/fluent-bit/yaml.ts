@@ -10,6 +10,8 @@ import {
   type SectionFile,
   type Unread,
   upstreamNode,
+  routeFallback,
+  routeOutput,
 } from './sections.ts'
 
 const pipelineLists: Readonly<Record<string, string>> = { inputs: 'input', filters: 'filter', outputs: 'output' }
@@ -101,12 +103,19 @@ class Reader {
   #sectionOf(kind: string, node: unknown): Section {
     const entries: Entry[] = []
     const processors: Section[] = []
+    const routes: Section[] = []
     for (const [key, value] of pairsOf(node)) {
       // The condition of a filter or a processor. The filter `modify` has conditions that are texts.
       if (key === 'condition' && isMap(value))
         entries.push({ ...this.#placeOf(value), key: conditionKey, value: JSON.stringify(value.toJSON()) })
       else if (key === 'nodes' && kind === 'upstream_servers') entries.push(...itemsOf(value).map((item) => this.#node(item)))
-      else if (key !== 'processors') entries.push(...this.#entriesAt(key.toLowerCase(), value))
+      else if (key === 'routes' && kind === 'input') {
+        for (const [signal, list] of pairsOf(value)) {
+          const own = isSeq(list) ? list.items : isMap(list) ? [list] : []
+          if (/\b(?:logs|any)\b/i.test(signal)) routes.push(...own.map((item) => this.#routeOf(item)))
+          else for (const item of own) entries.push({ ...this.#placeOf(item), key: `routes.${signal}`, value: signal })
+        }
+      } else if (key !== 'processors') entries.push(...this.#entriesAt(key.toLowerCase(), value))
       else {
         for (const [signal, list] of pairsOf(value)) {
           const own = itemsOf(list).map((item) => this.#sectionOf('processor', item))
@@ -117,7 +126,41 @@ class Reader {
         }
       }
     }
-    return { ...this.#placeOf(node), kind, entries, ...(processors.length === 0 ? {} : { processors }) }
+    return {
+      ...this.#placeOf(node),
+      kind,
+      entries,
+      ...(processors.length === 0 ? {} : { processors }),
+      ...(routes.length === 0 ? {} : { routes }),
+    }
+  }
+
+  /** A route, whose processors may be a list without a signal. */
+  #routeOf(node: unknown): Section {
+    const entries: Entry[] = []
+    const processors: Section[] = []
+    for (const [key, value] of pairsOf(node)) {
+      if (key === 'condition' && isMap(value))
+        entries.push({ ...this.#placeOf(value), key: conditionKey, value: JSON.stringify(value.toJSON()) })
+      else if (key === 'to') entries.push(...this.#targetsOf(value))
+      else if (key === 'processors') {
+        const own = isSeq(value) ? value.items : pairsOf(value).flatMap(([signal, list]) => (signal === 'logs' ? itemsOf(list) : []))
+        processors.push(...own.map((item) => this.#sectionOf('processor', item)))
+      } else entries.push(...this.#entriesAt(key.toLowerCase(), value))
+    }
+    return { ...this.#placeOf(node), kind: 'route', entries, ...(processors.length === 0 ? {} : { processors }) }
+  }
+
+  /** The outputs of a route: names, or objects with a name. */
+  #targetsOf(node: unknown): Entry[] {
+    const [, list = node] = pairsOf(node).find(([key]) => key === 'outputs') ?? []
+    return (isSeq(list) ? list.items : [list]).flatMap((item) => {
+      const own = isMap(item) ? pairsOf(item) : [['name', item] as const]
+      return own.flatMap(([key, value]) => {
+        const name = key === 'name' ? routeOutput : key === 'fallback' ? routeFallback : key
+        return [{ ...this.#placeOf(value), key: name, value: textIn(value) }]
+      })
+    })
   }
 
   #node(node: unknown): Entry {
