@@ -16,6 +16,35 @@ const pluginText = [
   '  if contains(text, " ") || contains(text, "=") { text = "\\"" + text + "\\"" }',
 ]
 
+/**
+ * Lines that set a variable to a value in the format `key_value`: a text in quotes without escapes, and objects and arrays in the form that
+ * Go prints, down to a depth; deeper ones are JSON.
+ */
+function valueText(value: string, variable: string, depth: number): readonly string[] {
+  const plain = `${variable} = if is_string(${value}) { "\\"" + string!(${value}) + "\\"" } else { encode_json(${value}) }`
+  if (depth === 0) return [plain]
+  const [parts, key, item, text] = ['parts', 'key', 'item', 'text'].map((name) => `${name}_${depth}`) as [string, string, string, string]
+  const members = (kind: 'object' | 'array', name: string, member: string, start: string) => [
+    `  ${parts} = []`,
+    `  for_each(${kind}!(${value})) -> |${name}, ${item}| {`,
+    `    ${text} = ""`,
+    ...valueText(item, text, depth - 1).map((line) => `    ${line}`),
+    `    ${parts} = push(${parts}, ${member})`,
+    '  }',
+    `  ${variable} = "\\"${start}[" + (join(${parts}, " ") ?? "") + "]\\""`,
+  ]
+  return [
+    `${variable} = ""`,
+    `if is_object(${value}) {`,
+    ...members('object', key, `${key} + ":" + ${text}`, 'map'),
+    `} else if is_array(${value}) {`,
+    ...members('array', `_${key}`, text, ''),
+    '} else {',
+    `  ${plain}`,
+    '}',
+  ]
+}
+
 /** `key="text" number=1`; for a record with one field, only its value. */
 export function lokiLines(
   format: string,
@@ -28,18 +57,20 @@ export function lokiLines(
     : [
         'parts = []',
         'for_each(record) -> |key, value| {',
-        ...(format === 'plugin'
-          ? pluginText
-          : ['  text = if is_string(value) { "\\"" + string!(value) + "\\"" } else { encode_json(value) }']),
+        ...(format === 'plugin' ? pluginText : valueText('value', 'text', 2).map((line) => `  ${line}`)),
         '  parts = push(parts, key + "=" + text)',
         '}',
         'line = join(parts, " ") ?? ""',
       ]
+  const isPairs = !isJson && format !== 'plugin'
   const only = dropsSingle === 'raw' || !isJson ? 'string(only) ?? encode_json(only)' : 'encode_json(only)'
+  const inLine = isPairs
+    ? ['  line = string(only) ?? ""', '  if !is_string(only) {', ...valueText('only', 'line', 2).map((line) => `    ${line}`), '  }']
+    : [`  line = ${only}`]
   const single =
     dropsSingle === undefined
       ? []
-      : ['if length(record) == 1 {', '  only = get(values(record), [0]) ?? null', `  line = ${only}`, '}']
+      : ['if length(record) == 1 {', '  only = get(values(record), [0]) ?? null', ...inLine, '}']
   return [...recordLines(removed), ...whole, ...single, '.message = line']
 }
 

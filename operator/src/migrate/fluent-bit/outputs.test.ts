@@ -128,6 +128,7 @@ const shaped: readonly {
   readonly text: string
   readonly assert: string
   readonly from?: string
+  readonly record?: string
   readonly reported?: readonly string[]
 }[] = [
   {
@@ -144,6 +145,19 @@ const shaped: readonly {
     name: 'loki without removed keys, so that the line repeats labels',
     text: 'Name loki\n    Line_Format key_value\n    Labels app=$gone\n    Label_Keys $n',
     assert: '.message == "gone=\\"x\\" log=\\"a b\\" n=1"',
+  },
+  {
+    name: 'loki with keys and values of objects and arrays',
+    record: '{"k":{"labels":{"app":"x y","n":[1,"a"],"deep":{"z":[{"q":1}]}},"none":null},"l":["a",{"b":true}]}',
+    text: 'Name loki\n    Line_Format key_value',
+    assert:
+      '.message == s\'k="map[labels:"map[app:"x y" deep:{"z":[{"q":1}]} n:[1,"a"]]" none:null]" l="["a" "map[b:true]"]"\'',
+  },
+  {
+    name: 'loki with the only key, an object',
+    record: '{"k":{"a":"x"}}',
+    text: 'Name loki\n    Line_Format key_value\n    Drop_Single_Key On',
+    assert: '.message == s\'"map[a:"x"]"\'',
   },
   {
     name: 'loki with the members of an object as metadata',
@@ -264,7 +278,9 @@ const shaped: readonly {
   },
 ]
 
-test.each(shaped)('$name', async ({ text, assert, from = input, reported = [] }) => {
+const plainRecord = '{"log":"a b","n":1,"gone":"x"}'
+
+test.each(shaped)('$name', async ({ text, assert, from = input, record = plainRecord, reported = [] }) => {
   const file = { file: 'fluent-bit.conf', text: `${from}[OUTPUT]\n    Match *\n    ${text}\n` }
   const { document, resource, gaps } = converted(convertFluentBit, [file])
   const at = resource.spec.sinks[0].inputs[0]
@@ -272,7 +288,7 @@ test.each(shaped)('$name', async ({ text, assert, from = input, reported = [] })
   // The record enters as a JSON line, after the transform that builds the record.
   const source = `${first.config.source}\n. = merge(object!(parse_json!(.log)), { "timestamp": now() })`
   document.setIn(['spec', 'transforms', 0, 'config', 'source'], source)
-  const log = { message: '{"log":"a b","n":1,"gone":"x"}', file: '/srv/a/x.log' }
+  const log = { message: record, file: '/srv/a/x.log' }
   document.setIn(['spec', 'tests'], [{ name: 'a', insertAt: first.name, input: { log }, expect: [{ at, assert }] }])
   expect(gaps.map(({ subject }) => subject)).toEqual(reported)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
