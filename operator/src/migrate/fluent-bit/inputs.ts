@@ -104,8 +104,7 @@ const tail: Plugin<SourcePart> = {
     const key = lastValue(section, 'key') ?? 'log'
     const charset = charsetOf(section)
     if (paths.some((path) => /^[A-Za-z]:[\\/]/.test(path))) {
-      const reason = 'agents run on Linux, so the source finds no file with such a path'
-      context.gap(section, `tail: path ${paths.join(', ')}`, reason, 'Keep Fluent Bit on nodes with Windows.')
+      context.missing(section, `tail: path ${paths.join(', ')}`, windows)
     }
     const firstLine = entriesOf(section, 'docker_mode_parser').at(-1)
     if (firstLine !== undefined) {
@@ -183,6 +182,12 @@ function reportRuntime(section: Section, context: Context): void {
     context.gap(section, subject, reason, 'Read the logs of pods below `/var/log/containers`, or parse lines in a remap transform.')
   }
 }
+
+const windows = none(
+  'tail',
+  'agents run on Linux, so the source finds no file with such a path',
+  'Keep Fluent Bit on nodes with Windows.',
+)
 
 const newline = textLiteral('\n')
 

@@ -40,7 +40,7 @@ const loki: Plugin<SinkPart> = {
     label_keys: '`labels`',
     auto_kubernetes_labels: 'all labels of the pod in `labels`',
     remove_keys: '`encoding.except_fields`, together with the fields of `labels`, `label_keys` and metadata, as in Fluent Bit',
-    line_format: '`encoding.codec`; a remap transform for `key_value`',
+    line_format: '`encoding.codec`; a remap transform for `key_value`, which writes objects below the second level as JSON',
     drop_single_key: 'a remap transform',
     structured_metadata: '`structured_metadata`',
     structured_metadata_map_keys: '`structured_metadata` with a name for all members',
@@ -50,7 +50,15 @@ const loki: Plugin<SinkPart> = {
     bearer_token: '`auth`',
     compress: '`compression`',
   },
-  itself,
+  itself: {
+    ...itself,
+    label_map_path: {
+      how: '`labels` of the sink',
+      unless: /./,
+      reason: 'the file with the names of labels cannot be read, or is not an object whose texts are names',
+      nearest: 'Put the file next to the configuration, and convert again; or add the labels to `labels` of the sink.',
+    },
+  },
   build: (section, context, tag = []) => {
     const format = lastValue(section, 'line_format') ?? 'json'
     const single = lastValue(section, 'drop_single_key')
@@ -173,6 +181,18 @@ const http: Plugin<SinkPart> = {
   itself: {
     ...itself,
     allow_duplicated_headers: 'a header has one value',
+    body_key: {
+      how: 'a request contains the records',
+      unless: /./,
+      reason: 'Fluent Bit sends a field of each record as a request with headers from another field; headers of the sink are the same for all events',
+      nearest: 'With headers that are the same for all events, put the field into `.message`, and set `encoding: {codec: text}`, `batch: {max_events: 1}` and `request.headers` of the sink.',
+    },
+    headers_key: {
+      how: 'headers are those of `Header`',
+      unless: /./,
+      reason: 'headers of the sink are the same for all events',
+      nearest: 'Set `request.headers` of the sink.',
+    },
   },
   build: (section, context, tag = []) => {
     const format = lastValue(section, 'format') ?? 'msgpack'
