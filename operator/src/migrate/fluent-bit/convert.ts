@@ -18,7 +18,7 @@ import { lineKeys, multilineFilter } from './line-key.ts'
 import { nameOf, pluginOf } from './names.ts'
 import { outputs, readsTag } from './outputs.ts'
 import { withOwnNames } from './own-time.ts'
-import { Context, type Plugin, type SourcePart } from './plugin.ts'
+import { Context, isGeneral, type Plugin, type SourcePart } from './plugin.ts'
 import { onDisk, withLabelMaps, withMatch, withoutOwnMetrics, withTags, withUpstreams } from './prepared.ts'
 import { conditionOf, processors, refusedProcessors } from './processors.ts'
 import { read } from './read.ts'
@@ -539,7 +539,7 @@ class Conversion {
   #reportVariables(section: Section, plugins: readonly (Described & Pick<Plugin<unknown>, 'expresses'>)[]): void {
     const { itself = {}, expresses = [] } = plugins.find(({ name }) => name === pluginOf(section)) ?? {}
     for (const entry of section.entries) {
-      if (typeof itself[entry.key] === 'string') continue
+      if (typeof itself[entry.key] === 'string' || isGeneral(section.kind, entry.key)) continue
       for (const [whole, name = ''] of entry.value.matchAll(/\$\{([A-Za-z0-9_]+)\}/g)) {
         if (whole === hostVariable) continue
         if (expresses.includes(entry.key) && this.#context.readsEnvironment) {

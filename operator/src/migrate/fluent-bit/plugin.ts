@@ -118,7 +118,7 @@ const general: Readonly<Record<string, RegExp>> = {
 }
 
 /** Whether all plugins of a kind have an option. The agent has one log level, and manages its connections itself. */
-const isGeneral = (kind: string, key: string) =>
+export const isGeneral = (kind: string, key: string) =>
   /^(?:net\.|log_level$|log_suppress_interval$)/.test(key) || general[kind]?.test(key) === true
 
 /** Options that every plugin has. */

@@ -293,10 +293,11 @@ test('options that all plugins have need no counterpart', () => {
   Name kubernetes_events
   Mem_Buf_Limit 5M
   Threaded on
-  Log_Level debug
+  Log_Level ${LEVEL}
 [FILTER]
   Name grep
   Match *
+  Log_Level ${LEVEL}
   Log_Suppress_Interval 10
   Exclude message x
 [OUTPUT]
