@@ -91,6 +91,12 @@ const records: { name: string; filters: string; record: object; assert?: string 
     assert: '.a == "1" && .b == "2"',
   },
   {
+    name: 'modify under a condition on a boolean',
+    filters: filter('modify', 'Condition Key_Value_Matches ok ^tr', 'Condition Key_Value_Does_Not_Match n .*', 'Set hit yes'),
+    record: { log: 'y', ok: true, n: 1 },
+    assert: '.hit == "yes"',
+  },
+  {
     name: 'modify under a condition',
     filters: filter('modify', 'Condition Key_Value_Matches log ^x', 'Set hit yes'),
     record: { log: 'y' },

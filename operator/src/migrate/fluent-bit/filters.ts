@@ -105,8 +105,8 @@ const modifyConditions: Readonly<Record<string, (path: readonly string[], text: 
   key_value_equals: (path, text) => `${fieldLiteral(path)} == ${value(text)}`,
   key_value_does_not_equal: (path, text) =>
     `(exists(${fieldLiteral(path)}) && ${fieldLiteral(path)} != ${value(text)})`,
-  key_value_matches: (path, text) => matches(path, text),
-  key_value_does_not_match: (path, text) => `(exists(${fieldLiteral(path)}) && !${matches(path, text)})`,
+  key_value_matches: (path, text) => isLikeValue(fieldLiteral(path), text),
+  key_value_does_not_match: (path, text) => `(exists(${fieldLiteral(path)}) && !${isLikeValue(fieldLiteral(path), text)})`,
 }
 
 /** Conditions on all fields whose names match an expression, and whose values match another one. */
@@ -114,12 +114,15 @@ const anyConditions: Readonly<Record<string, (key: string, value: string) => str
   a_key_matches: (key) => someField(isLike('key', key), '_value'),
   no_key_matches: (key) => `!${someField(isLike('key', key), '_value')}`,
   matching_keys_have_matching_values: (key, text) =>
-    `!${someField(`${isLike('key', key)} && !${isLike('string(value) ?? ""', text)}`, 'value')}`,
+    `!${someField(`${isLike('key', key)} && !${isLikeValue('value', text)}`, 'value')}`,
   // The opposite of the condition above, as in Fluent Bit: it is met by one value that does not match.
   matching_keys_do_not_have_matching_values: (key, text) =>
-    someField(`${isLike('key', key)} && !${isLike('string(value) ?? ""', text)}`, 'value'),
+    someField(`${isLike('key', key)} && !${isLikeValue('value', text)}`, 'value'),
 }
 
+/** Conditions of `modify` match texts, and the words for booleans. */
+const isLikeValue = (value: string, regex: string) =>
+  `((is_string(${value}) || is_boolean(${value})) && ${isLike(`to_string(${value}) ?? ""`, regex)})`
 const isLike = (text: string, regex: string) => `is_object(parse_grok(${text}, ${pattern(regex)}) ?? null)`
 const someField = (test: string, value: string) =>
   `!is_empty(filter(.) -> |key, ${value}| { key != "timestamp" && ${test} })`

@@ -91,7 +91,8 @@ const tail: Plugin<SourcePart> = {
     threaded: 'sources do not block each other',
   },
   build: (section, context) => {
-    const paths = list(section, 'path')
+    // In a path, two asterisks are one for Fluent Bit, so they match a single name.
+    const paths = list(section, 'path').map((path) => path.replace(/\*{2,}/g, '*'))
     const excluded = list(section, 'exclude_path')
     const joined = multilineOf(section, context)
     const older = seconds(lastValue(section, 'ignore_older'))
@@ -147,7 +148,7 @@ const tail: Plugin<SourcePart> = {
     const config = {
       include: paths,
       ...(offset === undefined ? {} : { offset_key: 'offset' }),
-      ...(excluded.length > 0 ? { exclude: excluded } : {}),
+      ...(excluded.length > 0 ? { exclude: excluded.map((glob) => excludedAt(glob, paths)) } : {}),
       ...shared,
       ...(rotate === undefined ? {} : { rotate_wait_secs: rotate }),
       ...(charset === undefined ? {} : { encoding: { charset } }),
@@ -188,6 +189,18 @@ const windows = none(
   'agents run on Linux, so the source finds no file with such a path',
   'Keep Fluent Bit on nodes with Windows.',
 )
+
+/**
+ * A pattern of files to exclude. In Fluent Bit, an asterisk also matches `/`, which has no effect on paths that have as many `/` as the
+ * pattern.
+ */
+function excludedAt(glob: string, paths: readonly string[]): string {
+  const depth = (text: string) => text.split('/').length
+  if (paths.every((path) => depth(path) === depth(glob))) return glob
+  const [start = '', ...others] = glob.split(/\*+/)
+  const rest = others.map((part, index) => (start === '' && index === 0 ? `/**/*${part}` : `{*,*/**/*}${part}`))
+  return `${start}${rest.join('')}`
+}
 
 const newline = textLiteral('\n')
 

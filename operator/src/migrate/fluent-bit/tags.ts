@@ -37,6 +37,12 @@ export const withPaths = (condition: string): string =>
 /** The variable of `withPaths` for the files of a glob. */
 export const variableOf = (glob: string): 'name' | 'path' => (glob.startsWith('/var/log/containers/') ? 'name' : 'path')
 
+/** The variable for a pattern, which applies to the paths that other patterns find unless it begins with a path. */
+const variableAmong = (glob: string, found: readonly string[]): 'name' | 'path' => {
+  const isOfLinks = found.length > 0 && found.every((each) => variableOf(each) === 'name')
+  return !glob.startsWith('/') && isOfLinks ? 'name' : variableOf(glob)
+}
+
 /** An expression for the path under which an agent finds the log of a pod: the link of the kubelet, if its patterns name links. */
 export const foundPath = (globs: readonly string[]): string =>
   globs.length > 0 && globs.every((glob) => variableOf(glob) === 'name') ? podLogPath('.') : '.file'
@@ -45,15 +51,20 @@ export const isPodLog = (path: string) => /^\/var\/log\/(containers|pods)\//.tes
 
 export const isAllPods = (glob: string) => /^\/var\/log\/(containers|pods)\/[*/]+(\.log)?$/.test(glob)
 
-/** Whether a pod's log is one of these files. */
-export const isAmong = (globs: readonly string[]): string =>
-  globs.map((glob) => `is_object(parse_grok(${variableOf(glob)}, ${pattern(globPattern(glob))}) ?? null)`).join(' || ')
+/**
+ * Whether a pod's log is one of these files.
+ * @param found the patterns that find files
+ */
+export const isAmong = (globs: readonly string[], found: readonly string[] = []): string =>
+  globs
+    .map((glob) => `is_object(parse_grok(${variableAmong(glob, found)}, ${pattern(globPattern(glob))}) ?? null)`)
+    .join(' || ')
 
 /** A condition that selects pods by the paths of their logs; undefined if it takes all. */
 export function podsAt(wanted: readonly string[], unwanted: readonly string[]): string | undefined {
   const tests = [
     ...(wanted.length === 0 || wanted.some(isAllPods) ? [] : [`(${isAmong(wanted)})`]),
-    ...(unwanted.length === 0 ? [] : [`!(${isAmong(unwanted)})`]),
+    ...(unwanted.length === 0 ? [] : [`!(${isAmong(unwanted, wanted)})`]),
   ]
   return tests.length === 0 ? undefined : withPaths(tests.join(' && '))
 }

@@ -38,3 +38,25 @@ test('rules that read the text of the runtime apply to the lines of pods', () =>
     { subject: 'multiline.parser own', reason: expect.stringContaining('first parser'), isReplaced: true },
   ])
 })
+
+test.each([
+  ['/srv/*.log', '*.gz, /srv/old*.log', ['/**/*.gz', '/srv/old*.log']],
+  ['/srv/**/*.log', '/srv/*debug*', ['/srv/{*,*/**/*}debug{*,*/**/*}']],
+])('an asterisk matches names in %s, and also folders in %s', (path, excluded, exclude) => {
+  const text = section('INPUT', 'Name tail', `Path ${path}`, `Exclude_Path ${excluded}`) + end
+  const { resource } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  expect(resource.spec.sources).toMatchObject([{ config: { include: [path.replace('**', '*')], exclude } }])
+})
+
+test.each([
+  ['/var/log/containers/*.log', '*_kube-system_*', 'kube-system', 0],
+  ['/var/log/containers/*.log', '*_kube-system_*', 'shop', 1],
+  ['/var/log/pods/*/*/*.log', '*/kube-system_*', 'kube-system', 0],
+])('a pattern without a folder applies to the paths of %s: %s, namespace %s', async (path, excluded, namespace, count) => {
+  const input = section('INPUT', 'Name tail', `Path ${path}`, 'Parser cri', `Exclude_Path ${excluded}`)
+  const { document, resource } = converted(convertFluentBit, [{ file: 'fb.conf', text: input + end }])
+  const orchestrator = { pod_name: 'a', pod_namespace: namespace, container_name: 'c', container_id: 'containerd://1' }
+  const event = { message: 'x', stream: 'stdout', file: `/var/log/pods/${namespace}_a_1/c/0.log`, orchestrator }
+  withTest(document, resource, event, count === 0 ? undefined : { message: 'x' })
+  expect(await lint(String(document))).toEqual([])
+})
