@@ -3,7 +3,7 @@
 import { minDiskBuffer } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { common, matched } from './plugin.ts'
-import { isOn, lastValue, type Section } from './sections.ts'
+import { bytesOf, isOn, lastValue, type Section } from './sections.ts'
 
 const address = { host: 'the address', port: 'the address', tls: '`https` in the address' } as const
 export const security = {
@@ -104,10 +104,8 @@ export function connection(section: Section): Record<string, unknown> {
 
 /** A limit for chunks on disk as a disk buffer. */
 function buffer(section: Section): Record<string, unknown> {
-  const found = /^(\d+(?:\.\d+)?)\s*([kmg])?b?$/i.exec(lastValue(section, 'storage.total_limit_size') ?? '')
-  if (found === null) return {}
-  const unit = { k: 1000, m: 1_000_000, g: 1_000_000_000 }[(found[2] ?? '').toLowerCase() as 'k'] ?? 1
-  return { buffer: { type: 'disk', max_size: Math.max(Math.round(Number(found[1]) * unit), minDiskBuffer) } }
+  const size = bytesOf(lastValue(section, 'storage.total_limit_size'))
+  return size === undefined ? {} : { buffer: { type: 'disk', max_size: Math.max(size, minDiskBuffer) } }
 }
 
 export const remap = (...lines: readonly string[]): readonly Step[] => [{ type: 'remap', text: lines.join('\n') }]

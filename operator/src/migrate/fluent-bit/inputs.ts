@@ -9,10 +9,13 @@ import { bare, type Joined, multilineOf, runtimeParsers, startingWith } from './
 import { findParser, parserLines } from './parsers.ts'
 import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
 import { charsetOf, firstLinesOfDocker, podLogs, seconds } from './pod-logs.ts'
-import { entriesOf, isOn, lastValue, listOf as list, type Section } from './sections.ts'
+import { bytesOf, entriesOf, isOn, lastValue, listOf as list, type Section } from './sections.ts'
 import { isOfFile, isPodLog } from './tags.ts'
 
 const account = 'the agent uses its service account'
+
+/** The default of `max_line_bytes`. Fluent Bit has a lower default. */
+const defaultLine = 102_400
 
 const tail: Plugin<SourcePart> = {
   name: 'tail',
@@ -38,6 +41,7 @@ const tail: Plugin<SourcePart> = {
     key: 'the name of the field for the line',
     docker_mode_flush: 'the timeout of `multiline`, with `Docker_Mode_Parser`',
     rotate_wait: '`rotate_wait_secs`',
+    buffer_max_size: '`max_line_bytes`; for pod logs, whose runtime splits longer lines, without effect',
     ignore_older: '`ignore_older_secs`',
     skip_empty_lines: 'a filter transform',
     'unicode.encoding': '`encoding.charset`; a gap for pod logs',
@@ -79,7 +83,6 @@ const tail: Plugin<SourcePart> = {
       reason: 'Fluent Bit keeps the beginning of a line that is too long; the source discards the line',
       nearest: 'Set `max_line_bytes` of the source.',
     },
-    buffer_max_size: 'lines are read up to `max_line_bytes` of the source',
     skip_long_lines: {
       how: 'the source discards and counts lines longer than `max_line_bytes`',
       unless: /^(off|false|no|0)$/i,
@@ -145,12 +148,14 @@ const tail: Plugin<SourcePart> = {
       })
     }
     const rotate = seconds(lastValue(section, 'rotate_wait'))
+    const longest = bytesOf(lastValue(section, 'buffer_max_size')) ?? 0
     const config = {
       include: paths,
       ...(offset === undefined ? {} : { offset_key: 'offset' }),
       ...(excluded.length > 0 ? { exclude: excluded.map((glob) => excludedAt(glob, paths)) } : {}),
       ...shared,
       ...(rotate === undefined ? {} : { rotate_wait_secs: rotate }),
+      ...(longest > defaultLine ? { max_line_bytes: longest } : {}),
       ...(charset === undefined ? {} : { encoding: { charset } }),
       ...(joined === undefined && first === undefined ? {} : { multiline: (first?.joined ?? joined)?.file }),
     }

@@ -73,6 +73,7 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   'kubernetes merge_log_trim': ['Merge_Log On'],
 }
 const values = [
+  '1M',
   'On',
   'Off',
   '17',

@@ -64,6 +64,14 @@ export function listOf(section: Section, key: string): string[] {
     .filter((part) => part !== '')
 }
 
+/** A size such as `512k` or `1MB`, in which a thousand bytes are a kilobyte; undefined if it is not valid. */
+export function bytesOf(text: string | undefined): number | undefined {
+  const found = /^(\d+(?:\.\d+)?)\s*([kmg])?b?$/i.exec(text ?? '')
+  if (found === null) return undefined
+  const unit = { k: 1000, m: 1_000_000, g: 1_000_000_000 }[(found[2] ?? '').toLowerCase() as 'k'] ?? 1
+  return Math.round(Number(found[1]) * unit)
+}
+
 /** Fluent Bit's words for true; all other words mean false. */
 export function isOn(value: string | undefined, byDefault: boolean): boolean {
   return value === undefined ? byDefault : /^(on|true|yes|1)$/i.test(value)

@@ -60,3 +60,12 @@ test.each([
   withTest(document, resource, event, count === 0 ? undefined : { message: 'x' })
   expect(await lint(String(document))).toEqual([])
 })
+
+test.each([
+  ['8MB', 8_000_000],
+  ['64k', undefined],
+])('lines of files may be as long as Buffer_Max_Size %s', (size, max_line_bytes) => {
+  const { resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text: files(`Buffer_Max_Size ${size}`) + end }])
+  expect(resource.spec.sources[0].config.max_line_bytes).toBe(max_line_bytes)
+  expect(gaps).toEqual([])
+})
