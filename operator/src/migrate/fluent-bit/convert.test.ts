@@ -91,6 +91,12 @@ const records: { name: string; filters: string; record: object; assert?: string 
     assert: '.a == "1" && .b == "2"',
   },
   {
+    name: 'grep with an accessor without its sign',
+    filters: filter('grep', "Regex kubernetes['labels']['app'] ^web"),
+    record: { kubernetes: { labels: { app: 'web-1' } } },
+    assert: '.kubernetes.labels.app == "web-1"',
+  },
+  {
     name: 'modify under a condition on a boolean',
     filters: filter('modify', 'Condition Key_Value_Matches ok ^tr', 'Condition Key_Value_Does_Not_Match n .*', 'Set hit yes'),
     record: { log: 'y', ok: true, n: 1 },

@@ -303,9 +303,9 @@ test.each([
     },
   ],
   [
-    'Labels $app\n    Structured_Metadata trace=$trace_id\n    Remove_Keys stream\n    Header X-Team a b',
+    "Labels $app\n    Structured_Metadata trace=$trace_id\n    Remove_Keys stream, pod['labels']\n    Header X-Team a b",
     {
-      encoding: { codec: 'json', except_fields: ['stream', 'app', 'trace_id'] },
+      encoding: { codec: 'json', except_fields: ['stream', 'pod.labels', 'app', 'trace_id'] },
       request: { headers: { 'X-Team': 'a b' } },
     },
   ],

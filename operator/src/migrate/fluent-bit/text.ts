@@ -4,8 +4,9 @@ import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { variableRead } from '../environment.ts'
 import { isYamlLike } from '../inner.ts'
 
-/** Parses `$a['b']['c']` or a plain name to field names; undefined if it is neither. */
-export function accessor(text: string): readonly string[] | undefined {
+/** Parses `$a['b']['c']`, also without the sign, or a plain name to field names; undefined if it is none of them. */
+export function accessor(given: string): readonly string[] | undefined {
+  const text = /^[^$[]+(?:\[(?:'[^']*'|"[^"]*")\])+$/.test(given) ? `$${given}` : given
   if (!text.startsWith('$')) return text === '' ? undefined : [text]
   const found = /^\$([^[\].\s${}]+)((?:\[(?:'[^']*'|"[^"]*")\])*)$/.exec(text)
   if (found?.[1] === undefined) return undefined
