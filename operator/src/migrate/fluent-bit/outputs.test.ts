@@ -321,6 +321,13 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
+test('headers of datadog', () => {
+  const text = 'Name datadog\n    Match *\n    apikey k\n    Header X-A b c\n    Retry_Limit 2'
+  const { resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text: `${input}[OUTPUT]\n    ${text}\n` }])
+  expect(resource.spec.sinks[0].config.request).toEqual({ retry_attempts: 2, headers: { 'X-A': 'b c' } })
+  expect(gaps).toEqual([])
+})
+
 test('a user of splunk replaces the token', () => {
   const text = 'Name splunk\n    Match *\n    HTTP_User u\n    HTTP_Passwd p\n    Splunk_Token t\n    Channel c'
   const { resource } = converted(convertFluentBit, [{ file: 'fb.conf', text: `${input}[OUTPUT]\n    ${text}\n` }])

@@ -345,6 +345,7 @@ const datadog: Plugin<SinkPart> = {
     tag_key: 'the name of the field for the tag',
     dd_hostname: 'a field',
     json_date_key: 'a field for the time',
+    header: '`request.headers`',
   },
   itself: {
     ...itself,
@@ -361,11 +362,13 @@ const datadog: Plugin<SinkPart> = {
       const text = lastValue(section, from)
       return text === undefined ? [] : [`.${name} = ${textLiteral(text)}`]
     }
+    const { request, ...others } = connection(section)
     const config = {
       default_api_key: value(section, 'apikey') ?? '',
       endpoint: serviceAddress(section, 'http-intake.logs.datadoghq.com'),
       compression: lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? 'gzip' : 'none',
-      ...connection(section),
+      ...others,
+      ...withHeaders(request, headersOf(section)),
     }
     const timeKey = lastValue(section, 'json_date_key')
     const lines = [
