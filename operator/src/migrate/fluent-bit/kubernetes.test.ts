@@ -102,6 +102,12 @@ test.each<Case>([
     event: pod('{"a":"x\\n"}'),
     assert: '.a == "x\\n"',
   },
+  {
+    name: 'JSON with a field that has the name of the metadata',
+    text: parsed(),
+    event: pod('{"kubernetes":{"pod_name":"other","x":1}}'),
+    assert: '.kubernetes.pod_name == "web-1" && !exists(.kubernetes.x)',
+  },
   { name: 'JSON without an annotation', text: parsed(), event: pod('{"a":1}'), assert: '.a == 1' },
 ])('records of pods: $name', check)
 

@@ -91,7 +91,10 @@ export const kubernetes: Plugin<Steps> = {
       ['container_hash', 'container_image_id'],
       ['container_image', 'container_image'],
     ].map(([to, from]) => `  ${textLiteral(to ?? '')}: %orchestrator.${from},`)
+    const merges = lastValue(section, 'merge_log') ?? lastValue(section, 'merge_json_log')
     const lines = [
+      // The metadata replaces fields of the line with the same name.
+      ...(isOn(merges, false) ? mergeLines(section, context) : []),
       '.kubernetes = filter({',
       ...facts,
       '  "docker_id": replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', ""),',
@@ -110,8 +113,6 @@ export const kubernetes: Plugin<Steps> = {
         'Use namespace labels.',
       )
     }
-    const merges = lastValue(section, 'merge_log') ?? lastValue(section, 'merge_json_log')
-    if (isOn(merges, false)) lines.push(...mergeLines(section, context))
     steps.push({ type: 'remap', text: lines.join('\n') })
     return steps
   },
