@@ -312,6 +312,10 @@ const parser: Plugin<Steps> = {
     const from = `string(${fieldLiteral(path)}) ?? ""`
     const keepsKey = isOn(lastValue(section, 'preserve_key'), false)
     const keepsOthers = isOn(lastValue(section, 'reserve_data'), false)
+    if (keepsKey && !keepsOthers) {
+      const reason = 'without `Reserve_Data`, most versions of Fluent Bit remove the parsed field in spite of the option; here, it stays'
+      context.replaced(section, 'parser: Preserve_Key', reason, 'To remove the field, delete the option, and convert again.')
+    }
     const base = keepsOthers
       ? '.'
       : `{ ${keepsKey ? `${textLiteral(path[0] ?? '')}: ${fieldLiteral(path.slice(0, 1))}, ` : ''}"timestamp": .timestamp }`
