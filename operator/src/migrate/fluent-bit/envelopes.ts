@@ -4,7 +4,7 @@ import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { literalTemplate } from '../escape.ts'
 import { addressOf, always, connection, itself, local, login, remap, secret, sized, value } from './connection.ts'
 import type { Plugin, SinkPart } from './plugin.ts'
-import { lastValue } from './sections.ts'
+import { isOn, lastValue } from './sections.ts'
 
 const proxyHeaders = { 'content-type': 'application/vnd.kafka.json.v2+json' }
 
@@ -20,9 +20,11 @@ export const kafkaRest: Plugin<SinkPart> = {
     message_key: 'a field of each record',
     time_key: 'a field of the value',
     time_key_format: 'the format of the time',
+    include_tag_key: 'a field of the value for the tag',
+    tag_key: 'the name of the field for the tag',
   },
   itself,
-  build: (section, context) => {
+  build: (section, context, tag = []) => {
     const topic = value(section, 'topic') ?? 'fluent-bit'
     const partition = lastValue(section, 'partition')
     const key = lastValue(section, 'message_key')
@@ -57,6 +59,9 @@ export const kafkaRest: Plugin<SinkPart> = {
       'del(.timestamp)',
       'record = .',
       `record${fieldLiteral([timeKey])} = time`,
+      ...(isOn(lastValue(section, 'include_tag_key'), false)
+        ? [...tag, `record${fieldLiteral([lastValue(section, 'tag_key') ?? '_flb-key'])} = tag`]
+        : []),
       `. = { ${members.join(', ')} }`,
     ]
     return { component: { type: 'http', config }, steps: remap(...lines) }

@@ -83,12 +83,7 @@ const tail: Plugin<SourcePart> = {
       reason: 'Fluent Bit keeps the beginning of a line that is too long; the source discards the line',
       nearest: 'Set `max_line_bytes` of the source.',
     },
-    skip_long_lines: {
-      how: 'the source discards and counts lines longer than `max_line_bytes`',
-      unless: /^(off|false|no|0)$/i,
-      reason: 'Fluent Bit stops reading a file at a line that is too long; the source discards the line and continues',
-      nearest: 'Remove the option.',
-    },
+    skip_long_lines: 'the source discards and counts lines longer than `max_line_bytes`, and continues with the next line',
     inotify_watcher: 'the source both watches and polls files',
     docker_mode: 'the source joins lines that the runtime has split; a gap for files other than pod logs',
     threaded: 'sources do not block each other',
@@ -97,6 +92,7 @@ const tail: Plugin<SourcePart> = {
     // In a path, two asterisks are one for Fluent Bit, so they match a single name.
     const paths = list(section, 'path').map((path) => path.replace(/\*{2,}/g, '*'))
     const excluded = list(section, 'exclude_path')
+    reportLongLines(section, context)
     const joined = multilineOf(section, context)
     const older = seconds(lastValue(section, 'ignore_older'))
     const readFrom = isOn(lastValue(section, 'read_from_head'), false) ? 'beginning' : 'end'
@@ -161,6 +157,13 @@ const tail: Plugin<SourcePart> = {
     }
     return { component: { type: 'file', config }, steps }
   },
+}
+
+function reportLongLines(section: Section, context: Context): void {
+  const entry = entriesOf(section, 'skip_long_lines').at(-1)
+  if (entry === undefined || isOn(entry.value, true)) return
+  const reason = 'Fluent Bit stops reading a file at a line that is too long; the source discards the line and continues'
+  context.replaced(entry, 'tail: skip_long_lines', reason, 'Remove the option.')
 }
 
 /** The parser of lines, which Fluent Bit does not use on lines that it joins. */

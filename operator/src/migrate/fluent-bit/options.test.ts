@@ -47,13 +47,14 @@ const besides: Readonly<Record<string, readonly string[]>> = {
     ]),
   ),
   'datadog tag_key': ['Include_Tag_Key On'],
+  'kafka-rest tag_key': ['Include_Tag_Key On'],
   'file template': ['Format template'],
   'file delimiter': ['Format csv'],
   'file label_delimiter': ['Format ltsv'],
   ...Object.fromEntries(
     ['es', 'opensearch'].flatMap((name) => [
       [`${name} tag_key`, ['Include_Tag_Key On']],
-      ...['aws_region', 'aws_service_name', 'aws_role_arn', 'aws_external_id'].map((option) => [
+      ...['aws_region', 'aws_service_name', 'aws_role_arn', 'aws_external_id', 'aws_profile'].map((option) => [
         `${name} ${option}`,
         ['AWS_Auth On', ...(option === 'aws_external_id' ? ['AWS_Role_ARN arn:aws:iam::1:role/logs'] : [])],
       ]),

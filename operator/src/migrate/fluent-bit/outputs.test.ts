@@ -260,6 +260,11 @@ const shaped: readonly {
     text: 'Name opensearch\n    Index logs-$gone.$TAG[1]',
     assert: '%index == "logs-x.web"',
   },
+  {
+    name: 'kafka-rest with the tag',
+    text: 'Name kafka-rest\n    Include_Tag_Key On\n    Time_Key at',
+    assert: '.value."_flb-key" == "app.web" && exists(.value.at) && .value.n == 1',
+  },
   { name: 'a file with the tag', text: 'Name file\n    Path /out\n    Format plain', assert: '%tag == "app.web"' },
   {
     name: 'a file with the time before the record',

@@ -274,7 +274,6 @@ const splunk: Plugin<SinkPart> = {
       )
       return []
     })
-    const eventPath = accessor(lastValue(section, 'event_key') ?? '')
     const raw = isOn(lastValue(section, 'splunk_send_raw'), false)
     const channel = value(section, 'channel')
     const { request, ...others } = connection(section)
@@ -287,29 +286,35 @@ const splunk: Plugin<SinkPart> = {
       ...others,
       ...withHeaders(request, { ...token, ...(channel === undefined ? {} : { 'X-Splunk-Request-Channel': channel }) }),
     }
-    // Fluentd, whose conversion sets this option, keeps the type of the value.
-    const valuePath = accessor(lastValue(section, 'event_value') ?? '')
-    const event =
-      valuePath !== undefined
-        ? `\nif exists(${fieldLiteral(valuePath)}) { event = ${fieldLiteral(valuePath)} }`
-        : eventPath === undefined
-        ? ''
-        : `\ntext = to_string(${fieldLiteral(eventPath)}) ?? encode_json(${fieldLiteral(eventPath)})\nif text != "" { event = text }`
+    const event = splunkEvent(section)
     const more =
       members.length === 0 ? [] : [`"fields": filter({ ${members.join(', ')} }) -> |_key, value| { value != null }`]
-    const removed = entriesOf(section, 'event_remove').flatMap((entry) => {
-      const path = accessor(entry.value)
-      return path === undefined ? [] : [`\ndel(event${fieldLiteral(path)})`]
-    })
     const sent = `{ ${[time, '"event": event', ...more].join(', ')} }`
     // Fluent Bit leaves out members without a text.
-    const whole = origin.length === 0 ? sent : `merge(${sent}, filter({ ${origin.join(', ')} }) -> |_key, value| { value != "" })`
-    const lines = [...tag, 'event = .', `del(event.timestamp)${event}${removed.join('')}`, `. = ${whole}`]
+    const whole = origin.length === 0 ? sent : `merge(${sent}, filter(origin) -> |_key, value| { value != "" })`
+    const lines = [...tag, 'event = .', 'del(event.timestamp)', ...event, ...origin, `. = ${whole}`]
     return { component: { type: 'http', config }, steps: raw ? [] : remap(...lines) }
   },
 }
 
-/** The members with the origin of an event. Those of a key precede fixed ones; a host and a source may have placeholders. */
+/** Lines that replace the record by one of its fields, and remove fields. */
+function splunkEvent(section: Section): readonly string[] {
+  const [key, whole] = ['event_key', 'event_value'].map((name) => accessor(lastValue(section, name) ?? ''))
+  const removed = entriesOf(section, 'event_remove').flatMap((entry) => {
+    const path = accessor(entry.value)
+    return path === undefined ? [] : [`del(event${fieldLiteral(path)})`]
+  })
+  // Fluentd, whose conversion sets `event_value`, keeps the type of the value.
+  if (whole !== undefined) {
+    const field = fieldLiteral(whole)
+    return [`if exists(${field}) { event = ${field} }`, ...removed]
+  }
+  if (key === undefined) return removed
+  const field = fieldLiteral(key)
+  return [`text = to_string(${field}) ?? encode_json(${field})`, 'if text != "" { event = text }', ...removed]
+}
+
+/** Lines that set `origin`. Members of a key precede fixed ones; a host and a source may have placeholders. */
 function splunkOrigin(section: Section, context: Context): readonly string[] {
   const textAt = (name: string, isAccessed: boolean): string | undefined => {
     const entry = entriesOf(section, name).at(-1)
@@ -321,13 +326,14 @@ function splunkOrigin(section: Section, context: Context): readonly string[] {
     if (found === undefined) context.gap(entry, `splunk: ${name} ${entry.value}`, reason, 'Set the member in the transform.')
     return found
   }
-  return ['host', 'source', 'sourcetype', 'index'].flatMap((name) => {
+  const lines = ['host', 'source', 'sourcetype', 'index'].flatMap((name) => {
     const key = textAt(`event_${name}_key`, true)
     const fixed = textAt(`event_${name}`, name === 'host' || name === 'source')
     if (key === undefined && fixed === undefined) return []
-    if (key === undefined) return [`"${name}": ${fixed}`]
-    return [`"${name}": if ${key} != "" { ${key} } else { ${fixed ?? '""'} }`]
+    if (key === undefined) return [`origin.${name} = ${fixed}`]
+    return [`origin.${name} = ${key}`, `if origin.${name} == "" { origin.${name} = ${fixed ?? '""'} }`]
   })
+  return lines.length === 0 ? [] : ['origin = {}', ...lines]
 }
 
 const datadog: Plugin<SinkPart> = {

@@ -5,7 +5,7 @@ import { missingPart } from '../absence.ts'
 import type { Component, Gap, Step } from '../draft.ts'
 import { readReport } from '../environment.ts'
 import { type Described, type Refusal, withoutOption } from '../page.ts'
-import { conditionKey, lastValue, type Place, type Section } from './sections.ts'
+import { conditionKey, lastValue, type Place, type Section, upstreamNode } from './sections.ts'
 import { hostVariable } from './text.ts'
 
 /** A plugin. An option that is named neither in `options` nor in `itself` is reported as a gap. */
@@ -89,7 +89,7 @@ export class Context {
   reportOptions(section: Section, plugin: Pick<Plugin<unknown>, 'name' | 'options' | 'itself'>): void {
     const { name, options, itself = {} } = plugin
     for (const entry of section.entries) {
-      if (Object.hasOwn(options, entry.key)) continue
+      if (Object.hasOwn(options, entry.key) || entry.key === upstreamNode) continue
       if (entry.key === conditionKey && section.kind !== 'input' && section.kind !== 'output') continue
       const [, part] = /^(processors|routes)\./.exec(entry.key) ?? []
       if (part !== undefined) {

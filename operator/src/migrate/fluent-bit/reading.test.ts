@@ -151,8 +151,12 @@ data:
         - name: tail
           path: /a.log
           tag: a
-          parser: own
           multiline.parser: trace
+      filters:
+        - name: parser
+          match: a
+          key_name: log
+          parser: own
       outputs:
         - name: stdout
           match: a
@@ -207,7 +211,7 @@ pipeline:
 `)
   const { resource, gaps } = converted(convertFluentBit, [{ file: 'f.yaml', text }])
   expect(resource.spec.sources).toMatchObject([{ type: 'file', config: { include: ['/srv/a.log'] } }])
-  expect(gaps).toMatchObject([{ subject: '${TOKEN}', line: 13, isReplaced: true }])
+  expect(gaps).toMatchObject([{ subject: '${TOKEN}', line: 14, isReplaced: true }])
 })
 
 test('a filter with a condition changes the records that meet it, and one that is not active changes none', async () => {
@@ -293,11 +297,11 @@ test('options that all plugins have need no counterpart', () => {
   Name kubernetes_events
   Mem_Buf_Limit 5M
   Threaded on
-  Log_Level ${LEVEL}
+  Log_Level \${LEVEL}
 [FILTER]
   Name grep
   Match *
-  Log_Level ${LEVEL}
+  Log_Level \${LEVEL}
   Log_Suppress_Interval 10
   Exclude message x
 [OUTPUT]

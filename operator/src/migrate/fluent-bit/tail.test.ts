@@ -69,3 +69,8 @@ test.each([
   expect(resource.spec.sources[0].config.max_line_bytes).toBe(max_line_bytes)
   expect(gaps).toEqual([])
 })
+
+test('lines that Fluent Bit does not skip are skipped, which is reported', () => {
+  const { gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text: files('Skip_Long_Lines Off') + end }])
+  expect(gaps).toMatchObject([{ subject: 'tail: skip_long_lines', isReplaced: true }])
+})

@@ -29,10 +29,12 @@ test.each(['${tag_suffix[1]}', '${kubernetes.namespace_name}'])('in Fluentd, %s 
 })
 
 test.each([
-  { value: '${PENSTOCK_TEST_INDEX}', expected: 'main' },
-  { value: '$log', expected: 'x' },
-])('in Fluent Bit, $value is $expected', async ({ value, expected }) => {
-  const text = `[INPUT]\n  Name tail\n  Path /a.log\n  Tag a\n[OUTPUT]\n  Name splunk\n  Match *\n  Host s\n  Splunk_Token t\n  Event_Index ${value}\n`
+  { option: 'Event_Index', value: '${PENSTOCK_TEST_INDEX}', expected: 'main' },
+  // Only the option with a key refers to fields.
+  { option: 'Event_Index', value: '$log', expected: '$log' },
+  { option: 'Event_Index_Key', value: '$log', expected: 'x' },
+])('in Fluent Bit, $option $value is $expected', async ({ option, value, expected }) => {
+  const text = `[INPUT]\n  Name tail\n  Path /a.log\n  Tag a\n[OUTPUT]\n  Name splunk\n  Match *\n  Host s\n  Splunk_Token t\n  ${option} ${value}\n`
   const { document, resource, gaps } = converted(convertFluentBit, [{ file: 'fluent-bit.conf', text }])
   expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
   withTest(document, resource, given, { index: expected })
