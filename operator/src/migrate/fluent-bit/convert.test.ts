@@ -98,7 +98,12 @@ const records: { name: string; filters: string; record: object; assert?: string 
   },
   {
     name: 'modify under a condition on a boolean',
-    filters: filter('modify', 'Condition Key_Value_Matches ok ^tr', 'Condition Key_Value_Does_Not_Match n .*', 'Set hit yes'),
+    filters: filter(
+      'modify',
+      'Condition Key_Value_Matches ok ^tr',
+      'Condition Key_Value_Does_Not_Match n .*',
+      'Set hit yes',
+    ),
     record: { log: 'y', ok: true, n: 1 },
     assert: '.hit == "yes"',
   },
@@ -471,7 +476,12 @@ test.each([
   ['none', '', '.log == "x"', ['tail: no parser of the runtime']],
   ['another', '    Parser syslog-rfc3164\n', '.log == "x"', ['tail: parser syslog-rfc3164']],
   ['JSON', '    Parser json\n', '.log == "x" && .stream == "stderr" && exists(.time)', ['tail: parser json']],
-  ['java', '    multiline.parser cri, java\n', '.log == "x" && ._p == "F"', ['multiline.parser java', 'multiline.parser java']],
+  [
+    'java',
+    '    multiline.parser cri, java\n',
+    '.log == "x" && ._p == "F"',
+    ['multiline.parser java', 'multiline.parser java'],
+  ],
 ])('pod logs have the fields of the parser: %s', (_, line, assert, subjects) => {
   const input = `[INPUT]\n    Name tail\n    Tag kube.*\n    Path /var/log/containers/*.log\n${line}`
   const { document, resource, gaps } = convert(`${input}${output}`)

@@ -106,7 +106,8 @@ const modifyConditions: Readonly<Record<string, (path: readonly string[], text: 
   key_value_does_not_equal: (path, text) =>
     `(exists(${fieldLiteral(path)}) && ${fieldLiteral(path)} != ${value(text)})`,
   key_value_matches: (path, text) => isLikeValue(fieldLiteral(path), text),
-  key_value_does_not_match: (path, text) => `(exists(${fieldLiteral(path)}) && !${isLikeValue(fieldLiteral(path), text)})`,
+  key_value_does_not_match: (path, text) =>
+    `(exists(${fieldLiteral(path)}) && !${isLikeValue(fieldLiteral(path), text)})`,
 }
 
 /** Conditions on all fields whose names match an expression, and whose values match another one. */
@@ -313,8 +314,14 @@ const parser: Plugin<Steps> = {
     const keepsKey = isOn(lastValue(section, 'preserve_key'), false)
     const keepsOthers = isOn(lastValue(section, 'reserve_data'), false)
     if (keepsKey && !keepsOthers) {
-      const reason = 'without `Reserve_Data`, most versions of Fluent Bit remove the parsed field in spite of the option; here, it stays'
-      context.replaced(section, 'parser: Preserve_Key', reason, 'To remove the field, delete the option, and convert again.')
+      const reason =
+        'without `Reserve_Data`, most versions of Fluent Bit remove the parsed field in spite of the option; here, it stays'
+      context.replaced(
+        section,
+        'parser: Preserve_Key',
+        reason,
+        'To remove the field, delete the option, and convert again.',
+      )
     }
     const base = keepsOthers
       ? '.'

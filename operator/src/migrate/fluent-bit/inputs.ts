@@ -83,7 +83,8 @@ const tail: Plugin<SourcePart> = {
       reason: 'Fluent Bit keeps the beginning of a line that is too long; the source discards the line',
       nearest: 'Set `max_line_bytes` of the source.',
     },
-    skip_long_lines: 'the source discards and counts lines longer than `max_line_bytes`, and continues with the next line',
+    skip_long_lines:
+      'the source discards and counts lines longer than `max_line_bytes`, and continues with the next line',
     inotify_watcher: 'the source both watches and polls files',
     docker_mode: 'the source joins lines that the runtime has split; a gap for files other than pod logs',
     threaded: 'sources do not block each other',
@@ -162,7 +163,8 @@ const tail: Plugin<SourcePart> = {
 function reportLongLines(section: Section, context: Context): void {
   const entry = entriesOf(section, 'skip_long_lines').at(-1)
   if (entry === undefined || isOn(entry.value, true)) return
-  const reason = 'Fluent Bit stops reading a file at a line that is too long; the source discards the line and continues'
+  const reason =
+    'Fluent Bit stops reading a file at a line that is too long; the source discards the line and continues'
   context.replaced(entry, 'tail: skip_long_lines', reason, 'Remove the option.')
 }
 
@@ -187,8 +189,14 @@ function reportRuntime(section: Section, context: Context): void {
     ...(isOn(lastValue(section, 'docker_mode'), false) ? ['docker_mode'] : []),
   ]
   for (const subject of subjects) {
-    const reason = 'the source of files does not read the format of a container runtime, and does not join lines that it has split'
-    context.gap(section, subject, reason, 'Read the logs of pods below `/var/log/containers`, or parse lines in a remap transform.')
+    const reason =
+      'the source of files does not read the format of a container runtime, and does not join lines that it has split'
+    context.gap(
+      section,
+      subject,
+      reason,
+      'Read the logs of pods below `/var/log/containers`, or parse lines in a remap transform.',
+    )
   }
 }
 

@@ -108,7 +108,8 @@ export function multilineOf(section: Section, context: Context): Joined | undefi
     const definition = context.multilineParsers.get(name)
     if (definition !== undefined && !readsLine(definition, section)) {
       const reason = 'it parses lines before it joins them, and a source joins lines as read'
-      const nearest = 'Set `multiline` of the source, with patterns for the complete line, and parse in a remap transform.'
+      const nearest =
+        'Set `multiline` of the source, with patterns for the complete line, and parse in a remap transform.'
       context.gap(definition, `multiline_parser ${name}: parser`, reason, nearest)
       continue
     }

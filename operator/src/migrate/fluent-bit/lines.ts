@@ -23,7 +23,12 @@ const pluginText = [
 function valueText(value: string, variable: string, depth: number): readonly string[] {
   const plain = `${variable} = if is_string(${value}) { "\\"" + string!(${value}) + "\\"" } else { encode_json(${value}) }`
   if (depth === 0) return [plain]
-  const [parts, key, item, text] = ['parts', 'key', 'item', 'text'].map((name) => `${name}_${depth}`) as [string, string, string, string]
+  const [parts, key, item, text] = ['parts', 'key', 'item', 'text'].map((name) => `${name}_${depth}`) as [
+    string,
+    string,
+    string,
+    string,
+  ]
   const members = (kind: 'object' | 'array', name: string, member: string, start: string) => [
     `  ${parts} = []`,
     `  for_each(${kind}!(${value})) -> |${name}, ${item}| {`,
@@ -65,7 +70,12 @@ export function lokiLines(
   const isPairs = !isJson && format !== 'plugin'
   const only = dropsSingle === 'raw' || !isJson ? 'string(only) ?? encode_json(only)' : 'encode_json(only)'
   const inLine = isPairs
-    ? ['  line = string(only) ?? ""', '  if !is_string(only) {', ...valueText('only', 'line', 2).map((line) => `    ${line}`), '  }']
+    ? [
+        '  line = string(only) ?? ""',
+        '  if !is_string(only) {',
+        ...valueText('only', 'line', 2).map((line) => `    ${line}`),
+        '  }',
+      ]
     : [`  line = ${only}`]
   const single =
     dropsSingle === undefined

@@ -101,7 +101,9 @@ export function metadataOf(section: Section, context: Context): Named {
   }
   const maps = mapsOf(section, context)
   // A name that ends in `*` becomes an entry for each member.
-  const whole = maps.map((path) => `object(${fieldLiteral(path)}) ?? {}`).reduceRight((rest, each) => `merge(${each}, ${rest})`, '{}')
+  const whole = maps
+    .map((path) => `object(${fieldLiteral(path)}) ?? {}`)
+    .reduceRight((rest, each) => `merge(${each}, ${rest})`, '{}')
   return {
     values: maps.length === 0 ? metadata : { '*': '{{ %metadata_maps }}', ...metadata },
     lines: [...combined.lines, ...(maps.length === 0 ? [] : [`%metadata_maps = ${whole}`])],

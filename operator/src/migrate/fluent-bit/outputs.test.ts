@@ -301,7 +301,7 @@ test.each(shaped)('$name', async ({ text, assert, from = input, record = plainRe
 
 test.each([
   [
-    'Labels env=${ENV}, app=$pod[\'app\'], text=a-$log\n    Remove_Keys pod, $n',
+    "Labels env=${ENV}, app=$pod['app'], text=a-$log\n    Remove_Keys pod, $n",
     {
       labels: { env: 'SECRET[env.ENV]', app: '{{ pod.app }}', text: 'a-$log' },
       encoding: { codec: 'json', except_fields: ['pod', 'n'] },

@@ -39,8 +39,10 @@ const loki: Plugin<SinkPart> = {
     labels: '`labels`',
     label_keys: '`labels`',
     auto_kubernetes_labels: 'all labels of the pod in `labels`',
-    remove_keys: '`encoding.except_fields`, together with the fields of `labels`, `label_keys` and metadata, as in Fluent Bit',
-    line_format: '`encoding.codec`; a remap transform for `key_value`, which writes objects below the second level as JSON',
+    remove_keys:
+      '`encoding.except_fields`, together with the fields of `labels`, `label_keys` and metadata, as in Fluent Bit',
+    line_format:
+      '`encoding.codec`; a remap transform for `key_value`, which writes objects below the second level as JSON',
     drop_single_key: 'a remap transform',
     structured_metadata: '`structured_metadata`',
     structured_metadata_map_keys: '`structured_metadata` with a name for all members',
@@ -118,9 +120,12 @@ function removedKeys(section: Section, sent: readonly (readonly string[])[]): re
     return path === undefined ? [] : [path]
   })
   if (named.length === 0) return []
-  const isWithin = (path: readonly string[], outer: readonly string[]) => outer.every((part, index) => path[index] === part)
+  const isWithin = (path: readonly string[], outer: readonly string[]) =>
+    outer.every((part, index) => path[index] === part)
   const all = [...named, ...sent]
-  return all.filter((path, index) => !all.some((other, at) => isWithin(path, other) && (other.length < path.length || at < index)))
+  return all.filter(
+    (path, index) => !all.some((other, at) => isWithin(path, other) && (other.length < path.length || at < index)),
+  )
 }
 
 /** The headers that `Header` sets. */
@@ -184,8 +189,10 @@ const http: Plugin<SinkPart> = {
     body_key: {
       how: 'a request contains the records',
       unless: /./,
-      reason: 'Fluent Bit sends a field of each record as a request with headers from another field; headers of the sink are the same for all events',
-      nearest: 'With headers that are the same for all events, put the field into `.message`, and set `encoding: {codec: text}`, `batch: {max_events: 1}` and `request.headers` of the sink.',
+      reason:
+        'Fluent Bit sends a field of each record as a request with headers from another field; headers of the sink are the same for all events',
+      nearest:
+        'With headers that are the same for all events, put the field into `.message`, and set `encoding: {codec: text}`, `batch: {max_events: 1}` and `request.headers` of the sink.',
     },
     headers_key: {
       how: 'headers are those of `Header`',
@@ -277,7 +284,8 @@ const splunk: Plugin<SinkPart> = {
     const raw = isOn(lastValue(section, 'splunk_send_raw'), false)
     const channel = value(section, 'channel')
     const { request, ...others } = connection(section)
-    const token = others['auth'] === undefined ? { Authorization: `Splunk ${value(section, 'splunk_token') ?? ''}` } : {}
+    const token =
+      others['auth'] === undefined ? { Authorization: `Splunk ${value(section, 'splunk_token') ?? ''}` } : {}
     const config = {
       uri: literalTemplate(addressOf(section, '8088', '/services/collector/event')),
       encoding: { codec: 'json', ...(raw ? { except_fields: ['timestamp'] } : {}) },
@@ -323,7 +331,8 @@ function splunkOrigin(section: Section, context: Context): readonly string[] {
     if (!isAccessed) return textOf(entry.value, context.readsEnvironment)
     const found = expressed(entry.value, context.readsEnvironment)
     const reason = 'a program cannot refer to the field'
-    if (found === undefined) context.gap(entry, `splunk: ${name} ${entry.value}`, reason, 'Set the member in the transform.')
+    if (found === undefined)
+      context.gap(entry, `splunk: ${name} ${entry.value}`, reason, 'Set the member in the transform.')
     return found
   }
   const lines = ['host', 'source', 'sourcetype', 'index'].flatMap((name) => {

@@ -2,10 +2,10 @@
 // counterpart.
 
 import type { Included } from '../draft.ts'
+import { readClassic } from './classic.ts'
 import { labelsIn } from './label-map.ts'
 import { pluginOf } from './names.ts'
 import type { Context } from './plugin.ts'
-import { readClassic } from './classic.ts'
 import { type Entry, lastValue, type Section, upstreamNode } from './sections.ts'
 import { matchesOf, tagOf } from './tags.ts'
 
@@ -58,7 +58,9 @@ export function withUpstreams(
   const known = new Map(
     sections
       .filter(({ kind }) => kind === 'upstream_servers')
-      .map((section) => [lastValue(section, 'name'), section.entries.filter(({ key }) => key === upstreamNode)] as const),
+      .map(
+        (section) => [lastValue(section, 'name'), section.entries.filter(({ key }) => key === upstreamNode)] as const,
+      ),
   )
   const nodesIn = ({ value, file }: Entry): readonly Entry[] => {
     const files = included(value, file).flatMap((given) => readClassic(given.text, given.file).sections)
@@ -68,7 +70,11 @@ export function withUpstreams(
         file: node.file,
         line: node.line,
         key: upstreamNode,
-        value: JSON.stringify(Object.fromEntries(node.entries.filter(({ key }) => /^(?:host|port|tls)$/.test(key)).map((each) => [each.key, each.value]))),
+        value: JSON.stringify(
+          Object.fromEntries(
+            node.entries.filter(({ key }) => /^(?:host|port|tls)$/.test(key)).map((each) => [each.key, each.value]),
+          ),
+        ),
       }))
   }
   return outputs.map((section) => {

@@ -39,8 +39,16 @@ test.each([
   ['hash', modifier('action: hash', 'key: log'), '.log == sha2("12", variant: "SHA-256")'],
   ['extract', modifier('action: extract', 'key: log', "pattern: '^(?<one>.)(?<two>.)$'"), '.one == "1" && .two == "2"'],
   ['convert', modifier('action: convert', 'key: log', 'converted_type: int'), '.log == 12'],
-  ['the context of the record', modifier('action: upsert', 'context: record', 'key: log', 'value: new'), '.log == "new"'],
-  ['the context of attributes', modifier('action: upsert', 'context: attributes', 'key: log', 'value: x'), '.log == "12"'],
+  [
+    'the context of the record',
+    modifier('action: upsert', 'context: record', 'key: log', 'value: new'),
+    '.log == "new"',
+  ],
+  [
+    'the context of attributes',
+    modifier('action: upsert', 'context: attributes', 'key: log', 'value: x'),
+    '.log == "12"',
+  ],
   [
     'the context of a resource',
     modifier('action: insert', 'context: otel_resource_attributes', 'key: new', 'value: x'),

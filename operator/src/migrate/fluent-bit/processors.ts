@@ -93,10 +93,7 @@ const contentModifier: Plugin<readonly Step[]> = {
     const type = (lastValue(section, 'converted_type') ?? '').toLowerCase()
     const convert = Object.hasOwn(conversions, type) ? conversions[type] : undefined
     const make = Object.hasOwn(actions, action) ? actions[action] : undefined
-    if (
-      !ofRecord.includes(scope) ||
-      (make === undefined && (action !== 'convert' || convert === undefined))
-    ) {
+    if (!ofRecord.includes(scope) || (make === undefined && (action !== 'convert' || convert === undefined))) {
       context.gap(
         section,
         `content_modifier: ${action} ${scope === 'body' ? type : scope}`.trim(),

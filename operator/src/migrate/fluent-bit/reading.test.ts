@@ -264,14 +264,19 @@ test.each([
   [
     'a file',
     {
-      'fluent-bit.conf': '[INPUT]\n  Name tail\n  Path /a.log\n[OUTPUT]\n  Name es\n  Match *\n  Upstream /etc/nodes.conf\n',
+      'fluent-bit.conf':
+        '[INPUT]\n  Name tail\n  Path /a.log\n[OUTPUT]\n  Name es\n  Match *\n  Upstream /etc/nodes.conf\n',
       'nodes.conf': nodes,
     },
   ],
   [
     'YAML',
     {
-      'fluent-bit.yaml': outOf('upstream_servers:\n  - name: search\n    nodes:\n      - { name: one, host: one.local, port: 9201 }\n      - { name: two, host: two.local, tls: on }\npipeline:\n  inputs:\n    - name: tail\n      path: /a.log\n').replace('name: stdout', 'name: es\n      upstream: search').replace('      format: json_lines\n', ''),
+      'fluent-bit.yaml': outOf(
+        'upstream_servers:\n  - name: search\n    nodes:\n      - { name: one, host: one.local, port: 9201 }\n      - { name: two, host: two.local, tls: on }\npipeline:\n  inputs:\n    - name: tail\n      path: /a.log\n',
+      )
+        .replace('name: stdout', 'name: es\n      upstream: search')
+        .replace('      format: json_lines\n', ''),
     },
   ],
 ])('es sends to the nodes of an upstream, from %s', (_, files) => {

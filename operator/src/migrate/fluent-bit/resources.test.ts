@@ -269,8 +269,16 @@ test('a condition of a processor, and fields of Splunk', () => {
   const processor = `{ name: content_modifier, action: upsert, key: a, value: b, condition: ${condition} }`
   const { resource: made, gaps } = convert(
     input,
-    resource('ClusterOutput', 'o', `match: "*"\nprocessors: { logs: [ ${processor} ] }\nstdout: { format: json_lines }`),
-    resource('ClusterOutput', 's', 'match: "*"\nsplunk: { host: s, splunkToken: { value: t }, eventFields: [ "n $n" ] }'),
+    resource(
+      'ClusterOutput',
+      'o',
+      `match: "*"\nprocessors: { logs: [ ${processor} ] }\nstdout: { format: json_lines }`,
+    ),
+    resource(
+      'ClusterOutput',
+      's',
+      'match: "*"\nsplunk: { host: s, splunkToken: { value: t }, eventFields: [ "n $n" ] }',
+    ),
     resource('ClusterOutput', 'l', 'match: "*"\nloki: { host: l, structuredMetadataKeys: [ $a, $b ] }'),
   )
   expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])

@@ -23,7 +23,8 @@ export function routesOf({ routes = [] }: Section, outputs: readonly Section[], 
     const name = lastValue(section, 'name') ?? `route-${index + 1}`
     const condition = conditions[index] === 'default' ? rest : conditions[index]
     for (const entry of entriesOf(section, routeFallback)) {
-      const reason = 'Fluent Bit uses another output only if the configuration lacks the first one; the sink waits for its destination'
+      const reason =
+        'Fluent Bit uses another output only if the configuration lacks the first one; the sink waits for its destination'
       context.replaced(entry, `route ${name}: fallback`, reason, 'Nothing to do.')
     }
     return { section, name, condition, outputs: outputsOf(section, name, outputs, context) }

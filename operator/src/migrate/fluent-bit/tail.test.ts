@@ -7,9 +7,17 @@ import { convertFluentBit } from './convert.ts'
 const section = (kind: string, ...lines: string[]) => `[${kind}]\n${lines.map((line) => `    ${line}\n`).join('')}`
 const end = section('OUTPUT', 'Name stdout', 'Match *', 'Format json_lines', 'Json_Date_Key false')
 const files = (...lines: string[]) => section('INPUT', 'Name tail', 'Tag app', 'Path /srv/*.log', ...lines)
-const pods = (...lines: string[]) => section('INPUT', 'Name tail', 'Tag kube.*', 'Path /var/log/containers/*.log', ...lines)
+const pods = (...lines: string[]) =>
+  section('INPUT', 'Name tail', 'Tag kube.*', 'Path /var/log/containers/*.log', ...lines)
 const own = (...lines: string[]) =>
-  section('MULTILINE_PARSER', 'Name own', 'Type regex', ...lines, 'Rule "start_state" "/^a/" "c"', 'Rule "c" "/^b/" "c"')
+  section(
+    'MULTILINE_PARSER',
+    'Name own',
+    'Type regex',
+    ...lines,
+    'Rule "start_state" "/^a/" "c"',
+    'Rule "c" "/^b/" "c"',
+  )
 
 test('a parser does not read lines that multiline.parser joins', async () => {
   const text = files('multiline.parser ruby', 'Parser json') + end
@@ -23,7 +31,10 @@ test.each([
   [files('multiline.parser docker, cri'), ['multiline.parser docker', 'multiline.parser cri']],
   [files('Docker_Mode On'), ['docker_mode']],
   [own('Parser json', 'Key_Content text') + files('multiline.parser own'), ['multiline_parser own: parser']],
-  [own('Parser json') + pods('multiline.parser own'), ['multiline_parser own: parser', 'tail: no parser of the runtime']],
+  [
+    own('Parser json') + pods('multiline.parser own'),
+    ['multiline_parser own: parser', 'tail: no parser of the runtime'],
+  ],
   [own('Key_Content log') + files('multiline.parser own'), []],
 ])('lines that a source cannot join are gaps: %#', (text, subjects) => {
   const { gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text: text + end }])
@@ -52,20 +63,30 @@ test.each([
   ['/var/log/containers/*.log', '*_kube-system_*', 'kube-system', 0],
   ['/var/log/containers/*.log', '*_kube-system_*', 'shop', 1],
   ['/var/log/pods/*/*/*.log', '*/kube-system_*', 'kube-system', 0],
-])('a pattern without a folder applies to the paths of %s: %s, namespace %s', async (path, excluded, namespace, count) => {
-  const input = section('INPUT', 'Name tail', `Path ${path}`, 'Parser cri', `Exclude_Path ${excluded}`)
-  const { document, resource } = converted(convertFluentBit, [{ file: 'fb.conf', text: input + end }])
-  const orchestrator = { pod_name: 'a', pod_namespace: namespace, container_name: 'c', container_id: 'containerd://1' }
-  const event = { message: 'x', stream: 'stdout', file: `/var/log/pods/${namespace}_a_1/c/0.log`, orchestrator }
-  withTest(document, resource, event, count === 0 ? undefined : { message: 'x' })
-  expect(await lint(String(document))).toEqual([])
-})
+])(
+  'a pattern without a folder applies to the paths of %s: %s, namespace %s',
+  async (path, excluded, namespace, count) => {
+    const input = section('INPUT', 'Name tail', `Path ${path}`, 'Parser cri', `Exclude_Path ${excluded}`)
+    const { document, resource } = converted(convertFluentBit, [{ file: 'fb.conf', text: input + end }])
+    const orchestrator = {
+      pod_name: 'a',
+      pod_namespace: namespace,
+      container_name: 'c',
+      container_id: 'containerd://1',
+    }
+    const event = { message: 'x', stream: 'stdout', file: `/var/log/pods/${namespace}_a_1/c/0.log`, orchestrator }
+    withTest(document, resource, event, count === 0 ? undefined : { message: 'x' })
+    expect(await lint(String(document))).toEqual([])
+  },
+)
 
 test.each([
   ['8MB', 8_000_000],
   ['64k', undefined],
 ])('lines of files may be as long as Buffer_Max_Size %s', (size, max_line_bytes) => {
-  const { resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text: files(`Buffer_Max_Size ${size}`) + end }])
+  const { resource, gaps } = converted(convertFluentBit, [
+    { file: 'fb.conf', text: files(`Buffer_Max_Size ${size}`) + end },
+  ])
   expect(resource.spec.sources[0].config.max_line_bytes).toBe(max_line_bytes)
   expect(gaps).toEqual([])
 })

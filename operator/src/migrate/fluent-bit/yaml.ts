@@ -6,12 +6,12 @@ import {
   conditionKey,
   type Entry,
   type Place,
+  routeFallback,
+  routeOutput,
   type Section,
   type SectionFile,
   type Unread,
   upstreamNode,
-  routeFallback,
-  routeOutput,
 } from './sections.ts'
 
 const pipelineLists: Readonly<Record<string, string>> = { inputs: 'input', filters: 'filter', outputs: 'output' }
@@ -108,7 +108,8 @@ class Reader {
       // The condition of a filter or a processor. The filter `modify` has conditions that are texts.
       if (key === 'condition' && isMap(value))
         entries.push({ ...this.#placeOf(value), key: conditionKey, value: JSON.stringify(value.toJSON()) })
-      else if (key === 'nodes' && kind === 'upstream_servers') entries.push(...itemsOf(value).map((item) => this.#node(item)))
+      else if (key === 'nodes' && kind === 'upstream_servers')
+        entries.push(...itemsOf(value).map((item) => this.#node(item)))
       else if (key === 'routes' && kind === 'input') {
         for (const [signal, list] of pairsOf(value)) {
           const own = isSeq(list) ? list.items : isMap(list) ? [list] : []
@@ -144,7 +145,9 @@ class Reader {
         entries.push({ ...this.#placeOf(value), key: conditionKey, value: JSON.stringify(value.toJSON()) })
       else if (key === 'to') entries.push(...this.#targetsOf(value))
       else if (key === 'processors') {
-        const own = isSeq(value) ? value.items : pairsOf(value).flatMap(([signal, list]) => (signal === 'logs' ? itemsOf(list) : []))
+        const own = isSeq(value)
+          ? value.items
+          : pairsOf(value).flatMap(([signal, list]) => (signal === 'logs' ? itemsOf(list) : []))
         processors.push(...own.map((item) => this.#sectionOf('processor', item)))
       } else entries.push(...this.#entriesAt(key.toLowerCase(), value))
     }
