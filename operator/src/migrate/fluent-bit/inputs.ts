@@ -8,7 +8,7 @@ import { none, type Refusal } from '../page.ts'
 import { bare, type Joined, multilineOf, runtimeParsers, startingWith } from './joining.ts'
 import { findParser, parserLines } from './parsers.ts'
 import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
-import { charsetOf, firstLinesOfDocker, podLogs, seconds } from './pod-logs.ts'
+import { charsetOf, firstLinesOfDocker, ownParser, podLogs, reportIgnored, seconds } from './pod-logs.ts'
 import { bytesOf, entriesOf, isOn, lastValue, listOf as list, type Section } from './sections.ts'
 import { isOfFile, isPodLog } from './tags.ts'
 
@@ -123,7 +123,8 @@ const tail: Plugin<SourcePart> = {
     const steps: Step[] = [{ type: 'remap', text: `${file}. = { ${fields.join(', ')}, "timestamp": .timestamp }` }]
     reportRuntime(section, context)
     const first = firstLines(section, context)
-    const parser = lineParser(section, context)
+    reportIgnored(section, context)
+    const parser = ownParser(section)
     const lines =
       first !== undefined
         ? first.lines
@@ -166,19 +167,6 @@ function reportLongLines(section: Section, context: Context): void {
   const reason =
     'Fluent Bit stops reading a file at a line that is too long; the source discards the line and continues'
   context.replaced(entry, 'tail: skip_long_lines', reason, 'Remove the option.')
-}
-
-/** The parser of lines, which Fluent Bit does not use on lines that it joins. */
-function lineParser(section: Section, context: Context): string | undefined {
-  const parser = lastValue(section, 'parser')
-  if (parser === undefined || list(section, 'multiline.parser').length === 0) return parser
-  context.replaced(
-    section,
-    `tail: parser ${parser}`,
-    'with `multiline.parser`, Fluent Bit does not use `Parser`, so the record has the complete text',
-    'Nothing to do for the same records. To parse the text, add a remap transform.',
-  )
-  return undefined
 }
 
 /** Reports options for lines in the format of a container runtime, which only the source of pods reads. */
@@ -246,9 +234,9 @@ function firstLines(section: Section, context: Context): { joined: Joined; lines
     const lines = parserLines(entry.value, 'line', context, entry)
     return lines === undefined
       ? []
-      : [...lines, 'if is_object(parsed) {', '  found = merge(found, object!(parsed))', '  isTaken = true', '}']
+      : [...lines, 'if is_object(parsed) {', '  whole = merge(whole, object!(parsed))', '  isTaken = true', '}']
   })
-  const last = `found.${textLiteral(kept)}`
+  const last = `whole.${textLiteral(kept)}`
   return {
     joined,
     lines: [
@@ -256,7 +244,7 @@ function firstLines(section: Section, context: Context): { joined: Joined; lines
       'first = string(get(texts, [0]) ?? null) ?? ""',
       ...parsed,
       'if is_object(parsed) {',
-      '  found = object!(parsed)',
+      '  whole = object!(parsed)',
       '  for_each(texts) -> |index, _text| {',
       '    line = string(get(texts, [index]) ?? null) ?? ""',
       '    isTaken = false',
@@ -265,7 +253,7 @@ function firstLines(section: Section, context: Context): { joined: Joined; lines
       `    if !isTaken { ${last} = (string(${last}) ?? "") + ${newline} + line }`,
       '    }',
       '  }',
-      '  parsed = found',
+      '  parsed = whole',
       '}',
     ],
   }

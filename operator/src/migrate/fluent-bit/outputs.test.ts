@@ -185,6 +185,16 @@ const shaped: readonly {
     assert: '%hostname == get_hostname!() && %tenant == "a b"',
   },
   {
+    name: 'loki with a tenant for records without one',
+    text: 'Name loki\n    Tenant_Id ops\n    Tenant_Id_Key $none',
+    assert: '%tenant == "ops"',
+  },
+  {
+    name: 'loki with a tenant for records with a number',
+    text: 'Name loki\n    Tenant_Id ops\n    Tenant_Id_Key n',
+    assert: '%tenant == "ops"',
+  },
+  {
     name: "Grafana's plugin with JSON",
     text: 'Name grafana-loki\n    Url http://loki:3100/loki/api/v1/push\n    LabelKeys gone',
     assert: '.message == "{\\"log\\":\\"a b\\",\\"n\\":1}"',

@@ -78,7 +78,10 @@ const loki: Plugin<SinkPart> = {
       ...(Object.values(labels).includes('{{ %hostname }}') ? ['%hostname = get_hostname() ?? ""'] : []),
       ...(tenantKey === undefined
         ? []
-        : [`%tenant = to_string(${fieldLiteral(tenantKey)}) ?? ${textLiteral(lastValue(section, 'tenant_id') ?? '')}`]),
+        : [
+            // Only texts are names of tenants.
+            `%tenant = string(${fieldLiteral(tenantKey)}) ?? ${textLiteral(lastValue(section, 'tenant_id') ?? '')}`,
+          ]),
       ...(isText ? lokiLines(format, dropped, removed) : []),
     ]
     const token = value(section, 'bearer_token')

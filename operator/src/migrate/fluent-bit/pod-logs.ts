@@ -22,6 +22,7 @@ export function podLogs(section: Section, context: Context, { paths, excluded, s
   if (isOn(lastValue(section, 'skip_empty_lines'), false)) steps.push({ type: 'filter', text: '.message != ""' })
   const choice = podsAt(paths, excluded)
   if (choice !== undefined) steps.push({ type: 'filter', text: choice })
+  reportIgnored(section, context)
   const { definition, fields } = recordOf(section, context)
   reportLines(section, context)
   const isLinked = !isOfFile(section) || paths.every((path) => path.startsWith('/var/log/containers/'))
@@ -39,6 +40,23 @@ export function podLogs(section: Section, context: Context, { paths, excluded, s
   return { component, steps }
 }
 
+/** The option `Parser`, which Fluent Bit does not use with `multiline.parser`. */
+export function ownParser(section: Section): string | undefined {
+  return list(section, 'multiline.parser').length > 0 ? undefined : lastValue(section, 'parser')
+}
+
+/** Reports a parser that Fluent Bit does not use, unless the lines of `multiline.parser` have the same fields. */
+export function reportIgnored(section: Section, context: Context): void {
+  const parser = lastValue(section, 'parser')
+  if (parser === undefined || ownParser(section) === parser || parser.toLowerCase() === 'docker') return
+  context.replaced(
+    section,
+    `tail: parser ${parser}`,
+    'with `multiline.parser`, Fluent Bit does not use `Parser`, so the record has the fields and the complete text of its lines',
+    'Nothing to do for the same records. To parse the text, add a remap transform.',
+  )
+}
+
 interface LineParser {
   readonly definition: Section | undefined
   readonly regex: string
@@ -46,7 +64,7 @@ interface LineParser {
 }
 
 function lineParser(section: Section, context: Context): LineParser {
-  const name = lastValue(section, 'parser')
+  const name = ownParser(section)
   const definition =
     name === undefined ? undefined : (findParser(name, context) ?? findParser(name.toLowerCase(), context))
   // The parser from the file that Fluent Bit ships, if the configuration does not define it.
@@ -68,7 +86,7 @@ export function podLineKey(section: Section, context: Context): string {
 /** The members of the record. */
 function recordOf(section: Section, context: Context): { definition: Section | undefined; fields: readonly string[] } {
   const { definition, regex, isJson } = lineParser(section, context)
-  const parser = lastValue(section, 'parser')
+  const parser = ownParser(section)
   if (isJson && parser?.toLowerCase() !== 'docker') {
     context.replaced(
       section,
@@ -109,7 +127,7 @@ function recordOf(section: Section, context: Context): { definition: Section | u
 /** Reports options that change how lines are read, and that the source of pods does not have. */
 function reportLines(section: Section, context: Context): void {
   const isParsed = list(section, 'multiline.parser').some((word) => runtimeParsers.has(word))
-  if (lastValue(section, 'parser') === undefined && !isParsed) {
+  if (ownParser(section) === undefined && !isParsed) {
     context.gap(
       section,
       'tail: no parser of the runtime',

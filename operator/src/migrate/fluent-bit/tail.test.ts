@@ -95,3 +95,25 @@ test('lines that Fluent Bit does not skip are skipped, which is reported', () =>
   const { gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text: files('Skip_Long_Lines Off') + end }])
   expect(gaps).toMatchObject([{ subject: 'tail: skip_long_lines', isReplaced: true }])
 })
+
+test('lines of pods that multiline.parser reads have its fields, also with a parser', async () => {
+  const text = pods('Parser cri', 'multiline.parser cri') + end
+  const { document, resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  expect(gaps).toMatchObject([{ subject: 'tail: parser cri', isReplaced: true }])
+  const event = { message: 'x', stream: 'stdout', timestamp: '2026-01-01T00:00:00Z', orchestrator: {} }
+  const record = { log: 'x', stream: 'stdout', _p: 'F', time: '2026-01-01T00:00:00Z' }
+  withTest(document, resource, event, record)
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('fields of all lines of an event stay, also those with types', async () => {
+  const parsers = [
+    section('PARSER', 'Name first', 'Format regex', 'Regex ^# (?<user>\\S+) (?<query>.*)$'),
+    section('PARSER', 'Name more', 'Format regex', 'Regex ^rows=(?<rows>\\d+)$', 'Types rows:integer'),
+  ].join('')
+  const text = parsers + files('Multiline On', 'Parser_Firstline first', 'Parser_1 more') + end
+  const { document, resource } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  const record = { user: 'bob', query: 'select 1\nlimit 2', rows: 12 }
+  withTest(document, resource, { message: '# bob select 1\nrows=12\nlimit 2' }, record)
+  expect(await lint(String(document))).toEqual([])
+})
