@@ -199,7 +199,7 @@ const nest: Plugin<Steps> = {
     const shorter =
       remove === undefined
         ? ''
-        : `if starts_with(key, ${textLiteral(remove)}) { name = string!(slice!(key, ${[...remove].length})) }\n`
+        : `if starts_with(key, ${textLiteral(remove)}) { name = slice!(key, ${[...remove].length}) }\n`
     const rename = (text: string) =>
       add === undefined && remove === undefined
         ? text
