@@ -97,6 +97,21 @@ const records: { name: string; filters: string; record: object; assert?: string 
     assert: '.kubernetes.labels.app == "web-1"',
   },
   {
+    name: 'modify and record_modifier with words in quotes',
+    filters:
+      filter(
+        'modify',
+        "Condition Key_Value_Matches \"the log\" 'a b|c\\'d'",
+        'Rename "the log" log',
+        'Set note "say \\"hi\\" now"',
+        "Set 'one field' 1",
+        'Set empty ""',
+      ) + filter('record_modifier', 'Record said "\\"hi\\" x"'),
+    record: { 'the log': "c'd" },
+    assert:
+      '.log == "c\'d" && .note == "say \\"hi\\" now" && ."one field" == "1" && .empty == "" && .said == "\\"hi\\" x"',
+  },
+  {
     name: 'modify under a condition on a boolean',
     filters: filter(
       'modify',

@@ -78,12 +78,22 @@ const grep: Plugin<Steps> = {
   },
 }
 
-const value = (text: string, reads = false) => textOf(text.replace(/^"(.*)"$/s, '$1'), reads)
+/** The text of a rule of `record_modifier`, which may be in quotes. */
+const unquoted = (text: string) => {
+  const inner = /^"(.*)"$/s.exec(text)?.[1]
+  return inner === undefined ? text : inner.replaceAll('\\"', '"')
+}
+
+/** The words of a rule of `modify`, which may be in quotes of both kinds. */
+const ruleWords = (text: string) =>
+  [...text.matchAll(/"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|\S+/gs)].map(([word, double, single]) =>
+    double === undefined ? (single?.replace(/\\(['\\])/g, '$1') ?? word) : double.replace(/\\(["\\])/g, '$1'),
+  )
 
 /** Statements for the rules of `modify`. */
 const modifyRules: Readonly<Record<string, (from: string, to: string, reads: boolean) => string>> = {
-  set: (key, text, reads) => `${fieldLiteral([key])} = ${value(text, reads)}`,
-  add: (key, text, reads) => `if !exists(${fieldLiteral([key])}) { ${fieldLiteral([key])} = ${value(text, reads)} }`,
+  set: (key, text, reads) => `${fieldLiteral([key])} = ${textOf(text, reads)}`,
+  add: (key, text, reads) => `if !exists(${fieldLiteral([key])}) { ${fieldLiteral([key])} = ${textOf(text, reads)} }`,
   rename: (key, to) =>
     `if exists(${fieldLiteral([key])}) && !exists(${fieldLiteral([to])}) { ${fieldLiteral([to])} = del(${fieldLiteral([key])}) }`,
   hard_rename: (key, to) => `if exists(${fieldLiteral([key])}) { ${fieldLiteral([to])} = del(${fieldLiteral([key])}) }`,
@@ -102,9 +112,9 @@ function keep(test: string): string {
 const modifyConditions: Readonly<Record<string, (path: readonly string[], text: string) => string>> = {
   key_exists: (path) => `exists(${fieldLiteral(path)})`,
   key_does_not_exist: (path) => `!exists(${fieldLiteral(path)})`,
-  key_value_equals: (path, text) => `${fieldLiteral(path)} == ${value(text)}`,
+  key_value_equals: (path, text) => `${fieldLiteral(path)} == ${textLiteral(text)}`,
   key_value_does_not_equal: (path, text) =>
-    `(exists(${fieldLiteral(path)}) && ${fieldLiteral(path)} != ${value(text)})`,
+    `(exists(${fieldLiteral(path)}) && ${fieldLiteral(path)} != ${textLiteral(text)})`,
   key_value_matches: (path, text) => isLikeValue(fieldLiteral(path), text),
   key_value_does_not_match: (path, text) =>
     `(exists(${fieldLiteral(path)}) && !${isLikeValue(fieldLiteral(path), text)})`,
@@ -142,7 +152,7 @@ const modify: Plugin<Steps> = {
   build: (section, context) => {
     const conditions: string[] = []
     for (const entry of entriesOf(section, 'condition')) {
-      const [kind = '', name = '', ...rest] = words(entry.value)
+      const [kind = '', name = '', ...rest] = ruleWords(entry.value)
       const make = Object.hasOwn(modifyConditions, kind.toLowerCase())
         ? modifyConditions[kind.toLowerCase()]
         : undefined
@@ -165,8 +175,8 @@ const modify: Plugin<Steps> = {
     }
     const statements = section.entries.flatMap((entry) => {
       const make = Object.hasOwn(modifyRules, entry.key) ? modifyRules[entry.key] : undefined
-      const [name, rest] = split(entry)
-      return make === undefined ? [] : [make(name, rest, context.readsEnvironment)]
+      const [name = '', ...rest] = ruleWords(entry.value)
+      return make === undefined ? [] : [make(name, rest.join(' '), context.readsEnvironment)]
     })
     if (statements.length === 0) return []
     const text = statements.join('\n')
@@ -270,7 +280,7 @@ const recordModifier: Plugin<Steps> = {
     const only = allowed.length === 0 ? [] : [keep(isOneOf(allowed))]
     const records = entriesOf(section, 'record').map((entry) => {
       const [name, text] = split(entry)
-      return `${fieldLiteral([name])} = ${value(text, context.readsEnvironment)}`
+      return `${fieldLiteral([name])} = ${textOf(unquoted(text), context.readsEnvironment)}`
     })
     const ids = names('uuid_key').map((name) => `${fieldLiteral([name])} = uuid_v4()`)
     const lines = [...removed, ...only, ...records, ...ids]
