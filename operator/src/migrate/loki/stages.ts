@@ -135,7 +135,7 @@ const replace: Stage = {
 
 /** Lines that need values. Go's templates fail if one is missing. */
 const whenThere = (paths: readonly string[], lines: Lines): Lines =>
-  paths.length === 0 ? lines : block(paths.map((path) => `exists(${path})`).join(' && '), lines)
+  paths.length === 0 ? lines : block(paths.map((path) => `is_string(${path})`).join(' && '), lines)
 
 const template: Stage = {
   name: 'template',

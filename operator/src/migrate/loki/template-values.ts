@@ -8,8 +8,8 @@ export interface Value {
   readonly type: 'text' | 'number' | 'integer' | 'float' | 'condition' | 'list'
   readonly expression: string
   /**
-   * Whether the value can be missing. The expression of a `field` is the path of an extracted value, where null is an empty text. Other
-   * expressions return null if the value is missing.
+   * Whether the value can be missing. The expression of a `field` is the path of an extracted value. Other expressions return null if the
+   * value is missing. An extracted value that is null is missing, too: the old agents make a template only of values that are texts.
    */
   readonly missing?: 'field' | 'null'
   /** The text of a literal. */
@@ -58,7 +58,7 @@ export function nullable(value: Value): string {
   const { expression } = value
   return value.missing === 'null'
     ? expression
-    : `({ if exists(${expression}) { string(${expression}) ?? "" } else { null } })`
+    : `({ if is_string(${expression}) { string!(${expression}) } else { null } })`
 }
 
 /** A text; empty if the value is missing. */
@@ -71,7 +71,7 @@ export function orElse(value: Value, instead: string): string {
   const { expression } = value
   return value.missing === 'null'
     ? `string!(${expression} || ${textLiteral(instead)})`
-    : `({ if exists(${expression}) { string(${expression}) ?? "" } else { ${textLiteral(instead)} } })`
+    : `(string(${expression}) ?? ${textLiteral(instead)})`
 }
 
 /** Whether a value is neither empty nor missing, zero or false. */

@@ -231,7 +231,7 @@ class Writer {
     const empty = [left, right].find(({ constant }) => constant === '')
     const other = empty === left ? right : left
     if (empty !== undefined && other.missing === 'field')
-      return `(exists(${other.expression}) && ${orEmpty(other)} == "")`
+      return `(is_string(${other.expression}) && ${orEmpty(other)} == "")`
     // A missing value equals only another missing one.
     const isLiteral = [left, right].some(({ constant }) => constant !== undefined && constant !== '')
     const side = isLiteral ? orEmpty : nullable
@@ -247,7 +247,7 @@ class Writer {
     const missing = [left, right].find((value) => value.missing !== undefined)
     if (!isEquality || missing === undefined) return this.#rejected('true')
     return this.#rejected(
-      missing.missing === 'field' ? `exists(${missing.expression})` : `!is_null(${missing.expression})`,
+      missing.missing === 'field' ? `is_string(${missing.expression})` : `!is_null(${missing.expression})`,
     )
   }
 

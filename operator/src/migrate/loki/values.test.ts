@@ -160,8 +160,8 @@ test.each(templates)('Promtail and the Pipeline write the same by `$name`', asyn
 
 /** Templates for a line whose member `none` is null and whose member `gone` is missing; undefined if Go's template fails. */
 const ofMissing: readonly (readonly [string, string | undefined])[] = [
-  ['{{ .gone }}|{{ .none }}', '<no value>|'],
-  ['{{ ToUpper .none }}x', 'x'],
+  ['{{ .gone }}|{{ .none }}', '<no value>|<no value>'],
+  ['{{ ToUpper .none }}x', undefined],
   ['{{ ToUpper .gone }}x', undefined],
   ['{{ if .a }}{{ ToUpper .gone }}{{ end }}x', undefined],
   ['{{ if .gone }}{{ ToUpper .gone }}{{ end }}x', 'x'],
@@ -171,9 +171,9 @@ const ofMissing: readonly (readonly [string, string | undefined])[] = [
   ['{{ if contains "a" .gone }}y{{ else }}n{{ end }}', undefined],
   ['{{ if .a }}1{{ else if contains "a" .gone }}2{{ end }}', '1'],
   ['{{ if eq .gone "" }}y{{ else }}n{{ end }}', 'n'],
-  ['{{ if eq .none "" }}y{{ else }}n{{ end }}', 'y'],
+  ['{{ if eq .none "" }}y{{ else }}n{{ end }}', 'n'],
   ['{{ if ne .gone "x" }}y{{ else }}n{{ end }}', 'y'],
-  ['{{ if eq .gone .none }}y{{ else }}n{{ end }}', 'n'],
+  ['{{ if eq .gone .none }}y{{ else }}n{{ end }}', 'y'],
   ['{{ if eq .gone .away }}y{{ else }}n{{ end }}', 'y'],
   ['{{ if lt .gone "x" }}y{{ else }}n{{ end }}', undefined],
   ['{{ if ge (int .gone) 1 }}y{{ else }}n{{ end }}', 'n'],
@@ -187,7 +187,7 @@ const ofMissing: readonly (readonly [string, string | undefined])[] = [
   ['{{ default .gone .none }}', '<no value>'],
   ['{{ coalesce .gone .none }}', '<no value>'],
   ['{{ and .gone .a }}|{{ and .a .b }}|{{ or .none .gone }}', '<no value>|B b|<no value>'],
-  ['{{ quote .gone }}|{{ quote .none .gone .a }}', '|"" "A a"'],
+  ['{{ quote .gone }}|{{ quote .none .gone .a }}', '|"A a"'],
   ['{{ toString .gone }}', '<nil>'],
   ['{{ printf "%s:%v" .gone .gone }}', '%!s(<nil>):<nil>'],
   ['{{ ternary "y" "n" .a }}', undefined],
