@@ -78,6 +78,8 @@ function options(stage: Block, name: string, evaluator: Evaluator, report: Repor
     )
     return values ?? { ...place, value: new Map() }
   }
+  // In Alloy, an empty option of `drop` is one that is not set.
+  if (name === 'drop') return { ...tree, value: new Map([...tree.value].filter(([, item]) => item.value !== '')) }
   if (inner.length === 0) return tree
   return { ...tree, value: new Map([...tree.value, ['stages', stageList(stage, evaluator, report)]]) }
 }

@@ -11,6 +11,9 @@ const named: Readonly<Record<string, string>> = {
   RFC1123Z: 'Mon, 02 Jan 2006 15:04:05 -0700',
 }
 
+/** Whether a layout is the name of one. */
+export const isNamedLayout = (layout: string): boolean => Object.hasOwn(named, layout)
+
 /** Elements of a layout; longer ones first. */
 const elements: readonly (readonly [string, string])[] = [
   ['January', '%B'],
@@ -54,7 +57,7 @@ export interface Format {
 
 /** Returns undefined if an element has no counterpart. */
 export function formatOfLayout(layout: string): Format | undefined {
-  let rest = Object.hasOwn(named, layout) ? (named[layout] ?? '') : layout
+  let rest = isNamedLayout(layout) ? (named[layout] ?? '') : layout
   let out = ''
   while (rest !== '') {
     const fraction = /^([.,])(0+|9+)(?!\d)/.exec(rest)

@@ -143,6 +143,20 @@ export function translateRegex(text: string): Translated {
   }
 }
 
+const named = /\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\(\?P?<([A-Za-z_]\w*)>/gs
+
+/** The pattern in which only the last of several groups with the same name has it. In Go, the value of the last one counts. */
+export function withoutRepeatedNames(text: string): string {
+  const left = new Map<string, number>()
+  for (const [, name] of text.matchAll(named)) if (name !== undefined) left.set(name, (left.get(name) ?? 0) + 1)
+  return text.replace(named, (whole, name?: string) => {
+    if (name === undefined) return whole
+    const rest = (left.get(name) ?? 1) - 1
+    left.set(name, rest)
+    return rest > 0 ? '(?:' : whole
+  })
+}
+
 /** Group names of a pattern. */
 export function groupNames(text: string): readonly string[] {
   return [...text.matchAll(/\(\?P?<([A-Za-z_][A-Za-z0-9_]*)>/g)].map((found) => found[1] ?? '')

@@ -91,7 +91,10 @@ export function selectorCondition(text: string): Condition {
     }
     while (at < tokens.length) {
       const op = take('op', '|=', '!=', '|~', '!~')
-      if (op === undefined) throw new Error('only line filters (`|=`, `!=`, `|~`, `!~`) can follow the labels')
+      if (op === undefined)
+        throw new Error(
+          'the old agent rejects the selector, because only line filters (`|=`, `!=`, `|~`, `!~`) can follow the labels',
+        )
       const operands: string[] = []
       do {
         const operand = take('text')

@@ -6,12 +6,16 @@ import { isUtc, withoutZoneName, zoneNameReplaced } from '../zone-names.ts'
 import { flagIn, option, textIn, textsIn } from './context.ts'
 import { extracted, label, labelText, lineText, metadata, textExpression } from './fields.ts'
 import { json } from './json.ts'
-import { formatOfLayout } from './layout.ts'
-import { colours, groupNames, segmentsOf } from './regex.ts'
+import { formatOfLayout, isNamedLayout } from './layout.ts'
+import { colours, groupNames, segmentsOf, withoutRepeatedNames } from './regex.ts'
 import { selectorCondition } from './selector.ts'
 import { block, indent, type Lines, onSource, pattern, type Stage } from './stage.ts'
 import { type Fields, templateLines } from './template.ts'
 import { bytesOf, itemsOf, millisecondsOf, pairsOf, textsOf } from './tree.ts'
+
+/** The text of a field of logfmt: the last of several, and empty for a key without a value. */
+const lastText = (field: string) =>
+  `string(({ if is_array(${field}) { get(${field}, [-1]) ?? null } else { ${field} } })) ?? ""`
 
 const logfmt: Stage = {
   name: 'logfmt',
@@ -25,7 +29,7 @@ const logfmt: Stage = {
     const mapping = pairsOf(option(part, 'mapping')).map(([name, key]) => [name, key === '' ? name : key] as const)
     const mapped = mapping.map(([name, key]) => {
       const field = `parsed${fieldLiteral([key])}`
-      return `if exists(${field}) { ${extracted(name)} = if is_string(${field}) { ${field} } else { "" } }`
+      return `if exists(${field}) { ${extracted(name)} = ${lastText(field)} }`
     })
     const lines = (more: Lines) =>
       onSource(textIn(part, 'source'), (subject) => [`parsed = parse_logfmt(${subject}) ?? {}`, ...mapped, ...more])
@@ -34,7 +38,7 @@ const logfmt: Stage = {
     return pattern(part, scope, names, (literal) =>
       lines([
         `found = filter(parsed) -> |name, _value| { match(name, ${literal}) }`,
-        'found = map_values(found) -> |value| { if is_string(value) { value } else { "" } }',
+        `found = map_values(found) -> |value| { ${lastText('value')} }`,
         '.extracted = merge(object!(.extracted), found)',
       ]),
     )
@@ -50,9 +54,18 @@ const regex: Stage = {
     labels_from_groups: 'whether groups also become labels',
   },
   build: (part, scope) => {
-    const expression = textIn(part, 'expression') ?? ''
+    const expression = withoutRepeatedNames(textIn(part, 'expression') ?? '')
     const names = groupNames(expression)
-    if (names.length === 0) return scope.refuse(part, 'its regular expression has no named group')
+    if (expression === '') return scope.refuse(part, 'it has no regular expression')
+    if (names.length === 0) {
+      scope.report.replaced(
+        part,
+        'stage regex',
+        'without a named group, the stage changes nothing',
+        'Remove the stage.',
+      )
+      return []
+    }
     return pattern(part, scope, expression, (literal) =>
       onSource(textIn(part, 'source'), (subject) => [
         `found, error = parse_regex(${subject}, ${literal})`,
@@ -189,9 +202,11 @@ const staticLabels: Stage = {
   takesNames: true,
   expresses: true,
   build: (part, { report }) =>
-    pairsOf(part.tree).map(([name, value, tree]) => {
+    pairsOf(part.tree).flatMap(([name, value, tree]) => {
+      // An empty value does not replace a label.
+      if (value === '') return []
       report.variables(tree, 'stage static_labels', value)
-      return `${label(name)} = ${textExpression(value, report.readsEnvironment)}`
+      return [`${label(name)} = ${textExpression(value, report.readsEnvironment)}`]
     }),
 }
 
@@ -229,8 +244,9 @@ function timeLines(format: string, location: string | undefined): Lines | undefi
   if (format === 'Unix') return [parse('%s%.f', '')]
   if (format === 'RFC3339' || format === 'RFC3339Nano') return [parse('%+', '')]
   const known = formatOfLayout(format)
-  if (known === undefined || (known.hasZoneName && !isUtc(location))) return undefined
-  const zone = known.hasZone ? '' : `, timezone: ${textLiteral(location ?? 'UTC')}`
+  if (known === undefined || (known.hasZoneName && !isNamedLayout(format) && !isUtc(location))) return undefined
+  // Named layouts ignore the location.
+  const zone = known.hasZone ? '' : `, timezone: ${textLiteral(isNamedLayout(format) ? 'UTC' : (location ?? 'UTC'))}`
   const strftime = withoutZoneName(known.strftime)
   const before = known.hasZoneName ? [`from = ${zoneNameReplaced('from')}`] : []
   if (known.hasYear) return [...before, parse(strftime, zone)]

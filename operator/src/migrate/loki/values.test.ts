@@ -295,6 +295,25 @@ const stages: readonly (Case & { readonly stages: string })[] = [
     line: 'id=a id=b',
   },
   {
+    name: 'regex: the last of several groups with the same name counts',
+    stages: "- regex: { expression: '^(?P<_>\\S+) [(?P<x>] ?(?P<_>\\S+) (?P<verb>\\S+)' }\n- labels: { verb: , _: }",
+    line: 'a ( b GET',
+    labels: { verb: 'GET', _: 'b' },
+  },
+  {
+    name: 'logfmt: the last of several values',
+    stages: '- logfmt: { mapping: { level: , flag: } }\n- labels: { level: , flag: }',
+    line: 'level=info flag level=warn',
+    labels: { level: 'warn' },
+  },
+  {
+    name: 'template: a value that JSON does not have changes nothing',
+    stages:
+      "- json: { expressions: { level: , text: } }\n- template: { source: text, template: '{{ ToLower .level }} x' }\n- output: { source: text }",
+    line: '{"text":"y"}',
+    pushed: 'y',
+  },
+  {
     name: 'drop: a missing value is an empty one for an expression',
     stages: "- drop: { source: level, expression: '^debug$' }\n- static_labels: { kept: yes }",
     line: 'x',

@@ -225,6 +225,26 @@ const entries: readonly Entry[] = [
   },
   { name: 'sampling: none stay', stages: '- sampling: { rate: 0 }', line: 'x' },
   {
+    name: 'regex: without a named group',
+    stages: "- regex: { expression: '(x)|y' }",
+    line: 'x',
+    labels: {},
+  },
+  {
+    name: 'static_labels: an empty value does not replace a label',
+    stages: '- static_labels: { job: , env: prod }',
+    line: 'x',
+    labels: { env: 'prod' },
+  },
+  {
+    name: 'timestamp: named layouts ignore the location',
+    stages:
+      "- regex: { expression: '^(?P<t>.*)' }\n- timestamp: { source: t, format: ANSIC, location: Europe/Berlin, action_on_failure: skip }",
+    line: 'Fri Jan  2 03:04:05 2026',
+    labels: {},
+    time: '2026-01-02T03:04:05Z',
+  },
+  {
     name: 'pack',
     stages:
       '- static_labels: { pod: p, zone: z }\n- match: { selector: "{job=\\"app\\"}", stages: [ pack: { labels: [pod, job], ingest_timestamp: false } ] }',
