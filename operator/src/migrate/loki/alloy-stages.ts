@@ -147,4 +147,50 @@ const truncate: Stage = {
   },
 }
 
-export const alloyStages: readonly Stage[] = [labelsFromMetadata, metadataByRegex, metadataDrop, byPattern, truncate]
+const luhn: Stage = {
+  name: 'luhn',
+  becomes: '`replace_with`, which checks the digits of each number',
+  options: {
+    replacement: 'the text for a number that passes the check',
+    source: 'the value to change, which becomes the line',
+    min_length: 'the minimum number of digits; 13 by default',
+    delimiters: 'signs that may stand between digits',
+  },
+  build: (part, scope) => {
+    const signs = textIn(part, 'delimiters') ?? ''
+    const given = Number(textIn(part, 'min_length') ?? 13)
+    const min = given < 1 ? 13 : given
+    if (!Number.isInteger(min)) return scope.refuse(part, 'its minimum length is not a number')
+    const between =
+      signs === '' ? '' : `[${[...signs].map((sign) => (/\w/.test(sign) ? sign : `\\${sign}`)).join('')}]*`
+    const text = textLiteral(textIn(part, 'replacement') || '**REDACTED**')
+    return pattern(part, scope, `[0-9](?:${between}[0-9])*${between}`, (literal) =>
+      onSource(textIn(part, 'source'), (subject) => [
+        `.message = replace_with(${subject}, ${literal}) -> |m| {`,
+        '  digits = replace(m.string, r\'[^0-9]\', "")',
+        '  sum = 0',
+        '  for_each(chunks(digits, 1)) -> |index, digit| {',
+        '    number = to_int!(digit)',
+        '    if mod(length(digits) - index, 2) == 0 { number = number * 2 }',
+        '    if number > 9 { number = number - 9 }',
+        '    sum = sum + number',
+        '  }',
+        '  _number, error = parse_int(digits, 10)',
+        `  is_card = error == null && length(digits) >= ${min} && mod(sum, 10) == 0`,
+        // The last of the signs behind the number stays.
+        ...(between === '' ? [] : ['  last = replace(m.string, r\'^.*[0-9][^0-9]*?([^0-9]?)$\', "$1")']),
+        `  if is_card { ${text}${between === '' ? '' : ' + last'} } else { m.string }`,
+        '}',
+      ]),
+    )
+  },
+}
+
+export const alloyStages: readonly Stage[] = [
+  labelsFromMetadata,
+  metadataByRegex,
+  metadataDrop,
+  byPattern,
+  truncate,
+  luhn,
+]

@@ -24,9 +24,4 @@ export const refusedStages: readonly Refusal[] = [
   none('geoip', 'Penstock has no tables of IP addresses', 'Look up addresses at the destination.'),
   none('eventlogmessage', windows, host),
   none('windowsevent', windows, host),
-  none(
-    'luhn',
-    'no function checks the digits of card numbers',
-    'Mask them by pattern: use `redact` with `us_social_security_number` or a pattern.',
-  ),
 ]

@@ -158,7 +158,7 @@ test.each(templates)('Promtail and the Pipeline write the same by `$name`', asyn
   await compare(promtail(stages), given)
 })
 
-/** Templates for a line whose member `none` is null and whose member `gone` is missing; undefined if Go's template fails. */
+/** Templates for a line whose member `none` is null, which no stage finds as `gone`; undefined if Go's template fails. */
 const ofMissing: readonly (readonly [string, string | undefined])[] = [
   ['{{ .gone }}|{{ .none }}', '<no value>|<no value>'],
   ['{{ ToUpper .none }}x', undefined],
@@ -332,6 +332,23 @@ test('drop: an expression that matches the empty text drops events without the v
 })
 
 const ofAlloy: readonly (Case & { readonly stages: string })[] = [
+  {
+    name: 'luhn',
+    stages: '  stage.luhn { }',
+    line: 'card 4111111111111111, id 4111111111111112, 00 and 79927398713',
+    pushed: 'card **REDACTED**, id 4111111111111112, 00 and 79927398713',
+  },
+  {
+    name: 'luhn: numbers with signs in them',
+    stages: '  stage.luhn {\n    replacement = "X"\n    delimiters = " -"\n    min_length = 11\n  }',
+    line: '4111-1111 1111-1111, 7992 7398713; 7992-7398714, 4111111111111111 - end, 9999999999999999999999',
+    pushed: 'X, X; 7992-7398714, X end, 9999999999999999999999',
+  },
+  {
+    name: 'drop: an empty option is not set',
+    stages: '  stage.logfmt { mapping = { "a" = "" } }\n  stage.drop {\n    source = "b"\n    value = ""\n  }',
+    line: 'a=1',
+  },
   {
     name: 'structured metadata by pattern, from values and labels',
     stages: `  stage.logfmt { mapping = { "trace_id" = "", "user" = "" } }
