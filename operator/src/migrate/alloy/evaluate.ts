@@ -1,6 +1,7 @@
 // Evaluates expressions of Alloy to settings. An environment variable stays as `${NAME}`; an export of a component becomes a reference.
 
 import type { Report } from '../loki/context.ts'
+import { isNodeVariable } from '../loki/fields.ts'
 import { isList, isMap, itemsOf, type Place, type Scalar, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import type { Attribute, Block, Expression } from './syntax.ts'
 
@@ -17,12 +18,20 @@ type Call = (values: readonly Tree[]) => Scalar | readonly Tree[] | undefined
 
 const join = (values: readonly Tree[], separator: string) =>
   textsOf({ file: '', line: 1, value: values }).join(separator)
-const onText =
-  (change: (text: string) => string): Call =>
-  ([value]) => {
-    const text = textOf(value)
-    return text === undefined ? undefined : change(text)
+/** Whether a text contains a variable, whose value only the agent knows. */
+const hasVariable = (text: string) => /\$\{[A-Z_]/.test(text)
+/** A function of known texts. The value of a variable cannot be changed here. */
+const onTexts =
+  (change: (text: string, ...more: readonly string[]) => string): Call =>
+  (values) => {
+    const texts = values.map((value) => textOf(value) ?? '')
+    const [first, ...more] = texts
+    return first === undefined || texts.some(hasVariable) ? undefined : change(first, ...more)
   }
+const lower = onTexts((text) => text.toLowerCase())
+const upper = onTexts((text) => text.toUpperCase())
+const trim = onTexts((text) => text.trim())
+const replace = onTexts((text, from = '', to = '') => text.replaceAll(from, to))
 const concat: Call = (values) => values.flatMap((value) => (isList(value) ? value.value : [value]))
 
 /** `%s`, `%d`, `%v` and `%q` consume the values in order. */
@@ -44,7 +53,11 @@ const coalesce: Call = (values) => {
     const text = textOf(value)
     const variable = /^\$\{(\w+)\}$/.exec(text ?? '')?.[1]
     const following = textOf(values[index + 1])
-    if (variable !== undefined) return following === undefined ? text : `\${${variable}:-${following}}`
+    if (variable !== undefined && text !== undefined) {
+      // Variables with the name of the node have the same value.
+      if (following === undefined || (isNodeVariable(text) && isNodeVariable(following))) return text
+      return hasVariable(following) ? undefined : `\${${variable}:-${following}}`
+    }
     if (isList(value) && value.value.length > 0) return value.value
     if (text !== undefined && text !== '' && text !== 'false' && text !== '0') return value.value as Scalar
   }
@@ -63,14 +76,18 @@ const functions: Readonly<Record<string, Call>> = {
   format,
   'string.join': ([list, separator]) => join(itemsOf(list), textOf(separator) ?? ''),
   join: ([list, separator]) => join(itemsOf(list), textOf(separator) ?? ''),
-  'string.to_lower': onText((text) => text.toLowerCase()),
-  to_lower: onText((text) => text.toLowerCase()),
-  'string.to_upper': onText((text) => text.toUpperCase()),
-  to_upper: onText((text) => text.toUpperCase()),
-  'string.trim_space': onText((text) => text.trim()),
-  trim_space: onText((text) => text.trim()),
-  'string.replace': ([text, from, to]) => textOf(text)?.replaceAll(textOf(from) ?? '', textOf(to) ?? ''),
-  replace: ([text, from, to]) => textOf(text)?.replaceAll(textOf(from) ?? '', textOf(to) ?? ''),
+  'string.to_lower': lower,
+  to_lower: lower,
+  'string.to_upper': upper,
+  to_upper: upper,
+  'string.trim_space': trim,
+  trim_space: trim,
+  'string.trim_prefix': onTexts((text, prefix = '') => (text.startsWith(prefix) ? text.slice(prefix.length) : text)),
+  'string.trim_suffix': onTexts((text, suffix = '') =>
+    text.endsWith(suffix) ? text.slice(0, text.length - suffix.length) : text,
+  ),
+  'string.replace': replace,
+  replace,
   concat,
   'array.concat': concat,
   coalesce,
@@ -217,6 +234,8 @@ export class Evaluator {
 
 function binary(sign: string, left: Tree, right: Tree): Tree['value'] | undefined {
   const [one, other] = [left.value, right.value]
+  // A text with a variable can only be joined with others.
+  if (sign !== '+' && [one, other].some((value) => typeof value === 'string' && hasVariable(value))) return undefined
   if (sign === '==') return one === other
   if (sign === '!=') return one !== other
   if (typeof one === 'boolean' && typeof other === 'boolean') return sign === '&&' ? one && other : one || other

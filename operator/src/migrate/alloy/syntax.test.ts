@@ -41,6 +41,8 @@ test.each([
   ['env("TOKEN")', variable('TOKEN')],
   ['coalesce(sys.env("URL"), "http://x")', variable('URL:-http://x')],
   ['coalesce("", null, [], "d")', 'd'],
+  ['coalesce(sys.env("NODE_NAME"), constants.hostname)', variable('NODE_NAME')],
+  ['string.trim_suffix(string.trim_prefix("abc", "a"), "c")', 'b'],
   ['string.format("%s-%d-%q-%%", "a", 2, "b")', 'a-2-"b"-%'],
   ['string.join(["a", "b"], "/")', 'a/b'],
   ['string.to_upper(string.trim_space(" a "))', 'A'],
@@ -56,12 +58,19 @@ test.each([
   expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
 })
 
-test.each([['encoding.from_json("{}")'], ['argument.x.value'], ['1 + "a"'], ['string.format("%f", 1)']])(
-  'the expression %s is a gap',
-  (expression) => {
-    expect(resultOf(expression).gaps).toMatchObject([{ file: 'f.alloy', line: 1, subject: 'expression' }])
-  },
-)
+test.each([
+  ['encoding.from_json("{}")'],
+  ['argument.x.value'],
+  ['1 + "a"'],
+  ['string.format("%f", 1)'],
+  // The values of variables are not known.
+  ['string.to_lower(sys.env("CLUSTER"))'],
+  ['string.replace(sys.env("MY_CLUSTER"), "_", "-")'],
+  ['sys.env("STAGE") == "prod"'],
+  ['coalesce(sys.env("ONE"), sys.env("TWO"))'],
+])('the expression %s is a gap', (expression) => {
+  expect(resultOf(expression).gaps).toMatchObject([{ file: 'f.alloy', line: 1, subject: 'expression' }])
+})
 
 test('blocks have names, labels, attributes, blocks and lines', () => {
   const { blocks, problems } = parseAlloy(`// a comment

@@ -13,10 +13,13 @@ export const extracted = (name: string): string => fieldLiteral(['extracted', na
 /** The value of a label; as in selectors, empty if there is none. */
 export const labelText = (name: string): string => `string!(${label(name)} || "")`
 
-/** Environment variables in which charts put the name of the node. */
+/** Environment variables in which charts put the name of the node. It is always known, so a default has no effect. */
 const nodeVariable =
-  /\$\{(?:HOSTNAME|NODE_NAME|NODENAME|NODE|K8S_NODE_NAME|KUBERNETES_NODE_NAME|HOST_NAME|NODE_HOSTNAME)\}/
+  /\$\{(?:HOSTNAME|NODE_NAME|NODENAME|NODE|K8S_NODE_NAME|KUBERNETES_NODE_NAME|HOST_NAME|NODE_HOSTNAME)(?::?-[^}]*)?\}/
 const variable = /\$\{([A-Z_][A-Z0-9_]*)(?::-?([^}]*))?\}/g
+
+/** Whether a text is one of these variables. */
+export const isNodeVariable = (text: string): boolean => new RegExp(`^${nodeVariable.source}$`).test(text)
 
 /** Splits a text into environment variables and the pieces between them. */
 export function piecesOf(text: string): readonly string[] {
