@@ -17,7 +17,22 @@ const destinationOptions = {
   },
 }
 
+/** Options of destinations of the type `loki` only. */
+const lokiOptions = {
+  ...destinationOptions,
+  options: {
+    ...destinationOptions.options,
+    ...Object.fromEntries(
+      [
+        ...['urlFrom', 'proxyURL', 'tenantIdFrom', 'extraHeadersFrom', 'extraLabelsFrom', 'externalLabelsFrom'],
+        ...['logProcessingStages', 'minBackoffPeriod', 'maxBackoffPeriod', 'maxBackoffRetries'],
+      ].map((name) => [name, '']),
+    ),
+  },
+}
+
 const tlsOptions = { options: { insecure: '', insecureSkipVerify: '' } }
+const lokiTlsOptions = { options: { ...tlsOptions.options, caFile: '', certFile: '', keyFile: '' } }
 
 export const quote = (text: string) => JSON.stringify(text)
 export const members = (pairs: readonly (readonly [string, string])[]) =>
@@ -42,9 +57,10 @@ export function destinationsOf(tree: Tree, report: Report): readonly Destination
     const type = textOf(below(each, 'type'))
     const isOtlp = type === 'otlp' && flagOf(below(each, 'logs', 'enabled')) !== false
     if (type !== 'loki' && !isOtlp) return []
-    report.options({ ...each, name: `destination ${name}`, tree: each }, destinationOptions)
+    const [options, ofTls] = isOtlp ? [destinationOptions, tlsOptions] : [lokiOptions, lokiTlsOptions]
+    report.options({ ...each, name: `destination ${name}`, tree: each }, options)
     const tls = below(each, 'tls')
-    if (tls !== undefined) report.options({ ...tls, name: `destination ${name}: tls`, tree: tls }, tlsOptions)
+    if (tls !== undefined) report.options({ ...tls, name: `destination ${name}: tls`, tree: tls }, ofTls)
     return [isOtlp ? otlpDestination(name, each, cluster) : destination(name, each, cluster)]
   })
   const old = below(tree, 'externalServices', 'loki')
@@ -78,9 +94,47 @@ function loginOf(id: string, tree: Tree) {
   return { type, secret, component }
 }
 
+/** Members whose values are expressions. */
+const rawMembers = (pairs: readonly (readonly [string, string])[]) =>
+  pairs.map(([name, value]) => `${quote(name)} = ${value}`)
+
 const headersOf = (tree: Tree): readonly string[] => {
   const headers = textPairs(below(tree, 'extraHeaders'))
-  return headers.length === 0 ? [] : [`    headers = { ${members(headers)} }`]
+  const all = [
+    ...(headers.length === 0 ? [] : [members(headers)]),
+    ...rawMembers(textPairs(below(tree, 'extraHeadersFrom'))),
+  ]
+  return all.length === 0 ? [] : [`    headers = { ${all.join(', ')} }`]
+}
+
+const tokenOf = (tree: Tree): string | undefined => {
+  const file = textOf(below(tree, 'auth', 'bearerTokenFile')) ?? ''
+  return file === '' ? undefined : `    bearer_token_file = ${quote(file)}`
+}
+
+/** Options of an endpoint that only need another name. */
+const endpointOptions = [
+  ['proxyURL', 'proxy_url'],
+  ['minBackoffPeriod', 'min_backoff_period'],
+  ['maxBackoffPeriod', 'max_backoff_period'],
+  ['maxBackoffRetries', 'max_backoff_retries'],
+] as const
+const tlsFiles = [
+  ['caFile', 'ca_file'],
+  ['certFile', 'cert_file'],
+  ['keyFile', 'key_file'],
+] as const
+
+function connectionOf(tree: Tree): readonly string[] {
+  const named = (at: Tree | undefined, options: readonly (readonly [string, string])[]) =>
+    options.flatMap(([from, to]) => {
+      const text = textOf(below(at, from)) ?? ''
+      return text === '' ? [] : [`    ${to} = ${quote(text)}`]
+    })
+  const tls = below(tree, 'tls')
+  const isSkipped = flagOf(below(tls, 'insecureSkipVerify')) === true
+  const files = [...named(tls, tlsFiles), ...(isSkipped ? ['    insecure_skip_verify = true'] : [])]
+  return [...named(tree, endpointOptions), ...(files.length === 0 ? [] : ['    tls_config {', ...files, '    }'])]
 }
 
 /** Lines as records of the collector, and the exporter with the protocol. */
@@ -141,36 +195,41 @@ function ofFirstVersion(tree: Tree, cluster: string): Destination {
 function destination(name: string, tree: Tree, cluster?: string): Destination {
   const id = name.replace(/\W+/g, '_')
   const host = textOf(below(tree, 'host')) ?? textOf(below(tree, 'host', 'value'))
-  const url =
+  const address =
     textOf(below(tree, 'url')) ??
     `${host ?? 'http://loki:3100'}${textOf(below(tree, 'writeEndpoint')) ?? '/loki/api/v1/push'}`
+  const url = textOf(below(tree, 'urlFrom')) ?? quote(address)
   const { type, secret, component } = loginOf(id, tree)
-  const tenant = textOf(below(tree, 'tenantId')) ?? textOf(below(tree, 'tenantId', 'value'))
+  const tenant = textOf(below(tree, 'tenantId')) ?? textOf(below(tree, 'tenantId', 'value')) ?? ''
+  const tenantFrom = textOf(below(tree, 'tenantIdFrom')) ?? (tenant === '' ? '' : quote(tenant))
   const labels = [
     ...(cluster === undefined ? [] : [['cluster', cluster] as const, ['k8s_cluster_name', cluster] as const]),
     ...textPairs(below(tree, 'extraLabels')),
     ...textPairs(below(tree, 'externalLabels')),
   ]
+  const labelsFrom = [...textPairs(below(tree, 'extraLabelsFrom')), ...textPairs(below(tree, 'externalLabelsFrom'))]
   const login =
     type === 'basic'
       ? [`    basic_auth {\n      username = ${secret('username')}\n      password = ${secret('password')}\n    }`]
       : type === 'bearerToken'
-        ? [`    bearer_token = ${secret('bearerToken')}`]
+        ? [tokenOf(tree) ?? `    bearer_token = ${secret('bearerToken')}`]
         : []
+  const stages = textOf(below(tree, 'logProcessingStages')) ?? ''
   const text = [
     ...component,
+    ...(stages === ''
+      ? []
+      : [`loki.process ${quote(id)} {`, stages, `  forward_to = [loki.write.${id}.receiver]`, '}']),
     `loki.write ${quote(id)} {`,
     '  endpoint {',
-    `    url = ${quote(url)}`,
-    ...(tenant === undefined || tenant === '' ? [] : [`    tenant_id = ${quote(tenant)}`]),
+    `    url = ${url}`,
+    ...(tenantFrom === '' ? [] : [`    tenant_id = ${tenantFrom}`]),
     ...login,
     ...headersOf(tree),
-    ...(flagOf(below(tree, 'tls', 'insecureSkipVerify')) === true
-      ? ['    tls_config {\n      insecure_skip_verify = true\n    }']
-      : []),
+    ...connectionOf(tree),
     '  }',
-    `  external_labels = { ${members(labels)} }`,
+    `  external_labels = { ${[...(labels.length === 0 ? [] : [members(labels)]), ...rawMembers(labelsFrom)].join(', ')} }`,
     '}',
   ]
-  return { name, receiver: `loki.write.${id}.receiver`, text: text.join('\n') }
+  return { name, receiver: `loki.${stages === '' ? 'write' : 'process'}.${id}.receiver`, text: text.join('\n') }
 }

@@ -192,3 +192,76 @@ test('an option without a counterpart is a gap with its line', () => {
   expect(found).toContainEqual(['destination l: moon', 3])
   expect(found).toContainEqual(['destination l: tls: ca', 3])
 })
+
+test('pods of the fourth version choose by an annotation, and get labels of their node', async () => {
+  const text = `cluster: { name: prod }
+destinations: { l: { type: loki, url: "http://loki:3100/loki/api/v1/push" } }
+podLogsViaLoki: { enabled: true, nodeLabels: { region: true, nodePool: true }, structuredMetadata: { service.instance.id: null } }
+`
+  const made = () => convert(text)
+  const orchestrator = {
+    ...pod.orchestrator,
+    node_labels: { 'topology.kubernetes.io/region': 'eu', agentpool: 'blue' },
+  }
+  const { document, resource, gaps } = made()
+  expect(missing(gaps)).toEqual([])
+  withTest(document, resource, { ...pod, orchestrator }, { 'labels.region': 'eu', 'labels.nodepool': 'blue' })
+  expect(await lint(String(document))).toEqual([])
+  const other = made()
+  const silent = { ...orchestrator, pod_annotations: { 'logs.grafana.com/pods.enabled': 'false' } }
+  withTest(other.document, other.resource, { ...pod, orchestrator: silent }, undefined)
+  expect(await lint(String(other.document))).toEqual([])
+})
+
+test.each([
+  ['includeReasons: [Failed, BackOff]', 'BackOff', 'Warning', true],
+  ['includeReasons: [Failed]', 'BackOff', 'Warning', false],
+  ['excludeReasons: [Pulled]', 'Pulled', 'Normal', false],
+  ['includeLevels: [Warning]', 'BackOff', 'Normal', false],
+  ['excludeLevels: [Normal]', 'BackOff', 'Warning', true],
+])('events of the cluster: %s', async (option, reason, type, isKept) => {
+  const text = `cluster: { name: prod }
+destinations: [{ name: l, type: loki, url: "http://loki:3100/loki/api/v1/push" }]
+clusterEvents: { enabled: true, ${option} }
+`
+  const { document, resource, gaps } = convert(text)
+  expect(missing(gaps)).toEqual([])
+  const regarding = { kind: 'Pod', name: 'p', namespace: 'shop' }
+  const object = { regarding, type, reason, note: 'x', eventTime: '2026-01-01T00:00:00Z' }
+  withTest(document, resource, { orchestrator: { object } }, isKept ? { 'labels.namespace': 'shop' } : undefined)
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('options of a Loki destination', async () => {
+  const destination = `- name: l
+  type: loki
+  urlFrom: '"http://" + sys.env("LOKI_HOST") + "/loki/api/v1/push"'
+  tenantIdFrom: '"t1"'
+  extraLabelsFrom: { region: '"eu"' }
+  extraHeadersFrom: { X-A: '"b"' }
+  maxBackoffRetries: 4
+  proxyURL: http://proxy:3128
+  auth: { type: bearerToken, bearerTokenFile: /run/token }
+  tls: { caFile: /ca.pem }
+  logProcessingStages: |
+    stage.static_labels {
+      values = { last = "yes" }
+    }
+`
+  const { document, resource, gaps } = convert(values(destination, 'labelsToKeep: [namespace]\n'))
+  expect(missing(gaps)).toEqual([])
+  expect(resource.spec.sinks).toMatchObject([
+    {
+      config: {
+        endpoint: 'http://SECRET[env.LOKI_HOST]',
+        auth: { strategy: 'bearer', token: 'SECRET[env.TOKEN]' },
+        tls: { ca_file: '/ca.pem' },
+        proxy: { http: 'http://proxy:3128' },
+        request: { retry_attempts: 3, headers: { 'X-A': 'b' } },
+      },
+    },
+  ])
+  const labels = { namespace: 'shop', last: 'yes', region: 'eu', cluster: 'prod', k8s_cluster_name: 'prod' }
+  withTest(document, resource, pod, { labels, tenant: 't1' })
+  expect(await lint(String(document))).toEqual([])
+})

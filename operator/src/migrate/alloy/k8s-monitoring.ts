@@ -39,12 +39,14 @@ const podLogsOptions = {
     ...['enabled', 'destinations', 'namespaces', 'excludeNamespaces', 'labels', 'annotations', 'staticLabels'],
     ...['labelsToKeep', 'structuredMetadata', 'labelSelectors', 'extraDiscoveryRules', 'extraRelabelingRules'],
     ...['extraLogProcessingStages', 'extraStageBlocks', 'volumeGatherSettings', 'onlyGatherNewLogLines'],
-    ...['gatherMethod', 'annotation', 'discovery'],
+    ...['gatherMethod', 'annotation', 'discovery', 'discoveryMethod', 'annotationSelector', 'nodeLabels'],
+    'staticLabelsFrom',
   ]),
   itself: {
     collector: account,
     enableClustering: account,
     cri: 'the source joins partial lines',
+    defaultLogFormat: 'the source knows the format of each file',
     secretFilter: {
       how: 'nothing',
       unless: /^true$/i,
@@ -58,6 +60,7 @@ const eventOptions = {
   options: named([
     ...['enabled', 'destinations', 'namespaces', 'excludeNamespaces', 'logFormat', 'labelsToKeep', 'labels'],
     ...['structuredMetadata', 'extraLogProcessingStages', 'extraStageBlocks', 'jobLabel'],
+    ...['includeReasons', 'excludeReasons', 'includeLevels', 'excludeLevels'],
   ]),
   itself: { collector: account, clustering: account },
 }
@@ -196,17 +199,54 @@ function resourceRules(version: Version): readonly string[] {
   ]
 }
 
-/** The annotation with which pods of the first version choose. */
+/** The annotation with which pods choose in the first and the fourth version: options with its name and its effect, and its default. */
+const choosing = {
+  first: ['annotation', 'discovery', 'k8s.grafana.com/logs.autogather'],
+  fourth: ['annotationSelector', 'discoveryMethod', 'logs.grafana.com/pods.enabled'],
+} as const
+
 function annotationRules(pods: Tree | undefined, version: Version): readonly string[] {
-  if (version !== 'first') return []
-  const name = meta(
-    `pod_annotation_${metaName(textOf(below(pods, 'annotation')) ?? 'k8s.grafana.com/logs.autogather')}`,
-  )
+  if (version === 'second') return []
+  const [option, method, byDefault] = choosing[version]
+  const name = meta(`pod_annotation_${metaName(textOf(below(pods, option)) ?? byDefault)}`)
   return [
     filter('drop', name, '(false|no|skip)'),
-    ...(textOf(below(pods, 'discovery')) === 'annotation' ? [filter('keep', name, '.+')] : []),
+    ...(textOf(below(pods, method)) === 'annotation' ? [filter('keep', name, '.+')] : []),
   ]
 }
+
+/** Labels of nodes by the options of the fourth version, and their names in the clusters of different providers. */
+const ofNodes: Readonly<Record<string, readonly [string, readonly string[]]>> = {
+  nodePool: [
+    'nodepool',
+    [
+      ...['karpenter.sh/nodepool', 'cloud.google.com/gke-nodepool', 'eks.amazonaws.com/nodegroup'],
+      ...['kubernetes.azure.com/agentpool', 'agentpool'],
+    ],
+  ],
+  region: ['region', ['topology.kubernetes.io/region', 'failure-domain.beta.kubernetes.io/region']],
+  availabilityZone: [
+    'availability_zone',
+    ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone', 'topology.gke.io/zone'],
+  ],
+  nodeRole: ['node_role', ['kubernetes.io/role', 'node.kubernetes.io/role', 'node-role', 'role']],
+  nodeOS: ['os', ['kubernetes.io/os', 'os.kubernetes.io', 'os']],
+  nodeArchitecture: ['architecture', ['kubernetes.io/arch', 'beta.kubernetes.io/arch']],
+  instanceType: ['instance_type', ['node.kubernetes.io/instance-type', 'beta.kubernetes.io/instance-type']],
+}
+
+const nodeRules = (pods: Tree | undefined): readonly string[] =>
+  Object.entries(ofNodes).flatMap(([option, [label, keys]]) =>
+    flagOf(below(pods, 'nodeLabels', option)) === true
+      ? [
+          rule(
+            keys.map((key) => meta(`node_label_${metaName(key)}`)),
+            label,
+            { regex: first },
+          ),
+        ]
+      : [],
+  )
 
 const runtimeStages = (cri: string) => `  stage.match {
     selector = "{tmp_container_runtime=~\\"${cri}\\"}"
@@ -262,6 +302,7 @@ function podsText(pods: Tree | undefined, version: Version, receivers: string): 
       ? [...copied('label', labels), ...copied('annotation', annotations)]
       : [...copied('annotation', annotations), ...copied('label', labels)]),
     ...(isApi ? [] : [path]),
+    ...nodeRules(pods),
     textOf(below(pods, 'extraDiscoveryRules')) ?? textOf(below(pods, 'extraRelabelingRules')) ?? '',
     ...annotationRules(pods, version),
     '}',
@@ -291,7 +332,11 @@ function podStages(pods: Tree | undefined, version: Version): readonly string[] 
   const given = below(pods, 'structuredMetadata')
   const dropped = ['filename', 'tmp_container_runtime']
   const more = stagesIn(pods)
-  const fixed = stage('static_labels', textPairs(below(pods, 'staticLabels')))
+  const raw = textPairs(below(pods, 'staticLabelsFrom')).map(([name, value]) => `${quote(name)} = ${value}`)
+  const fixed = [
+    ...stage('static_labels', textPairs(below(pods, 'staticLabels'))),
+    ...(raw.length === 0 ? [] : [`  stage.static_labels {\n    values = { ${raw.join(', ')} }\n  }`]),
+  ]
   if (version === 'first') {
     const pairs = metadataPairs(merged([], given))
     return [
@@ -339,6 +384,28 @@ function eventsText(events: Tree | undefined, version: Version, receivers: strin
   ]
 }
 
+/** Stages that drop events by their reason or level. */
+function eventFilters(events: Tree | undefined): readonly string[] {
+  return ['reason', 'level'].flatMap((name) => {
+    const option = `${name[0]?.toUpperCase()}${name.slice(1)}s`
+    const [included, excluded] = [`include${option}`, `exclude${option}`].map((key) => textsOf(below(events, key)))
+    const label = `tmp_${name}`
+    const selector = `{${label}!~${quote(included?.join('|') ?? '')}}`
+    return [
+      ...(included === undefined || included.length === 0
+        ? []
+        : [
+            `  stage.labels {\n    values = { ${label} = ${quote(name)} }\n  }`,
+            `  stage.match {\n    selector = ${quote(selector)}\n    action = "drop"\n  }`,
+            `  stage.label_drop {\n    values = [${quote(label)}]\n  }`,
+          ]),
+      ...(excluded === undefined || excluded.length === 0
+        ? []
+        : [`  stage.drop {\n    source = ${quote(name)}\n    expression = ${quote(excluded.join('|'))}\n  }`]),
+    ]
+  })
+}
+
 function eventStages(events: Tree | undefined, version: Version, format: string): readonly string[] {
   const isSecond = version === 'second'
   const excluded = textsOf(below(events, 'excludeNamespaces'))
@@ -368,6 +435,7 @@ function eventStages(events: Tree | undefined, version: Version, format: string)
     `  ${parsed}\n  }`,
     ...stage('labels', labels),
     '  stage.match {\n    selector = "{kind=\\"Node\\"}"\n    stage.labels {\n      values = { node = "name" }\n    }\n  }',
+    ...eventFilters(events),
     '  stage.match {\n    selector = "{level=\\"Normal\\"}"\n    stage.static_labels {\n      values = { level = "Info" }\n    }\n  }',
     stagesIn(events),
     ...stage('structured_metadata', metadata),
