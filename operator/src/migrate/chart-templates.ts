@@ -61,7 +61,7 @@ export function withoutReferences(
 /** A text that a chart renders as a template, in which actions with only a literal escape braces: `{{ "{{" }}`. */
 export function rendered(text: string): string {
   return text.replace(
-    /\{\{\s*(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`)\s*\}\}/g,
+    /\{\{-?\s*(?:printf\s+)?(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`)\s*-?\}\}/g,
     (_, quoted: string | undefined, raw: string | undefined) => raw ?? unquote(quoted ?? ''),
   )
 }

@@ -21,6 +21,7 @@ const values = `config:
         kubernetes_sd_configs: [{ role: pod }]
         relabel_configs:
           - { source_labels: [__meta_kubernetes_namespace], target_label: namespace }
+          - { source_labels: [__meta_kubernetes_pod_uid, __meta_kubernetes_pod_container_name], separator: /, replacement: '/var/log/pods/*$1/*.log', target_label: __path__ }
   snippets:
     pipelineStages: [{ cri: {} }, { static_labels: { level: LEVEL } }]
 `
@@ -38,7 +39,9 @@ test('snippets of jobs may name other snippets as templates', () => {
   const text = `config:
   clients: [{ url: 'http://loki:3100/loki/api/v1/push' }]
   snippets:
-    common: [{ source_labels: [__meta_kubernetes_namespace], target_label: own }]
+    common:
+      - { source_labels: [__meta_kubernetes_namespace], target_label: own }
+      - { source_labels: [__meta_kubernetes_pod_uid, __meta_kubernetes_pod_container_name], separator: /, replacement: '/var/log/pods/*$1/*.log', target_label: __path__ }
     scrapeConfigs: |
       - job_name: pods
         pipeline_stages:
@@ -56,4 +59,64 @@ test('an action that names no value of the chart is a gap with its line', () => 
   const text = values.replace('.Values.config.serverPort', '.Values.other.port')
   const { gaps } = converted(convertPromtail, [{ file: 'values.yaml', text }])
   expect(gaps).toMatchObject([{ subject: '{{ .Values.other.port }}', line: 8 }])
+})
+
+test('old versions of the chart have an address and options of the client', async () => {
+  const text = `config:
+  lokiAddress: https://loki:3100/loki/api/v1/push
+  snippets:
+    extraClientConfigs: |
+      tenant_id: ops
+      basic_auth: { username: u, password: p }
+`
+  const { document, resource, gaps } = converted(convertPromtail, [{ file: 'values.yaml', text }])
+  expect(gaps).toEqual([])
+  const auth = { strategy: 'basic', user: 'u', password: 'p' }
+  expect(resource.spec.sinks).toMatchObject([{ config: { endpoint: 'https://loki:3100', auth } }])
+  expect(String(document)).toContain('"ops"')
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('a value that the chart does not have is a gap with its line', () => {
+  const text = 'config:\n  clients: [{ url: "http://l/loki/api/v1/push" }]\n  moon: 1\n  snippets:\n    stages: []\n'
+  const { gaps } = converted(convertPromtail, [{ file: 'values.yaml', text }])
+  expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([
+    ['config: moon', 3],
+    ['snippets: stages', 5],
+  ])
+})
+
+test('a template of a stage may be in the text of `printf`', () => {
+  const text = String.raw`config:
+  clients: [{ url: "http://l/loki/api/v1/push" }]
+  snippets:
+    extraScrapeConfigs: |
+      - job_name: a
+        static_configs: [{ labels: { __path__: /a.log } }]
+        pipeline_stages:
+        - replace: { expression: '(\d+)', replace: '{{ printf "{{ .Value | Hash \"salt\" }}" }}' }
+`
+  const { document, gaps } = converted(convertPromtail, [{ file: 'values.yaml', text }])
+  expect(gaps).toEqual([])
+  expect(String(document)).toContain('sha3(')
+})
+
+test('stages may follow those of the snippet', async () => {
+  const text = `config:
+  clients: [{ url: "http://l/loki/api/v1/push" }]
+  snippets:
+    pipelineStages: [{ cri: {} }]
+    scrapeConfigs: |
+      - job_name: pods
+        pipeline_stages:
+          {{- toYaml .Values.config.snippets.pipelineStages | nindent 4 }}
+          - match: { selector: '{namespace="a"}', action: drop }
+        kubernetes_sd_configs: [{ role: pod }]
+        relabel_configs:
+        - { source_labels: [__meta_kubernetes_pod_uid, __meta_kubernetes_pod_container_name], separator: /, replacement: '/var/log/pods/*$1/*.log', target_label: __path__ }
+`
+  const { document, gaps } = converted(convertPromtail, [{ file: 'values.yaml', text }])
+  expect(gaps).toEqual([])
+  expect(String(document)).toContain('{ abort }')
+  expect(await lint(String(document))).toEqual([])
 })

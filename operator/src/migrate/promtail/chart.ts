@@ -1,6 +1,8 @@
 // Values of the Promtail chart, whose file and jobs are templates. The conversion replaces the chart's own variables.
 
 import type { Gap } from '../draft.ts'
+import { Report } from '../loki/context.ts'
+import { unquote } from '../loki/selector.ts'
 import { below, flagOf, isList, isMap, itemsOf, type Place, type Tree, textOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
 
@@ -59,10 +61,34 @@ export function isChartConfig(tree: Tree | undefined): boolean {
   )
 }
 
+/** Values below `config` and below `snippets` that change the file, or that have no meaning here. */
+const known = {
+  config: [
+    ...['clients', 'snippets', 'file', 'lokiAddress', 'enabled', 'logLevel', 'logFormat', 'serverPort', 'positions'],
+    ...['enableTracing', 'server', 'target_config', 'client'],
+  ],
+  snippets: [
+    ...['pipelineStages', 'common', 'addScrapeJobLabel', 'extraLimitsConfig', 'extraServerConfigs'],
+    ...['scrapeConfigs', 'extraScrapeConfigs', 'extraRelabelConfigs', 'extraClientConfigs'],
+  ],
+}
+
+/** Reports values that the chart does not have. */
+function reportUnknown(config: Tree, gaps: Gap[]): void {
+  // A file of its own may name any value.
+  if (below(config, 'file') !== undefined) return
+  const report = new Report(gaps)
+  const options = (names: readonly string[]) => ({ options: Object.fromEntries(names.map((name) => [name, ''])) })
+  report.options({ ...config, name: 'config', tree: config }, options(known.config))
+  const snippets = below(config, 'snippets')
+  if (snippets !== undefined) report.options({ ...snippets, name: 'snippets', tree: snippets }, options(known.snippets))
+}
+
 /** The configuration that the chart would generate from its values. */
 export function chartConfig(config: Tree, gaps: Gap[]): Tree {
   const place: Place = { file: config.file, line: config.line }
   const snippets = below(config, 'snippets')
+  reportUnknown(config, gaps)
   /** Texts of the chart itself get the line of the values. */
   const own = (text: string): Tree =>
     relocated(treesOf({ file: place.file, text }, gaps)[0] ?? { ...place, value: [] }, place)
@@ -82,7 +108,7 @@ export function chartConfig(config: Tree, gaps: Gap[]): Tree {
   const jobs = text(below(snippets, 'scrapeConfigs')) ?? filled(own(defaultJob), pieces)
   const more = text(below(snippets, 'extraScrapeConfigs'))
   const parts = new Map<string, Tree>([
-    ['clients', withoutActions(below(config, 'clients') ?? own(defaultClients), gaps)],
+    ['clients', withoutActions(below(config, 'clients') ?? oldClients(config, text) ?? own(defaultClients), gaps)],
     ['scrape_configs', { ...place, value: [...itemsOf(jobs), ...itemsOf(more)] }],
   ])
   const limits = text(below(snippets, 'extraLimitsConfig'))
@@ -90,6 +116,16 @@ export function chartConfig(config: Tree, gaps: Gap[]): Tree {
   return whole !== undefined && isMap(whole)
     ? { ...whole, value: new Map([...parts, ...[...whole.value].filter(([, tree]) => tree.value !== null)]) }
     : { ...place, value: parts }
+}
+
+/** The client of old versions of the chart, whose address and options are separate values. */
+function oldClients(config: Tree, text: (tree: Tree | undefined) => Tree | undefined): Tree | undefined {
+  const address = below(config, 'lokiAddress')
+  if (address === undefined) return undefined
+  const { file, line } = address
+  const more = text(below(config, 'snippets', 'extraClientConfigs'))
+  const options = isMap(more) ? [...more.value] : []
+  return { file, line, value: [{ file, line, value: new Map([['url', address], ...options]) }] }
 }
 
 function relocated(tree: Tree, place: Place): Tree {
@@ -164,8 +200,14 @@ function withoutTemplates(text: string, tree: Tree, gaps: Gap[]): string {
       '- "@extraRelabelConfigs"',
     )
     .replace(
-      /pipeline_stages:\s*\{\{-?\s*(?:tpl\s*\(\s*)?toYaml \.Values\.config\.snippets\.pipelineStages[^}]*\}\}/g,
-      'pipeline_stages: "@pipelineStages"',
+      /pipeline_stages:(\s*)\{\{-?\s*(?:tpl\s*\(\s*)?toYaml \.Values\.config\.snippets\.pipelineStages[^}]*\}\}/g,
+      // Other stages may follow on lines of their own.
+      (action, blank: string) => {
+        const indent = /nindent (\d+)/.exec(action)?.[1]
+        return indent === undefined || !blank.includes('\n')
+          ? 'pipeline_stages: "@pipelineStages"'
+          : `pipeline_stages:\n${' '.repeat(Number(indent))}- "@pipelineStages"`
+      },
     )
     .replace(
       /\{\{-?\s*(?:tpl\s*\(\s*)?toYaml \.Values\.config\.snippets\.(common|extraRelabelConfigs)[^}]*\}\}/g,
@@ -176,7 +218,10 @@ function withoutTemplates(text: string, tree: Tree, gaps: Gap[]): string {
     .split('\n')
     .map((line, index) => {
       // The chart's template syntax quotes the template of a stage.
-      const unescaped = line.replace(/\{\{\s*`([^`]*)`\s*\}\}/g, '$1').replace(/\{\{\s*"(\{\{|\}\})"\s*\}\}/g, '$1')
+      const unescaped = line
+        .replace(/\{\{\s*`([^`]*)`\s*\}\}/g, '$1')
+        .replace(/\{\{\s*"(\{\{|\}\})"\s*\}\}/g, '$1')
+        .replace(/\{\{-?\s*printf\s+"((?:[^"\\]|\\.)*)"\s*-?\}\}/g, (_, quoted: string) => unquote(quoted))
       const isWhole = /^\s*\{\{.*\}\}\s*$/.test(unescaped)
       const action = [...unescaped.matchAll(/\{\{.*?\}\}/g)].find(([text]) => isWhole || chartAction.test(text))?.[0]
       if (action === undefined) return unescaped
