@@ -10,6 +10,7 @@ import { lokiForm } from '../otel/forms.ts'
 import { Context, findMapping, gapComment, Part, type Path, typeOf } from '../otel/mapping.ts'
 import type { Refusal } from '../page.ts'
 import { referenceOf } from './evaluate.ts'
+import { idOf, nameOf } from './names.ts'
 import type { Block } from './syntax.ts'
 import { componentOf, type Found, type Lookup } from './targets.ts'
 
@@ -95,11 +96,6 @@ const extensionTypes: Readonly<Record<string, string>> = {
 
 const isOne = (block: Block) => block.name.startsWith('otelcol.')
 const restOf = ({ name }: Block) => name.slice('otelcol.'.length)
-const idOf = ({ name, label }: Block) => (label === undefined ? name : `${name}.${label}`)
-const nameOf = ({ name, label }: Block) => {
-  const kind = name.split('.').at(-1) ?? name
-  return label === undefined || label === 'default' ? kind : `${kind}-${label}`
-}
 
 /** The role of a component of the collector; undefined for other components. */
 export function roleOf(block: Block): Role | undefined {

@@ -1,6 +1,5 @@
 // Converts an Alloy configuration to a Pipeline. Follows `forward_to` from the sources to programs and sinks.
 
-import { textLiteral } from '@penstock/agent/config'
 import { completeSink } from '../complete.ts'
 import type { Draft, Included, NamedText } from '../draft.ts'
 import { Chain } from '../loki/chain.ts'
@@ -11,6 +10,7 @@ import { pushOf } from '../loki/push.ts'
 import { ruleLines } from '../loki/relabel.ts'
 import { addFiles, addLabels, addPods, isPodPath, type Pods, SourceSet } from '../loki/sources.ts'
 import { flagOf, itemsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { apiLabels } from './api-labels.ts'
 import { Collector, outputsOf, roleOf } from './collector.ts'
 import {
   type ComponentMapping,
@@ -23,7 +23,9 @@ import {
 } from './components.ts'
 import { Evaluator, referenceOf } from './evaluate.ts'
 import { eventLines } from './events.ts'
+import { Following, type Joining } from './following.ts'
 import { moduleFile, withoutModules } from './modules.ts'
+import { idOf, nameOf } from './names.ts'
 import { chosenBy, type PodLogs, podLogsIn } from './pod-logs.ts'
 import { isAlloy, textsIn } from './read.ts'
 import { stageList } from './stage-list.ts'
@@ -38,12 +40,6 @@ interface Head {
   readonly isFresh: boolean
   /** The component with the stages for this source, and which of its variants they are. */
   readonly variant?: { readonly id: string; readonly index: number }
-}
-
-/** How the sources join lines for a component. */
-interface Joining {
-  readonly id: string
-  readonly joined: readonly (Joined | undefined)[]
 }
 
 /** Reads the files of one configuration into a draft. */
@@ -70,6 +66,7 @@ class Conversion {
   readonly #done = new Set<string>()
   #asksNode = false
   readonly #podLogs: PodLogs[] = []
+  readonly #following: Following
   /** Gaps of stages are reported when the stages are converted, not when the source looks at them. */
   readonly #quiet = new Report([])
 
@@ -81,6 +78,7 @@ class Conversion {
     const lookup = (id: string) => this.#blocks.get(id)
     this.#targets = new TargetReader(lookup, this.#report)
     this.#collector = new Collector(draft, lookup)
+    this.#following = new Following(lookup, (found) => this.#receivers(found), this.#report)
   }
 
   read(given: NamedText): void {
@@ -271,7 +269,7 @@ class Conversion {
       this.#events(found, tree)
       return
     }
-    const joining = this.#joiningFor(found)
+    const joining = this.#following.joiningFor(found)
     if (block.name === 'loki.source.podlogs') {
       this.#forward(found, this.#pods(found, this.#podLogsTargets(found, tree), joining, true))
       return
@@ -296,36 +294,6 @@ class Conversion {
     const nearest = 'Convert it together with the output of `kubectl get podlogs -A -o yaml`.'
     this.#report.gap(place, idOf(block), reason, nearest)
     return [{ ...pods, ...place, rules: [] }]
-  }
-
-  /** `multiline` of the first process behind a source that joins lines. */
-  #joiningFor(found: Found): Joining | undefined {
-    const seen = new Set<string>()
-    const visit = (at: Found): Joining | undefined => {
-      const receivers = this.#receivers(at)
-      for (const id of receivers) {
-        const next = this.#blocks.get(id)
-        if (next === undefined || seen.has(id)) continue
-        seen.add(id)
-        const joined =
-          next.block.name === 'loki.process'
-            ? variantsOf(stageList(next.block, next.evaluator, this.#quiet), this.#report).map((each) => each.joined)
-            : []
-        const joins = joined.some((each) => each !== undefined)
-        if (joins && receivers.length > 1) {
-          this.#report.gap(
-            next.evaluator.place(next.block.line),
-            idOf(next.block),
-            'the source joins lines for all components that it forwards to',
-            'Read these files with a separate source.',
-          )
-        }
-        const behind = joins ? { id, joined } : visit(next)
-        if (behind !== undefined) return behind
-      }
-      return undefined
-    }
-    return visit(found)
   }
 
   #pods(found: Found, targets: readonly Targets[], joining: Joining | undefined, isApi: boolean): readonly Head[] {
@@ -368,7 +336,7 @@ class Conversion {
             labels: [...labels, ...(podLogs?.facts ?? [])],
             file: isApi ? undefined : '.file',
             readsFromEnd: flagOf(evaluator.attribute(block, 'tail_from_end')) === true,
-            ...(isApi ? { defaults: apiLabels(jobOf(idOf(block), podLogs)) } : {}),
+            ...(isApi ? { defaults: apiLabels(idOf(block), podLogs) } : {}),
           }
           const wanted = podLogs === undefined ? name : podLogs.name
           return addPods(this.#sources, chain, pods, this.#draft, this.#report, wanted, place)
@@ -457,7 +425,7 @@ class Conversion {
       if (block.name === 'loki.process') {
         if (first?.isFresh !== true) chain.add('begin', place, ['.extracted = .labels'])
         const own = first?.variant?.id === idOf(block) ? variants[first.variant.index] : undefined
-        chain.addStages(own?.list ?? stages)
+        chain.addStages(own?.list ?? stages, own !== undefined || this.#following.isUnjoined(idOf(block)))
       } else {
         const rules = rulesIn(found, this.#report).flatMap((rule) => ruleLines(rule, this.#report) ?? [])
         const rest = '.labels = filter(labels) -> |_name, value| { is_string(value) && value != "" }'
@@ -566,29 +534,6 @@ const receiversIn = (found: Found): readonly Tree[] => [
   ...outputsOf(found).logs,
 ]
 
-function idOf({ name, label }: Block): string {
-  return label === undefined ? name : `${name}.${label}`
-}
-
-function nameOf({ name, label }: Block): string {
-  const kind = name.split('.').at(-1) ?? name
-  return label === undefined || label === 'default' ? kind : `${kind}-${label}`
-}
-
 function pick(tree: Tree, name: string): Tree | undefined {
   return tree.value instanceof Map ? tree.value.get(name) : undefined
-}
-
-/** The label `job` of pods whose rules set none, as an expression. */
-function jobOf(id: string, podLogs: Pick<PodLogs, 'name' | 'namespace'> | undefined): string {
-  if (podLogs === undefined) return textLiteral(id)
-  return `${textLiteral(`${podLogs.namespace}/${podLogs.name}:`)} + (string(.orchestrator.container_name) ?? "")`
-}
-
-/** Labels that Alloy's source of pods sets by default, unless rules have set them. */
-function apiLabels(job: string): readonly string[] {
-  return [
-    `if string!(labels.job || "") == "" { labels.job = ${job} }`,
-    'if string!(labels.instance || "") == "" { labels.instance = (string(.orchestrator.pod_namespace) ?? "") + "/" + (string(.orchestrator.pod_name) ?? "") + ":" + (string(.orchestrator.container_name) ?? "") }',
-  ]
 }

@@ -2,6 +2,7 @@
 // Their labels begin with the label of the use, so that two uses do not collide.
 
 import type { Included, NamedText } from '../draft.ts'
+import { idOf } from './names.ts'
 import { type Attribute, type Block, type Expression, parseAlloy } from './syntax.ts'
 
 /** Modules nested deeper than this are not expanded. */
@@ -189,8 +190,6 @@ function repeated(block: Block, known: Known, depth: number): readonly Block[] |
   })
   return expanded(all, known, depth + 1)
 }
-
-const idOf = ({ name, label }: Block) => (label === undefined ? name : `${name}.${label}`)
 
 const scopeOf = (blocks: readonly Block[], prefix: string, meaningOf: Scope['meaningOf']): Scope => ({
   prefix,

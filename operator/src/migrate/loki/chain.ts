@@ -66,16 +66,19 @@ export class Chain {
     ]
   }
 
-  /** Adds the stages of a list; each is a name with its options. */
-  addStages(list: Tree | undefined): void {
+  /**
+   * Adds the stages of a list; each is a name with its options.
+   * @param joins whether the source joins the lines for a stage `multiline` of the list
+   */
+  addStages(list: Tree | undefined, joins = true): void {
     const parts = partsOf(list)
     const at = parts.findIndex(({ name }) => name === 'multiline' || name === onlyName)
     this.#joinsMatches = parts[at]?.name === onlyName
-    const isWrapped = at > 0 && readsFirstLine(parts.slice(0, at))
+    const isWrapped = joins && at > 0 && readsFirstLine(parts.slice(0, at))
     if (isWrapped) this.add('the first line', parts[at] as Part, beginFirstLine)
     for (const [index, part] of parts.entries()) {
       if (isWrapped && index === at) this.add('all lines', part, endFirstLine)
-      if (part.name === 'multiline') continue
+      if (part.name === 'multiline' && joins) continue
       const whole = this.#lines(part)
       if (part.name !== 'match' || compileProgram(whole.join('\n')).ok) {
         this.add(`stage ${part.name}`, part, whole)
@@ -112,8 +115,8 @@ export class Chain {
       if (part.name === 'multiline') {
         return refuse(
           part,
-          'the source joins lines, in the same way for all of its events',
-          'Read these pods with a separate source that sets `multiline`.',
+          'a source joins lines before all other stages, in the same way for all of its events',
+          'Read these files or pods with a separate source that sets `multiline`.',
         )
       }
       this.#report.missing(part, `stage ${part.name}`, known, 'stage', statements)

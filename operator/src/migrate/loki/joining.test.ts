@@ -170,3 +170,49 @@ loki.write "w" {
     expect(await lint(String(made.document))).toEqual([])
   }
 })
+
+const behind = (source: string, second: string) => `${source}
+loki.process "a" {
+  forward_to = [loki.process.b.receiver]
+  stage.cri { }
+}
+loki.process "b" {
+  forward_to = [loki.write.w.receiver]
+${second}
+}
+loki.write "w" {
+  endpoint { url = "http://loki:3100/loki/api/v1/push" }
+}
+`
+const file =
+  'loki.source.file "f" {\n  targets    = [{"__path__" = "/a.log"}]\n  forward_to = [loki.process.a.receiver]\n}'
+const lines = '  stage.multiline { firstline = "^\\\\d" }'
+
+test.each([
+  {
+    name: 'events of Kubernetes',
+    text: behind('loki.source.kubernetes_events "e" {\n  forward_to = [loki.process.b.receiver]\n}', lines),
+    gaps: ['loki.process.a', 'stage multiline'],
+  },
+  {
+    name: 'a second process',
+    text: behind(file, '')
+      .replace('stage.cri { }', lines.trim())
+      .replace('[loki.write.w.receiver]\n\n}', `[loki.write.w.receiver]\n${lines}\n}`),
+    gaps: ['stage multiline'],
+  },
+  {
+    name: 'a process behind one that reads the lines',
+    text: behind(file, lines).replace('stage.cri { }', 'stage.json { expressions = { a = "" } }'),
+    gaps: ['loki.process.b'],
+  },
+  {
+    name: 'files whose runtime another process parses',
+    text: behind(file, lines),
+    gaps: ['stage multiline'],
+  },
+])('Alloy: lines of $name are not joined in silence', async ({ text, gaps }) => {
+  const made = converted(convertAlloy, [{ file: 'config.alloy', text }])
+  expect(missing(made)).toEqual(gaps)
+  expect(await lint(String(made.document))).toEqual([])
+})

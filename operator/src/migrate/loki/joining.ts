@@ -47,7 +47,7 @@ const reading = ['regex', 'json', 'logfmt', 'pattern']
 const below = (part: Part): Tree | undefined => (isMap(part.tree) ? part.tree.value.get('stages') : undefined)
 
 /** The stages of a list with those below `match`. */
-const allOf = (parts: readonly Part[]): readonly Part[] =>
+export const allOf = (parts: readonly Part[]): readonly Part[] =>
   parts.flatMap((part) => [part, ...(part.name === 'match' ? allOf(partsOf(below(part))) : [])])
 
 /** Whether a stage of a pipeline parses the lines of the container runtime. */
@@ -65,6 +65,10 @@ const reads = (part: Part) => {
   if (part.name === 'template') return textIn(part, 'template')?.includes('.Entry') === true
   return part.name === 'match' && /\}\s*(?:\|=|\|~|!=|!~)/.test(textIn(part, 'selector') ?? '')
 }
+
+/** Whether stages get other lines, or drop others, if lines are joined before them. */
+export const seesLines = (list: Tree | undefined): boolean =>
+  allOf(partsOf(list)).some((part) => reads(part) || changes(part))
 
 /** Whether the stages before `multiline` must get the first line of joined lines only. */
 export function readsFirstLine(before: readonly Part[]): boolean {
