@@ -136,11 +136,14 @@ export const components: readonly ComponentMapping[] = [
   {
     name: 'loki.write',
     becomes: '`log_aggregator` for each endpoint',
-    options: { endpoint: 'a sink', external_labels: 'labels that an event lacks' },
+    options: {
+      endpoint: 'a sink',
+      external_labels: 'labels that an event lacks',
+      wal: '`buffer` of the sinks, on disk, if it is enabled',
+    },
     blocks: ['endpoint'],
     itself: {
       max_streams: 'Loki limits streams',
-      wal: 'events wait in the `buffer` of the sink; `type: disk` survives a restart',
     },
   },
   { name: 'loki.echo', becomes: '`console`', options: {} },

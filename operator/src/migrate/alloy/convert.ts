@@ -6,7 +6,7 @@ import { Chain } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
 import { textExpression } from '../loki/fields.ts'
 import { type Joined, variantsOf } from '../loki/joining.ts'
-import { pushOf } from '../loki/push.ts'
+import { diskBuffer, pushOf } from '../loki/push.ts'
 import { ruleLines } from '../loki/relabel.ts'
 import { addFiles, addLabels, addPods, isPodPath, type Pods, SourceSet } from '../loki/sources.ts'
 import { flagOf, itemsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
@@ -473,6 +473,7 @@ class Conversion {
       return
     }
     const external = pairsOf(evaluator.attribute(block, 'external_labels'))
+    const buffer = diskBuffer(pick(evaluator.tree(block), 'wal'), `${idOf(block)}: wal`, this.#report)
     const endpoints = block.blocks.filter(({ name }) => name === 'endpoint')
     if (endpoints.length === 0) {
       this.#report.gap(place, idOf(block), 'it has no endpoint', 'Add a sink to the Pipeline.')
@@ -494,7 +495,8 @@ class Conversion {
         at,
         block.name,
       )
-      this.#draft.add('sinks', name, { ...component, inputs: inputs.map((each) => each.name) })
+      const config = { ...component.config, ...buffer }
+      this.#draft.add('sinks', name, { ...component, config, inputs: inputs.map((each) => each.name) })
     }
   }
 

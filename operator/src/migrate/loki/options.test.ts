@@ -190,6 +190,7 @@ const componentBase: Readonly<Record<string, string>> = {
   'loki.source.file file_match': 'targets = [{__path__ = "/a"}]\n  forward_to = [loki.write.w.receiver]',
   'loki.source.file forward_to': 'targets = [{__path__ = "/a"}]',
   'loki.write external_labels': 'endpoint {\n    url = "http://l/loki/api/v1/push"\n  }',
+  'loki.write wal': 'endpoint {\n    url = "http://l/loki/api/v1/push"\n  }',
   'loki.source.podlogs selector': 'forward_to = [loki.write.w.receiver]',
   'loki.source.podlogs namespace_selector': 'forward_to = [loki.write.w.receiver]',
   'loki.source.podlogs tail_from_end': 'forward_to = [loki.write.w.receiver]',

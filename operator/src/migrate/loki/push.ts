@@ -1,6 +1,6 @@
 // Converts a Promtail client or a `loki.write` endpoint to a sink. Both have the same options with different names.
 
-import { textLiteral } from '@penstock/agent/config'
+import { minDiskBuffer, textLiteral } from '@penstock/agent/config'
 import type { Component } from '../draft.ts'
 import type { Exception } from '../page.ts'
 import { option, type Part, type Report, textIn } from './context.ts'
@@ -138,6 +138,15 @@ export function pushOf(
     '. = { "message": .message, "timestamp": .timestamp, "labels": labels, "metadata": .metadata, "tenant": tenant }',
   ]
   return { component: { type: 'log_aggregator', config }, lines }
+}
+
+/** The option `buffer` of sinks for a write-ahead log. */
+export function diskBuffer(log: Tree | undefined, subject: string, report: Report): Readonly<Record<string, unknown>> {
+  const enabled = below(log, 'enabled')
+  if (flagOf(enabled) !== true || enabled === undefined) return {}
+  const nearest = 'The buffer holds 256 MiB of events; set `max_size` to change it.'
+  report.replaced(enabled, subject, 'a buffer of the sink keeps events on disk until they are delivered', nearest)
+  return { buffer: { type: 'disk', max_size: minDiskBuffer } }
 }
 
 /** Batching and retries of requests. */

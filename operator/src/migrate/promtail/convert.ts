@@ -9,7 +9,7 @@ import { type Part, Report } from '../loki/context.ts'
 import { asksForNode } from '../loki/fields.ts'
 import { type Joined, parsesRuntime, type Variant, variantsOf } from '../loki/joining.ts'
 import { givenSelectors } from '../loki/pods.ts'
-import { type PushNames, pushItself, pushOf, pushOptions } from '../loki/push.ts'
+import { diskBuffer, type PushNames, pushItself, pushOf, pushOptions } from '../loki/push.ts'
 import { decompression } from '../loki/refusals.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
 import { addFiles, addLabels, addPods, isPodPath, pathOf, type SourceLimits, SourceSet } from '../loki/sources.ts'
@@ -41,6 +41,7 @@ export const sections: { options: Record<string, string>; itself: Record<string,
     client: 'a sink',
     scrape_configs: 'sources and transforms',
     limits_config: 'limits of the sources',
+    wal: '`buffer` of the sinks, on disk',
   },
   itself: {
     server: listening,
@@ -51,7 +52,6 @@ export const sections: { options: Record<string, string>; itself: Record<string,
     tracing: 'the agent sends no traces',
     runtime_config: 'the operator delivers changes to agents',
     name: 'the name of the Pipeline',
-    wal: 'events wait in the buffers of sinks',
   },
 }
 
@@ -101,20 +101,12 @@ class Conversion {
   run(root: Tree): void {
     this.#report.options({ ...root, name: 'promtail', tree: root }, sections)
     this.#asksNode = asksForNode(root)
-    const log = below(root, 'wal', 'enabled')
-    if (flagOf(log) === true) {
-      this.#report.gap(
-        log ?? root,
-        'wal',
-        'sinks keep their events in memory',
-        'Set `buffer: {type: disk, max_size: BYTES}` of the sinks.',
-      )
-    }
+    const buffer = diskBuffer(below(root, 'wal'), 'wal', this.#report)
     const limits = this.#limits(below(root, 'limits_config'))
     const heads: string[] = []
     for (const job of itemsOf(below(root, 'scrape_configs'))) heads.push(...this.#job(job, limits))
     const clients = [below(root, 'client'), ...itemsOf(below(root, 'clients'))].filter((client) => client !== undefined)
-    for (const client of clients) this.#client(client, heads)
+    for (const client of clients) this.#client(client, heads, buffer)
     this.#heads.push(...heads)
   }
 
@@ -335,7 +327,7 @@ class Conversion {
     )
   }
 
-  #client(client: Tree, heads: readonly string[]): void {
+  #client(client: Tree, heads: readonly string[], buffer: Buffering): void {
     const name = textOf(below(client, 'name')) ?? 'loki'
     const part: Part = { file: client.file, line: client.line, name: 'client', tree: client }
     this.#report.options(part, { options: clientOptions, itself: pushItself })
@@ -352,7 +344,7 @@ class Conversion {
       line: client.line,
       subject: 'client',
     })
-    this.#draft.add('sinks', name, { ...component, inputs })
+    this.#draft.add('sinks', name, { ...component, config: { ...component.config, ...buffer }, inputs })
   }
 
   /** A Pipeline needs a source and a sink. */
@@ -383,6 +375,9 @@ function withParser(list: Tree | undefined, parser: Tree | undefined): Tree | un
   const stage: Tree = { file, line, value: new Map([[name, { file, line, value: new Map() }]]) }
   return { file, line, value: [stage, ...itemsOf(list)] }
 }
+
+/** The option `buffer` of sinks, if the old agent kept events on disk. */
+type Buffering = Readonly<Record<string, unknown>>
 
 /** A source of a job with its first program. */
 interface JobHead {
