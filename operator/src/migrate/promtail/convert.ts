@@ -15,6 +15,7 @@ import { type Rule, ruleOf } from '../loki/relabel.ts'
 import { addFiles, addLabels, addPods, isPodPath, pathOf, type SourceLimits, SourceSet } from '../loki/sources.ts'
 import { below, bytesOf, flagOf, itemsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { type Exception, none } from '../page.ts'
+import { type Arguments, argumentsIn, expanded, isForExpansion } from './arguments.ts'
 import { refusedInputs } from './jobs.ts'
 import { rootsOf } from './read.ts'
 
@@ -67,7 +68,7 @@ const jobOptions = {
 
 /** Reads the files of one configuration into a draft. */
 export function convertPromtail(files: readonly NamedText[], _included: Included, draft: Draft): void {
-  const conversion = new Conversion(draft)
+  const conversion = new Conversion(draft, argumentsIn(files))
   for (const given of files) {
     const before = draft.gaps.length
     const roots = rootsOf(given, draft.gaps)
@@ -90,24 +91,39 @@ class Conversion {
   readonly #report: Report
   readonly #sources: SourceSet
   readonly #heads: string[] = []
+  readonly #arguments: Arguments
   #asksNode = false
 
-  constructor(draft: Draft) {
+  constructor(draft: Draft, given: Arguments) {
+    this.#arguments = given
     this.#draft = draft
     this.#report = new Report(draft.gaps, draft.namespace === undefined)
     this.#sources = new SourceSet(draft)
   }
 
-  run(root: Tree): void {
+  run(given: Tree): void {
+    const root = this.#expanded(given)
     this.#report.options({ ...root, name: 'promtail', tree: root }, sections)
-    this.#asksNode = asksForNode(root)
+    const { external, client: ofArguments } = this.#arguments
+    this.#asksNode = asksForNode(root) || external.some(([, , tree]) => asksForNode(tree))
     const buffer = diskBuffer(below(root, 'wal'), 'wal', this.#report)
     const limits = this.#limits(below(root, 'limits_config'))
     const heads: string[] = []
     for (const job of itemsOf(below(root, 'scrape_configs'))) heads.push(...this.#job(job, limits))
-    const clients = [below(root, 'client'), ...itemsOf(below(root, 'clients'))].filter((client) => client !== undefined)
-    for (const client of clients) this.#client(client, heads, buffer)
+    const clients = [below(root, 'client'), ...itemsOf(below(root, 'clients')), ofArguments]
+    for (const client of clients) if (client !== undefined) this.#client(client, heads, buffer)
     this.#heads.push(...heads)
+  }
+
+  /** The configuration after Promtail has replaced its variables. */
+  #expanded(given: Tree): Tree {
+    if (!this.#arguments.expands && !isForExpansion(given)) return given
+    const { tree, changed } = expanded(given)
+    if (changed !== undefined) {
+      const reason = 'where Promtail replaces variables, it also makes one backslash or dollar sign of two'
+      this.#report.replaced(changed, '-config.expand-env', reason, 'Compare a few events with `penstock run`.')
+    }
+    return tree
   }
 
   #limits(tree: Tree | undefined): SourceLimits {
@@ -331,8 +347,9 @@ class Conversion {
     const name = textOf(below(client, 'name')) ?? 'loki'
     const part: Part = { file: client.file, line: client.line, name: 'client', tree: client }
     this.#report.options(part, { options: clientOptions, itself: pushItself })
-    const external = pairsOf(below(client, 'external_labels'))
-    const { component, lines } = pushOf(part, clientNames, this.#report, external)
+    const own = pairsOf(below(client, 'external_labels'))
+    const others = this.#arguments.external.filter(([label]) => !own.some(([name]) => name === label))
+    const { component, lines } = pushOf(part, clientNames, this.#report, [...own, ...others])
     if (heads.length === 0) {
       this.#report.gap(client, 'client', 'no job sends events to it', 'The client is left out.')
       return
