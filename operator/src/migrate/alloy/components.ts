@@ -45,8 +45,8 @@ const kubernetesClient = { client: account, clustering: own } as const
 export const components: readonly ComponentMapping[] = [
   {
     name: 'discovery.kubernetes',
-    becomes: '`orchestrator_logs`, for the role `pod`, if a source of logs uses it',
-    options: { role: '`pod`', namespaces: 'selectors', selectors: 'selectors' },
+    becomes: '`orchestrator_logs`, for the role `pod`, or `file`, for the role `node`, if a source of logs uses it',
+    options: { role: '`pod`, `node`', namespaces: 'selectors', selectors: 'selectors' },
     itself: {
       attach_metadata: 'the source adds labels of nodes and namespaces',
       kubeconfig_file: account,
@@ -60,6 +60,12 @@ export const components: readonly ComponentMapping[] = [
       follow_redirects: account,
       enable_http2: account,
     },
+  },
+  {
+    name: 'discovery.file',
+    becomes: '`file` for each group of the files of targets, if they are among the given files',
+    options: { files: 'the files of targets' },
+    itself: { refresh_interval: 'the operator delivers changes to agents' },
   },
   {
     name: 'discovery.relabel',
@@ -156,6 +162,14 @@ const listening = 'Keep Alloy for this input; Penstock reads files, queues and t
 const pulled = 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`), or keep Alloy for this input.'
 const scraping =
   'Keep Alloy or a Prometheus server for metrics. Sources of metrics here: `webserver_metrics`, `eventstore_metrics`, `internal_metrics`; `remote_write_metrics` sends them.'
+
+/** A file of targets that is not available. */
+export const unreadTargets: Refusal = {
+  name: 'discovery.file',
+  reason: 'none of the files is a list of targets with this name',
+  nearest: 'Pass the file of targets, too, and convert again. Or set the paths in a `file` source.',
+  isHere: true,
+}
 
 /** Sources of logs without a counterpart. A source that reads nothing replaces them. */
 export const refusedSources: readonly Refusal[] = [

@@ -5,10 +5,12 @@ import type { Draft, Included, NamedText } from '../draft.ts'
 import { Chain } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
 import { textExpression } from '../loki/fields.ts'
+import { pathAfter, pathLabel } from '../loki/file-paths.ts'
 import { type Joined, variantsOf } from '../loki/joining.ts'
 import { diskBuffer, pushOf } from '../loki/push.ts'
 import { ruleLines } from '../loki/relabel.ts'
 import { addFiles, addLabels, addPods, isPodPath, type Pods, SourceSet } from '../loki/sources.ts'
+import { isTargetFile, targetGroups } from '../loki/target-files.ts'
 import { flagOf, itemsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { apiLabels } from './api-labels.ts'
 import { Collector, outputsOf, roleOf } from './collector.ts'
@@ -30,7 +32,7 @@ import { chosenBy, type PodLogs, podLogsIn } from './pod-logs.ts'
 import { isAlloy, textsIn } from './read.ts'
 import { stageList } from './stage-list.ts'
 import { type Block, parseAlloy } from './syntax.ts'
-import { componentOf, type Found, olderSecs, rulesIn, TargetReader, type Targets } from './targets.ts'
+import { componentOf, type Found, type GroupsOf, olderSecs, rulesIn, TargetReader, type Targets } from './targets.ts'
 
 /** A place in the graph, and whether the source has already parsed the lines of the container runtime. */
 interface Head {
@@ -44,7 +46,9 @@ interface Head {
 
 /** Reads the files of one configuration into a draft. */
 export function convertAlloy(files: readonly NamedText[], included: Included, draft: Draft): void {
-  const conversion = new Conversion(draft, (path, from) => moduleFile(path, from, files, included))
+  const readFile = (path: string, from: string) => moduleFile(path, from, files, included)
+  const groupsOf = (path: string, from: string) => targetGroups(path, from, files, included)
+  const conversion = new Conversion(draft, readFile, groupsOf)
   for (const given of files) conversion.read(given)
   conversion.run(files[0]?.file ?? '')
 }
@@ -70,13 +74,13 @@ class Conversion {
   /** Gaps of stages are reported when the stages are converted, not when the source looks at them. */
   readonly #quiet = new Report([])
 
-  constructor(draft: Draft, readFile: (path: string, from: string) => string | undefined) {
+  constructor(draft: Draft, readFile: (path: string, from: string) => string | undefined, groupsOf: GroupsOf) {
     this.#readFile = readFile
     this.#draft = draft
     this.#report = new Report(draft.gaps, draft.namespace === undefined)
     this.#sources = new SourceSet(draft)
     const lookup = (id: string) => this.#blocks.get(id)
-    this.#targets = new TargetReader(lookup, this.#report)
+    this.#targets = new TargetReader(lookup, groupsOf, this.#report)
     this.#collector = new Collector(draft, lookup)
     this.#following = new Following(lookup, (found) => this.#receivers(found), this.#report)
   }
@@ -84,7 +88,7 @@ class Conversion {
   read(given: NamedText): void {
     const podLogs = podLogsIn(given, this.#report)
     this.#podLogs.push(...podLogs)
-    if (podLogs.length > 0 && !isAlloy(given)) return
+    if ((podLogs.length > 0 && !isAlloy(given)) || isTargetFile(given)) return
     for (const { file, text, above, line: ofAll } of textsIn(given, this.#draft.gaps)) {
       const evaluator = new Evaluator(file, above, this.#report, ofAll)
       const { blocks, attributes, problems } = parseAlloy(text)
@@ -308,17 +312,24 @@ class Conversion {
     const { block, evaluator } = found
     const place = evaluator.place(block.line)
     const name = nameOf(block)
+    const runtime = this.#following.runtimeFor(found)
     return targets.flatMap((each) => {
-      const path = each.kind === 'files' ? each.labels.find(([label]) => label === '__path__')?.[1] : undefined
+      const { path, unknown } = pathAfter(each.kind === 'files' ? each.labels : [], each.rules)
       const excluded =
         each.kind === 'files' ? each.labels.find(([label]) => label === '__path_exclude__')?.[1] : undefined
       const isAllPods =
-        path !== undefined && excluded === undefined && isPodPath(path) && /\/pods\/[*/]+(?:\.log)?$/.test(path)
+        each.kind === 'files' &&
+        path !== undefined &&
+        excluded === undefined &&
+        isPodPath(path) &&
+        /\/pods\/[*/]+(?:\.log)?$/.test(path) &&
+        runtime === undefined
       const isPods = each.kind === 'pods' || isAllPods
       // Lines from the API server lack the prefix of the container runtime, so stages that parse it find nothing.
       const chain = new Chain(this.#report, isPods && !isApi)
       const limits = { olderSecs: each.olderSecs ?? olderSecs(evaluator.tree(block), 'file_match') }
-      const shared = { rules: each.rules, joined, limits, asksNode: this.#asksNode }
+      const isOfNodes = each.kind === 'files' && each.isOfNodes === true
+      const shared = { rules: each.rules, joined, limits, asksNode: this.#asksNode || isOfNodes }
       const head = ((): string => {
         if (each.kind === 'missing') {
           addLabels(chain, [], each.rules, this.#report, place)
@@ -335,6 +346,8 @@ class Conversion {
             selector: podLogs?.selector,
             labels: [...labels, ...(podLogs?.facts ?? [])],
             file: isApi ? undefined : '.file',
+            runtime: isApi ? undefined : runtime,
+            needsPath: each.kind === 'pods' && !isApi,
             readsFromEnd: flagOf(evaluator.attribute(block, 'tail_from_end')) === true,
             ...(isApi ? { defaults: apiLabels(idOf(block), podLogs) } : {}),
           }
@@ -349,8 +362,14 @@ class Conversion {
           charset: textOf(evaluator.attribute(block, 'encoding')),
           readsFromEnd: flagOf(evaluator.attribute(block, 'tail_from_end')) === true,
         }
-        if (path === undefined)
-          this.#report.gap(each, idOf(block), 'a target has no `__path__`', 'Set `include` of the source.')
+        if (path === undefined) {
+          const isComputed = unknown !== undefined
+          const reason = isComputed
+            ? 'the path depends on a value that only the agent knows'
+            : 'a target has no `__path__`'
+          const subject = isComputed ? `rule on ${pathLabel}` : idOf(block)
+          this.#report.gap(unknown ?? each, subject, reason, 'Set `include` of the source.')
+        }
         return addFiles(this.#sources, chain, files, this.#report, name, place)
       })()
       return this.#append([{ name: head, isPods: isPods && !isApi, isFresh: true }], chain, name, place, block.name)

@@ -1,7 +1,9 @@
-// The components behind a source: a source joins lines for one of them.
+// The components behind a source, and their effects on it: a source joins lines for one of them, and passes on lines in the form that they
+// expect.
 
 import { Report } from '../loki/context.ts'
 import { type Joined, parsesRuntime, seesLines, variantsOf } from '../loki/joining.ts'
+import { type RuntimeForm, runtimeForm } from '../loki/runtime.ts'
 import type { Tree } from '../loki/tree.ts'
 import { stageList } from './stage-list.ts'
 import type { Found, Lookup } from './targets.ts'
@@ -74,5 +76,22 @@ export class Following {
       const reason = 'the components before it receive joined lines now, because the source joins them'
       this.#report.gap(place, id, reason, 'Compare a few events with `penstock run`.')
     }
+  }
+
+  /** The form in which the stages behind a source expect lines of the runtime; undefined if one of them parses these as such. */
+  runtimeFor(found: Found): RuntimeForm | undefined {
+    const lists: Tree[] = []
+    const seen = new Set<string>()
+    const visit = (at: Found): void => {
+      for (const id of this.#receivers(at)) {
+        const next = this.#lookup(id)
+        if (next === undefined || seen.has(id)) continue
+        seen.add(id)
+        lists.push(...[this.#stages(next)].filter((list) => list !== undefined))
+        visit(next)
+      }
+    }
+    visit(found)
+    return lists.some(parsesRuntime) ? undefined : runtimeForm(lists)
   }
 }

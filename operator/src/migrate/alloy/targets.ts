@@ -1,10 +1,12 @@
 // Finds the inputs of an Alloy source: follows `targets` through the components that discover, match and relabel them.
 
 import type { Report } from '../loki/context.ts'
+import { foundPath, readsPath } from '../loki/file-paths.ts'
+import { nodeLabels, nodeRules } from '../loki/nodes.ts'
 import { givenSelectors } from '../loki/pods.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
 import { below, isMap, itemsOf, millisecondsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
-import { ruleBlock } from './components.ts'
+import { ruleBlock, unreadTargets } from './components.ts'
 import { type Evaluator, referenceOf } from './evaluate.ts'
 import type { PodLogs } from './pod-logs.ts'
 import type { Block } from './syntax.ts'
@@ -13,6 +15,8 @@ export type Targets = Place & {
   readonly rules: readonly Rule[]
   /** Older files are not read. */
   readonly olderSecs?: number
+  /** Whether a component has found the files, so that the path is that of a file. */
+  readonly isFound?: true
 } & (
     | {
         readonly kind: 'pods'
@@ -24,8 +28,8 @@ export type Targets = Place & {
     | {
         readonly kind: 'files'
         readonly labels: readonly (readonly [string, string, Tree])[]
-        /** Older files are not read. */
-        readonly olderSecs?: number
+        /** Whether they are files of a node that the API server names. */
+        readonly isOfNodes?: true
       }
     | { readonly kind: 'missing'; readonly subject: string }
   )
@@ -37,6 +41,8 @@ export interface Found {
 }
 
 export type Lookup = (id: string) => Found | undefined
+/** The groups of the files of targets that match a path; undefined if there are none. */
+export type GroupsOf = (path: string, from: string) => readonly Tree[] | undefined
 
 /** The component of a reference, without the name of the export. */
 export function componentOf(reference: string): string {
@@ -61,10 +67,12 @@ export function olderSecs(tree: Tree, ...group: readonly string[]): number | und
 
 export class TargetReader {
   readonly #lookup: Lookup
+  readonly #groupsOf: GroupsOf
   readonly #report: Report
 
-  constructor(lookup: Lookup, report: Report) {
+  constructor(lookup: Lookup, groupsOf: GroupsOf, report: Report) {
     this.#lookup = lookup
+    this.#groupsOf = groupsOf
     this.#report = report
   }
 
@@ -91,10 +99,20 @@ export class TargetReader {
       case 'discovery.relabel': {
         const rules = rulesIn(found, this.#report)
         const before = this.read(evaluator.attribute(block, 'targets'), depth + 1)
-        return before.map((targets) => ({ ...targets, rules: [...targets.rules, ...rules] }))
+        const path = {
+          ...ruleOf({ ...evaluator.place(block.line), name: 'rule', tree }, this.#report),
+          action: foundPath,
+        }
+        return before.map((targets) => {
+          const own = targets.kind === 'files' && targets.isOfNodes === true ? nodeRules(rules, this.#report) : rules
+          const found = targets.isFound === true && readsPath(own) ? [path] : []
+          return { ...targets, rules: [...targets.rules, ...found, ...own] }
+        })
       }
       case 'local.file_match':
         return this.#matched(found, depth)
+      case 'discovery.file':
+        return this.#listed(found)
       default:
         // The component itself is reported as a gap.
         return [{ ...missing, subject: block.name }]
@@ -104,13 +122,31 @@ export class TargetReader {
   #matched({ block, evaluator }: Found, depth: number): readonly Targets[] {
     const targets = this.read(evaluator.attribute(block, 'path_targets'), depth + 1)
     const seconds = olderSecs(evaluator.tree(block))
-    return seconds === undefined ? targets : targets.map((each) => ({ ...each, olderSecs: seconds }))
+    const older = seconds === undefined ? {} : { olderSecs: seconds }
+    return targets.map((each) => ({ ...each, ...older, isFound: true as const }))
+  }
+
+  /** The targets of files of targets. */
+  #listed({ block, evaluator }: Found): readonly Targets[] {
+    const files = evaluator.attribute(block, 'files') ?? evaluator.tree(block)
+    return textsOf(files).flatMap((path): readonly Targets[] => {
+      const groups = this.#groupsOf(path, files.file)
+      if (groups === undefined) {
+        this.#report.missing(files, `discovery.file: ${path}`, unreadTargets, 'target')
+        return [{ file: files.file, line: files.line, kind: 'missing', subject: 'discovery.file', rules: [] }]
+      }
+      return groups.map((group) => {
+        const { file, line } = group
+        return { file, line, kind: 'files', labels: pairsOf(below(group, 'labels')), rules: [] }
+      })
+    })
   }
 
   #pods({ block, evaluator }: Found): Targets {
     const place = evaluator.place(block.line)
     const tree = evaluator.tree(block)
     const role = textOf(below(tree, 'role')) ?? 'pod'
+    if (role === 'node') return { ...place, kind: 'files', labels: nodeLabels(place), rules: [], isOfNodes: true }
     if (role !== 'pod') {
       this.#report.gap(
         below(tree, 'role') ?? place,

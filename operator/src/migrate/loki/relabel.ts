@@ -4,6 +4,7 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { option, type Part, type Report, textIn, textsIn } from './context.ts'
 import { piecesOf, textExpression, unknownVariables } from './fields.ts'
+import { foundPath, pathLabel } from './file-paths.ts'
 import { translateRegex } from './regex.ts'
 import { type Place, textOf } from './tree.ts'
 
@@ -65,6 +66,7 @@ const validName = /^[a-zA-Z_][a-zA-Z0-9_]*$/
 /** The lines of a rule. Reports a gap and returns undefined if it has no counterpart. */
 export function ruleLines(rule: Rule, report: Report): readonly string[] | undefined {
   const { action, target, replacement } = rule
+  if (action === foundPath) return [`${at(pathLabel)} = .file`]
   const refuse = (reason: string): undefined => {
     report.gap(rule, `relabel rule ${action}`, reason, 'Set or delete members of `labels` in the program.')
     return undefined

@@ -6,10 +6,12 @@ import { none } from '../page.ts'
 import type { Chain } from './chain.ts'
 import type { Report } from './context.ts'
 import { textExpression } from './fields.ts'
+import { foundPath, pathLabel, readsPath } from './file-paths.ts'
 import { fileMultiline, type Joined, podMultiline } from './joining.ts'
 import { discoveredLines, knownRules, type Selection, selectionOf } from './pods.ts'
 import { type Rule, ruleLines } from './relabel.ts'
-import { type Place, type Tree, textOf } from './tree.ts'
+import { type RuntimeForm, reportRuntime, runtimeLine } from './runtime.ts'
+import type { Place, Tree } from './tree.ts'
 
 export interface SourceLimits {
   readonly olderSecs?: number | undefined
@@ -34,6 +36,10 @@ export interface Pods {
   /** Whether a label contains a variable with the name of the node. */
   readonly asksNode: boolean
   readonly readsFromEnd?: boolean
+  /** Whether the old agent reads only files that a rule names. */
+  readonly needsPath?: boolean
+  /** The form in which the program writes lines again, because no stage parses those of the runtime. */
+  readonly runtime?: RuntimeForm | undefined
   /** Statements after the rules. */
   readonly defaults?: readonly string[]
 }
@@ -81,7 +87,7 @@ const always = new Set(
 /** Removes rules that find the files and the node, which the source does itself. */
 function withoutPaths(rules: readonly Rule[], report: Report): readonly Rule[] {
   const read = new Set(rules.flatMap(({ sources }) => sources))
-  const paths = rules.filter(({ target }) => target === '__path__')
+  const paths = rules.filter(({ target }) => target === pathLabel)
   const isUsual = paths.some(
     ({ sources, regex, replacement }) =>
       regex === '(.*)' &&
@@ -96,16 +102,18 @@ function withoutPaths(rules: readonly Rule[], report: Report): readonly Rule[] {
       'Read these files with a `file` source.',
     )
   }
+  // Rules before the files are found may read the pattern.
+  const found = rules.findIndex(({ action }) => action === foundPath)
+  const isRead = readsPath(found < 0 ? rules : rules.slice(0, found))
   return rules.filter(({ target }) => {
-    if (target === '__path__') return !isUsual
+    if (target === pathLabel) return !isUsual || isRead
     return !(target === '__host__' && !read.has(target))
   })
 }
 
 /** Removes rules that set a path which no other rule reads, because the API server provides pods, not files. */
 function withoutUnreadPath(rules: readonly Rule[]): readonly Rule[] {
-  const isRead = rules.some(({ sources }) => sources.includes('__path__'))
-  return isRead ? rules : rules.filter(({ target }) => target !== '__path__')
+  return readsPath(rules) ? rules : rules.filter(({ target }) => target !== pathLabel)
 }
 
 /** Adds a source of pods, and the program with its labels to the chain. Returns the name of the source. */
@@ -120,6 +128,10 @@ export function addPods(
 ): string {
   const isCluster = draft.namespace === undefined
   const nodeRules = pods.rules.filter(({ action, sources, target }) => !isNodeRule(action, sources, target))
+  if (pods.needsPath === true && !nodeRules.some(({ target }) => target === pathLabel)) {
+    const reason = 'no rule sets the path, so the old agent reads no files of these pods, but the source reads them'
+    report.replaced(place, `label ${pathLabel}`, reason, 'Remove the job if it has no use.')
+  }
   const rules = pods.file === undefined ? withoutUnreadPath(nodeRules) : withoutPaths(nodeRules, report)
   const known = knownRules(rules, report, new Set(pods.labels.map(([name]) => name)))
   const selection: Selection = selectionOf(known, isCluster)
@@ -153,7 +165,8 @@ export function addPods(
     ...(Object.keys(config).length > 0 ? { config } : {}),
     ...(pods.joined === undefined ? {} : { multiline: podMultiline(pods.joined) }),
   })
-  const hasPath = pods.file !== undefined && selection.rules.some(({ target }) => target === '__path__')
+  const hasPath = pods.file !== undefined && selection.rules.some(({ target }) => target === pathLabel)
+  if (pods.runtime !== undefined) reportRuntime(pods.runtime, pods.joined !== undefined, report, place)
   chain.add('labels', place, [
     ...(pods.namespaces.length > 0 && !isSingle
       ? [`if !includes([${pods.namespaces.map(textLiteral).join(', ')}], .orchestrator.pod_namespace) { abort }`]
@@ -166,7 +179,7 @@ export function addPods(
     ...(hasPath ? ['if string!(labels.__path__ || "") == "" { abort }'] : []),
     ...(pods.defaults ?? []),
     ...(pods.asksNode ? ['%node_name = .orchestrator.pod_node_name'] : []),
-    ...finishLines(pods.file, '"stream": .stream'),
+    ...finishLines(pods.file, runtimeLine(pods.runtime), '"stream": .stream'),
   ])
   return source
 }
@@ -203,11 +216,11 @@ function staticLines(labels: readonly (readonly [string, string, Tree])[], repor
 }
 
 /** The event in the form that stages expect. */
-function finishLines(file: string | undefined, ...more: readonly string[]): string[] {
+function finishLines(file: string | undefined, line = '.message', ...more: readonly string[]): string[] {
   return [
     'labels = filter(labels) -> |name, value| { !starts_with(name, "__") && is_string(value) && value != "" }',
     ...(file === undefined ? [] : [`labels.filename = ${file}`]),
-    `. = { "message": .message, "timestamp": timestamp(.timestamp) ?? now(), ${[...more, ''].join(', ')}"labels": labels, "metadata": {}, "extracted": labels }`,
+    `. = { "message": ${line}, "timestamp": timestamp(.timestamp) ?? now(), ${[...more, ''].join(', ')}"labels": labels, "metadata": {}, "extracted": labels }`,
   ]
 }
 
@@ -291,7 +304,7 @@ export function addLabels(
     ...(asksNode ? ['%node_name = get_env_var("AGENT_SELF_NODE_NAME") ?? ""'] : []),
     'labels = {}',
     ...staticLines(
-      labels.filter(([name]) => name !== '__path__' && name !== '__path_exclude__'),
+      labels.filter(([name]) => name !== '__path_exclude__' && (name !== pathLabel || readsPath(rules))),
       report,
     ),
     ...rules.flatMap(
@@ -299,10 +312,6 @@ export function addLabels(
     ),
     ...finishLines(file),
   ])
-}
-
-export function pathOf(labels: Tree | undefined, name: string): string | undefined {
-  return labels?.value instanceof Map ? textOf(labels.value.get(name)) : undefined
 }
 
 /** Whether the files are pod logs, which `orchestrator_logs` reads together with the pod's metadata. */

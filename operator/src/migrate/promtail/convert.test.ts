@@ -586,3 +586,13 @@ test('entry_parser of old versions is the stage of the runtime', async () => {
   withTest(document, resource, event, { message: 'hi\n' })
   expect(await lint(String(document))).toEqual([])
 })
+
+test('the own namespace of Promtail is a gap', () => {
+  const { gaps } = convert(discovered('', 'namespaces: { own_namespace: true }'))
+  expect(gaps).toMatchObject([{ subject: 'namespaces: own_namespace', line: 9 }])
+})
+
+test('a selector that Promtail rejects is a gap with the reason', () => {
+  const { gaps } = convert(job(`- match: { selector: '{app="x"} | json | level="error"', action: drop }`))
+  expect(gaps).toMatchObject([{ subject: 'stage match', reason: expect.stringContaining('rejects') }])
+})

@@ -7,16 +7,20 @@ import { podLogPath } from '../fluent-bit/tags.ts'
 import { Chain } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
 import { asksForNode } from '../loki/fields.ts'
+import { pathAfter, pathLabel } from '../loki/file-paths.ts'
 import { type Joined, parsesRuntime, type Variant, variantsOf } from '../loki/joining.ts'
+import { nodeLabels, nodeRules } from '../loki/nodes.ts'
 import { givenSelectors } from '../loki/pods.ts'
 import { diskBuffer, type PushNames, pushItself, pushOf, pushOptions } from '../loki/push.ts'
 import { decompression } from '../loki/refusals.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
-import { addFiles, addLabels, addPods, isPodPath, pathOf, type SourceLimits, SourceSet } from '../loki/sources.ts'
+import { type RuntimeForm, runtimeForm } from '../loki/runtime.ts'
+import { addFiles, addLabels, addPods, isPodPath, type SourceLimits, SourceSet } from '../loki/sources.ts'
+import { isTargetFile, targetGroups } from '../loki/target-files.ts'
 import { below, bytesOf, flagOf, itemsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { type Exception, none } from '../page.ts'
 import { type Arguments, argumentsIn, expanded, isForExpansion } from './arguments.ts'
-import { refusedInputs } from './jobs.ts'
+import { refusedInputs, unreadTargets } from './jobs.ts'
 import { rootsOf } from './read.ts'
 
 const clientNames: PushNames = {
@@ -61,18 +65,20 @@ const jobOptions = {
   pipeline_stages: 'remap programs',
   relabel_configs: 'a remap program',
   static_configs: '`file`',
+  file_sd_configs: '`file`',
   kubernetes_sd_configs: '`orchestrator_logs`',
   encoding: '`encoding` of the source',
   entry_parser: 'the stage of the runtime that old versions of Promtail begin with',
 } as const
 
 /** Reads the files of one configuration into a draft. */
-export function convertPromtail(files: readonly NamedText[], _included: Included, draft: Draft): void {
-  const conversion = new Conversion(draft, argumentsIn(files))
+export function convertPromtail(files: readonly NamedText[], included: Included, draft: Draft): void {
+  const groupsOf = (path: string, from: string) => targetGroups(path, from, files, included)
+  const conversion = new Conversion(draft, argumentsIn(files), groupsOf)
   for (const given of files) {
     const before = draft.gaps.length
     const roots = rootsOf(given, draft.gaps)
-    if (roots.length === 0 && draft.gaps.length === before) {
+    if (roots.length === 0 && draft.gaps.length === before && !isTargetFile(given)) {
       draft.gaps.push({
         file: given.file,
         line: 1,
@@ -92,10 +98,12 @@ class Conversion {
   readonly #sources: SourceSet
   readonly #heads: string[] = []
   readonly #arguments: Arguments
+  readonly #groupsOf: GroupsOf
   #asksNode = false
 
-  constructor(draft: Draft, given: Arguments) {
+  constructor(draft: Draft, given: Arguments, groupsOf: GroupsOf) {
     this.#arguments = given
+    this.#groupsOf = groupsOf
     this.#draft = draft
     this.#report = new Report(draft.gaps, draft.namespace === undefined)
     this.#sources = new SourceSet(draft)
@@ -170,8 +178,8 @@ class Conversion {
     })
     const variants = variantsOf(list, this.#report)
     const charset = textOf(below(job, 'encoding'))
-    const readsRuntime = parsesRuntime(list)
-    const parts = { name, rules, limits, readsRuntime, charset }
+    const runtime = parsesRuntime(list) ? undefined : runtimeForm([list])
+    const parts = { name, rules, limits, runtime, charset }
     const heads: JobHead[] = []
     const begin = (isPods: boolean, add: (chain: Chain, joined: Joined | undefined) => string) => {
       for (const variant of variants) {
@@ -180,15 +188,23 @@ class Conversion {
       }
     }
     for (const tree of itemsOf(below(job, 'kubernetes_sd_configs'))) {
-      begin(true, (chain, joined) => this.#discovered(tree, chain, { ...parts, joined }))
+      if (textOf(below(tree, 'role')) === 'node' && pathAfter([], rules).path !== undefined) {
+        const own = { ...parts, rules: nodeRules(rules, this.#report) }
+        begin(false, (chain, joined) => this.#files(nodeLabels(tree), tree, chain, { ...own, joined }))
+      } else begin(true, (chain, joined) => this.#discovered(tree, chain, { ...parts, joined }))
     }
-    for (const group of itemsOf(below(job, 'static_configs'))) {
-      const path = pathOf(below(group, 'labels'), '__path__')
-      const hasExclusion = pathOf(below(group, 'labels'), '__path_exclude__') !== undefined
+    for (const group of [...itemsOf(below(job, 'static_configs')), ...this.#ofFiles(job)]) {
+      const labels = pairsOf(below(group, 'labels'))
+      const { path } = pathAfter(labels, rules)
+      const hasExclusion = labels.some(([label]) => label === '__path_exclude__')
       const isAllPods =
         path !== undefined && !hasExclusion && isPodPath(path) && /\/(?:pods|containers)\/[*/]+(?:\.log)?$/.test(path)
-      const isPods = isAllPods && readsRuntime
-      begin(isPods, (chain, joined) => this.#static(group, chain, { ...parts, joined }, isPods))
+      const isPods = isAllPods && runtime === undefined
+      begin(isPods, (chain, joined) =>
+        isPods
+          ? this.#allPods(path, labels, group, chain, { ...parts, joined })
+          : this.#files(labels, group, chain, { ...parts, joined }),
+      )
     }
     for (const refusal of refusedInputs) {
       const tree = below(job, refusal.name)
@@ -265,13 +281,10 @@ class Conversion {
       addLabels(chain, [], job.rules, this.#report, tree)
       return this.#sources.addMissing(`${job.name}-${role}`, `kubernetes_sd_configs: role ${role}`, tree)
     }
-    if (!job.readsRuntime) {
-      this.#report.gap(
-        tree,
-        `job ${job.name}: no stage of the runtime`,
-        'in Promtail, lines began with the time, stream and flags of the container runtime',
-        "The source parses these itself, and the line contains only the program's own text. Change stages that expect the rest.",
-      )
+    const own = below(tree, 'namespaces', 'own_namespace')
+    if (flagOf(own) === true) {
+      const reason = 'the namespace of Promtail is unknown'
+      this.#report.gap(own ?? tree, 'namespaces: own_namespace', reason, 'Set the namespace of the Pipeline with `-n`.')
     }
     const selectors = givenSelectors(itemsOf(below(tree, 'selectors')), this.#report)
     const namespaces = textsOf(below(tree, 'namespaces', 'names'))
@@ -287,6 +300,8 @@ class Conversion {
         labels: [],
         file: '.file',
         asksNode: this.#asksNode,
+        runtime: job.runtime,
+        needsPath: true,
       },
       this.#draft,
       this.#report,
@@ -295,51 +310,65 @@ class Conversion {
     )
   }
 
-  #static(group: Tree, chain: Chain, job: JobParts, isAllPods: boolean): string {
-    const labels = pairsOf(below(group, 'labels'))
-    const path = pathOf(below(group, 'labels'), '__path__')
-    if (path === undefined) {
-      this.#report.gap(group, 'static_configs', 'the group has no label `__path__`', 'Set `include` of the source.')
-    }
-    const excluded = pathOf(below(group, 'labels'), '__path_exclude__')
-    if (isAllPods) {
-      const isLinks = path?.startsWith('/var/log/containers/') === true
-      const file = isLinks ? podLogPath('.') : '.file'
-      return addPods(
-        this.#sources,
-        chain,
-        {
-          rules: job.rules,
-          selectors: {},
-          namespaces: [],
-          joined: job.joined,
-          limits: job.limits,
-          labels: labels.filter(([name]) => !name.startsWith('__')),
-          file,
-          asksNode: this.#asksNode,
-        },
-        this.#draft,
-        this.#report,
-        job.name,
-        group,
-      )
+  /** The groups of the files of targets. */
+  #ofFiles(job: Tree): readonly Tree[] {
+    return itemsOf(below(job, 'file_sd_configs')).flatMap((tree) => {
+      const part = { file: tree.file, line: tree.line, name: 'file_sd_configs', tree }
+      const itself = { refresh_interval: 'the operator delivers changes to agents' }
+      this.#report.options(part, { options: { files: '' }, itself })
+      return textsOf(below(tree, 'files')).flatMap((path) => {
+        const groups = this.#groupsOf(path, tree.file)
+        if (groups === undefined) this.#report.missing(tree, `file_sd_configs: ${path}`, unreadTargets, 'target')
+        return groups ?? []
+      })
+    })
+  }
+
+  #allPods(path: string, labels: Labels, group: Tree, chain: Chain, job: JobParts): string {
+    return addPods(
+      this.#sources,
+      chain,
+      {
+        rules: job.rules,
+        selectors: {},
+        namespaces: [],
+        joined: job.joined,
+        limits: job.limits,
+        labels: labels.filter(([name]) => !name.startsWith('__')),
+        file: path.startsWith('/var/log/containers/') ? podLogPath('.') : '.file',
+        asksNode: this.#asksNode,
+      },
+      this.#draft,
+      this.#report,
+      job.name,
+      group,
+    )
+  }
+
+  #files(labels: Labels, place: Tree, chain: Chain, job: JobParts): string {
+    const { path, unknown } = pathAfter(labels, job.rules)
+    if (unknown !== undefined) {
+      const reason = 'the path depends on a value that only the agent knows'
+      this.#report.gap(unknown, `relabel rule on ${pathLabel}`, reason, 'Set `include` of the source.')
+    } else if (path === undefined) {
+      this.#report.gap(place, 'static_configs', 'the group has no label `__path__`', 'Set `include` of the source.')
     }
     return addFiles(
       this.#sources,
       chain,
       {
         paths: [path ?? `/var/empty/${job.name.toLowerCase().replace(/[^a-z0-9-]+/g, '-')}`],
-        excluded: excluded === undefined ? [] : [excluded],
+        excluded: labels.flatMap(([name, text]) => (name === '__path_exclude__' ? [text] : [])),
         labels,
         rules: job.rules,
         joined: job.joined,
         limits: job.limits,
         charset: job.charset,
-        asksNode: this.#asksNode,
+        asksNode: this.#asksNode || labels.some(([, , tree]) => asksForNode(tree)),
       },
       this.#report,
       job.name,
-      group,
+      place,
     )
   }
 
@@ -393,6 +422,8 @@ function withParser(list: Tree | undefined, parser: Tree | undefined): Tree | un
   return { file, line, value: [stage, ...itemsOf(list)] }
 }
 
+type Labels = readonly (readonly [string, string, Tree])[]
+type GroupsOf = (path: string, from: string) => readonly Tree[] | undefined
 /** The option `buffer` of sinks, if the old agent kept events on disk. */
 type Buffering = Readonly<Record<string, unknown>>
 
@@ -409,7 +440,7 @@ interface JobParts {
   readonly rules: readonly Rule[]
   readonly joined: Joined | undefined
   readonly limits: SourceLimits
-  /** Whether a stage parses the lines of the container runtime. */
-  readonly readsRuntime: boolean
+  /** The form in which stages expect lines of the container runtime, if none of them parses these as such. */
+  readonly runtime: RuntimeForm | undefined
   readonly charset: string | undefined
 }

@@ -10,10 +10,23 @@ const pulled = 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`), or kee
 export const inputKinds = [
   {
     name: 'kubernetes_sd_configs',
-    becomes: '`orchestrator_logs`, for the role `pod`; rules that keep or drop pods by one label become selectors',
+    becomes:
+      '`orchestrator_logs`, for the role `pod`; rules that keep or drop pods by one label become selectors. `file`, for the role `node`, if rules set `__path__`',
   },
   { name: 'static_configs', becomes: '`file` for each `__path__`; `orchestrator_logs` if the path matches all pods' },
+  {
+    name: 'file_sd_configs',
+    becomes: 'the same for each group of the files of targets, if they are among the given files',
+  },
 ] as const
+
+/** A file of targets that is not available. */
+export const unreadTargets: Refusal = {
+  name: 'file_sd_configs',
+  reason: 'none of the files is a list of targets with this name',
+  nearest: 'Pass the file of targets, too, and convert again. Or set the paths in a `file` source.',
+  isHere: true,
+}
 
 export const refusedInputs: readonly Refusal[] = [
   none('journal', 'there is no source that reads the journal', host),
@@ -35,12 +48,6 @@ export const refusedInputs: readonly Refusal[] = [
     'there is no source that reads from the Docker daemon',
     'Read the files of the containers with a `file` source, or pods with `orchestrator_logs`.',
   ),
-  {
-    name: 'file_sd_configs',
-    reason: '`convert` does not read targets from other files',
-    nearest: 'Set their paths in a `file` source.',
-    isHere: true,
-  },
   ...[
     'consul_sd_configs',
     'consulagent_sd_configs',
