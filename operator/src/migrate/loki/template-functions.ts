@@ -183,7 +183,8 @@ const texts: Readonly<Record<string, Call>> = {
   repeat: ({ values, at }) => {
     const count = wholeConstant(values[0], 'the count of `repeat`')
     if (count < 0 || count > 100) throw new Error('the count of `repeat` must be from 0 to 100')
-    return text(count === 0 ? '""' : `join!([${Array.from({ length: count }, () => at(1)).join(', ')}], "")`)
+    const parts = Array.from({ length: Math.max(1, count) }, () => at(1))
+    return text(count === 0 ? '""' : `join!([${parts.join(', ')}], "")`)
   },
   quote: (given) => shownEach(given, goQuoted),
   squote: (given) => shownEach(given, (value) => `"'" + ${value} + "'"`),

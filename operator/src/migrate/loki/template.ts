@@ -202,18 +202,28 @@ class Writer {
   #function(name: string, values: readonly Value[]): Value {
     const call = Object.hasOwn(functions, name) ? functions[name] : undefined
     if (call === undefined) throw new Error(`the function \`${name}\` has no counterpart`)
+    const read = new Set<string>()
+    const seen = new Proxy(values, {
+      get: (all, key) => {
+        if (typeof key === 'string' && /^\d+$/.test(key)) read.add(key)
+        return Reflect.get(all, key)
+      },
+    })
     const given: Arguments = {
-      values,
-      at: (index) => this.#argument(values[index]),
+      values: seen,
+      at: (index) => this.#argument(seen[index]),
       any: (index, instead = '') => {
-        const value = values[index]
+        const value = seen[index]
         if (value === undefined) throw new Error('an argument of a function is missing')
         return orElse(value, instead)
       },
       fail: (test) => this.#fail(test),
       name: () => this.#name(),
     }
-    return call(given)
+    const result = call(given)
+    // Go's template would fail for each event.
+    if (read.size < values.length) throw new Error(`the function \`${name}\` has too many arguments`)
+    return result
   }
 
   /** Two numbers of one type or two texts. Go rejects other comparisons, so that the stage does nothing. */

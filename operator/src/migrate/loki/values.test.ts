@@ -426,6 +426,7 @@ test.each([
   ['stage.pattern { pattern = "<a><b>" }', 'stage pattern'],
   ['stage.pattern { pattern = "none" }', 'stage pattern'],
   ['stage.truncate { }', 'stage truncate'],
+  ['stage.template {\n    source = "a"\n    template = "{{ .Value | trunc 3 .Value }}"\n  }', 'stage template'],
   ['stage.truncate {\n    rule {\n      limit = "1KiB"\n      source_type = "moon"\n    }\n  }', 'stage truncate'],
   ['stage.labels {\n    values = { "a" = "" }\n    source_type = "moon"\n  }', 'stage.labels: source_type'],
 ])('%s is a gap', (text, subject) => {
