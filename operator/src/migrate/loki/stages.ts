@@ -1,49 +1,18 @@
 // Converts the stages of a Promtail or Alloy pipeline to lines of a program. They read and write the fields of `fields.ts`, as the old
 // stages do with the entry, its labels and the extracted values. So stages are independent, and the program keeps their order.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { textLiteral } from '@penstock/agent/config'
 import { isUtc, withoutZoneName, zoneNameReplaced } from '../zone-names.ts'
 import { flagIn, option, textIn, textsIn } from './context.ts'
 import { extracted, label, labelText, lineText, metadata, textExpression } from './fields.ts'
 import { json } from './json.ts'
 import { formatOfLayout, isNamedLayout } from './layout.ts'
+import { logfmt } from './logfmt.ts'
 import { colours, groupNames, segmentsOf, withoutRepeatedNames } from './regex.ts'
 import { selectorCondition } from './selector.ts'
 import { block, indent, type Lines, onSource, pattern, type Stage } from './stage.ts'
 import { type Fields, templateLines } from './template.ts'
 import { bytesOf, itemsOf, millisecondsOf, pairsOf, textsOf } from './tree.ts'
-
-/** The text of a field of logfmt: the last of several, and empty for a key without a value. */
-const lastText = (field: string) =>
-  `string(({ if is_array(${field}) { get(${field}, [-1]) ?? null } else { ${field} } })) ?? ""`
-
-const logfmt: Stage = {
-  name: 'logfmt',
-  becomes: '`parse_logfmt`',
-  options: {
-    mapping: 'fields of the parsed line',
-    regex: 'a pattern for the names of further fields, in Alloy',
-    source: 'the value to parse',
-  },
-  build: (part, scope) => {
-    const mapping = pairsOf(option(part, 'mapping')).map(([name, key]) => [name, key === '' ? name : key] as const)
-    const mapped = mapping.map(([name, key]) => {
-      const field = `parsed${fieldLiteral([key])}`
-      return `if exists(${field}) { ${extracted(name)} = ${lastText(field)} }`
-    })
-    const lines = (more: Lines) =>
-      onSource(textIn(part, 'source'), (subject) => [`parsed = parse_logfmt(${subject}) ?? {}`, ...mapped, ...more])
-    const names = textIn(part, 'regex') ?? ''
-    if (names === '') return lines([])
-    return pattern(part, scope, names, (literal) =>
-      lines([
-        `found = filter(parsed) -> |name, _value| { match(name, ${literal}) }`,
-        `found = map_values(found) -> |value| { ${lastText('value')} }`,
-        '.extracted = merge(object!(.extracted), found)',
-      ]),
-    )
-  },
-}
 
 const regex: Stage = {
   name: 'regex',

@@ -307,6 +307,42 @@ const stages: readonly (Case & { readonly stages: string })[] = [
     labels: { level: 'warn' },
   },
   {
+    name: 'logfmt: an empty value before the next key',
+    stages: '- logfmt: { mapping: { level: , b: , user: } }\n- labels: { level: , b: , user: }',
+    line: 'level= user="" b=2',
+    labels: { b: '2' },
+  },
+  {
+    name: 'logfmt: the keys before a quotation mark inside of a word',
+    stages: '- logfmt: { mapping: { level: , b: , user: } }\n- labels: { level: , b: , user: }',
+    line: 'b=1 GET "/x" level=info',
+    labels: { b: '1' },
+  },
+  {
+    name: 'logfmt: a value with a sign is an error',
+    stages: '- logfmt: { mapping: { level: , b: , user: } }\n- labels: { level: , b: , user: }',
+    line: 'level=info b=x=y user=z',
+    labels: { level: 'info' },
+  },
+  {
+    name: 'logfmt: a value that does not end',
+    stages: '- logfmt: { mapping: { level: , b: , user: } }\n- labels: { level: , b: , user: }',
+    line: 'level=info b="x user=z',
+    labels: { level: 'info' },
+  },
+  {
+    name: 'logfmt: lines of a joined event',
+    stages: '- logfmt: { mapping: { level: , b: , user: } }\n- labels: { level: , b: , user: }',
+    line: 'level=info x\nb=2',
+    labels: { level: 'info', b: '2' },
+  },
+  {
+    name: 'logfmt: a key behind a value in quotation marks',
+    stages: '- logfmt: { mapping: { level: , b: , user: } }\n- labels: { level: , b: , user: }',
+    line: 'level="a\\"b\\u0041"b=2 user=\'c\'',
+    labels: { level: 'a"bA', b: '2', user: "'c'" },
+  },
+  {
     name: 'template: a value that JSON does not have changes nothing',
     stages:
       "- json: { expressions: { level: , text: } }\n- template: { source: text, template: '{{ ToLower .level }} x' }\n- output: { source: text }",
