@@ -37,6 +37,9 @@ const families: readonly (readonly [string, readonly string[], boolean])[] = [
   [`${meta}node_labelpresent_`, ['orchestrator', 'node_labels'], true],
 ]
 
+/** Facts of pods that only targets have. */
+const phase = /_pod_(?:phase|ready|container_init)$/
+
 const familyOf = (name: string) => families.find(([prefix]) => name.startsWith(prefix))
 
 /** Label names that the rules read. */
@@ -65,7 +68,8 @@ export function knownRules(rules: readonly Rule[], report: Report, given: Readon
     )
     if (unknown === undefined) return true
     // The phase of a pod matters only to targets; the source reads all existing files.
-    const isPhase = /_pod_(?:phase|ready|container_init)$/.test(unknown)
+    const isPhase =
+      rule.sources.every((name) => phase.test(name)) && (/^(?:keep|drop)$/.test(rule.action) || /^__/.test(rule.target))
     const subject = `relabel rule on ${unknown}`
     const reason = 'the source does not have this label, so the rule is left out'
     if (isPhase) {
