@@ -29,7 +29,7 @@ const parsing = (subject: string): Lines => [
 
 export const logfmt: Stage = {
   name: 'logfmt',
-  becomes: '`parse_regex_all`',
+  becomes: '`parse_regex_all`, up to the first error in the line',
   options: {
     mapping: 'fields of the parsed line',
     regex: 'a pattern for the names of further fields, in Alloy',
