@@ -220,13 +220,16 @@ const requestMembers = (defaults: RequestDefaults) => ({
   ),
 })
 
-/** `request` of a sink: the middleware around each call. */
-export const request = (defaults: RequestDefaults = {}) =>
+/**
+ * `request` of a sink: the middleware around each call.
+ * @param headers the description of `headers`
+ */
+export const request = (defaults: RequestDefaults = {}, headers = 'Headers to add to every request.') =>
   group(
     {
       ...requestMembers(defaults),
       ...authGrace,
-      headers: map(text('Value of the header.'), 'Headers to add to every request.', { default: {}, names: 'header' }),
+      headers: map(text('Value of the header.'), headers, { default: {}, names: 'header' }),
     },
     'Limits, retries and timeouts of requests.',
   )

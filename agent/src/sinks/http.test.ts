@@ -89,6 +89,42 @@ test('events with different addresses never share a request', async () => {
   expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
 })
 
+test('events with different values of a header never share a request', async () => {
+  await using destination = await fakeDestination()
+  await using sink = await startSink('http', {
+    uri: `${destination.url}/in`,
+    encoding: { codec: 'text' },
+    request: { headers: { 'X-Tenant': 'team-{{ team }}', 'X-Fixed': '100% %F', 'Content-Type': 'text/own' } },
+  })
+
+  const status = await sink.deliver([
+    log({ team: 'a', message: '1' }),
+    log({ team: 'b', message: '2' }),
+    log({ team: 'a', message: '3' }),
+    log({ message: 'of no team' }),
+    log({ team: 'a\nX-Other: b', message: 'two headers' }),
+  ])
+
+  expect(status).toBe('rejected')
+  const sent = destination.requests.map((request) => [request.headers['x-tenant'], request.text()]).sort()
+  expect(sent).toEqual([
+    ['team-a', '1\n3\n'],
+    ['team-b', '2\n'],
+  ])
+  expect(destination.requests[0]?.headers).toMatchObject({ 'x-fixed': '100% %F', 'content-type': 'text/own' })
+  expect(sink.events.errors).toContainEqual(
+    expect.objectContaining({
+      type: 'template_failed',
+      fields: expect.objectContaining({ missing: expect.anything() }),
+    }),
+  )
+})
+
+test('a header with a template that is not valid is a problem', () => {
+  const options = { uri: 'http://x', encoding: { codec: 'text' }, request: { headers: { 'X-A': '{{ a..b }}' } } }
+  expect(problemsOf('sink', 'http', options)).toEqual([expect.objectContaining({ path: 'request.headers.X-A' })])
+})
+
 test('discards events with an invalid address', async () => {
   await using sink = await startSink('http', { uri: 'http://{{ host }}:x/', encoding: { codec: 'text' } })
   expect(await sink.deliver([log({ host: 'h', message: 'm' })])).toBe('rejected')
