@@ -333,6 +333,7 @@ test.each([
     groups: ['x', 'start\n1', 'start\n2'],
   },
   { mode: 'halt_with', start: '^\\{', condition: ';$', input: '{\nb;\nc\n', groups: ['{\nb;', 'c'] },
+  { mode: 'end_with', start: '^', condition: ';$', input: 'a;\nb\nc;\nd;\ne\n', groups: ['a;', 'b\nc;', 'd;', 'e'] },
 ])('multiline $mode joins lines', async ({ mode, start, condition, input, groups }) => {
   writeFileSync(join(folder, 'a.log'), input)
   await using source = await startSource('file', {

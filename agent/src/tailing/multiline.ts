@@ -15,8 +15,8 @@ export const multiline = () =>
           examples: ['^[\\s]+'],
         }),
         mode: oneOf(
-          ['continue_through', 'continue_past', 'halt_before', 'halt_with'],
-          'Determines the end of a group. `continue_through`: the group includes all consecutive lines that match the condition. `continue_past`: those lines and the first line that does not match. `halt_before`: the group ends before the first line that matches. `halt_with`: the group ends with that line.',
+          ['continue_through', 'continue_past', 'halt_before', 'halt_with', 'end_with'],
+          'Determines the end of a group. `continue_through`: the group includes all consecutive lines that match the condition. `continue_past`: those lines and the first line that does not match. `halt_before`: the group ends before the first line that matches. `halt_with`: the group ends with that line. `end_with`: the same, but the first line of a group can also be its last one.',
         ),
         timeout_ms: uint('Milliseconds after which a group without further lines is complete.', {
           minimum: 1,
@@ -29,7 +29,7 @@ export const multiline = () =>
 export interface MultilineOptions {
   readonly start_pattern: string
   readonly condition_pattern: string
-  readonly mode: 'continue_through' | 'continue_past' | 'halt_before' | 'halt_with'
+  readonly mode: 'continue_through' | 'continue_past' | 'halt_before' | 'halt_with' | 'end_with'
   readonly timeout_ms: number
 }
 
@@ -99,14 +99,15 @@ export class MultilineAggregator<Context> {
         this.#append(line, now)
         return
       }
-      if (mode === 'continue_past' || mode === 'halt_with') {
+      if (mode === 'continue_past' || mode === 'halt_with' || mode === 'end_with') {
         this.#append(line, now)
         this.flush()
         return
       }
       this.flush()
     }
-    if (!this.#rule.starts(text)) {
+    const isWhole = this.#rule.mode === 'end_with' && this.#rule.meetsCondition(text)
+    if (isWhole || !this.#rule.starts(text)) {
       this.#emit(line, context)
       return
     }

@@ -66,7 +66,7 @@ export const multiline = object(
         condition: required(text('Expression to which `mode` refers.', { maxLength: 4096 })),
         mode: required(
           oneOf(
-            ['continue_through', 'continue_past', 'halt_before', 'halt_with'],
+            ['continue_through', 'continue_past', 'halt_before', 'halt_with', 'end_with'],
             'Meaning of a match of `condition`.',
           ),
         ),
