@@ -46,7 +46,7 @@ import { services } from './services.ts'
 import { settings } from './settings.ts'
 import { listOf, merged, removeAt, wildcard } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'
-import { testOf } from './unit-tests.ts'
+import { testsOf } from './unit-tests.ts'
 import { ownSteps, Variables } from './variables.ts'
 
 /** The context of component checks. A Pipeline has no global settings of an agent. */
@@ -576,20 +576,11 @@ class Conversion {
   }
 
   #tests(root: Root): void {
-    const tests = Array.isArray(root.config['tests']) ? root.config['tests'].filter(isTable) : []
-    for (const [index, test] of tests.entries()) {
-      const leave = (reason: string) =>
-        this.#gap(
-          root,
-          ['tests', index],
-          `test ${String(test['name'] ?? index + 1)}`,
-          reason,
-          'Rewrite it as a unit test of the Pipeline.',
-        )
-      const at = (id: unknown) => this.#outputs.get(String(id))?.[0]
-      const converted = testOf(test, at, (text) => this.#schema.line(text))
-      if (typeof converted === 'string') leave(converted)
-      else this.#draft.addTest({ name: String(test['name'] ?? `test ${index + 1}`), ...converted })
-    }
+    const at = (id: unknown) => this.#outputs.get(String(id))?.[0]
+    const nearest = 'Rewrite it as a unit test of the Pipeline.'
+    const leave = (index: number, name: string, reason: string) =>
+      this.#gap(root, ['tests', index], `test ${name}`, reason, nearest)
+    for (const test of testsOf(root.config['tests'], at, (text) => this.#schema.line(text), leave))
+      this.#draft.addTest(test)
   }
 }

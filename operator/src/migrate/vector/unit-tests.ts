@@ -2,15 +2,32 @@
 
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
+import type { Test } from '../draft.ts'
 import { withoutVariables } from './environment.ts'
 import { listOf } from './tables.ts'
 
 /**
- * Returns the test without its name, or the reason why it has no counterpart.
  * @param line returns the input for a line
  * @param at returns the name of the component that replaces an output
+ * @param leave reports a test without a counterpart
  */
-export function testOf(
+export function testsOf(
+  given: unknown,
+  at: (id: unknown) => string | undefined,
+  line: (text: string) => object,
+  leave: (index: number, name: string, reason: string) => void,
+): readonly Test[] {
+  const tests = Array.isArray(given) ? given.filter(isTable) : []
+  return tests.flatMap((test, index) => {
+    const converted = testOf(test, at, line)
+    if (typeof converted !== 'string') return [{ name: String(test['name'] ?? `test ${index + 1}`), ...converted }]
+    leave(index, String(test['name'] ?? index + 1), converted)
+    return []
+  })
+}
+
+/** Returns the test without its name, or the reason why it has no counterpart. */
+function testOf(
   test: Table,
   at: (id: unknown) => string | undefined,
   line: (text: string) => object,
