@@ -36,6 +36,7 @@ import {
 import { ends } from './ends.ts'
 import { eventStep, withEvents } from './events.ts'
 import { workOfAgents } from './itself.ts'
+import { withOwnSources } from './joining-copies.ts'
 import { type Joining, joiningNote, joiningsOf, multilineOf } from './joining.ts'
 import { LogSchema } from './log-schema.ts'
 import { inOrder, type Old, oldsIn, ownerOf } from './old.ts'
@@ -81,7 +82,7 @@ class Conversion {
   readonly #draft: Draft
   /** The settings of all files. */
   readonly #settings: Table
-  readonly #olds: readonly Old[]
+  #olds: readonly Old[]
   /** The replacement of each output of the old configuration, by `id` or `id.port`. */
   readonly #outputs = new Map<string, readonly string[]>()
   readonly #variables: Variables
@@ -109,6 +110,7 @@ class Conversion {
 
   run(): void {
     for (const root of this.#roots) this.#reportSettings(root)
+    this.#olds = withOwnSources(this.#olds, (input) => this.#matching(input), this.#draft.gaps)
     this.#draft.aggregator = this.#roots.find(({ aggregator }) => aggregator !== undefined)?.aggregator
     const own = this.#ofAgentItself()
     const left = this.#olds.filter((old) => !own.has(old))
@@ -266,9 +268,10 @@ class Conversion {
   }
 
   #transformed(old: Old, inputs: readonly string[]): void {
-    if (this.#joinings.some(({ reduce }) => reduce === old)) {
+    const joining = this.#joinings.find(({ reduce }) => reduce === old)
+    if (joining !== undefined) {
       this.#gap(old.root, [old.kind, old.id], old.id, joiningNote.reason, joiningNote.nearest, true)
-      this.#passOn(old, inputs)
+      this.#passOn(old, this.#draft.append(inputs, joining.steps, old.id, this.#origin(old)))
       return
     }
     const rewriting = rewritings.find(({ type }) => type === old.type)

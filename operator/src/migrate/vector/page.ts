@@ -23,7 +23,8 @@ const ofOperator = { name: 'kubernetes_events', becomes: '`orchestrator_events`'
 
 const ofLines = {
   name: 'reduce',
-  becomes: '`multiline` of the source, if it joins lines directly after sources; a gap otherwise',
+  becomes:
+    '`multiline` of the source, if it joins the lines of streams after transforms that do not read the lines; a gap otherwise',
   options: {},
 }
 
