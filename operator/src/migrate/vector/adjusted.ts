@@ -57,7 +57,7 @@ export function adjustCondition(config: Record<string, unknown>): void {
 }
 
 /** Adjusts buffer sizes to the limits of the agent. */
-export function adjustBuffer(config: Record<string, unknown>, note: Note): void {
+function adjustBuffer(config: Record<string, unknown>, note: Note): void {
   const { buffer } = config
   // A chain with one buffer is the same as the buffer.
   if (Array.isArray(buffer) && buffer.length === 1 && isTable(buffer[0])) config['buffer'] = buffer[0]
@@ -91,7 +91,7 @@ export function withQuotedNames(value: unknown): unknown {
 }
 
 /** Codecs that a sink names differently in Penstock, with the same result. */
-export function adjustEncoding(type: string, config: Record<string, unknown>): void {
+function adjustEncoding(type: string, config: Record<string, unknown>): void {
   const { encoding } = config
   const codec = isTable(encoding) ? encoding['codec'] : encoding
   if (type === 'loki' && codec === 'raw_message')
@@ -106,6 +106,32 @@ export function adjustEncoding(type: string, config: Record<string, unknown>): v
 
 /** Global settings of the agent that are component options in Penstock, with the components that have them. */
 const passedOn: Readonly<Record<string, { readonly kind: Kind; readonly types?: readonly string[] }>> = {
+/** Gives options of a sink the meaning that they have in Vector. @param type its type in Vector */
+export function adjustSink(type: string, config: Record<string, unknown>, note: Note): void {
+  adjustEncoding(type, config)
+  adjustBuffer(config, note)
+  if (type === 'http') adjustBody(config, note)
+  if (type !== 'loki') return
+  // Vector sends late lines since version 0.31; the sink discards them by default.
+  config['out_of_order_action'] ??= 'accept'
+  if (typeof config['tenant_id'] !== 'string' || !config['tenant_id'].includes('{{')) return
+  const reason =
+    'the sink discards an event without the fields of its tenant, which the old agent sends without a tenant'
+  note(['tenant_id'], reason, 'If some events have no such field, set it in a `remap` transform.', true)
+}
+
+/** Removes the texts around the events of a request, which Vector writes only around an array. */
+function adjustBody(config: Record<string, unknown>, note: Note): void {
+  const { encoding, framing } = config
+  const codec = isTable(encoding) ? encoding['codec'] : encoding
+  if (codec === 'json' && framing === undefined) return
+  for (const name of ['payload_prefix', 'payload_suffix']) {
+    if (config[name] === undefined || config[name] === '') continue
+    delete config[name]
+    note([name], 'the old agent writes it only around an array of JSON', 'It is left out.', true)
+  }
+}
+
   timezone: { kind: 'transforms', types: ['remap'] },
   acknowledgements: { kind: 'sinks' },
   proxy: { kind: 'sinks' },

@@ -22,9 +22,8 @@ import type { Component, Draft, Gap, Included, NamedText, Selector, Step } from 
 import { podFieldsIn } from '../inner.ts'
 import { secretForms, withValues } from '../sound.ts'
 import {
-  adjustBuffer,
   adjustCondition,
-  adjustEncoding,
+  adjustSink,
   adjustSource,
   isPassedOn,
   passOn,
@@ -37,6 +36,8 @@ import { ends } from './ends.ts'
 import { eventStep, withEvents } from './events.ts'
 import { workOfAgents } from './itself.ts'
 import { withOwnSources } from './joining-copies.ts'
+import { withOwnSources } from './joining-copies.ts'
+import { labelSteps } from './labels.ts'
 import { type Joining, joiningNote, joiningsOf, multilineOf } from './joining.ts'
 import { LogSchema } from './log-schema.ts'
 import { inOrder, type Old, oldsIn, ownerOf } from './old.ts'
@@ -472,10 +473,8 @@ class Conversion {
     const note = (path: readonly string[], reason: string, nearest: string, isReplaced: boolean): void =>
       this.#gap(old.root, [old.kind, old.id, ...path], `${old.id}: ${path.join('.')}`, reason, nearest, isReplaced)
     if (declaration.kind === 'source') adjustSource(config, note)
-    adjustEncoding(old.type, config)
-    // Vector sends late lines since version 0.31; the sink discards them by default.
-    if (old.type === 'loki' && old.kind === 'sinks') config['out_of_order_action'] ??= 'accept'
-    if (old.kind === 'sinks') adjustBuffer(config, note)
+    if (declaration.kind === 'sink') adjustSink(old.type, config, note)
+    const labels = old.type === 'loki' ? labelSteps(config) : []
     adjustCondition(config)
     passOn(this.#settings, this.#olds, declaration, config)
     this.#inlineProgram(old, config)
@@ -489,7 +488,7 @@ class Conversion {
     const after = this.#schema.after(declaration, config, (option, reason, nearest) =>
       note([option], reason, nearest, false),
     )
-    return { declaration, config: named, ports, before: [...ownSteps([...reads]), ...before], after }
+    return { declaration, config: named, ports, before: [...ownSteps([...reads]), ...before, ...labels], after }
   }
 
   /** Copies a program from its files into the Pipeline. */

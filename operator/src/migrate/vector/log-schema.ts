@@ -157,7 +157,7 @@ export class LogSchema {
 }
 
 /** Keeps a field out of the delivered events. */
-function withoutField(config: Record<string, unknown>, name: string): void {
+export function withoutField(config: Record<string, unknown>, name: string): void {
   const encoding = isTable(config['encoding'])
     ? config['encoding']
     : config['encoding'] === undefined

@@ -89,3 +89,39 @@ test('a template that is not valid is a gap', async () => {
   expect(gaps.map(({ subject }) => subject)).toEqual(['out: labels.app'])
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+test('names of expanded labels have small letters', async () => {
+  const text = stringify({
+    sources: { in: { type: 'demo_logs', format: 'json' } },
+    sinks: {
+      out: {
+        type: 'loki',
+        inputs: ['in'],
+        endpoint: 'http://loki',
+        encoding: { codec: 'json', except_fields: ['a'] },
+        labels: { 'Pod_*': '{{ kubernetes.pod_labels }}', Own: '{{ app }}' },
+        structured_metadata: { '*': '{{ trace }}' },
+        remove_label_fields: true,
+      },
+    },
+  })
+  const { document, resource, gaps } = converted(convertVector, [{ file: 'vector.yaml', text }])
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks[0].config).toMatchObject({
+    labels: { 'pod_*': '{{ %labels_1 }}', Own: '{{ app }}' },
+    structured_metadata: { '*': '{{ %labels_2 }}' },
+    encoding: { codec: 'json', except_fields: ['a', 'kubernetes.pod_labels'] },
+  })
+  const event = { kubernetes: { pod_labels: { teamName: 'X', app: 'y' } } }
+  const at = resource.spec.sinks[0].inputs[0]
+  const assert = '%labels_1 == { "teamname": "X", "app": "y" } && %labels_2 == {}'
+  document.setIn(['spec', 'tests'], [{ name: 'a', insertAt: at, input: { log: event }, expect: [{ at, assert }] }])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a tenant that an event may not have is reported', () => {
+  const { sinks, sources } = loki({ app: 'x' })
+  const text = stringify({ sources, sinks: { out: { ...sinks.out, tenant_id: '{{ team }}' } } })
+  const { gaps } = converted(convertVector, [{ file: 'vector.yaml', text }])
+  expect(gaps).toMatchObject([{ subject: 'out: tenant_id', isReplaced: true }])
+})
+
