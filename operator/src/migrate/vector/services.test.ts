@@ -72,6 +72,58 @@ test("Splunk's event collector receives envelopes", async () => {
   expect(await lint(document.toString())).toEqual([])
 })
 
+test("a text of Splunk's envelope is left out if a field is missing", async () => {
+  const { document, resource } = convert({
+    sources: logs,
+    transforms: { r: { type: 'remap', inputs: ['d'], source: '.a = 1' } },
+    sinks: {
+      s: {
+        type: 'splunk_hec_logs',
+        inputs: ['r'],
+        endpoint: 'https://s:8088',
+        default_token: 'abc',
+        index: 'k8s-{{ team }}',
+        source: '{{ labels }}',
+        encoding: { codec: 'json', only_fields: ['message'] },
+      },
+    },
+  })
+  const at = resource.spec.sinks[0].inputs[0]
+  const assert = String.raw`!exists(.index) && .source == "{\"b\":\"c\"}" && .event == { "message": "x" }`
+  const input = { log: { message: 'x', labels: { b: 'c' } } }
+  document.setIn(['spec', 'tests'], [{ name: 'a', insertAt: 'r', input, expect: [{ at, assert }] }])
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('the address, headers and texts of an HTTP sink keep their meaning', async () => {
+  const { resource, gaps, document } = convert({
+    sources: logs,
+    sinks: {
+      h: {
+        type: 'http',
+        inputs: ['d'],
+        uri: 'https://x/in?query=INSERT%20INTO%20%C3%A9',
+        encoding: { codec: 'json' },
+        framing: { method: 'newline_delimited' },
+        payload_prefix: '{"data":',
+        payload_suffix: '}',
+        request: { headers: { 'X-Tenant': '{{ team }}' } },
+      },
+    },
+  })
+  expect(resource.spec.sinks[0].config).toEqual({
+    uri: 'https://x/in?query=INSERT%%20INTO%%20%%C3%%A9',
+    encoding: { codec: 'json' },
+    framing: { method: 'newline_delimited' },
+    request: { headers: { 'X-Tenant': '{{ team }}' } },
+  })
+  expect(gaps).toMatchObject([
+    { subject: 'h: payload_prefix', isReplaced: true },
+    { subject: 'h: payload_suffix', isReplaced: true },
+  ])
+  expect(await lint(document.toString())).toEqual([])
+})
+
 test('OTLP over HTTP is the sink in `protocol`', async () => {
   const protocol = { type: 'http', uri: 'http://o:4318/v1/logs', encoding: { codec: 'json' }, headers: { a: 'b' } }
   const { resource, gaps, document } = convert({

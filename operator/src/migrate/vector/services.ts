@@ -19,6 +19,25 @@ export interface Service {
 
 const lines = { framing: { method: 'newline_delimited' } } as const
 
+/** The address of requests as a template: a sign in URL form, such as `%20`, is not a part of a date. */
+const plainAddress = (uri: string) =>
+  uri
+    .split(/(\{\{.*?\}\})/)
+    .map((part) => (part.startsWith('{{') ? part : part.replace(/(?<!%)%(?=[0-9A-Fa-f]{2})/g, '%%')))
+    .join('')
+
+/** The fields of a template, as paths of a program. */
+const fieldsOf = (template: string): readonly string[] =>
+  [...template.matchAll(/\{\{\s*(.*?)\s*\}\}/g)].map(([, path = '']) => (/^[%.]/.test(path) ? path : `.${path}`))
+
+/** A template with fields as an expression, which is null if a field is missing; undefined if it contains a date. */
+function optionalExpression(template: string): string | undefined {
+  const text = templateExpression(template)
+  const fields = fieldsOf(template)
+  if (text === undefined || fields.length === 0) return text
+  return `if ${fields.map((path) => `exists(${path})`).join(' && ')} { ${text} } else { null }`
+}
+
 /** A template with fields as an expression; undefined if it contains a date. */
 export function templateExpression(template: string): string | undefined {
   if (/%[a-zA-Z]/.test(template.replace(/\{\{.*?\}\}/g, ''))) return undefined
@@ -29,7 +48,7 @@ export function templateExpression(template: string): string | undefined {
         const path = /^\{\{\s*(.*?)\s*\}\}$/.exec(part)?.[1]
         if (path === undefined) return textLiteral(part)
         const name = path.startsWith('%') || path.startsWith('.') ? path : `.${path}`
-        return `(to_string(${name}) ?? "")`
+        return `(to_string(${name}) ?? encode_json(${name}))`
       })
       .join(' + ') || '""'
   )
@@ -125,17 +144,20 @@ const splunk = (type: string): Service => ({
     if (codec !== 'json' && codec !== 'text') return undefined
     const field = (name: string) => fieldLiteral(name.replace(/^\./, '').split('.'))
     const entries: string[] = []
+    const rendered: string[] = []
     for (const [name, template] of Object.entries({ index, source, sourcetype })) {
       if (template === undefined) continue
-      const text = typeof template === 'string' ? templateExpression(template) : undefined
+      const text = typeof template === 'string' ? optionalExpression(template) : undefined
       if (text === undefined) return undefined
-      entries.push(`"${name}": ${text}`)
+      rendered.push(`${name} = ${text}`)
+      entries.push(`"${name}": ${name}`)
     }
     if (!Array.isArray(indexed) || indexed.some((name) => typeof name !== 'string')) return undefined
     const fields = indexed.map((name) => `${textLiteral(String(name))}: ${field(String(name))}`)
     const own = eventLines(isTable(encoding) ? without(encoding, 'codec') : {})
     if (own === undefined) return undefined
     const text = [
+      ...rendered,
       ...(time === '' ? [] : [`time = del(${field(String(time))})`]),
       ...(codec === 'text' ? ['event = string(.message) ?? ""'] : own),
       `. = filter({ ${[
@@ -190,8 +212,22 @@ const opentelemetry: Service = {
   rewrite({ protocol, ...shared }) {
     if (!isTable(protocol) || typeof protocol['uri'] !== 'string') return undefined
     const { type: _, ...config } = protocol
-    return { config: { ...shared, ...config }, steps: [] }
+    return { config: { ...shared, ...config, uri: plainAddress(protocol['uri']) }, steps: [] }
   },
 }
 
-export const services: readonly Service[] = [clickhouse, splunk('splunk_hec_logs'), splunk('splunk_hec'), opentelemetry]
+/** The sink `http` itself. */
+const http: Service = {
+  type: 'http',
+  becomes: 'the same',
+  isHere: ({ uri }) => typeof uri === 'string',
+  rewrite: ({ uri, ...others }) => ({ config: { uri: plainAddress(String(uri)), ...others }, steps: [] }),
+}
+
+export const services: readonly Service[] = [
+  clickhouse,
+  splunk('splunk_hec_logs'),
+  splunk('splunk_hec'),
+  opentelemetry,
+  http,
+]

@@ -84,12 +84,31 @@ sinks:
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
+test('headers of an HTTP sink contain variables that differ between pods', async () => {
+  const { document, resource, gaps } = convert(`
+sources: { s: { type: kubernetes_logs } }
+sinks:
+  out:
+    type: http
+    inputs: [s]
+    uri: https://collector/in
+    encoding: { codec: json }
+    request: { headers: { X-Node: "\${VECTOR_SELF_NODE_NAME}", Authorization: "Key \${KEY}" } }
+`)
+  expect(resource.spec.sinks[0].config.request.headers).toEqual({
+    'X-Node': '{{ %agent_self_node_name }}',
+    Authorization: 'Key SECRET[env.KEY]',
+  })
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([['$KEY', true]])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
 test('the program before a sink for a product reads its variables', () => {
   const { resource, gaps } = convert(`
 sources: { s: { type: stdin } }
 sinks: { out: { type: splunk_hec_logs, inputs: [s], endpoint: 'https://hec:8088', default_token: "\${TOKEN}", index: "i-\${INDEX}", encoding: { codec: json } } }
 `)
-  expect(resource.spec.transforms[0].config.source).toContain('"index": ("i-" + (get_env_var("INDEX") ?? ""))')
+  expect(resource.spec.transforms[0].config.source).toContain('index = ("i-" + (get_env_var("INDEX") ?? ""))')
   expect(resource.spec.sinks[0].config.request.headers.Authorization).toBe('Splunk SECRET[env.TOKEN]')
   expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([
     ['$INDEX', true],

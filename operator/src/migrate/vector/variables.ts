@@ -48,13 +48,16 @@ export const ownSteps = (variables: readonly string[]): readonly Step[] =>
 function withOwnFields(
   options: Table,
   schema: Table,
+  hasHeaders: boolean,
   ownOf: (name: string) => string | undefined,
   onOwn: (variable: string) => void,
 ): Table {
   const copy = structuredClone(options)
   walkOptions(schema, copy, ({ path, value, schemas }) => {
     const last = path.at(-1)
-    if (typeof value !== 'string' || last === undefined || !schemas.some(({ format }) => format === 'template')) return
+    // Headers of the sink `http` are templates if they contain a field.
+    const isTemplate = schemas.some(({ format }) => format === 'template') || (hasHeaders && path.at(-2) === 'headers')
+    if (typeof value !== 'string' || last === undefined || !isTemplate) return
     const text = value.replace(/\$\$|\$(?:\{(\w+)\}|(\w+))/g, (whole, braced?: string, plain?: string) => {
       const own = ownOf(braced ?? plain ?? '')
       if (own === undefined) return whole
@@ -97,7 +100,7 @@ export class Variables {
   inOptions(old: Old, schema: Table, onOwn: (name: string) => void): Record<string, unknown> {
     const own =
       this.#readsEnvironment && old.kind === 'sinks'
-        ? withOwnFields(old.options, schema, (name) => this.#own(name), onOwn)
+        ? withOwnFields(old.options, schema, old.type === 'http', (name) => this.#own(name), onOwn)
         : old.options
     const given = old.kind === 'sinks' ? withQuotedNames(own) : own
     const options = withoutBackends(given, (key) => this.#reportBackend(old, key))
