@@ -24,10 +24,26 @@ export const podFields = (options: Table) =>
     ? 'if exists(.orchestrator) { .kubernetes = merge(object(.kubernetes) ?? {}, object!(del(.orchestrator)), deep: true) }'
     : 'if exists(.orchestrator) { .kubernetes = del(.orchestrator) }'
 
-/** The component without `self_node_name` from a variable, as in the default of Vector: each agent knows its own node. */
-export function withoutNode<Component extends { readonly options: Table }>(old: Component): Component {
-  const { self_node_name: node, ...options } = old.options
-  return typeof node === 'string' && node.includes('$') ? { ...old, options } : old
+const ofItself = /^metadata\.name\s*!=\s*\$\{?\w*POD_NAME\}?$/
+
+/**
+ * The component without references of an agent to itself: `self_node_name` from a variable, as in the default of Vector, because each agent
+ * knows its own node, and a selector that leaves out its own pod, because agents never read the logs of agents.
+ */
+export function withoutSelf<Component extends { readonly options: Table }>(old: Component): Component {
+  const { self_node_name: node, extra_field_selector: selector, ...options } = old.options
+  const parts = typeof selector === 'string' ? selector.split(',').map((part) => part.trim()) : []
+  const left = parts.filter((part) => !ofItself.test(part))
+  return {
+    ...old,
+    options: {
+      ...options,
+      ...(node !== undefined && !(typeof node === 'string' && node.includes('$')) && { self_node_name: node }),
+      ...(left.length < parts.length
+        ? left.length > 0 && { extra_field_selector: left.join(',') }
+        : selector !== undefined && { extra_field_selector: selector }),
+    },
+  }
 }
 
 /** Defaults of Vector that contain its name, by the kind and type of the counterpart. */
@@ -90,22 +106,6 @@ export function withQuotedNames(value: unknown): unknown {
   })
 }
 
-/** Codecs that a sink names differently in Penstock, with the same result. */
-function adjustEncoding(type: string, config: Record<string, unknown>): void {
-  const { encoding } = config
-  const codec = isTable(encoding) ? encoding['codec'] : encoding
-  if (type === 'loki' && codec === 'raw_message')
-    config['encoding'] = merged(isTable(encoding) ? encoding : {}, { codec: 'text' })
-  if (type !== 'new_relic_logs') return
-  // The older sink was for logs only, and had an option for the codec of its bodies, which are always JSON.
-  config['api'] ??= 'logs'
-  if (codec !== 'json') return
-  const { codec: _, ...rest } = isTable(encoding) ? encoding : {}
-  config['encoding'] = rest
-}
-
-/** Global settings of the agent that are component options in Penstock, with the components that have them. */
-const passedOn: Readonly<Record<string, { readonly kind: Kind; readonly types?: readonly string[] }>> = {
 /** Gives options of a sink the meaning that they have in Vector. @param type its type in Vector */
 export function adjustSink(type: string, config: Record<string, unknown>, note: Note): void {
   adjustEncoding(type, config)
@@ -132,6 +132,22 @@ function adjustBody(config: Record<string, unknown>, note: Note): void {
   }
 }
 
+/** Codecs that a sink names differently in Penstock, with the same result. */
+function adjustEncoding(type: string, config: Record<string, unknown>): void {
+  const { encoding } = config
+  const codec = isTable(encoding) ? encoding['codec'] : encoding
+  if (type === 'loki' && codec === 'raw_message')
+    config['encoding'] = merged(isTable(encoding) ? encoding : {}, { codec: 'text' })
+  if (type !== 'new_relic_logs') return
+  // The older sink was for logs only, and had an option for the codec of its bodies, which are always JSON.
+  config['api'] ??= 'logs'
+  if (codec !== 'json') return
+  const { codec: _, ...rest } = isTable(encoding) ? encoding : {}
+  config['encoding'] = rest
+}
+
+/** Global settings of the agent that are component options in Penstock, with the components that have them. */
+const passedOn: Readonly<Record<string, { readonly kind: Kind; readonly types?: readonly string[] }>> = {
   timezone: { kind: 'transforms', types: ['remap'] },
   acknowledgements: { kind: 'sinks' },
   proxy: { kind: 'sinks' },

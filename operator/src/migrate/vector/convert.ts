@@ -30,15 +30,14 @@ import {
   podFields,
   valueProblems,
   withNamedDefaults,
-  withoutNode,
+  withoutSelf,
 } from './adjusted.ts'
 import { ends } from './ends.ts'
 import { eventStep, withEvents } from './events.ts'
 import { workOfAgents } from './itself.ts'
-import { withOwnSources } from './joining-copies.ts'
+import { type Joining, joiningNote, joiningsOf, multilineOf } from './joining.ts'
 import { withOwnSources } from './joining-copies.ts'
 import { labelSteps } from './labels.ts'
-import { type Joining, joiningNote, joiningsOf, multilineOf } from './joining.ts'
 import { LogSchema } from './log-schema.ts'
 import { inOrder, type Old, oldsIn, ownerOf } from './old.ts'
 import { withPrograms } from './programs.ts'
@@ -111,8 +110,8 @@ class Conversion {
 
   run(): void {
     for (const root of this.#roots) this.#reportSettings(root)
-    this.#olds = withOwnSources(this.#olds, (input) => this.#matching(input), this.#draft.gaps)
     this.#draft.aggregator = this.#roots.find(({ aggregator }) => aggregator !== undefined)?.aggregator
+    this.#olds = withOwnSources(this.#olds, (input) => this.#matching(input), this.#draft.gaps)
     const own = this.#ofAgentItself()
     const left = this.#olds.filter((old) => !own.has(old))
     this.#joinings = joiningsOf(left, (input) => this.#matching(input))
@@ -244,7 +243,7 @@ class Conversion {
   /** A VectorPipeline reads only the pods of its namespace. */
   #namespaceOf({ root, kind, id }: Old, type: string): Selector | undefined {
     const { resource } = root
-    if (resource?.kind !== 'VectorPipeline' || type !== 'orchestrator_logs' || this.#draft.namespace !== undefined)
+    if (resource?.isConfined !== true || type !== 'orchestrator_logs' || this.#draft.namespace !== undefined)
       return undefined
     const { namespace } = resource
     if (namespace === undefined) {
@@ -464,7 +463,7 @@ class Conversion {
       this.#draft.gaps.push(missingPart({ file: old.root.file, line }, subject, refusal, `${kindOf[old.kind]} type`))
       return undefined
     }
-    const given = withoutNode(old)
+    const given = old.kind === 'sources' ? withoutSelf(old) : old
     const isTransform = declaration.kind === 'transform'
     const reads = new Set<string>()
     const config = isTransform

@@ -9,8 +9,8 @@ const type = 'kubernetes_events'
 /** The component with the type and options of its counterpart; other components stay unchanged. */
 export function withEvents(old: Old): Old {
   if (old.type !== type) return old
-  const { kind, namespace } = old.root.resource ?? {}
-  const isOfNamespace = kind === 'VectorPipeline' && namespace !== undefined
+  const { isConfined, namespace } = old.root.resource ?? {}
+  const isOfNamespace = isConfined === true && namespace !== undefined
   const options = { ...old.options, include_object: true, ...(isOfNamespace && { namespaces: [namespace] }) }
   return { ...old, type: 'orchestrator_events', options }
 }

@@ -63,6 +63,21 @@ test.each([
   expect(gaps).toEqual([])
 })
 
+test.each([
+  ['metadata.name!=$VECTOR_SELF_POD_NAME', undefined],
+  [`metadata.namespace!=kube-system, metadata.name != \${POD_NAME}`, 'metadata.namespace!=kube-system'],
+  ['metadata.name!=web', 'metadata.name!=web'],
+])('the selector %s becomes %s, because agents never read their own logs', async (given, expected) => {
+  const text = stringify({
+    sources: { k: { type: 'kubernetes_logs', extra_field_selector: given } },
+    sinks: { out: { type: 'console', inputs: ['k'], encoding: { codec: 'json' } } },
+  })
+  const { document, resource, gaps } = converted(convertVector, [{ file: 'vector.yaml', text }])
+  expect(resource.spec.sources[0].config?.extra_field_selector).toBe(expected)
+  expect(gaps).toEqual([])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
 const loki = (labels: object) => ({
   sources: { in: { type: 'demo_logs', format: 'json' } },
   sinks: {
@@ -83,12 +98,6 @@ test('names with dots behind backslashes in templates are names in quotes', asyn
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('a template that is not valid is a gap', async () => {
-  const text = stringify(loki({ app: '{{ a..b }}' }))
-  const { document, gaps } = converted(convertVector, [{ file: 'vector.yaml', text }])
-  expect(gaps.map(({ subject }) => subject)).toEqual(['out: labels.app'])
-  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
-})
 test('names of expanded labels have small letters', async () => {
   const text = stringify({
     sources: { in: { type: 'demo_logs', format: 'json' } },
@@ -125,3 +134,9 @@ test('a tenant that an event may not have is reported', () => {
   expect(gaps).toMatchObject([{ subject: 'out: tenant_id', isReplaced: true }])
 })
 
+test('a template that is not valid is a gap', async () => {
+  const text = stringify(loki({ app: '{{ a..b }}' }))
+  const { document, gaps } = converted(convertVector, [{ file: 'vector.yaml', text }])
+  expect(gaps.map(({ subject }) => subject)).toEqual(['out: labels.app'])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})

@@ -21,6 +21,8 @@ export interface Resource {
   readonly kind: string
   readonly name: string
   readonly namespace?: string | undefined
+  /** Whether it reads only the pods of its namespace. */
+  readonly isConfined: boolean
 }
 
 /** Resources of the operator for Vector that describe agents and contain no components. */
@@ -107,8 +109,9 @@ function componentIn({ file, value, lineOf }: TableDocument): readonly Root[] {
 
 function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
   const { file, value, lineOf, below, inside } = document
-  const { kind, spec, data, customConfig, metadata, apiVersion, role } = value
-  const isOfOperator = typeof apiVersion === 'string' && apiVersion.startsWith('observability.kaasops.io/')
+  const { kind, spec, data, customConfig, apiVersion, role } = value
+  const isOfOperator =
+    typeof apiVersion === 'string' && /^(?:observability\.kaasops|vector\.zcentric)\./.test(apiVersion)
   if (isOfOperator && typeof kind === 'string' && ofAgents.has(kind)) {
     gaps.push({
       file,
@@ -119,7 +122,7 @@ function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
         'The Agent `node` of the installation runs Pipelines. Set resources and tolerations there, or in another Agent.',
       isReplaced: true,
     })
-    return [{ ...below([], {}), resource: resourceOf(kind, metadata) }]
+    return [{ ...below([], {}), resource: resourceOf(value, kind) }]
   }
   const isValues = (isTable(customConfig) && isConfig(customConfig)) || isOfChart(value)
   const pods = isValues && typeof role === 'string' && /aggregator/i.test(role) ? { aggregator: podsOf(value) } : {}
@@ -141,7 +144,7 @@ function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
   if (isTable(customConfig) && isConfig(customConfig)) return [{ ...below(['customConfig'], customConfig), ...pods }]
   if (kind === undefined && isOfChart(value)) return [{ ...withoutConfig(value, file, lineOf, gaps), ...pods }]
   if (typeof kind === 'string' && isTable(spec) && isConfig(spec))
-    return [{ ...below(['spec'], spec), resource: resourceOf(kind, metadata) }]
+    return [{ ...below(['spec'], spec), resource: resourceOf(value, kind) }]
   if (kind === 'ConfigMap' && isTable(data)) {
     return Object.entries(data).flatMap(([name, inner]) => {
       if (typeof inner !== 'string') return []
@@ -216,10 +219,12 @@ function withoutConfig(values: Table, file: string, lineOf: (path: Segments) => 
   return { file, config: chartConfigs[name] as Table, lineOf: () => line }
 }
 
-function resourceOf(kind: string, metadata: unknown): Resource {
+function resourceOf({ metadata, apiVersion }: Table, kind: string): Resource {
   const { name, namespace } = isTable(metadata) ? metadata : {}
   return {
     kind,
+    // The same kind of another operator reads all pods.
+    isConfined: kind === 'VectorPipeline' && !/^vector\.zcentric\./.test(String(apiVersion)),
     name: typeof name === 'string' ? name : kind.toLowerCase(),
     namespace: typeof namespace === 'string' ? namespace : undefined,
   }

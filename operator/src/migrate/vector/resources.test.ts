@@ -34,6 +34,17 @@ test('a VectorPipeline reads the pods of its namespace, a ClusterVectorPipeline 
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
+test('a VectorPipeline of another operator reads the pods of all namespaces', () => {
+  const other = (text: string) => text.replaceAll('observability.kaasops.io', 'vector.zcentric.com')
+  const agent = `${head('Vector', 'vector', 'logging')}  image: x\n`
+  const { resource, gaps } = convert(
+    other(`${agent}---\n${head('VectorPipeline', 'app', 'shop')}  vectorRef: vector\n${components}`),
+  )
+  expect(resource.spec.sources).toMatchObject([{ type: 'orchestrator_logs' }])
+  expect(resource.spec.sources[0].selector).toBeUndefined()
+  expect(gaps.map(({ subject }) => subject)).toEqual(['Vector', 'vectorRef', 'shop-app-out: no'])
+})
+
 test('a Pipeline in the same namespace needs no selector', async () => {
   const { document, resource } = convert(`${head('VectorPipeline', 'app', 'shop')}${components}`, 'shop')
   expect(resource.spec.sources[0].selector).toBeUndefined()

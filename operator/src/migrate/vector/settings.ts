@@ -47,6 +47,7 @@ export const settings: Readonly<Record<string, Setting>> = {
   proxy: { becomes: 'The option `proxy` of each sink that has it.', isReplaced: true },
   secret: { becomes: 'Keys of the Secret that `spec.secrets` names.', isReplaced: true },
   schema: { becomes: 'Programs have types without it.', isReplaced: true },
+  vectorRef: { becomes: 'Agents select the Pipelines that they run.', isReplaced: true, by: 'Agents select Pipelines' },
   provider: { becomes: 'The operator delivers the configuration to agents.', isReplaced: true },
   buffer_utilization_ewma_half_life_seconds: {
     becomes: 'Agents report the current size of a buffer.',
