@@ -1,6 +1,6 @@
 // The tables of the guide for Vector, generated from the declarations of components.
 
-import { components, otherOptions } from '@penstock/agent/config'
+import { components, findComponent, otherOptions } from '@penstock/agent/config'
 import { mappingTables } from '../page.ts'
 import { refusals } from './refusals.ts'
 import { services } from './services.ts'
@@ -30,6 +30,10 @@ const ofLines = {
 
 export function vectorTables(): string {
   const rewritten = rewritings.map(({ type, becomes }) => ({ name: type, becomes, options: {} }))
+  const rewrittenSinks = services
+    .filter(({ type }) => findComponent('sink', type) === undefined)
+    .map(({ type, becomes }) => ({ name: type, becomes, options: {} }))
+  const sinks = [...known('sink'), ...rewrittenSinks]
   const rows = Object.entries(settings).map(([name, { becomes }]) => `| \`${name}\` | ${becomes} |`)
   const options = otherOptions
     .filter(({ kind, path }) => kind !== 'global' || path.includes('*'))
@@ -48,8 +52,8 @@ export function vectorTables(): string {
     ),
     mappingTables(
       'Sinks',
-      [...known('sink'), ...services.map(({ type, becomes }) => ({ name: type, becomes, options: {} }))],
-      refusals.sinks.filter(({ name }) => !services.some(({ type }) => type === name)),
+      sinks,
+      refusals.sinks.filter(({ name }) => !sinks.some((each) => each.name === name)),
     ),
     ['## Options of other versions', '', '| Option | Of | What to write |', '|---|---|---|', ...options, ''].join('\n'),
     ['## Settings of the agent', '', '| Setting | In a cluster |', '|---|---|', ...rows, ''].join('\n'),
