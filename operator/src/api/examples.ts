@@ -58,6 +58,14 @@ const tests: NonNullable<PipelineSpec['tests']> = [
     input: { log: { message: 'ready' } },
     expect: [{ at: 'keep', count: 1, assert: '.level == "info"' }],
   },
+  {
+    name: 'one of two lines is kept',
+    inputs: [
+      { insertAt: 'parse', raw: '{"level":"debug"}' },
+      { insertAt: 'parse', log: { message: 'ready' } },
+    ],
+    expect: [{ at: 'keep', count: 1 }],
+  },
 ]
 
 const reading = {

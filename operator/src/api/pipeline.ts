@@ -163,14 +163,22 @@ const limits = object(
   'Limits for reading; they apply before any transform.',
 )
 
+const testEvent = { raw: text('A line.'), log: open('Fields of an event.') }
+const rawOrLog = { rule: 'has(self.raw) != has(self.log)', message: 'set either raw or log' }
+
 const test = object(
   {
     name: required(text('Name of the test.', { minLength: 1, maxLength: 253 })),
-    insertAt: required(text('Transform that gets the event.', { maxLength: 63 })),
-    input: required(
-      object({ raw: text('A line.'), log: open('Fields of an event.') }, 'The event.', {
-        rules: [{ rule: 'has(self.raw) != has(self.log)', message: 'set either raw or log' }],
-      }),
+    insertAt: text('Transform that gets the event.', { maxLength: 63 }),
+    input: object(testEvent, 'The event.', { rules: [rawOrLog] }),
+    inputs: list(
+      object(
+        { insertAt: required(text('Transform that gets the event.', { maxLength: 63 })), ...testEvent },
+        'An event.',
+        { rules: [rawOrLog] },
+      ),
+      'Several events, in order, in place of `insertAt` and `input`.',
+      { minItems: 1, maxItems: 16 },
     ),
     expect: required(
       list(
@@ -188,6 +196,14 @@ const test = object(
     ),
   },
   'A test of the transforms.',
+  {
+    rules: [
+      {
+        rule: 'has(self.inputs) ? !has(self.insertAt) && !has(self.input) : has(self.insertAt) && has(self.input)',
+        message: 'set either insertAt and input, or inputs',
+      },
+    ],
+  },
 )
 
 const secretAlias = (cluster: boolean) =>

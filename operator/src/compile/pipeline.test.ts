@@ -214,6 +214,45 @@ tests:
   ])
 })
 
+test('a test may have several inputs, each at its own transform', () => {
+  const { config, problems } = compile(
+    pipeline(`sources: [{ name: app, type: orchestrator_logs }]
+transforms:
+  - { name: parse, type: remap, config: { source: '.a = 1' } }
+  - { name: keep, type: filter, config: { condition: '.a == 1' } }
+sinks: [{ name: out, type: blackhole }]
+tests:
+  - { name: t, inputs: [{ insertAt: parse, raw: x }, { insertAt: keep, log: { a: 2 } }], expect: [{ at: keep, count: 1 }] }`),
+  )
+  expect(problems).toEqual([])
+  expect(config?.tests).toMatchObject([
+    {
+      inputs: [
+        { insert_at: 'shop/checkout/parse', type: 'raw', value: 'x' },
+        { insert_at: 'shop/checkout/keep', type: 'log', log_fields: { a: 2 } },
+      ],
+    },
+  ])
+})
+
+test.each([
+  [
+    '{ insertAt: parse, input: { raw: x }, inputs: [{ insertAt: parse, raw: x }] }',
+    'A test needs either `insertAt` and `input`, or `inputs`',
+  ],
+  ['{ insertAt: parse }', 'A test needs either `insertAt` and `input`, or `inputs`'],
+  ['{ inputs: [{ insertAt: parse, raw: x, log: { a: 1 } }] }', 'either `raw` or `log`'],
+  ['{ inputs: [{ insertAt: prase, raw: x }] }', 'No transform of this Pipeline is named "prase"'],
+])('the inputs of a test are checked: %s', (given, message) => {
+  const { problems } = compile(
+    pipeline(`sources: [{ name: app, type: orchestrator_logs }]
+transforms: [{ name: parse, type: remap, config: { source: '.a = 1' } }]
+sinks: [{ name: out, type: blackhole }]
+tests: [{ name: t, expect: [{ at: parse, count: 1 }], ${given.slice(1, -1)} }]`),
+  )
+  expect(problems.join('\n')).toContain(message)
+})
+
 test('a test without a transform is reported at its place', () => {
   const { problems } = compile(
     pipeline(`sources: [{ name: app, type: orchestrator_logs }]

@@ -20,7 +20,7 @@ export function testsOf(scope: Scope, spec: Table, report: CompileReport): Table
   const names = new Set<unknown>()
   return tests.flatMap((test, index) => {
     const path: PathKey[] = ['spec', 'tests', index]
-    if (!isTable(test) || typeof test['name'] !== 'string' || typeof test['insertAt'] !== 'string') return []
+    if (!isTable(test) || typeof test['name'] !== 'string') return []
     if (names.has(test['name']))
       report.error(scope.pipeline, [...path, 'name'], `The name "${test['name']}" is used twice`)
     names.add(test['name'])
@@ -49,21 +49,48 @@ function unknownNames(test: Table, known: readonly string[]): { readonly path: P
     if (typeof at !== 'string' || known.includes(at.split('.')[0] ?? '')) return []
     return [{ path: ['expect', index, 'at'], name: at }]
   })
-  const insertAt = String(test['insertAt'])
-  return known.includes(insertAt) ? found : [{ path: ['insertAt'], name: insertAt }, ...found]
+  const unknown = inputsOf(test).flatMap(({ event, place }) => {
+    const name = String(event['insertAt'])
+    return known.includes(name) ? [] : [{ path: [...place, 'insertAt'], name }]
+  })
+  return [...unknown, ...found]
+}
+
+/** The events of a test with their transforms, and the place of each in the test. */
+function inputsOf(
+  test: Table,
+): readonly { readonly event: Table; readonly place: PathKey[]; readonly at: PathKey[] }[] {
+  const { inputs, input, insertAt } = test
+  if (!Array.isArray(inputs))
+    return typeof insertAt === 'string'
+      ? [{ event: { ...(isTable(input) ? input : {}), insertAt }, place: [], at: ['input'] }]
+      : []
+  return inputs.map((event, index) => {
+    const place = ['inputs', index]
+    return { event: isTable(event) ? event : {}, place, at: place }
+  })
 }
 
 function testOf(scope: Scope, test: Table, path: PathKey[], report: CompileReport): Table[] {
-  const input = isTable(test['input']) ? test['input'] : {}
-  const insertAt = scope.idOf(String(test['insertAt']))
-  if ((input['log'] === undefined) === (input['raw'] === undefined)) {
-    report.error(scope.pipeline, [...path, 'input'], '`input` needs either `raw` or `log`')
+  const { input, insertAt: place } = test
+  const isSingle = input !== undefined && place !== undefined
+  if ((test['inputs'] === undefined) !== isSingle || (input !== undefined) !== (place !== undefined)) {
+    report.error(scope.pipeline, path, 'A test needs either `insertAt` and `input`, or `inputs`')
     return []
   }
-  const events: Table =
-    input['log'] === undefined
-      ? { insert_at: insertAt, type: 'raw', value: input['raw'] }
-      : { insert_at: insertAt, type: 'log', log_fields: input['log'] }
+  const inputs = inputsOf(test)
+  const [wrong] = inputs.filter(({ event }) => (event['log'] === undefined) === (event['raw'] === undefined))
+  if (wrong !== undefined) {
+    report.error(scope.pipeline, [...path, ...wrong.at], 'An input needs either `raw` or `log`')
+    return []
+  }
+  if (inputs.length === 0) return []
+  const events = inputs.map(({ event }): Table => {
+    const insertAt = scope.idOf(String(event['insertAt']))
+    return event['log'] === undefined
+      ? { insert_at: insertAt, type: 'raw', value: event['raw'] }
+      : { insert_at: insertAt, type: 'log', log_fields: event['log'] }
+  })
   const outputs: Table[] = []
   const silent: string[] = []
   const checks = Array.isArray(test['expect']) ? test['expect'] : []
@@ -84,5 +111,5 @@ function testOf(scope: Scope, test: Table, path: PathKey[], report: CompileRepor
     })
   }
   const name = `${scope.id}: ${test['name']}`
-  return [{ name, inputs: [events], outputs, ...(silent.length === 0 ? {} : { no_outputs_from: silent }) }]
+  return [{ name, inputs: events, outputs, ...(silent.length === 0 ? {} : { no_outputs_from: silent }) }]
 }
