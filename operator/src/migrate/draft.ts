@@ -73,12 +73,17 @@ export interface Origin {
 }
 
 /** A unit test, as `spec.tests` has it. */
-export interface Test {
-  readonly name: string
-  readonly insertAt: string
-  readonly input: object
-  readonly expect: readonly object[]
-}
+export type Test = { readonly name: string; readonly expect: readonly object[] } & (
+  | { readonly insertAt: string; readonly input: object }
+  | { readonly inputs: readonly TestInput[] }
+)
+
+/** An event of a unit test, and the transform that gets it. */
+export type TestInput = { readonly insertAt: string } & object
+
+/** The transforms that get the events of a test. */
+const insertedAt = (test: Test): readonly string[] =>
+  'inputs' in test ? test.inputs.map(({ insertAt }) => insertAt) : [test.insertAt]
 
 /** A component that reads or writes files on the node. */
 export interface OfFiles {
@@ -150,6 +155,16 @@ export class Draft {
       ]
     }
     return current
+  }
+
+  /** The transforms of a part of the old configuration that read no other transform of it. */
+  entriesOf({ file, line, subject }: Origin): readonly string[] {
+    const own = [...this.#components.transforms].filter(
+      ([, { origin }]) => origin?.file === file && origin.line === line && origin.subject === subject,
+    )
+    const names = new Set(own.map(([name]) => name))
+    const isEntry = ({ inputs = [] }: Component) => !inputs.some((input) => names.has(input.split('.')[0] ?? ''))
+    return own.filter(([, component]) => isEntry(component)).map(([name]) => name)
   }
 
   #checked(step: Step, origin: Origin): Step {
@@ -255,9 +270,9 @@ export class Draft {
   /** Names of transforms that tests refer to. */
   #tested(): ReadonlySet<string> {
     return new Set(
-      this.#tests.flatMap(({ insertAt, expect }) => [
-        insertAt,
-        ...expect.map((each) => String(Reflect.get(each, 'at'))),
+      this.#tests.flatMap((test) => [
+        ...insertedAt(test),
+        ...test.expect.map((each) => String(Reflect.get(each, 'at'))),
       ]),
     )
   }
@@ -298,7 +313,7 @@ export class Draft {
         }
       })
     }
-    const tests = this.#tests.filter(({ insertAt }) => parts.transforms.has(insertAt))
+    const tests = this.#tests.filter((test) => insertedAt(test).every((name) => parts.transforms.has(name)))
     if (tests.length > 0) spec['tests'] = tests
     const secrets = references.secrets(`${name}-environment`)
     if (secrets.length > 0) spec['secrets'] = secrets

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { compileFiles } from '../../compile/config.ts'
+import { lint as lintWithTests } from '../../testing/conversions.ts'
 import { Draft, type NamedText } from '../draft.ts'
 import { convertVector } from './convert.ts'
 import { isVector } from './read.ts'
@@ -282,6 +283,46 @@ tests:
     { name: 'raw', insertAt: 'add', input: { raw: 'hi' }, expect: [{ at: 'add', count: 0 }] },
   ])
   expect(gaps).toEqual(['13 test two'])
+})
+
+test('events of unit tests enter all transforms that replace a route, and a transform in several steps at the first', async () => {
+  const { spec, gaps, text } = converted(`
+sources: { k: { type: kubernetes_logs } }
+transforms:
+  by:
+    type: exclusive_route
+    inputs: [k]
+    routes: [{ name: a, condition: .level == 1 }, { name: b, condition: .level == 1 || .level == 2 }]
+  mark: { type: remap, inputs: [by.b], source: .mark = true }
+  some: { type: sample, inputs: [by.a], rate: 1, exclude: .level == 5, sample_rate_key: n }
+sinks: { o: { type: console, inputs: [by.a, mark, some], encoding: { codec: json } } }
+tests:
+  - name: several
+    inputs: [{ insert_at: by, type: log, log_fields: { level: 1 } }, { insert_at: by, type: log, log_fields: { level: 2 } }]
+    outputs:
+      - { extract_from: by.a, conditions: [{ type: vrl, source: .level == 1 }] }
+      - { extract_from: mark, conditions: [{ type: vrl, source: .level == 2 && .mark == true }], expected_event_count: 1 }
+  - name: none
+    inputs: [{ insert_at: by, type: log, log_fields: { level: 3 } }]
+    no_outputs_from: [by.a, mark]
+  - name: steps
+    inputs: [{ insert_at: some, type: log, log_fields: { level: 1 } }]
+    outputs: [{ extract_from: some, conditions: [{ type: vrl, source: '.n == "1"' }] }]
+`)
+  expect(gaps).toEqual(['9 some (replaced)'])
+  expect(spec.tests).toMatchObject([
+    {
+      inputs: [
+        { insertAt: 'by-a', log: { level: 1 } },
+        { insertAt: 'by-b', log: { level: 1 } },
+        { insertAt: 'by-a', log: { level: 2 } },
+        { insertAt: 'by-b', log: { level: 2 } },
+      ],
+    },
+    { inputs: [{ insertAt: 'by-a' }, { insertAt: 'by-b' }] },
+    { insertAt: 'some' },
+  ])
+  expect(await lintWithTests(text)).toEqual([])
 })
 
 test('the Pipeline contains the program of a file', () => {

@@ -577,11 +577,17 @@ class Conversion {
   }
 
   #tests(root: Root): void {
-    const at = (id: unknown) => this.#outputs.get(String(id))?.[0]
+    const places = {
+      at: (id: unknown) => this.#outputs.get(String(id))?.[0],
+      entries: (id: unknown) =>
+        this.#olds.flatMap((old) =>
+          old.kind === 'transforms' && old.id === id ? this.#draft.entriesOf(this.#origin(old)) : [],
+        ),
+      line: (text: string) => this.#schema.line(text),
+    }
     const nearest = 'Rewrite it as a unit test of the Pipeline.'
     const leave = (index: number, name: string, reason: string) =>
       this.#gap(root, ['tests', index], `test ${name}`, reason, nearest)
-    for (const test of testsOf(root.config['tests'], at, (text) => this.#schema.line(text), leave))
-      this.#draft.addTest(test)
+    for (const test of testsOf(root.config['tests'], places, leave)) this.#draft.addTest(test)
   }
 }

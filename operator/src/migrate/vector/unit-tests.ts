@@ -2,58 +2,75 @@
 
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
-import type { Test } from '../draft.ts'
+import type { Test, TestInput } from '../draft.ts'
 import { withoutVariables } from './environment.ts'
 import { listOf } from './tables.ts'
 
-/**
- * @param line returns the input for a line
- * @param at returns the name of the component that replaces an output
- * @param leave reports a test without a counterpart
- */
+/** How parts of the old configuration are found in the new one. */
+interface Places {
+  /** The name of the component that replaces an output. */
+  readonly at: (id: unknown) => string | undefined
+  /** The transforms that get the events of a transform: several for one with several outputs. */
+  readonly entries: (id: unknown) => readonly string[]
+  /** The input for a line. */
+  readonly line: (text: string) => object
+}
+
+/** @param leave reports a test without a counterpart */
 export function testsOf(
   given: unknown,
-  at: (id: unknown) => string | undefined,
-  line: (text: string) => object,
+  places: Places,
   leave: (index: number, name: string, reason: string) => void,
 ): readonly Test[] {
   const tests = Array.isArray(given) ? given.filter(isTable) : []
   return tests.flatMap((test, index) => {
-    const converted = testOf(test, at, line)
+    const converted = testOf(test, places)
     if (typeof converted !== 'string') return [{ name: String(test['name'] ?? `test ${index + 1}`), ...converted }]
     leave(index, String(test['name'] ?? index + 1), converted)
     return []
   })
 }
 
-/** Returns the test without its name, or the reason why it has no counterpart. */
-function testOf(
-  test: Table,
-  at: (id: unknown) => string | undefined,
-  line: (text: string) => object,
-): { insertAt: string; input: object; expect: object[] } | string {
-  const inputs = test['input'] === undefined ? listOf(test['inputs']) : [test['input']]
-  const [input, ...others] = inputs.filter(isTable)
-  if (input === undefined || others.length > 0) return 'a test of a Pipeline has one input'
-  const type = input['type'] ?? 'raw'
-  const fields = input['log_fields']
-  if (type !== 'raw' && (type !== 'log' || !isTable(fields)))
-    return `an input of type \`${String(type)}\` is neither a line nor fields`
-  const insertAt = at(input['insert_at'])
-  if (insertAt === undefined) return `there is no transform \`${String(input['insert_at'])}\``
+const noTransform = (id: unknown) => `there is no transform \`${String(id)}\``
+
+/** The events of a test, or the reason why one has no counterpart. */
+function inputsOf(test: Table, { entries, line }: Places): readonly TestInput[] | string {
+  const given = (test['input'] === undefined ? listOf(test['inputs']) : [test['input']]).filter(isTable)
+  const found: TestInput[] = []
+  for (const input of given) {
+    const { type = 'raw', log_fields: fields, insert_at: at } = input
+    if (type !== 'raw' && (type !== 'log' || !isTable(fields)))
+      return `an input of type \`${String(type)}\` is neither a line nor fields`
+    const names = entries(at)
+    if (names.length === 0) return noTransform(at)
+    const event = isTable(fields) ? { log: plain(fields) } : line(String(plain(input['value'] ?? '')))
+    found.push(...names.map((insertAt) => ({ insertAt, ...event })))
+  }
+  return found.length === 0 ? 'it has no input' : found
+}
+
+type WithoutName<T> = T extends unknown ? Omit<T, 'name'> : never
+
+/** The test without its name, or the reason why it has no counterpart. */
+function testOf(test: Table, places: Places): WithoutName<Test> | string {
+  const { at } = places
+  const inputs = inputsOf(test, places)
+  if (typeof inputs === 'string') return inputs
   const expect: object[] = []
   for (const id of listOf(test['no_outputs_from'])) {
     const from = at(id)
-    if (from === undefined) return `there is no transform \`${String(id)}\``
+    if (from === undefined) return noTransform(id)
     expect.push({ at: from, count: 0 })
   }
   for (const output of listOf(test['outputs']).filter(isTable)) {
     for (const id of listOf(output['extract_from'])) {
       const from = at(id)
-      if (from === undefined) return `there is no transform \`${String(id)}\``
+      if (from === undefined) return noTransform(id)
       const count = output['expected_event_count']
       const conditions = listOf(output['conditions'])
-      if (typeof count === 'number' || conditions.length === 0) expect.push({ at: from, count: count ?? 1 })
+      // Without a condition, one event is enough.
+      if (typeof count === 'number') expect.push({ at: from, count })
+      else if (conditions.length === 0) expect.push({ at: from })
       for (const condition of conditions) {
         const source = isTable(condition) ? condition['source'] : condition
         if (typeof source !== 'string') return 'a condition is not a program'
@@ -62,8 +79,10 @@ function testOf(
     }
   }
   if (expect.length === 0) return 'it expects nothing'
-  const own = isTable(fields) ? { log: plain(fields) } : line(String(plain(input['value'] ?? '')))
-  return { insertAt, input: own, expect }
+  const [first, ...others] = inputs
+  if (first === undefined || others.length > 0) return { inputs, expect }
+  const { insertAt, ...input } = first
+  return { insertAt, input, expect }
 }
 
 /** A value with the defaults of its variables. */
