@@ -325,6 +325,21 @@ tests:
   expect(await lintWithTests(text)).toEqual([])
 })
 
+test('an output that only a test reads exists', () => {
+  const { spec, gaps } = converted(`
+sources: { k: { type: kubernetes_logs } }
+transforms: { by: { type: route, inputs: [k], route: { a: .level == 1 } } }
+sinks: { o: { type: console, inputs: [by.a], encoding: { codec: json } } }
+tests:
+  - name: rest
+    inputs: [{ insert_at: by, type: log, log_fields: { level: 3 } }]
+    outputs: [{ extract_from: by._unmatched, conditions: [.level == 3] }]
+`)
+  expect(gaps).toEqual([])
+  expect(spec.transforms?.map(({ name }) => name)).toEqual(['k-fields', 'by-a', 'by-unmatched'])
+  expect(spec.tests).toMatchObject([{ expect: [{ at: 'by-unmatched', assert: '.level == 3' }] }])
+})
+
 test('the Pipeline contains the program of a file', () => {
   const text = `
 sources: { k: { type: kubernetes_logs } }

@@ -47,7 +47,7 @@ import { services } from './services.ts'
 import { settings } from './settings.ts'
 import { listOf, merged, removeAt, wildcard } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'
-import { testsOf } from './unit-tests.ts'
+import { checkedOutputs, testsOf } from './unit-tests.ts'
 import { ownSteps, Variables } from './variables.ts'
 
 /** The context of component checks. A Pipeline has no global settings of an agent. */
@@ -384,9 +384,9 @@ class Conversion {
   }
 
   #isRead(output: string): boolean {
-    return this.#olds.some(({ inputs }) =>
-      inputs.some((input) => input === output || (isPattern(input) && wildcard(input).test(output))),
-    )
+    const isChecked = this.#roots.some(({ config }) => checkedOutputs(config['tests']).includes(output))
+    const reads = (input: string) => input === output || (isPattern(input) && wildcard(input).test(output))
+    return isChecked || this.#olds.some(({ inputs }) => inputs.some(reads))
   }
 
   #sink(old: Old): void {

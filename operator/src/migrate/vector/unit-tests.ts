@@ -31,6 +31,18 @@ export function testsOf(
   })
 }
 
+/** The outputs that the tests of a configuration check. */
+export const checkedOutputs = (given: unknown): readonly string[] =>
+  listOf(given)
+    .filter(isTable)
+    .flatMap((test) => [
+      ...listOf(test['no_outputs_from']),
+      ...listOf(test['outputs'])
+        .filter(isTable)
+        .flatMap((output) => listOf(output['extract_from'])),
+    ])
+    .map(String)
+
 const noTransform = (id: unknown) => `there is no transform \`${String(id)}\``
 
 /** The events of a test, or the reason why one has no counterpart. */
