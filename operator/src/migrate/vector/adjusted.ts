@@ -120,11 +120,17 @@ export function adjustSink(type: string, config: Record<string, unknown>, note: 
   note(['tenant_id'], reason, 'If some events have no such field, set it in a `remap` transform.', true)
 }
 
-/** Removes the texts around the events of a request, which Vector writes only around an array. */
+/**
+ * Gives a request the form that it has in Vector: events of JSON with commas between them are an array, and the texts around the events are
+ * only around an array.
+ */
 function adjustBody(config: Record<string, unknown>, note: Note): void {
   const { encoding, framing } = config
   const codec = isTable(encoding) ? encoding['codec'] : encoding
-  if (codec === 'json' && framing === undefined) return
+  const separated = isTable(framing) && framing['method'] === 'character_delimited' && framing['character_delimited']
+  if (codec === 'json' && isTable(separated) && [',', 44].some((comma) => separated['delimiter'] === comma))
+    delete config['framing']
+  if (codec === 'json' && config['framing'] === undefined) return
   for (const name of ['payload_prefix', 'payload_suffix']) {
     if (config[name] === undefined || config[name] === '') continue
     delete config[name]

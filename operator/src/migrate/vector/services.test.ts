@@ -124,6 +124,21 @@ test('the address, headers and texts of an HTTP sink keep their meaning', async 
   expect(await lint(document.toString())).toEqual([])
 })
 
+test.each([',', 44])('events of JSON with the delimiter %j between them are an array', (delimiter) => {
+  const framing = { method: 'character_delimited', character_delimited: { delimiter } }
+  const sink = {
+    type: 'http',
+    inputs: ['d'],
+    uri: 'http://x',
+    encoding: { codec: 'json' },
+    framing,
+    payload_prefix: 'a',
+  }
+  const { resource, gaps } = convert({ sources: logs, sinks: { h: sink } })
+  expect(resource.spec.sinks[0].config).toEqual({ uri: 'http://x', encoding: { codec: 'json' }, payload_prefix: 'a' })
+  expect(gaps).toEqual([])
+})
+
 test('OTLP over HTTP is the sink in `protocol`', async () => {
   const protocol = { type: 'http', uri: 'http://o:4318/v1/logs', encoding: { codec: 'json' }, headers: { a: 'b' } }
   const { resource, gaps, document } = convert({
