@@ -39,6 +39,7 @@ import { type Joining, joiningNote, joiningsOf, multilineOf } from './joining.ts
 import { withOwnSources } from './joining-copies.ts'
 import { labelSteps } from './labels.ts'
 import { LogSchema } from './log-schema.ts'
+import { type MountReport, onNode } from './mounts.ts'
 import { inOrder, type Old, oldsIn, ownerOf } from './old.ts'
 import { withPrograms } from './programs.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
@@ -206,7 +207,10 @@ class Conversion {
   // --- components ---
 
   #source(old: Old): void {
-    const found = this.#known(withEvents(old))
+    const place = [old.kind, old.id, 'include'] as const
+    const onMount = ({ reason, nearest }: MountReport) =>
+      this.#gap(old.root, place, `${old.id}: include`, reason, nearest, true)
+    const found = this.#known(onNode(withEvents(old), old.root.mounts ?? [], onMount))
     if (found === undefined) {
       const comments = [this.#comment(old, 'This source reads nothing.')]
       const config = { include: [`/var/empty/${old.id.replace(/[^\w-]/g, '-')}`] }

@@ -6,6 +6,7 @@ import { isTable } from '@penstock/agent/schema'
 import { type Root as FoundRoot, type Table, type TableDocument, tableDocuments } from '../documents.ts'
 import type { AggregatorPods, Gap, NamedText } from '../draft.ts'
 import { isBlank } from '../inner.ts'
+import { type Mount, mountsIn } from './mounts.ts'
 import { isOldChart, oldChartConfig } from './old-chart.ts'
 import { settings } from './settings.ts'
 
@@ -15,6 +16,8 @@ export interface Root extends FoundRoot {
   readonly resource?: Resource
   /** The pods of the chart, if it does not run one on every node. */
   readonly aggregator?: AggregatorPods
+  /** The folders of the node that the chart mounts. */
+  readonly mounts?: readonly Mount[]
 }
 
 export interface Resource {
@@ -141,7 +144,8 @@ function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
     const { config, at } = oldChartConfig(value)
     return [{ file, config, lineOf: (path) => lineOf(at(path)) }]
   }
-  if (isTable(customConfig) && isConfig(customConfig)) return [{ ...below(['customConfig'], customConfig), ...pods }]
+  if (isTable(customConfig) && isConfig(customConfig))
+    return [{ ...below(['customConfig'], customConfig), ...pods, mounts: mountsIn(value) }]
   if (kind === undefined && isOfChart(value)) return [{ ...withoutConfig(value, file, lineOf, gaps), ...pods }]
   if (typeof kind === 'string' && isTable(spec) && isConfig(spec))
     return [{ ...below(['spec'], spec), resource: resourceOf(value, kind) }]

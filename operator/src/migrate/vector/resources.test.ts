@@ -118,6 +118,24 @@ test('an Agent of a namespace runs the Pipelines of this namespace', () => {
   })
 })
 
+test('files of folders that the chart mounts are read at their paths on the node', async () => {
+  const text = `role: Agent
+extraVolumes: [{ name: nginx, hostPath: { path: /opt/nginx/log/ } }, { name: own, emptyDir: {} }]
+extraVolumeMounts: [{ name: nginx, mountPath: /nginx }, { name: own, mountPath: /own }]
+customConfig:
+  sources: { f: { type: file, include: ["/nginx/*.log", "/own/*.log"], exclude: [/nginx/old.log] } }
+  sinks: { out: { type: console, inputs: [f], encoding: { codec: json } } }
+`
+  const { document, resource, gaps } = convert(text)
+  expect(resource.spec.sources[0].config).toEqual({
+    include: ['/opt/nginx/log/*.log', '/own/*.log'],
+    exclude: ['/opt/nginx/log/old.log'],
+  })
+  expect(gaps).toMatchObject([{ subject: 'f: include', line: 5, isReplaced: true }])
+  expect(gaps[0]?.nearest).toBe('Add `/opt/nginx/log` to `spec.node.logPaths.extraReadOnly` of the Agent.')
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
 test('sources of nodes stay with the agents of the nodes', () => {
   const draft = new Draft()
   convertVector([{ file: 'values.yaml', text: `role: Aggregator\ncustomConfig:\n${components}` }], () => [], draft)
