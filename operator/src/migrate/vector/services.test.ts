@@ -72,6 +72,15 @@ test("Splunk's event collector receives envelopes", async () => {
   expect(await lint(document.toString())).toEqual([])
 })
 
+test("times in Splunk's events have the format of the encoding", async () => {
+  const encoding = { codec: 'json', timestamp_format: 'unix' }
+  const sink = { type: 'splunk_hec_logs', inputs: ['d'], endpoint: 'https://s:8088', default_token: 'abc', encoding }
+  const { resource, gaps, document } = convert({ sources: logs, sinks: { s: sink } })
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks[0].config.encoding).toEqual(encoding)
+  expect(await lint(document.toString())).toEqual([])
+})
+
 test("a text of Splunk's envelope is left out if a field is missing", async () => {
   const { document, resource } = convert({
     sources: logs,

@@ -154,7 +154,8 @@ const splunk = (type: string): Service => ({
     }
     if (!Array.isArray(indexed) || indexed.some((name) => typeof name !== 'string')) return undefined
     const fields = indexed.map((name) => `${textLiteral(String(name))}: ${field(String(name))}`)
-    const own = eventLines(isTable(encoding) ? without(encoding, 'codec') : {})
+    const { codec: _, timestamp_format: form, ...ofFields } = isTable(encoding) ? encoding : {}
+    const own = eventLines(ofFields)
     if (own === undefined) return undefined
     const text = [
       ...rendered,
@@ -179,16 +180,13 @@ const splunk = (type: string): Service => ({
     const config = {
       ...rest,
       uri: `${literalTemplate(endpoint.replace(/\/+$/, ''))}${typeof path === 'string' ? path : '/services/collector/event'}`,
-      encoding: { codec: 'json' },
+      encoding: { codec: 'json', ...(form !== undefined && codec === 'json' && { timestamp_format: form }) },
       ...lines,
       request: { ...given, headers: { ...headers, Authorization: `Splunk ${String(token ?? oldToken ?? '')}` } },
     }
     return { config, steps: [{ type: 'remap', text }] }
   },
 })
-
-const without = (table: Table, name: string): Table =>
-  Object.fromEntries(Object.entries(table).filter(([each]) => each !== name))
 
 /** Statements that set the variable `event` to the fields that an encoding delivers; undefined for other options of an encoding. */
 function eventLines(encoding: Table): readonly string[] | undefined {
