@@ -1,5 +1,5 @@
-// Finds a Vector configuration in a TOML, YAML or JSON file, in `customConfig` of Helm values, in a ConfigMap, or in a custom resource of
-// an operator for Vector.
+// Finds a Vector configuration in a TOML, YAML or JSON file, in `customConfig` of Helm values, in a ConfigMap or a Secret, or in a custom
+// resource of an operator for Vector.
 
 import { formatOf, type Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
@@ -112,7 +112,7 @@ function componentIn({ file, value, lineOf }: TableDocument): readonly Root[] {
 
 function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
   const { file, value, lineOf, below, inside } = document
-  const { kind, spec, data, customConfig, apiVersion, role } = value
+  const { kind, spec, customConfig, apiVersion, role } = value
   const isOfOperator =
     typeof apiVersion === 'string' && /^(?:observability\.kaasops|vector\.zcentric)\./.test(apiVersion)
   if (isOfOperator && typeof kind === 'string' && ofAgents.has(kind)) {
@@ -149,12 +149,19 @@ function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
   if (kind === undefined && isOfChart(value)) return [{ ...withoutConfig(value, file, lineOf, gaps), ...pods }]
   if (typeof kind === 'string' && isTable(spec) && isConfig(spec))
     return [{ ...below(['spec'], spec), resource: resourceOf(value, kind) }]
-  if (kind === 'ConfigMap' && isTable(data)) {
-    return Object.entries(data).flatMap(([name, inner]) => {
-      if (typeof inner !== 'string') return []
-      const { text, above } = inside(['data', name], inner)
-      return rootsOf({ file: name, text }, above, []).map((root) => ({ ...root, file }))
-    })
+  const texts = [...(kind === 'ConfigMap' ? ['data'] : []), ...(kind === 'Secret' ? ['data', 'stringData'] : [])]
+  if (texts.length > 0) {
+    return texts.flatMap((list) =>
+      Object.entries(isTable(value[list]) ? value[list] : {}).flatMap(([name, inner]) => {
+        if (typeof inner !== 'string') return []
+        const isEncoded = kind === 'Secret' && list === 'data'
+        const plain = isEncoded ? Buffer.from(inner, 'base64').toString('utf8') : inner
+        const { text, above } = inside([list, name], plain)
+        const found = rootsOf({ file: name, text }, above, []).map((root) => ({ ...root, file }))
+        // The lines of an encoded text are not those of the file.
+        return isEncoded ? found.map((root) => ({ ...root, lineOf: () => lineOf([list, name]) })) : found
+      }),
+    )
   }
   return isConfig(value) ? [below([], value)] : componentIn(document)
 }

@@ -118,6 +118,18 @@ test('an Agent of a namespace runs the Pipelines of this namespace', () => {
   })
 })
 
+test.each([
+  ['stringData', (text: string) => JSON.stringify(text)],
+  ['data', (text: string) => Buffer.from(text).toString('base64')],
+])('a Secret contains a configuration in `%s`', async (list, written) => {
+  const config = { sources: { q: { type: 'stdin' } }, sinks: { o: { type: 'blackhole', inputs: ['q'], no: 1 } } }
+  const text = `apiVersion: v1\nkind: Secret\n${list}:\n  vector.json: ${written(JSON.stringify(config))}\n`
+  expect(isVector({ file: 'v.yaml', text })).toBe(true)
+  const { resource, gaps } = convert(text)
+  expect(resource.spec.sources).toMatchObject([{ name: 'q', type: 'stdin' }])
+  expect(gaps).toContainEqual(expect.objectContaining({ subject: 'o: no', line: 4 }))
+})
+
 test('files of folders that the chart mounts are read at their paths on the node', async () => {
   const text = `role: Agent
 extraVolumes: [{ name: nginx, hostPath: { path: /opt/nginx/log/ } }, { name: own, emptyDir: {} }]
