@@ -267,9 +267,9 @@ const transforms: readonly OtherOption[] = [
     types: ['tag_cardinality_limit'],
     path: 'mode',
     example: 'probabilistic',
-    instead: 'Remove this option: the transform counts values exactly, in at most 16 MiB of memory.',
+    instead:
+      'Remove this option: the transform counts values exactly, in at most 16 MiB of memory, so it mistakes no new value for a known one.',
     rewrite: nothing,
-    differs: 'the transform counts values exactly, not with a filter that mistakes some new values for known ones',
   },
   {
     kind: 'transform',
