@@ -59,12 +59,19 @@ const tests: NonNullable<PipelineSpec['tests']> = [
     expect: [{ at: 'keep', count: 1, assert: '.level == "info"' }],
   },
   {
-    name: 'one of two lines is kept',
+    name: 'an event of a program is kept',
+    insertAt: 'keep',
+    input: { program: '.level = "info"' },
+    expect: [{ at: 'keep', count: 1 }],
+  },
+  {
+    name: 'two of three lines are kept',
     inputs: [
       { insertAt: 'parse', raw: '{"level":"debug"}' },
       { insertAt: 'parse', log: { message: 'ready' } },
+      { insertAt: 'parse', program: '.message = "ready"' },
     ],
-    expect: [{ at: 'keep', count: 1 }],
+    expect: [{ at: 'keep', count: 2 }],
   },
 ]
 

@@ -163,19 +163,26 @@ const limits = object(
   'Limits for reading; they apply before any transform.',
 )
 
-const testEvent = { raw: text('A line.'), log: open('Fields of an event.') }
-const rawOrLog = { rule: 'has(self.raw) != has(self.log)', message: 'set either raw or log' }
+const testEvent = {
+  raw: text('A line.'),
+  log: open('Fields of an event.'),
+  program: text('A remap program that makes the event.', { maxLength: 16384 }),
+}
+const oneForm = {
+  rule: '[has(self.raw), has(self.log), has(self.program)].exists_one(x, x)',
+  message: 'set one of raw, log and program',
+}
 
 const test = object(
   {
     name: required(text('Name of the test.', { minLength: 1, maxLength: 253 })),
     insertAt: text('Transform that gets the event.', { maxLength: 63 }),
-    input: object(testEvent, 'The event.', { rules: [rawOrLog] }),
+    input: object(testEvent, 'The event.', { rules: [oneForm] }),
     inputs: list(
       object(
         { insertAt: required(text('Transform that gets the event.', { maxLength: 63 })), ...testEvent },
         'An event.',
-        { rules: [rawOrLog] },
+        { rules: [oneForm] },
       ),
       'Several events, in order, in place of `insertAt` and `input`.',
       { minItems: 1, maxItems: 16 },

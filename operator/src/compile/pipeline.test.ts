@@ -222,7 +222,7 @@ transforms:
   - { name: keep, type: filter, config: { condition: '.a == 1' } }
 sinks: [{ name: out, type: blackhole }]
 tests:
-  - { name: t, inputs: [{ insertAt: parse, raw: x }, { insertAt: keep, log: { a: 2 } }], expect: [{ at: keep, count: 1 }] }`),
+  - { name: t, inputs: [{ insertAt: parse, raw: x }, { insertAt: keep, log: { a: 2 } }, { insertAt: keep, program: '.a = 3' }], expect: [{ at: keep, count: 1 }] }`),
   )
   expect(problems).toEqual([])
   expect(config?.tests).toMatchObject([
@@ -230,6 +230,7 @@ tests:
       inputs: [
         { insert_at: 'shop/checkout/parse', type: 'raw', value: 'x' },
         { insert_at: 'shop/checkout/keep', type: 'log', log_fields: { a: 2 } },
+        { insert_at: 'shop/checkout/keep', type: 'vrl', source: '.a = 3' },
       ],
     },
   ])
@@ -241,7 +242,10 @@ test.each([
     'A test needs either `insertAt` and `input`, or `inputs`',
   ],
   ['{ insertAt: parse }', 'A test needs either `insertAt` and `input`, or `inputs`'],
-  ['{ inputs: [{ insertAt: parse, raw: x, log: { a: 1 } }] }', 'either `raw` or `log`'],
+  ['{ inputs: [{ insertAt: parse, raw: x, log: { a: 1 } }] }', 'one of `raw`, `log` and `program`'],
+  ['{ inputs: [{ insertAt: parse }] }', 'one of `raw`, `log` and `program`'],
+  ['{ inputs: [{ insertAt: parse, program: ".a = 1", log: { a: 1 } }] }', 'one of `raw`, `log` and `program`'],
+  ['{ insertAt: parse, input: { program: ".a = get_env_var!(\\"HOME\\")" } }', 'get_env_var'],
   ['{ inputs: [{ insertAt: prase, raw: x }] }', 'No transform of this Pipeline is named "prase"'],
 ])('the inputs of a test are checked: %s', (given, message) => {
   const { problems } = compile(

@@ -71,6 +71,9 @@ function inputsOf(
   })
 }
 
+/** The forms of an event in a test. */
+const forms = ['raw', 'log', 'program']
+
 function testOf(scope: Scope, test: Table, path: PathKey[], report: CompileReport): Table[] {
   const { input, insertAt: place } = test
   const isSingle = input !== undefined && place !== undefined
@@ -78,18 +81,24 @@ function testOf(scope: Scope, test: Table, path: PathKey[], report: CompileRepor
     report.error(scope.pipeline, path, 'A test needs either `insertAt` and `input`, or `inputs`')
     return []
   }
+  const forbidCalls = (program: unknown, below: PathKey[]) => {
+    if (typeof program === 'string' && !scope.isCluster && !scope.options.ownMachine)
+      report.forbid(scope.pipeline, [...path, ...below], callViolations(program, []))
+  }
   const inputs = inputsOf(test)
-  const [wrong] = inputs.filter(({ event }) => (event['log'] === undefined) === (event['raw'] === undefined))
+  const [wrong] = inputs.filter(({ event }) => forms.filter((form) => event[form] !== undefined).length !== 1)
   if (wrong !== undefined) {
-    report.error(scope.pipeline, [...path, ...wrong.at], 'An input needs either `raw` or `log`')
+    report.error(scope.pipeline, [...path, ...wrong.at], 'An input needs one of `raw`, `log` and `program`')
     return []
   }
   if (inputs.length === 0) return []
-  const events = inputs.map(({ event }): Table => {
+  const events = inputs.map(({ event, at }): Table => {
     const insertAt = scope.idOf(String(event['insertAt']))
-    return event['log'] === undefined
-      ? { insert_at: insertAt, type: 'raw', value: event['raw'] }
-      : { insert_at: insertAt, type: 'log', log_fields: event['log'] }
+    const { raw, log, program } = event
+    if (raw !== undefined) return { insert_at: insertAt, type: 'raw', value: raw }
+    if (log !== undefined) return { insert_at: insertAt, type: 'log', log_fields: log }
+    forbidCalls(program, [...at, 'program'])
+    return { insert_at: insertAt, type: 'vrl', source: program }
   })
   const outputs: Table[] = []
   const silent: string[] = []
@@ -97,9 +106,7 @@ function testOf(scope: Scope, test: Table, path: PathKey[], report: CompileRepor
   for (const [index, check] of checks.entries()) {
     if (!isTable(check) || typeof check['at'] !== 'string') continue
     const { count, assert } = check
-    if (typeof assert === 'string' && !scope.isCluster && !scope.options.ownMachine) {
-      report.forbid(scope.pipeline, [...path, 'expect', index, 'assert'], callViolations(assert, []))
-    }
+    forbidCalls(assert, ['expect', index, 'assert'])
     if (count === 0) {
       silent.push(scope.idOf(check['at']))
       continue

@@ -363,10 +363,15 @@ class Author {
       {
         name: 'one',
         insertAt: String(transforms[0]?.['name'] ?? 'none'),
-        input: this.#random.chance(0.8) ? { log: { message: this.#text(), n: 1 } } : { log: this.#oddTree() },
+        input: this.#testInput(),
         expect: [{ at, ...(this.#random.chance(0.5) ? { assert: this.#program() } : { count: 1 }) }],
       },
     ]
+  }
+
+  #testInput(): Table {
+    if (this.#random.chance(0.2)) return { program: this.#program() }
+    return { log: this.#random.chance(0.8) ? { message: this.#text(), n: 1 } : this.#oddTree() }
   }
 
   /** Replaces any value of the tree with an odd one, or adds one. */
