@@ -302,6 +302,9 @@ tests:
     outputs:
       - { extract_from: by.a, conditions: [{ type: vrl, source: .level == 1 }] }
       - { extract_from: mark, conditions: [{ type: vrl, source: .level == 2 && .mark == true }], expected_event_count: 1 }
+  - name: made
+    inputs: [{ insert_at: mark, type: vrl, source: '. = { "level": 2 }' }]
+    outputs: [{ extract_from: mark, conditions: [{ type: vrl, source: .level == 2 && .mark == true }] }]
   - name: none
     inputs: [{ insert_at: by, type: log, log_fields: { level: 3 } }]
     no_outputs_from: [by.a, mark]
@@ -319,6 +322,7 @@ tests:
         { insertAt: 'by-b', log: { level: 2 } },
       ],
     },
+    { insertAt: 'mark', input: { program: '. = { "level": 2 }' } },
     { inputs: [{ insertAt: 'by-a' }, { insertAt: 'by-b' }] },
     { insertAt: 'some' },
   ])

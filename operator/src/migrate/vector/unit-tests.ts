@@ -50,15 +50,23 @@ function inputsOf(test: Table, { entries, line }: Places): readonly TestInput[] 
   const given = (test['input'] === undefined ? listOf(test['inputs']) : [test['input']]).filter(isTable)
   const found: TestInput[] = []
   for (const input of given) {
-    const { type = 'raw', log_fields: fields, insert_at: at } = input
-    if (type !== 'raw' && (type !== 'log' || !isTable(fields)))
-      return `an input of type \`${String(type)}\` is neither a line nor fields`
+    const { insert_at: at } = input
+    const event = eventOf(input, line)
+    if (typeof event === 'string') return event
     const names = entries(at)
     if (names.length === 0) return noTransform(at)
-    const event = isTable(fields) ? { log: plain(fields) } : line(String(plain(input['value'] ?? '')))
     found.push(...names.map((insertAt) => ({ insertAt, ...event })))
   }
   return found.length === 0 ? 'it has no input' : found
+}
+
+/** The event of an input, or the reason why it has no counterpart. */
+function eventOf({ type = 'raw', ...input }: Table, line: Places['line']): object | string {
+  const { log_fields: fields, source, value = '' } = input
+  if (type === 'raw') return line(String(plain(value)))
+  if (type === 'log' && isTable(fields)) return { log: plain(fields) }
+  if ((type === 'vrl' || type === 'remap') && typeof source === 'string') return { program: plain(source) }
+  return `an input of type \`${String(type)}\` is neither a line, fields nor a program`
 }
 
 type WithoutName<T> = T extends unknown ? Omit<T, 'name'> : never
