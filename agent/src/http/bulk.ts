@@ -17,6 +17,8 @@ export interface ActionParts {
   readonly id: string | undefined
   readonly version: string | undefined
   readonly versionType: string | undefined
+  /** The ingest pipeline of the document. */
+  readonly pipeline?: string | undefined
 }
 
 /** The action line before a document, including its newline. */
@@ -28,6 +30,7 @@ export function actionLine(parts: ActionParts): string {
     meta['version'] = Number(parts.version)
     meta['version_type'] = parts.versionType
   }
+  if (parts.pipeline !== undefined) meta['pipeline'] = parts.pipeline
   return `${JSON.stringify({ [parts.action]: meta })}\n`
 }
 

@@ -56,6 +56,32 @@ test('events become documents of a daily index', async () => {
   )
 })
 
+test('each document names its own ingest pipeline, unless it is empty', async () => {
+  await using destination = await fakeDestination(well)
+  await using sink = await startSink('search_engine', {
+    endpoints: [destination.url],
+    api_version: 'v8',
+    id_key: 'id',
+    bulk: { index: 'a', pipeline: '{{ %pipeline }}' },
+  })
+  const named = (pipeline: string | undefined, fields: object) => {
+    const event = log({ message: 'm', ...fields })
+    event.metadata = { value: pipeline === undefined ? {} : { pipeline }, secrets: {} }
+    return event
+  }
+
+  await sink.deliver([named('p', {}), named('q', {}), named('q', { id: 'one' }), named('', {}), named(undefined, {})])
+
+  const actions = destination.requests[0]?.lines().filter((_, index) => index % 2 === 0)
+  expect(actions).toEqual([
+    { index: { _index: 'a', pipeline: 'p' } },
+    { index: { _index: 'a', pipeline: 'q' } },
+    { index: { _index: 'a', _id: 'one', pipeline: 'q' } },
+    { index: { _index: 'a' } },
+  ])
+  expect(sink.events.counts.get(discarded)).toBe(1)
+})
+
 test('an id in metadata leaves the fields as they are', async () => {
   await using destination = await fakeDestination(well)
   const options = { endpoints: [destination.url], api_version: 'v8', id_key: '%meta.id', bulk: { index: 'a' } }

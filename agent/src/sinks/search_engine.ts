@@ -67,6 +67,9 @@ export const searchEngine = defineSink({
         action: template('Action of each event, `index` or `create`.', { default: 'index' }),
         index: template('Index of each event.', { default: 'penstock-%Y.%m.%d' }),
         template_fallback_index: optional(text('Index for events for which `index` cannot be rendered.')),
+        pipeline: optional(
+          template('Ingest pipeline of each event, in place of `pipeline`. If empty, the event has none of its own.'),
+        ),
         version: optional(template('Version of each document; needs `id_key` and an external `version_type`.')),
         version_type: oneOf(['internal', 'external', 'external_gte'], 'Version type of documents.', {
           default: 'internal',

@@ -11,12 +11,10 @@ import { zoneOrUtc } from '../../formats/timezone.ts'
 import type { BulkAction } from '../../http/bulk.ts'
 import { fact } from '../../telemetry/facts.ts'
 import { commonLikeness, compileTemplate, type Likeness, type Template } from '../../template.ts'
+import type { ActionPlace } from './action-lines.ts'
 
 /** How and where an event is written. */
-export interface Destination {
-  readonly action: BulkAction
-  /** Name of the index or data stream. */
-  readonly name: string
+export interface Destination extends ActionPlace {
   readonly document: LogEvent
 }
 
@@ -35,6 +33,7 @@ export interface IndexOptions {
   readonly action: string
   readonly index: string
   readonly template_fallback_index?: string | undefined
+  readonly pipeline?: string | undefined
 }
 
 export class Indices implements Destinations {
@@ -45,26 +44,36 @@ export class Indices implements Destinations {
   readonly #action: Template
   readonly #index: Template
   readonly #fallback: string | undefined
+  readonly #pipeline: Template | undefined
 
   constructor(options: IndexOptions, context: SinkContext) {
     const { timestampKey } = context.globals.logSchema
     this.#context = context
     this.#action = compileTemplate(options.action, timestampKey)
-    this.#index = compileTemplate(options.index, timestampKey, zoneOrUtc(context.globals.timezone))
+    const zone = zoneOrUtc(context.globals.timezone)
+    this.#index = compileTemplate(options.index, timestampKey, zone)
     this.#fallback = options.template_fallback_index
-    this.dated = [this.#index]
-    this.likeness = commonLikeness([this.#action, this.#index])
+    this.#pipeline = options.pipeline === undefined ? undefined : compileTemplate(options.pipeline, timestampKey, zone)
+    const ofPipeline = this.#pipeline === undefined ? [] : [this.#pipeline]
+    this.dated = [this.#index, ...ofPipeline]
+    this.likeness = commonLikeness([this.#action, this.#index, ...ofPipeline])
   }
 
   get counted(): number {
-    return this.#faults + this.#index.unreadableTimes
+    return this.#faults + this.#index.unreadableTimes + (this.#pipeline?.unreadableTimes ?? 0)
   }
 
   of(event: LogEvent): Destination | undefined {
     const action = this.#actionOf(event)
     if (action === undefined) return undefined
     const name = this.#nameOf(event)
-    return name === undefined ? undefined : { action, name, document: event }
+    if (name === undefined) return undefined
+    if (this.#pipeline === undefined) return { action, name, document: event }
+    const pipeline = this.#pipeline.render(event)
+    if (pipeline !== undefined) return { action, name, document: event, ...(pipeline === '' ? {} : { pipeline }) }
+    this.#faults++
+    templateFailed(this.#context, 'bulk.pipeline', this.#pipeline, event, true)
+    return undefined
   }
 
   #nameOf(event: LogEvent): string | undefined {

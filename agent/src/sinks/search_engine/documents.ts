@@ -112,7 +112,7 @@ export class DocumentWriter {
         const before = destinations.counted
         const destination = destinations.of(batch.eventAt(at))
         if (destination !== undefined) {
-          const line = this.#options.lines.withoutId(destination.action, destination.name)
+          const line = this.#options.lines.withoutId(destination)
           const stop = Math.min(to, at + Math.ceil(maxActionBytes / line.length))
           // The event itself was counted, so other events cannot share the result.
           if (before === destinations.counted) while (end < stop && groups[end] === group) end++
@@ -144,14 +144,15 @@ export class DocumentWriter {
   }
 
   /** False if the event is not sent. */
-  #writeDocument({ action, name, document }: Destination, open: OpenRequest): boolean {
+  #writeDocument(destination: Destination, open: OpenRequest): boolean {
+    const { document } = destination
     const { body } = open
     const { lines, encoder, id: idPath, version } = this.#options
     const start = body.length
     const id = this.#idOf(document)
     let problem: string | undefined
     if (id === undefined) {
-      body.writeBytes(lines.withoutId(action, name))
+      body.writeBytes(lines.withoutId(destination))
       problem = encoder.encode(document, body)
     } else {
       const documentVersion = version?.render(document)
@@ -159,7 +160,7 @@ export class DocumentWriter {
         templateFailed(this.#context, 'bulk.version', version, document, true)
         return false
       }
-      body.writeText(lines.withId(action, name, id, documentVersion))
+      body.writeText(lines.withId(destination, id, documentVersion))
       problem = encoder.encode(withoutField(document, idPath as Path), body)
     }
     if (problem !== undefined) {
