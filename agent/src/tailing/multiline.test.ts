@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { compileMultiline, MultilineAggregator, maxGroupLines } from './multiline.ts'
+import { joinedLines } from '../testing/joined-lines.ts'
+import { compileMultiline, MultilineAggregator, maxGroupLines, multilineProblems } from './multiline.ts'
 
 const rule = (pattern: string) =>
   compileMultiline({ start_pattern: pattern, condition_pattern: pattern, mode: 'halt_before', timeout_ms: 1 })
@@ -23,8 +24,18 @@ test.each(['(a+)+$', '(a|a)*b', '(.*)*,', '(\\w+\\s?)*!$', '^(a?){30}a{30}!'])(
   },
 )
 
+test.each([
+  { mode: 'halt_before', groups: ['BEGIN\na\nEND', 'b\nEND', 'BEGIN\nc', 'BEGIN'] },
+  { mode: 'continue_through', groups: ['BEGIN', 'a\nEND', 'b\nEND', 'BEGIN', 'c\nBEGIN'] },
+] as const)('with $mode, a pattern for the last line ends a group', ({ mode, groups }) => {
+  const options = { start_pattern: '.*', condition_pattern: '^BEGIN', mode, timeout_ms: 1, flush_pattern: '^END' }
+  expect(joinedLines(options, ['BEGIN', 'a', 'END', 'b', 'END', 'BEGIN', 'c', 'BEGIN'])).toEqual(groups)
+})
+
 test('a pattern outside the dialect is refused', () => {
   expect(() => rule('(?=look)')).toThrow(SyntaxError)
+  const options = { start_pattern: '.', condition_pattern: '.', mode: 'halt_with', timeout_ms: 1 } as const
+  expect(multilineProblems({ ...options, flush_pattern: '(?=look)' })).toHaveLength(1)
 })
 
 test.each([

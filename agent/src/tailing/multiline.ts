@@ -18,6 +18,12 @@ export const multiline = () =>
           ['continue_through', 'continue_past', 'halt_before', 'halt_with', 'end_with'],
           'Determines the end of a group. `continue_through`: the group includes all consecutive lines that match the condition. `continue_past`: those lines and the first line that does not match. `halt_before`: the group ends before the first line that matches. `halt_with`: the group ends with that line. `end_with`: the same, but the first line of a group can also be its last one.',
         ),
+        flush_pattern: optional(
+          text(
+            'Regular expression for the last line of a group, whatever the other patterns say. It does not apply to the first line.',
+            { examples: ['^END'] },
+          ),
+        ),
         timeout_ms: uint('Milliseconds after which a group without further lines is complete.', {
           minimum: 1,
         }),
@@ -31,6 +37,7 @@ export interface MultilineOptions {
   readonly condition_pattern: string
   readonly mode: 'continue_through' | 'continue_past' | 'halt_before' | 'halt_with' | 'end_with'
   readonly timeout_ms: number
+  readonly flush_pattern?: string | undefined
 }
 
 export interface MultilineRule {
@@ -38,6 +45,8 @@ export interface MultilineRule {
   readonly timeoutMs: number
   starts(line: string): boolean
   meetsCondition(line: string): boolean
+  /** Whether a line is the last of its group; undefined if no pattern decides it. */
+  readonly flushes: ((line: string) => boolean) | undefined
 }
 
 /**
@@ -46,7 +55,8 @@ export interface MultilineRule {
 export function compileMultiline(options: MultilineOptions): MultilineRule {
   const start = compilePattern(options.start_pattern)
   const condition = compilePattern(options.condition_pattern)
-  return { mode: options.mode, timeoutMs: options.timeout_ms, starts: start, meetsCondition: condition }
+  const flushes = options.flush_pattern === undefined ? undefined : compilePattern(options.flush_pattern)
+  return { mode: options.mode, timeoutMs: options.timeout_ms, starts: start, meetsCondition: condition, flushes }
 }
 
 /** The problems of the option `multiline`. */
@@ -93,6 +103,11 @@ export class MultilineAggregator<Context> {
   add(line: string | Bytes, position: number, context: Context, now: number): void {
     const text = typeof line === 'string' ? line : line.toString()
     if (this.#lines.length > 0) {
+      if (this.#rule.flushes?.(text) === true) {
+        this.#append(line, now)
+        this.flush()
+        return
+      }
       const met = this.#rule.meetsCondition(text)
       const { mode } = this.#rule
       if (mode === 'continue_through' || mode === 'continue_past' ? met : !met) {

@@ -22,6 +22,7 @@ const dated = {
     start: '^\\d{4}-\\d\\d-\\d\\d ',
     condition: '^\\d{4}-\\d\\d-\\d\\d ',
     mode: 'halt_before',
+    flush: '^-- end',
     timeoutMs: 1000,
   },
 } as const

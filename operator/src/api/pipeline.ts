@@ -70,6 +70,9 @@ export const multiline = object(
             'Meaning of a match of `condition`.',
           ),
         ),
+        flush: text('Expression that matches the last line of an event, whatever the other rules say.', {
+          maxLength: 4096,
+        }),
         timeoutMs: byDefault(defaultGroupTimeoutMs, integer('How long to wait for the next line.', { minimum: 1 })),
       },
       'Rules of your own.',

@@ -167,6 +167,26 @@ sinks: [{ name: out, type: blackhole }]`),
   })
 })
 
+test('rules of a Pipeline for joining lines become those of the agent', () => {
+  const { config, problems } = compile(
+    pipeline(`sources:
+  - name: app
+    type: orchestrator_logs
+    multiline: { custom: { start: '.*', condition: '^BEGIN', mode: halt_before, flush: '^END' } }
+sinks: [{ name: out, type: blackhole }]`),
+  )
+  expect(problems).toEqual([])
+  expect(config?.sources['shop/checkout/app']).toMatchObject({
+    multiline: {
+      start_pattern: '.*',
+      condition_pattern: '^BEGIN',
+      mode: 'halt_before',
+      timeout_ms: 1000,
+      flush_pattern: '^END',
+    },
+  })
+})
+
 test('references, values of Secrets and aliases are resolved within the namespace', () => {
   const { config, problems } = compile(`${pipeline(`secrets: [{ alias: es, secretName: creds }]
 sources: [{ name: app, ref: { kind: Source, name: java } }]

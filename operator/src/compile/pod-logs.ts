@@ -150,6 +150,7 @@ function multilineOf(resource: Resource, path: PathKey[], value: unknown, report
       condition_pattern: custom['condition'],
       mode: custom['mode'],
       timeout_ms: custom['timeoutMs'] ?? defaultGroupTimeoutMs,
+      ...(custom['flush'] === undefined ? {} : { flush_pattern: custom['flush'] }),
     }
   }
   const isKnown = typeof preset === 'string' && Object.hasOwn(multilinePresets, preset)
