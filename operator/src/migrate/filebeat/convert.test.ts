@@ -127,7 +127,7 @@ test.each([
   },
   {
     name: 'names and values in another case',
-    text: `${files}processors:\n- decode_json_fields: { fields: [message], target: "" }\n- drop_fields: { fields: [message] }\n- lowercase: { fields: [A.B, Gone], values: [v] }\n- uppercase: { fields: [x.y], alter_full_field: false }\n`,
+    text: `${files}processors:\n- decode_json_fields: { fields: [message], target: "" }\n- drop_fields: { fields: [message] }\n- lowercase: { fields: [A.B, Gone], values: [v], ignore_missing: true }\n- uppercase: { fields: [x.y], alter_full_field: false }\n`,
     event: plain('{"A":{"B":"Up"},"v":"UP","x":{"y":1}}'),
     expected: { a: { b: 'Up' }, v: 'up', x: { Y: 1 } },
   },

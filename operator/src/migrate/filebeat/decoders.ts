@@ -2,9 +2,21 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import { flagIn, option, type Part, type Report, textIn } from '../loki/context.ts'
-import { pairsOf, textOf } from '../loki/tree.ts'
+import { textOf } from '../loki/tree.ts'
 import { fieldOf, leaves } from './conditions.ts'
-import { attempts, errorLine, failing, failure, naming, type Processor, quiet, when } from './processor.ts'
+import {
+  attempts,
+  block,
+  errorLine,
+  failing,
+  failure,
+  type Joint,
+  naming,
+  type Processor,
+  quiet,
+  together,
+  when,
+} from './processor.ts'
 
 /** Sets the error that Filebeat puts into the event for a member of JSON at its root. */
 const rootError = (text: string) => `.error = { "message": ${text}, "type": "json" }`
@@ -66,6 +78,15 @@ export function reportExpansion(part: Part, isWanted: boolean, report: Report): 
   )
 }
 
+/** Statements for a failure of a processor that decodes the text of a field, sets `error`, and by default names the error in the event. */
+function namedFailure(part: Part, field: string, failed: string): readonly string[] {
+  if (flagIn(part, 'ignore_failure') === true) return []
+  const test = `error != null || !is_string(${field})`
+  const whole = flagIn(part, 'ignore_missing') === true ? `exists(${field}) && (${test})` : test
+  const written = errorLine(textLiteral(`failed in ${part.name} on the field ${field.slice(1)}`))
+  return [block(whole, [written, ...(failed === '' ? [] : [failed])])]
+}
+
 /** The statement for a failure of a processor that decodes the text of a field and sets `error`. */
 function failureOf(part: Part, field: string, failed: string): readonly string[] {
   const isIgnored = flagIn(part, 'fail_on_error') === false || flagIn(part, 'ignore_failure') === true
@@ -77,17 +98,14 @@ function failureOf(part: Part, field: string, failed: string): readonly string[]
 export const decodeBase64: Processor = {
   name: 'decode_base64_field',
   becomes: '`decode_base64`',
-  options: { ...when, 'field.from': 'the field with the text', 'field.to': 'the field for the result' },
-  itself: quiet,
+  options: { ...when, ...failing, 'field.from': 'the field with the text', 'field.to': 'the field for the result' },
+  itself: naming,
   build: (part, _report, failed) => {
-    const from = textIn(part, 'field.from')
-    if (from === undefined) return []
-    const to = fieldOf(textIn(part, 'field.to') ?? from)
-    return [
-      `decoded, error = decode_base64(string(${fieldOf(from)}) ?? "")`,
-      ...failureOf(part, fieldOf(from), failed),
-      `if error == null && is_string(${fieldOf(from)}) { ${to} = decoded }`,
-    ]
+    const from = fieldOf(textIn(part, 'field.from') ?? '')
+    const to = fieldOf(textIn(part, 'field.to') || (textIn(part, 'field.from') ?? ''))
+    const decoded = `decode_base64(string(${from}) ?? "") ?? null`
+    const fails = `!is_string(${from}) || is_null(${decoded})`
+    return attempts(part, [{ from, fails, lines: [`${to} = ${decoded}`] }], failed)
   },
 }
 
@@ -148,17 +166,20 @@ export const decodeCsv: Processor = {
   build: (part, _report, failed) => {
     const separator = textIn(part, 'separator') ?? ','
     const trims = flagIn(part, 'trim_leading_space') === true
-    return pairsOf(option(part, 'fields')).flatMap(([from, to]) => {
-      const isFree = flagIn(part, 'overwrite_keys') === true ? '' : ` && !exists(${fieldOf(to || from)})`
-      return [
-        `columns, error = parse_csv(string(${fieldOf(from)}) ?? "", delimiter: ${textLiteral(separator)})`,
-        ...failureOf(part, fieldOf(from), failed),
-        `if error == null && is_string(${fieldOf(from)})${isFree} {`,
-        ...(trims ? [`  columns = map_values(columns) -> |column| { replace(column, r'^\\s+', "") }`] : []),
-        `  ${fieldOf(to || from)} = columns`,
-        '}',
-      ]
+    const overwrites = flagIn(part, 'overwrite_keys') === true
+    const fields = leaves(option(part, 'fields') ?? part.tree).map(([name, item], index): Joint => {
+      const [from, to] = [fieldOf(name), fieldOf(textOf(item) || name)]
+      const [columns, error] = [`columns${index + 1}`, `error${index + 1}`]
+      const isFree = overwrites || from === to ? '' : ` && !exists(${to})`
+      const found = trims ? `map_values(${columns}) -> |column| { replace(column, r'^\\s+', "") }` : columns
+      return {
+        from,
+        before: [`${columns}, ${error} = parse_csv(string(${from}) ?? "", delimiter: ${textLiteral(separator)})`],
+        test: `${error} == null && is_string(${from}) && ${from} != ""${isFree}`,
+        lines: [`${to} = ${found}`],
+      }
     })
+    return together(part, fields, failed)
   },
 }
 
@@ -182,20 +203,29 @@ export const extractArray: Processor = {
     })
     // The step runs only if all items exist and none of the fields do.
     const longest = Math.max(...places.map(([, place]) => place))
-    const tests = [`length(items) > ${longest}`, ...(keeps ? places.map(([field]) => `!exists(${field})`) : [])]
+    const isGiven = (place: number) => `!includes([null, "", [], {}], items[${place}])`
+    const omits = flagIn(part, 'omit_empty') === true
+    const isFree = (field: string, place: number) => [
+      ...(keeps ? [omits ? `(!${isGiven(place)} || !exists(${field}))` : `!exists(${field})`] : []),
+    ]
+    const tests = [`length(items) > ${longest}`, ...places.flatMap(([field, place]) => isFree(field, place))]
+    if (flagIn(part, 'fail_on_error') === false)
+      return [
+        `items = array(${list}) ?? []`,
+        ...places.map(([field, place]) => {
+          const each = [`length(items) > ${place}`, ...(omits ? [isGiven(place)] : []), ...isFree(field, place)]
+          return `if ${each.join(' && ')} { ${field} = items[${place}] }`
+        }),
+      ]
     return places.length === 0
       ? []
       : [
           `items = array(${list}) ?? []`,
           `if ${tests.join(' && ')} {`,
-          ...places.map(([field, place]) => {
-            const given = `items[${place}]`
-            const isGiven = `!includes([null, "", [], {}], ${given})`
-            return flagIn(part, 'omit_empty') === true
-              ? `  if ${isGiven} { ${field} = ${given} }`
-              : `  ${field} = ${given}`
-          }),
-          failed === '' || flagIn(part, 'fail_on_error') === false
+          ...places.map(([field, place]) =>
+            omits ? `  if ${isGiven(place)} { ${field} = items[${place}] }` : `  ${field} = items[${place}]`,
+          ),
+          failed === ''
             ? '}'
             : `} else if ${flagIn(part, 'ignore_missing') === true ? `exists(${list})` : 'true'} { ${failed} }`,
         ]
@@ -209,7 +239,8 @@ export const decodeXml: Processor = {
     ...when,
     field: 'the field with the text',
     target_field: 'the field for the document; by default the field with the text; if empty, the root of the event',
-    overwrite_keys: 'whether to replace existing fields',
+    overwrite_keys: 'whether to replace existing fields at the root of the event',
+    document_id: '`id_key`, from metadata',
     to_lower: 'whether to convert names to lower case',
   },
   itself: quiet,
@@ -217,22 +248,22 @@ export const decodeXml: Processor = {
     const name = textIn(part, 'field') ?? 'message'
     const from = fieldOf(name)
     const target = option(part, 'target_field') === undefined ? name : (textIn(part, 'target_field') ?? '')
-    const keeps = flagIn(part, 'overwrite_keys') === false
-    const to = fieldOf(target)
-    const isFree = keeps && target !== '' && target !== name ? ` && !exists(${to})` : ''
+    const id = textIn(part, 'document_id')
+    const addsErrors = flagIn(part, 'ignore_failure') !== true
     const lower =
-      'if is_object(document) { document = map_keys(object!(document), recursive: true) -> |key| { downcase(key) } }'
+      'if is_object(decoded) { decoded = map_keys(object!(decoded), recursive: true) -> |key| { downcase(key) } }'
+    const written =
+      target === ''
+        ? [block('is_object(decoded)', intoRoot(flagIn(part, 'overwrite_keys') !== false, addsErrors))]
+        : [`${fieldOf(target)} = decoded`]
     return [
-      `document, error = parse_xml(string(${from}) ?? "", attr_prefix: "", text_key: "#text", parse_bool: false, parse_null: false, parse_number: false)`,
-      ...failureOf(part, from, failed),
-      `if error == null && is_string(${from})${isFree} {`,
-      ...(flagIn(part, 'to_lower') === false ? [] : [`  ${lower}`]),
-      ...(target === ''
-        ? [
-            `  if is_object(document) { . = ${keeps ? 'merge(object!(document), .)' : 'merge(., object!(document), deep: true)'} }`,
-          ]
-        : [`  ${to} = document`]),
-      '}',
+      `decoded, error = parse_xml(string(${from}) ?? "", attr_prefix: "", text_key: "#text", parse_bool: false, parse_null: false, parse_number: false)`,
+      ...namedFailure(part, from, failed),
+      block(`error == null && is_string(${from})`, [
+        ...(flagIn(part, 'to_lower') === false ? [] : [lower]),
+        ...(id === undefined ? [] : [block('is_object(decoded)', idLines(id))]),
+        ...written,
+      ]),
     ]
   },
 }
@@ -266,7 +297,7 @@ export const syslog: Processor = {
   itself: quiet,
   build: (part, report, failed) => [
     ...syslogLines(part, report, false),
-    ...failureOf(part, fieldOf(textIn(part, 'field') ?? 'message'), failed),
+    ...namedFailure(part, fieldOf(textIn(part, 'field') ?? 'message'), failed),
   ],
 }
 

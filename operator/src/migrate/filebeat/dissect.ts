@@ -4,7 +4,7 @@ import { textLiteral } from '@penstock/agent/config'
 import { flagIn, type Part, type Report, textIn } from '../loki/context.ts'
 import { indent, regexLiteral } from '../otel/text.ts'
 import { fieldOf } from './conditions.ts'
-import { flagLine, naming, type Processor, quiet, when } from './processor.ts'
+import { falseTexts, flagLine, naming, type Processor, quiet, trueTexts, when } from './processor.ts'
 
 interface Key {
   readonly name: string
@@ -18,14 +18,21 @@ interface Key {
   readonly type: string | undefined
 }
 
+/** The text without spaces at its end, as a part with a type is read. */
+const bare = (value: string) => `replace(${value}, r' +$', "")`
+const isAmong = (value: string, ...texts: readonly string[]) => `includes(${JSON.stringify(texts)}, ${bare(value)})`
+
+/** Expressions for a part with a type. A text that is not of the type stays as it is. */
 const types: Readonly<Record<string, (value: string) => string>> = {
-  integer: (value) => `to_int(${value}) ?? ${value}`,
-  long: (value) => `to_int(${value}) ?? ${value}`,
-  float: (value) => `to_float(${value}) ?? ${value}`,
-  double: (value) => `to_float(${value}) ?? ${value}`,
-  boolean: (value) => `to_bool(${value}) ?? ${value}`,
-  string: (value) => value,
-  ip: (value) => value,
+  integer: (value) =>
+    `if (to_int(${bare(value)}) ?? 2147483648) <= 2147483647 && (to_int(${bare(value)}) ?? -2147483649) >= -2147483648 { to_int(${bare(value)}) ?? ${value} } else { ${value} }`,
+  long: (value) => `to_int(${bare(value)}) ?? ${value}`,
+  float: (value) => `to_float(${bare(value)}) ?? ${value}`,
+  double: (value) => `to_float(${bare(value)}) ?? ${value}`,
+  boolean: (value) =>
+    `if ${isAmong(value, ...trueTexts)} { true } else if ${isAmong(value, ...falseTexts)} { false } else { ${value} }`,
+  string: bare,
+  ip: (value) => `if is_ipv4(${bare(value)}) || is_ipv6(${bare(value)}) { ${bare(value)} } else { ${value} }`,
 }
 
 /** An expression for the white space, or other characters, that the processor removes from parts. */
@@ -70,7 +77,7 @@ export const dissect: Processor = {
     const free =
       flagIn(part, 'overwrite_keys') === true ? [] : [...values.keys()].map((name) => `!exists(${target(name)})`)
     const lines = [...values].map(
-      ([name, { value, type }]) => `${target(name)} = ${(types[type ?? 'string'] ?? String)(`(${value})`)}`,
+      ([name, { value, type }]) => `${target(name)} = ${(types[type ?? ''] ?? String)(`(${value})`)}`,
     )
     const field = fieldOf(textIn(part, 'field') ?? 'message')
     const then = failed === '' ? '' : ` else { ${failed} }`
@@ -113,8 +120,10 @@ function keysOf(part: Part, report: Report): { keys: readonly Key[]; expression:
     const isSkipped = sign === '?' || name === ''
     const text = length === undefined ? textBefore(after) : `.{${length}}`
     expression += `${index === 0 ? RegExp.escape(before) : ''}${isSkipped ? `(?:${text})` : `(${text})`}`
-    const isRepeated = (padded ?? paddedLast) !== undefined && after.length === 1
-    expression += isRepeated ? `(?:${RegExp.escape(after)})+` : RegExp.escape(after)
+    const isPadded = (padded ?? paddedLast) !== undefined && after !== ''
+    // A padded part takes all delimiters after it, of which each begins one character after the other.
+    const isOfOneSign = new Set(after).size === 1
+    expression += RegExp.escape(after) + (isPadded && isOfOneSign ? `${RegExp.escape(after[0] ?? '')}*` : '')
     if (isSkipped) continue
     const group = keys.length + 1
     keys.push({ name, group, isAdded: sign === '+', order: Number(order ?? 0), before, type })

@@ -3,19 +3,23 @@
 import { textLiteral } from '@penstock/agent/config'
 import { flagIn, option, type Part, textIn, textsIn } from '../loki/context.ts'
 import { below, itemsOf, type Tree, textOf } from '../loki/tree.ts'
-import { indent, regexLiteral } from '../otel/text.ts'
+import { regexLiteral } from '../otel/text.ts'
 import { assigned, fieldOf } from './conditions.ts'
 import { isOfFilebeat } from './own-fields.ts'
 import {
   type Attempt,
   attempts,
   block,
+  errorLine,
   failing,
   failure,
+  falseTexts,
   flagLine,
   naming,
   type Processor,
   quiet,
+  together,
+  trueTexts,
   when,
 } from './processor.ts'
 
@@ -55,10 +59,12 @@ export const includeFields: Processor = {
   becomes: 'a remap transform that keeps some fields',
   options: { ...when, fields: 'the fields' },
   build: (part) => {
-    const names = textsIn(part, 'fields').filter((name) => name !== '@timestamp' && !name.startsWith('@metadata'))
+    const listed = textsIn(part, 'fields').filter((name) => name !== '@timestamp' && !name.startsWith('@metadata'))
+    // Filebeat always keeps the type.
+    const names = new Set([...listed, 'type'])
     return [
       'kept = { "timestamp": .timestamp }',
-      ...names.map((name) => {
+      ...[...names].map((name) => {
         const path = `[${name
           .split('.')
           .map((each) => textLiteral(each))
@@ -93,17 +99,28 @@ export const pairs = (name: 'rename' | 'copy_fields'): Processor => ({
   },
 })
 
-/** A change of the texts in fields. */
+/**
+ * A change of the texts in fields.
+ * @param isWrong an expression that is true for a text on which the change fails
+ */
 const ofTexts = (
   part: Part,
   fields: readonly (readonly [string, readonly string[]])[],
   failed: string,
+  isWrong?: (field: string) => string,
 ): readonly string[] =>
   attempts(
     part,
-    fields.map(([name, lines]) => ({ from: fieldOf(name), fails: `!is_string(${fieldOf(name)})`, lines })),
+    fields.map(([name, lines]) => {
+      const field = fieldOf(name)
+      const more = isWrong === undefined ? '' : ` || ${isWrong(field)}`
+      return { from: field, fails: `!is_string(${field})${more}`, lines }
+    }),
     failed,
   )
+
+/** Whether a text has a percent sign without two hexadecimal digits. */
+const isBadPercent = (field: string) => `!match(string(${field}) ?? "", r'^(?:[^%]|%[0-9A-Fa-f][0-9A-Fa-f])*$')`
 
 export const replace: Processor = {
   name: 'replace',
@@ -148,7 +165,7 @@ const conversions: Readonly<Record<string, (field: string) => string>> = {
   double: floatOf,
   string: (field) => `to_string(${field})`,
   boolean: (field) =>
-    `if ${words(field, '1', 't', 'T', 'true', 'TRUE', 'True')} { true } else if ${words(field, '0', 'f', 'F', 'false', 'FALSE', 'False')} { false } else { bool(${field}) }`,
+    `if ${words(field, ...trueTexts)} { true } else if ${words(field, ...falseTexts)} { false } else { bool(${field}) }`,
   // The address stays as it is written.
   ip: (field) => `ip_to_ipv6(string(${field}) ?? "")`,
 }
@@ -178,23 +195,7 @@ export const convert: Processor = {
         conversion(`${index + 1}`, fieldOf(from), to === undefined ? undefined : fieldOf(to), make, type, renames),
       ]
     })
-    const undoes = flagIn(part, 'fail_on_error') !== false
-    const ignoresMissing = flagIn(part, 'ignore_missing') === true
-    if (fields.length === 0) return []
-    const otherwise = (tests: readonly string[]) =>
-      failed === '' || !undoes ? '' : ` else if ${ignoresMissing ? tests.join(' || ') : 'true'} { ${failed} }`
-    if (!undoes || fields.length === 1)
-      return fields.flatMap(({ from, before, test, lines }) => [
-        ...before,
-        `${block(test, lines)}${otherwise([`exists(${from})`])}`,
-      ])
-    const succeed = fields.map(({ from, test }) => (ignoresMissing ? `(!exists(${from}) || (${test}))` : test))
-    return [
-      ...fields.flatMap(({ before }) => before),
-      `if ${succeed.map((test) => (test.startsWith('(') ? test : `(${test})`)).join(' && ')} {`,
-      ...fields.map(({ test, lines }) => indent(ignoresMissing ? block(test, lines) : lines.join('\n'))),
-      `}${otherwise(['true'])}`,
-    ]
+    return together(part, fields, failed)
   },
 }
 
@@ -248,10 +249,14 @@ export const truncate: Processor = {
     const fails = (field: string) =>
       flagIn(part, 'ignore_missing') === true ? `exists(${field}) && !is_string(${field})` : `!is_string(${field})`
     const stops = flagIn(part, 'fail_on_error') === false ? '' : failed
-    return textsIn(part, 'fields').flatMap((name) => [
-      ...failure(fails(fieldOf(name)), stops),
-      ...cutLines(fieldOf(name), length, bytes !== undefined),
+    const fields = textsIn(part, 'fields').map(fieldOf)
+    const cut = fields.flatMap((field) => [
+      ...failure(fails(field), stops),
+      ...cutLines(field, length, bytes !== undefined),
     ])
+    // Filebeat undoes the step only if the option is set, although its documentation names another default.
+    if (flagIn(part, 'fail_on_error') !== true || fields.length < 2) return cut
+    return [...failure(fields.map(fails).join(' || '), stops), block(`!(${fields.map(fails).join(' || ')})`, cut)]
   },
 }
 
@@ -273,29 +278,55 @@ export const letterCase = (name: string, call: string): Processor => ({
   options: {
     ...when,
     fields: 'the fields whose names change',
+    ...failing,
     values: 'the fields whose values change',
     alter_full_field: 'whether all names of a path change, or only the last one',
   },
-  itself: quiet,
-  build: (part) => [
-    ...textsIn(part, 'fields').flatMap((field) => renamed(field, call, flagIn(part, 'alter_full_field') !== false)),
-    ...textsIn(part, 'values').map(
-      (field) => `if is_string(${fieldOf(field)}) { ${fieldOf(field)} = ${call}(string!(${fieldOf(field)})) }`,
+  itself: naming,
+  build: (part, _report, failed) => [
+    ...renamed(part, call, failed),
+    ...ofTexts(
+      part,
+      textsIn(part, 'values').map((name) => [name, [`${fieldOf(name)} = ${call}(string!(${fieldOf(name)}))`]]),
+      failed,
     ),
   ],
 })
 
-/** Statements that change the case of the names in a path. */
-function renamed(field: string, call: string, isWhole: boolean): readonly string[] {
+/** Statements that change the case of the names in paths. A path finds names in any case. */
+function renamed(part: Part, call: string, failed: string): readonly string[] {
+  const paths = textsIn(part, 'fields').filter((name) => name !== 'type')
+  if (paths.length === 0) return []
+  const isWhole = flagIn(part, 'alter_full_field') !== false
   const inCase = (text: string) => (call === 'upcase' ? text.toUpperCase() : text.toLowerCase())
-  const names = field.split('.')
-  const steps = names.flatMap((name, index) => {
-    if (inCase(name) === name || (!isWhole && index < names.length - 1)) return []
-    const above = names.slice(0, index).map((each) => (isWhole ? inCase(each) : each))
-    const [from, to] = [name, inCase(name)].map((each) => fieldOf([...above, each].join('.')))
-    return [`  if !exists(${to}) { ${to} = del(${from}) }`]
+  const steps = paths.map((path) => {
+    const names = path.split('.')
+    const missing = textLiteral(`could not fetch value for key: ${path}`)
+    return names
+      .flatMap((name, index) => {
+        const above = names.slice(0, index).map((each) => (isWhole ? inCase(each) : each))
+        const level = above.length === 0 ? '.' : fieldOf(above.join('.'))
+        const to = isWhole || index === names.length - 1 ? inCase(name) : name
+        const isIt = (key: string) => `${call}(${key}) == ${textLiteral(inCase(name))}`
+        const noted = flagIn(part, 'ignore_missing') === true ? ' else if length(found) > 1' : ' else if problem == ""'
+        return [
+          `names = keys(object(${level}) ?? {})`,
+          `found = filter(names) -> |_index, name| { ${isIt('string(name) ?? ""')} }`,
+          `if length(found) == 1 { ${level} = map_keys(object(${level}) ?? {}) -> |key| { if ${isIt('key')} { ${textLiteral(to)} } else { key } } }${noted} { problem = ${missing} }`,
+        ]
+      })
+      .join('\n')
   })
-  return steps.length === 0 ? [] : [`if exists(${fieldOf(field)}) {`, ...steps, '}']
+  const undoes = flagIn(part, 'fail_on_error') !== false
+  const written = errorLine(`${textLiteral(`Failed to process fields in ${part.name} processor: `)} + problem`)
+  return [
+    ...(undoes ? ['before = .'] : []),
+    'problem = ""',
+    ...steps,
+    ...(undoes
+      ? ['if problem != "" {', '  . = before', `  ${failed === '' ? written : `${written}; ${failed}`}`, '}']
+      : []),
+  ]
 }
 
 export const urldecode: Processor = {
@@ -311,6 +342,7 @@ export const urldecode: Processor = {
         [`${fieldOf(to ?? from)} = decode_percent(replace(string(${fieldOf(from)}) ?? "", "+", " "))`],
       ]),
       failed,
+      isBadPercent,
     ),
 }
 

@@ -28,6 +28,10 @@ export const failing = {
 } as const
 export const naming = { tag: 'only names the processor', id: 'only names the processor' } as const
 
+/** Texts that Filebeat reads as booleans. */
+export const trueTexts = ['1', 't', 'T', 'true', 'TRUE', 'True'] as const
+export const falseTexts = ['0', 'f', 'F', 'false', 'FALSE', 'False'] as const
+
 /** The work of a processor on one of its fields. */
 export interface Attempt {
   /** The field that it reads. */
@@ -73,6 +77,36 @@ export function attempts(part: Part, all: readonly Attempt[], failed = ''): read
     '  . = before',
     `  ${error}`,
     '}',
+  ]
+}
+
+/** The work of a processor that changes nothing if it fails on one of its fields. */
+export interface Joint {
+  readonly from: string
+  readonly before: readonly string[]
+  /** An expression that is true if the work succeeds. */
+  readonly test: string
+  readonly lines: readonly string[]
+}
+
+/** Statements for all fields. By default, a failure on one of them undoes the step; the event gets no error. */
+export function together(part: Part, all: readonly Joint[], failed: string): readonly string[] {
+  const undoes = flagIn(part, 'fail_on_error') !== false
+  const ignoresMissing = flagIn(part, 'ignore_missing') === true
+  if (all.length === 0) return []
+  const otherwise = (tests: readonly string[]) =>
+    failed === '' || !undoes ? '' : ` else if ${ignoresMissing ? tests.join(' || ') : 'true'} { ${failed} }`
+  if (!undoes || all.length === 1)
+    return all.flatMap(({ from, before, test, lines }) => [
+      ...before,
+      `${block(test, lines)}${otherwise([`exists(${from})`])}`,
+    ])
+  const succeed = all.map(({ from, test }) => (ignoresMissing ? `(!exists(${from}) || (${test}))` : test))
+  return [
+    ...all.flatMap(({ before }) => before),
+    `if ${succeed.map((test) => (test.startsWith('(') ? test : `(${test})`)).join(' && ')} {`,
+    ...all.map(({ test, lines }) => indent(ignoresMissing ? block(test, lines) : lines.join('\n'))),
+    `}${otherwise(['true'])}`,
   ]
 }
 
