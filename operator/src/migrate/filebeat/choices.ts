@@ -1,11 +1,11 @@
-// Chooses index and ingest pipeline per event: by the input, or by the first rule that matches. A metadata field, which is not sent,
-// carries the choice to the sink.
+// Chooses index, ingest pipeline and action per event: by its metadata, by the input, or by the first rule that matches. A metadata field,
+// which is not sent, carries the choice to the sink.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { option, type Part, type Report, textIn } from '../loki/context.ts'
 import { below, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
-import { conditionOf, fieldOf } from './conditions.ts'
+import { conditionOf } from './conditions.ts'
 import { expressionOf, fieldsIn, withDots } from './formats.ts'
 import { podVariable } from './pod-values.ts'
 
@@ -22,10 +22,17 @@ export interface Choices {
   hasSource: boolean
   /** Steps that set the fields and tags of the whole configuration. Those of an input replace them. */
   shared: readonly Step[]
-  /** Fields to which the configuration assigns only texts that it contains, and these texts; undefined if it assigns others, too. */
-  readonly texts: Map<string, Set<string> | undefined>
-  /** Names of pipelines. */
-  readonly pipelines: Set<string>
+  /** Whether an input names the pipeline of its events. */
+  pipeline: boolean
+  /** The metadata of events, set by steps, that chooses for outputs. */
+  readonly metadata: Set<string>
+}
+
+/** Notes the metadata that steps set and outputs read. */
+export function noteMetadata(steps: readonly Step[], metadata: Set<string>): void {
+  for (const { text } of steps)
+    for (const [, name = ''] of text.matchAll(/%metadata\.(alias|index|raw_index|pipeline|op_type)\b/g))
+      metadata.add(name)
 }
 
 /** The placeholders of the name and the version of the Beat, which events do not have. */
@@ -41,8 +48,9 @@ export function reportVersion(place: Part | Tree, subject: string, name: string,
   report.replaced(place, `${subject}: ${name}`, reason, 'Write the version that the old agent had, or another name.')
 }
 
-/** Filebeat writes the names of pipelines and indices in lower case. */
-const pipelineName = (text: string) => text.toLowerCase()
+/** The name of a pipeline, which Filebeat writes in lower case, as an expression. */
+const inLowerCase = (name: string, expression: string) =>
+  /[%$]\{/.test(name) ? `downcase(${expression})` : textLiteral(name.toLowerCase())
 
 /** The name of an index in lower case, except for placeholders of fields and dates. */
 export const indexName = (text: string) =>
@@ -60,6 +68,14 @@ function indexExpression(name: string, report: Report): string | undefined {
   return expression === undefined || !hasFields(name) ? expression : `downcase(${expression})`
 }
 
+/** The name of an index of an input, which contains the name of the machine, but no other fields. */
+function withMachine(part: Part, name: string, report: Report): string {
+  if (!name.includes('%{[agent.name]}')) return name
+  const reason = 'Filebeat writes the name of its machine; the name of the index contains that of the node'
+  report.replaced(part, `${part.name}: ${name}`, reason, 'Set another name in a remap transform.')
+  return name.replaceAll('%{[agent.name]}', '$'.concat('{NODE_NAME}'))
+}
+
 /** The index and the pipeline for all events of an input; they take precedence over those of the output. */
 export function inputChoices(part: Part, choices: Choices, report: Report): readonly Step[] {
   const lines: string[] = []
@@ -67,7 +83,7 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
   if (index !== undefined) {
     reportVersion(part, part.name, index, report)
     report.variables(part, `${part.name}: index`, index)
-    const name = withVersion(index)
+    const name = withMachine(part, withVersion(index), report)
     const expression = name.includes('%{[') ? undefined : indexExpression(name, report)
     if (expression === undefined) {
       const nearest = 'Set `%index` in a remap transform, and use it in `bulk.index`.'
@@ -82,13 +98,18 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
       lines.push(`%index = ${expression}`)
     }
   }
-  const pipeline = textIn(part, 'pipeline')
-  if (/[%$]\{/.test(pipeline ?? '')) {
-    const reason = 'the event determines the name of the pipeline'
-    report.gap(part, `${part.name}: ${pipeline}`, reason, 'Add one sink per pipeline after a `route` transform.')
-  } else if (pipeline !== undefined && pipeline !== '') {
-    choices.pipelines.add(pipelineName(pipeline))
-    lines.push(`%pipeline = ${textLiteral(pipelineName(pipeline))}`)
+  const pipeline = textIn(part, 'pipeline') ?? ''
+  if (pipeline !== '') {
+    // An input does not replace fields in the name.
+    const expression = pipeline.includes('%{') ? undefined : expressionOf(pipeline, report.readsEnvironment)
+    report.variables(part, `${part.name}: pipeline`, pipeline)
+    if (expression === undefined) {
+      const reason = 'the name of the pipeline contains values that events do not have'
+      report.gap(part, `${part.name}: ${pipeline}`, reason, 'Set `%pipeline` in a remap transform.')
+    } else {
+      choices.pipeline = true
+      lines.push(`%pipeline = ${inLowerCase(pipeline, expression)}`)
+    }
   }
   return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
 }
@@ -97,22 +118,27 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
 function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string | undefined {
   const when = below(item, 'when')
   const test = when === undefined ? 'true' : conditionOf(when, report)
-  const inCase = key === 'pipeline' ? pipelineName : indexName
+  const inCase = key === 'pipeline' ? (text: string) => text.toLowerCase() : indexName
   const mappings = below(item, 'mappings')
   reportVersion(item, key, textOf(below(item, key)) ?? '', report)
   report.variables(item, key, textOf(below(item, key)) ?? '')
   const given = withVersion(textOf(below(item, key)) ?? '%{}')
   const plain = mappings === undefined && !given.includes('%{') ? inCase(given) : given
-  const name =
+  const expression =
     key === 'index' && mappings === undefined
       ? indexExpression(given, report)
       : expressionOf(plain, report.readsEnvironment)
+  const isPipeline = key === 'pipeline' && mappings === undefined
+  const name = isPipeline && expression !== undefined ? inLowerCase(given, expression) : expression
   if (name === undefined || test === undefined) return undefined
   // A rule applies only if the event has all fields of its name.
   const fields = fieldsIn(given).map((field) => `exists(${field})`)
   const isWhole = [...(test === 'true' ? [] : [test]), ...fields].join(' && ') || 'true'
-  if (mappings === undefined) return `if ${isWhole} { %${key} = ${name} }`
   const byDefault = textOf(below(item, 'default'))
+  if (mappings === undefined && (byDefault === undefined || byDefault === '' || fields.length === 0))
+    return `if ${isWhole} { %${key} = ${name} }`
+  if (mappings === undefined)
+    return `if ${test} {\n  chosen = ${textLiteral(inCase(byDefault ?? ''))}\n  if ${fields.join(' && ')} { chosen = ${name} }\n  %${key} = chosen\n}`
   const table = pairsOf(mappings).map(([from, to]) => `${textLiteral(from)}: ${textLiteral(inCase(to))}`)
   const value = `get({ ${table.join(', ')} }, [${name}]) ?? null`
   const otherwise = byDefault === undefined ? '' : ` || ${textLiteral(inCase(byDefault))}`
@@ -129,99 +155,55 @@ export function indexLines(part: Part, given: string, choices: Choices, report: 
     report.gap(item, 'elasticsearch: indices', 'the rule is not a name and a condition', nearest)
     return []
   })
-  if (defaultIndex === undefined || (rules.length === 0 && !choices.index && !choices.ownTime && !hasFields(given)))
-    return []
+  const chosen = metadataLines(choices.metadata)
+  const isSame = rules.length === 0 && chosen.length === 0 && !choices.index && !choices.ownTime && !hasFields(given)
+  if (defaultIndex === undefined || isSame) return []
   report.variables(part, `${part.name}: index`, given)
   // The first rule that matches wins, so its statement runs last.
   const fields = fieldsIn(given).map((field) => `exists(${field})`)
   const set = `%index = ${defaultIndex}`
   const first = fields.length === 0 ? set : `if ${fields.join(' && ')} { ${set} }`
-  return unlessChosen('index', choices.index, [first, ...rules.toReversed()])
+  return [...unlessChosen('index', choices.index, [first, ...rules.toReversed()]), ...chosen]
+}
+
+/** Statements for the metadata of events that names the index. The name in `index` gets the date. */
+const metadataLines = (metadata: ReadonlySet<string>): readonly string[] => {
+  const date = ' + format_timestamp!(timestamp(.timestamp) ?? now(), "-%Y.%m.%d")'
+  return ['raw_index', 'index', 'alias'].flatMap((name) => {
+    const field = `%metadata.${name}`
+    const added = name === 'index' ? date : ''
+    return metadata.has(name) ? [`if is_string(${field}) { %index = downcase(string!(${field}))${added} }`] : []
+  })
 }
 
 const unlessChosen = (key: string, byInputs: boolean, lines: readonly string[]) =>
   byInputs && lines.length > 0 ? [`if !exists(%${key}) {`, ...lines, '}'] : lines
 
-/** Notes the fields to which programs assign texts. */
-export function noteTexts(steps: readonly Step[], texts: Choices['texts']): void {
-  for (const { text } of steps)
-    for (const [, field = '', value = ''] of text.matchAll(/^\s*(?:if .*\{ )?(\.[\w."@-]+) = (.*?)(?: \})?$/gm)) {
-      const known = texts.has(field) ? texts.get(field) : new Set<string>()
-      const isText = /^"(?:[^"\\])*"$/.test(value)
-      texts.set(field, isText ? known?.add(JSON.parse(value) as string) : undefined)
-    }
-}
-
-/** Statements for a pipeline named by a field, and the names that it can have: those for the texts that the configuration assigns to it. */
-export interface KnownPipelines {
-  readonly lines: readonly string[]
-  readonly names: readonly string[]
-}
-
-/** The pipelines of an output that names them by a field with known values. */
-export function knownPipelines(part: Part, choices: Choices, report: Report): KnownPipelines | undefined {
-  const given = withDots(textIn(part, 'pipeline') ?? '')
-  const [placeholder, , name = '', byDefault] = /%\{(\[([^\]]+)\]\s*(?::([^}]*))?)\}/.exec(given) ?? []
-  const field = fieldOf(name)
-  const texts = choices.texts.get(field)
-  if (placeholder === undefined || texts === undefined || given.split('%{').length > 2) return undefined
-  const reason = 'the sinks are those for the values that the configuration gives to the field'
-  report.replaced(part, `${part.name}: ${given}`, reason, 'Add a sink for each other value.')
-  const named = (text: string) => pipelineName(given.replace(placeholder, () => text))
-  const values = [...texts].map((text) => [text, named(text)] as const)
-  const first = byDefault === undefined || byDefault === '' ? [] : [named(byDefault)]
-  return {
-    lines: [
-      ...first.map((other) => `%pipeline = ${textLiteral(other)}`),
-      ...values.map(([text, own]) => `if ${field} == ${textLiteral(text)} { %pipeline = ${textLiteral(own)} }`),
-    ],
-    names: [...values.map(([, own]) => own), ...first],
-  }
-}
-
-/** A sink behind a filter, for the events of one pipeline or for those without one. */
-export interface PipelineBranch {
-  readonly pipeline: string | undefined
-  readonly condition: string
-}
-
-/** The program that chooses a pipeline, and one sink per pipeline; no sinks if all events use the same pipeline. */
-export function pipelineBranches(
-  part: Part,
-  defaultPipeline: string | undefined,
-  choices: Choices,
-  report: Report,
-  known: KnownPipelines = { lines: [], names: [] },
-): { readonly lines: readonly string[]; readonly branches: readonly PipelineBranch[] } {
-  const names = new Set([...choices.pipelines, ...known.names])
+/** The program that chooses the pipeline of each event; empty if all events use the same one. */
+export function pipelineLines(part: Part, choices: Choices, report: Report): readonly string[] {
+  const given = withVersion(textIn(part, 'pipeline') ?? '')
+  reportVersion(part, `${part.name}: pipeline`, textIn(part, 'pipeline') ?? '', report)
   const rules = itemsOf(option(part, 'pipelines')).flatMap((item) => {
-    const mappings = below(item, 'mappings')
-    const own =
-      mappings === undefined
-        ? [textOf(below(item, 'pipeline')) ?? '%{}']
-        : [...pairsOf(mappings).map(([, to]) => to), ...[textOf(below(item, 'default')) ?? []].flat()]
-    const line = own.some((name) => name.includes('%{')) ? undefined : ruleLine(item, 'pipeline', report)
-    if (line === undefined) {
-      const reason = 'the event determines the name of the pipeline, or the condition has no counterpart'
-      report.gap(item, 'elasticsearch: pipelines', reason, 'Add one sink per pipeline after a `route` transform.')
-      return []
-    }
-    for (const name of own) names.add(pipelineName(name))
-    return [line]
+    const line = ruleLine(item, 'pipeline', report)
+    if (line !== undefined) return [line]
+    const reason = 'the rule is not a name and a condition'
+    report.gap(item, 'elasticsearch: pipelines', reason, 'Set `%pipeline` in a remap transform.')
+    return []
   })
-  if (names.size === 0) return { lines: [], branches: [] }
-  if (defaultPipeline !== undefined) names.add(pipelineName(defaultPipeline))
-  const first = defaultPipeline === undefined ? [] : [`%pipeline = ${textLiteral(pipelineName(defaultPipeline))}`]
-  const lines = unlessChosen('pipeline', choices.pipelines.size > 0, [...first, ...known.lines, ...rules.toReversed()])
-  const branches: PipelineBranch[] = [...names].map((pipeline) => ({
-    pipeline,
-    condition: `%pipeline == ${textLiteral(pipeline)}`,
-  }))
-  return {
-    lines,
-    branches:
-      defaultPipeline === undefined
-        ? [...branches, { pipeline: undefined, condition: '!exists(%pipeline)' }]
-        : branches,
-  }
+  const isOwn = choices.metadata.has('pipeline')
+  if (rules.length === 0 && !choices.pipeline && !isOwn && !given.includes('%{')) return []
+  const expression = expressionOf(given, report.readsEnvironment)
+  if (expression === undefined) {
+    const reason = 'the name of the pipeline contains values that events do not have'
+    report.gap(part, `elasticsearch: ${given}`, reason, 'Set `%pipeline` in a remap transform.')
+  } else report.variables(part, `${part.name}: pipeline`, given)
+  const name = expression === undefined ? '""' : inLowerCase(given, expression)
+  // An event without a field of the name has no pipeline.
+  const fields = fieldsIn(given).map((field) => `exists(${field})`)
+  const first =
+    fields.length === 0
+      ? [`%pipeline = ${name}`]
+      : ['%pipeline = ""', `if ${fields.join(' && ')} { %pipeline = ${name} }`]
+  const own = 'if is_string(%metadata.pipeline) { %pipeline = downcase(string!(%metadata.pipeline)) }'
+  return [...unlessChosen('pipeline', choices.pipeline, [...first, ...rules.toReversed()]), ...(isOwn ? [own] : [])]
 }

@@ -459,35 +459,6 @@ test.each([
 })
 
 test.each([
-  { message: 'x', own: '', usual: '', pipeline: '' },
-  { message: 'x', own: '', usual: 'Usual', pipeline: 'usual' },
-  { message: 'WARN x', own: '', usual: '', pipeline: 'warnings' },
-  { message: 'WARN ERR x', own: '', usual: 'usual', pipeline: 'warnings' },
-  { message: 'ERR x', own: '', usual: 'usual', pipeline: 'errors' },
-  { message: 'ERR x', own: 'Of-Input', usual: 'usual', pipeline: 'of-input' },
-])('an event gets one pipeline: $message, $own, $usual: $pipeline', async (given) => {
-  const { message, own, usual, pipeline } = given
-  const text = `${files}${own && `  pipeline: ${own}\n`}output.elasticsearch:
-  hosts: [es]
-${usual && `  pipeline: ${usual}\n`}  pipelines:
-  - { pipeline: warnings, when.contains: { message: WARN } }
-  - { pipeline: errors, when.contains: { message: ERR } }
-`
-  const { document, resource, gaps } = convert(text)
-  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
-  const sinks: readonly { readonly inputs: readonly string[]; readonly config: { readonly pipeline?: string } }[] =
-    resource.spec.sinks
-  const expected = sinks.map(({ inputs: [at], config }) => ({
-    at,
-    count: (config.pipeline ?? '') === pipeline ? 1 : 0,
-  }))
-  expect(expected.filter(({ count }) => count === 1)).toHaveLength(1)
-  const insertAt = resource.spec.transforms[0]?.name
-  document.setIn(['spec', 'tests'], [{ name: 'event', insertAt, input: { log: plain(message) }, expect: expected }])
-  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
-})
-
-test.each([
   { index: undefined, expected: 'errors' },
   { index: 'nginx', expected: 'nginx' },
   { index: 'nginx-%{+yyyy.MM.dd}', expected: 'nginx-\\d{4}\\.\\d\\d\\.\\d\\d' },
@@ -595,14 +566,6 @@ test.each([
   }
   withTest(document, resource, { message: 'm', orchestrator }, expected)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
-})
-
-test('a pipeline of an input that the event determines is a gap', () => {
-  const inputs = 'filebeat.inputs:\n- type: log\n  paths: [/a.log]\n  pipeline: "p-%{[fields.app]}"\n'
-  const { resource, gaps } = convert(`${inputs}output.elasticsearch.hosts: [es]\n`)
-  const missing = gaps.filter(({ isReplaced }) => isReplaced !== true)
-  expect(missing).toMatchObject([{ reason: 'the event determines the name of the pipeline', line: 2 }])
-  expect(resource.spec.sinks[0].config).not.toHaveProperty('pipeline')
 })
 
 test('the gap of an unknown option lists the most similar options first', () => {

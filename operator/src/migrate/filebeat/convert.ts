@@ -7,7 +7,7 @@ import { flagIn, option, Report, textIn } from '../loki/context.ts'
 import { below, flagOf, isList, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
-import { type Choices, noteTexts } from './choices.ts'
+import { type Choices, noteMetadata } from './choices.ts'
 import { conditionOf } from './conditions.ts'
 import { hintSteps, readHints } from './hints.ts'
 import { type Find, finderOf, readsSomething } from './includes.ts'
@@ -94,8 +94,8 @@ class Conversion {
     ownTime: false,
     hasSource: false,
     shared: [],
-    texts: new Map(),
-    pipelines: new Set(),
+    pipeline: false,
+    metadata: new Set(),
   }
 
   constructor(draft: Draft, report: Report, config: Tree, find: Find) {
@@ -140,7 +140,7 @@ class Conversion {
   /** Notes fields that outputs must know of. */
   #noted(steps: readonly Step[]): readonly Step[] {
     if (steps.some(({ text }) => text.includes('%metadata._id = '))) this.#choices.id = true
-    noteTexts(steps, this.#choices.texts)
+    noteMetadata(steps, this.#choices.metadata)
     if (steps.some(({ text }) => text.includes('.log_timestamp'))) this.#choices.ownTime = true
     return steps
   }
@@ -350,16 +350,9 @@ class Conversion {
         continue
       }
       this.#report.options(part, mapping)
-      const { component, steps, branches = [] } = mapping.build(part, this.#report, this.#choices)
+      const { component, steps } = mapping.build(part, this.#report, this.#choices)
       const sound = soundComponent('sink', component, origin, this.#draft.gaps)
-      const form = this.#draft.append(heads, heads.length === 0 ? [] : steps, `${name}-form`, origin)
-      if (branches.length === 0) this.#sink(name, sound, form)
-      for (const { pipeline, condition } of branches) {
-        const own = pipeline === undefined ? sound : { ...sound, config: { ...sound.config, pipeline } }
-        const filter: Step = { type: 'filter', text: condition }
-        const wanted = pipeline === undefined ? name : `${name}-${pipeline.replace(/[^a-z0-9]+/g, '-')}`
-        this.#sink(wanted, own, this.#draft.append(form, form.length === 0 ? [] : [filter], `${wanted}-events`, origin))
-      }
+      this.#sink(name, sound, this.#draft.append(heads, heads.length === 0 ? [] : steps, `${name}-form`, origin))
     }
   }
 

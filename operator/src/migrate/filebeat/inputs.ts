@@ -31,7 +31,7 @@ const common: Readonly<Record<string, string>> = {
   fields_under_root: 'the place of the fields',
   tags: 'a field of the event',
   index: '`bulk.index` by a field that a transform sets',
-  pipeline: 'a sink for each pipeline, after a filter',
+  pipeline: '`bulk.pipeline` by a field that a transform sets',
   paths: '`include`; for pod logs, a filter by the names of pods unless the input reads all pods',
   exclude_files: 'a filter transform',
   'prospector.scanner.exclude_files': 'a filter transform',

@@ -5,23 +5,9 @@ import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn }
 import { secretText } from '../loki/fields.ts'
 import { millisecondsOf, textOf } from '../loki/tree.ts'
 import { type Exception, none, type Refusal } from '../page.ts'
-import {
-  type Choices,
-  indexLines,
-  indexName,
-  knownPipelines,
-  type PipelineBranch,
-  pipelineBranches,
-  reportVersion,
-  withVersion,
-} from './choices.ts'
+import { type Choices, indexLines, indexName, pipelineLines, reportVersion, withVersion } from './choices.ts'
 import { expressionOf, templateOf } from './formats.ts'
 import type { SourcePart } from './inputs.ts'
-
-export interface SinkPart extends SourcePart {
-  /** Sinks with the same options, one for each ingest pipeline of the destination; empty if one sink is enough. */
-  readonly branches?: readonly PipelineBranch[]
-}
 
 const secret = (text: string) => secretText(text).text
 
@@ -149,7 +135,7 @@ function proxyOf(part: Part): Record<string, unknown> {
   return proxy === undefined ? {} : { proxy: { http: secret(proxy), https: secret(proxy) } }
 }
 
-const search: Mapping<[Report, Choices], SinkPart> = {
+const search: Mapping<[Report, Choices], SourcePart> = {
   name: 'elasticsearch',
   becomes: '`search_engine`',
   options: {
@@ -163,8 +149,8 @@ const search: Mapping<[Report, Choices], SinkPart> = {
     api_key: 'a header',
     index: '`bulk.index`',
     indices: '`bulk.index` by a field that a transform sets',
-    pipeline: '`pipeline`',
-    pipelines: 'a sink for each pipeline, after a filter',
+    pipeline: '`pipeline`, or `bulk.pipeline` by a field that a transform sets',
+    pipelines: '`bulk.pipeline` by a field that a transform sets',
     compression_level: '`compression`',
     headers: '`request.headers`',
     parameters: '`query`',
@@ -201,11 +187,10 @@ const search: Mapping<[Report, Choices], SinkPart> = {
       )
     }
     const pipeline = textIn(part, 'pipeline')
-    const known = knownPipelines(part, choices, report)
-    const isOne = pipeline?.includes('%{') !== true || known !== undefined
-    const byDefault = known === undefined && isOne ? pipeline : undefined
-    const { lines: choosing, branches } = pipelineBranches(part, byDefault, choices, report, known)
-    lines.push(...chosen, ...choosing, ...timeLines(choices))
+    const choosing = pipelineLines(part, choices, report)
+    const acts = choices.metadata.has('op_type')
+    const action = acts ? ['%action = string(%metadata.op_type) ?? "create"'] : []
+    lines.push(...chosen, ...choosing, ...action, ...timeLines(choices))
     const user = textIn(part, 'username')
     const key = textIn(part, 'api_key')
     const timeout = textIn(part, 'timeout')
@@ -215,22 +200,19 @@ const search: Mapping<[Report, Choices], SinkPart> = {
     const own = option(part, 'headers')?.value
     if (own instanceof Map) for (const [name, item] of own) headers[name] = secret(textOf(item) ?? '')
     const parameters = option(part, 'parameters')?.value
-    if (!isOne)
-      report.gap(
-        part,
-        `elasticsearch: ${pipeline}`,
-        'all events of a sink use the same pipeline',
-        'Use a sink for each pipeline.',
-      )
     const config = {
       endpoints: hostsOf(part, report, '9200'),
-      bulk: { action: 'create', index: chosen.length > 0 ? '{{ %index }}' : (template ?? 'filebeat') },
+      bulk: {
+        action: acts ? '{{ %action }}' : 'create',
+        index: chosen.length > 0 ? '{{ %index }}' : (template ?? 'filebeat'),
+        ...(choosing.length === 0 ? {} : { pipeline: '{{ %pipeline }}' }),
+      },
       ...(choices.ownTime ? {} : { encoding: { except_fields: ['timestamp'] } }),
       ...(choices.id ? { id_key: '%metadata._id' } : {}),
       ...(parameters instanceof Map
         ? { query: Object.fromEntries([...parameters].map(([name, item]) => [name, textOf(item) ?? ''])) }
         : {}),
-      ...(pipeline === undefined || !isOne || branches.length > 0 ? {} : { pipeline: secret(pipeline) }),
+      ...(pipeline === undefined || choosing.length > 0 ? {} : { pipeline: secret(indexName(pipeline)) }),
       ...(Number(textIn(part, 'compression_level') ?? 0) > 0 ? { compression: 'gzip' } : {}),
       ...proxyOf(part),
       ...tlsOf(part, report),
@@ -246,7 +228,7 @@ const search: Mapping<[Report, Choices], SinkPart> = {
             },
           }),
     }
-    return { component: { type: 'search_engine', config }, steps: form(lines), branches }
+    return { component: { type: 'search_engine', config }, steps: form(lines) }
   },
 }
 
@@ -276,7 +258,7 @@ function linesOf(part: Part, choices: Choices, report: Report) {
   return { encoding: json, steps: form(timeLines(choices)) }
 }
 
-const file: Mapping<[Report, Choices], SinkPart> = {
+const file: Mapping<[Report, Choices], SourcePart> = {
   name: 'file',
   becomes: '`file`',
   options: {
@@ -314,7 +296,7 @@ const file: Mapping<[Report, Choices], SinkPart> = {
   },
 }
 
-const consoleOutput: Mapping<[Report, Choices], SinkPart> = {
+const consoleOutput: Mapping<[Report, Choices], SourcePart> = {
   name: 'console',
   becomes: '`console`',
   options: {
@@ -330,7 +312,7 @@ const consoleOutput: Mapping<[Report, Choices], SinkPart> = {
   },
 }
 
-const discard: Mapping<[Report, Choices], SinkPart> = {
+const discard: Mapping<[Report, Choices], SourcePart> = {
   name: 'discard',
   becomes: '`blackhole`',
   options: always,
@@ -338,7 +320,7 @@ const discard: Mapping<[Report, Choices], SinkPart> = {
   build: () => ({ component: { type: 'blackhole' }, steps: [] }),
 }
 
-export const outputs: readonly Mapping<[Report, Choices], SinkPart>[] = [search, file, consoleOutput, discard]
+export const outputs: readonly Mapping<[Report, Choices], SourcePart>[] = [search, file, consoleOutput, discard]
 
 export const refusedOutputs: readonly Refusal[] = [
   none(

@@ -511,30 +511,6 @@ test.each([
   expect(await lint(document.toString())).toEqual([])
 })
 
-test('a pipeline named by a field has a sink for each value that the configuration assigns', async () => {
-  const inputs = ['App-Logs', 'audit'].map(
-    (name) => `- { type: log, paths: [/srv/${name}.log], fields: { pipeline: ${name} }, fields_under_root: true }\n`,
-  )
-  const { document, resource, gaps } = convert(
-    `filebeat.inputs:\n${inputs.join('')}output.elasticsearch: { hosts: [es], index: a, pipeline: "x-%{[pipeline]}" }\n`,
-  )
-  expect(gaps.map((gap) => [gap.subject, gap.isReplaced])).toEqual([['elasticsearch: x-%{[pipeline]}', true]])
-  const sinks: { inputs: [string]; config: { pipeline?: string } }[] = resource.spec.sinks
-  expect(sinks.map(({ config }) => config.pipeline)).toEqual(['x-app-logs', 'x-audit', undefined])
-  const expected = sinks.map(({ inputs: [at], config }) => ({ at, count: config.pipeline === 'x-app-logs' ? 1 : 0 }))
-  const insertAt = resource.spec.transforms[0].name
-  document.setIn(['spec', 'tests'], [{ name: 'event', insertAt, input: { log: line('x') }, expect: expected }])
-  expect(await lint(document.toString())).toEqual([])
-})
-
-test('a pipeline named by a field with unknown values is a gap', () => {
-  const steps = processors('copy_fields.fields: [{ from: message, to: pipeline }]')
-  const text = `${log}  fields: { pipeline: a }\n  fields_under_root: true\n${steps}output.elasticsearch: { hosts: [es], index: a, pipeline: "%{[pipeline]}" }\n`
-  expect(convert(text).gaps.map((gap) => [gap.subject, gap.isReplaced])).toEqual([
-    ['elasticsearch: %{[pipeline]}', undefined],
-  ])
-})
-
 test.each([
   ['${ES_HOST}:${ES_PORT}', 'SECRET[env.ES_ADDRESS]'],
   ['https://es:${ES_PORT}', 'SECRET[env.ES_ADDRESS]'],
