@@ -64,7 +64,7 @@ const common: Readonly<Record<string, string>> = {
   'json.add_error_key': '`error.message` of lines that are not JSON',
   'json.document_id': '`id_key`, from metadata',
   'multiline.max_lines': 'a remap transform that cuts longer messages',
-  'multiline.flush_pattern': 'a gap',
+  'multiline.flush_pattern': '`multiline` of the source; a gap with `match: before`',
   'multiline.skip_newline': 'a remap transform that joins the lines',
 }
 

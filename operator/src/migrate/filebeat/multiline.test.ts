@@ -38,6 +38,25 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
+test.each([
+  { rule: "negate: true, match: after, flush_pattern: '^END'", expected: ['BEGIN\na\nEND', 'b\nEND', 'BEGIN'] },
+  { rule: "match: after, flush_pattern: '^END'", expected: ['BEGIN', 'a\nEND', 'b\nEND', 'BEGIN'] },
+])('$rule ends events at a pattern', async ({ rule, expected }) => {
+  const text = configuration(`pattern: '^BEGIN', ${rule}`)
+  const { document, resource, gaps } = converted(convertFilebeat, [{ file: 'filebeat.yml', text }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(joinedLines(resource.spec.sources[0].config.multiline, ['BEGIN', 'a', 'END', 'b', 'END', 'BEGIN'])).toEqual(
+    expected,
+  )
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('with before, a pattern for the last line is a gap', () => {
+  const text = configuration("pattern: '^x', match: before, flush_pattern: '^END'")
+  const { gaps } = converted(convertFilebeat, [{ file: 'filebeat.yml', text }])
+  expect(gaps.map(({ subject }) => subject)).toEqual(['multiline flush_pattern'])
+})
+
 test('a line that matches ends an event, and the report mentions a second match directly after it', () => {
   const text = configuration("pattern: '^END', negate: true, match: before")
   const { resource, gaps } = converted(convertFilebeat, [{ file: 'filebeat.yml', text }])

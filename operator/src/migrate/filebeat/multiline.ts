@@ -17,6 +17,9 @@ interface Form {
   readonly mode: 'continue_through' | 'continue_past' | 'halt_before' | 'halt_with'
 }
 
+/** Filebeat drops further lines of an event. */
+const defaultMaxLines = 500
+
 const anyLine = '.*'
 const custom = 'Set `multiline.custom` of the source.'
 
@@ -25,22 +28,40 @@ const custom = 'Set `multiline.custom` of the source.'
  * @param read reads an option of Filebeat
  */
 export function joinedBy(tree: Tree, read: (name: string) => string | undefined, report: Report): Joined | undefined {
-  if (read('flush_pattern') !== undefined) {
-    const reason = 'an event ends by the pattern of lines that belong together, or by the timeout'
-    report.gap(tree, 'multiline flush_pattern', reason, `${custom} The mode \`halt_with\` ends events with a line.`)
-  }
   const form = read('type') === 'count' ? counted(tree, read, report) : byPattern(tree, read, report)
   if (form === undefined) return undefined
   const { start, condition, mode } = form
   const timeoutMs = millisecondsOf(read('timeout')) ?? 5000
-  const file = { start_pattern: start, condition_pattern: condition, mode, timeout_ms: timeoutMs }
+  const flush = flushOf(tree, mode, read, report)
+  const file = {
+    start_pattern: start,
+    condition_pattern: condition,
+    mode,
+    timeout_ms: timeoutMs,
+    ...(flush === undefined ? {} : { flush_pattern: flush }),
+  }
   const [problem] = multilineProblems(file)
   if (problem !== undefined) {
     const nearest = 'Set `multiline.custom` of the source, with patterns that use neither look-ahead nor look-behind.'
     report.gap(tree, `multiline ${read('pattern')}`, problem.message, nearest)
     return undefined
   }
-  return { file, pods: { custom: { start, condition, mode, timeoutMs } } }
+  return { file, pods: { custom: { start, condition, mode, timeoutMs, ...(flush === undefined ? {} : { flush }) } } }
+}
+
+/** The pattern of the last line of an event; Filebeat reads it only beside `pattern`. */
+function flushOf(
+  tree: Tree,
+  mode: Form['mode'],
+  read: (name: string) => string | undefined,
+  report: Report,
+): string | undefined {
+  const regex = read('flush_pattern')
+  if (regex === undefined || (read('type') ?? 'pattern') !== 'pattern') return undefined
+  if (mode === 'halt_before' || mode === 'continue_through') return regex
+  const reason = 'with `match: before`, the next line already decides where an event ends'
+  report.gap(tree, 'multiline flush_pattern', reason, 'Use `match: after`, and convert again.')
+  return undefined
 }
 
 /** Joins any line with the next one. */
@@ -77,7 +98,7 @@ function byPattern(tree: Tree, read: (name: string) => string | undefined, repor
 
 /** Statements for joined lines: the flags of Filebeat, the maximum number of lines, and how lines are separated. */
 export function joinedLines(read: (name: string) => string | undefined): readonly string[] {
-  const limit = Number(read('max_lines') ?? Number.NaN)
+  const limit = Number(read('max_lines') ?? defaultMaxLines)
   const isLimited = Number.isInteger(limit) && limit > 0
   const cut = [
     `  if length(lines) > ${limit} {`,
