@@ -32,7 +32,17 @@ test.each([
     name: 'pod metadata',
     text: `${pods}processors:\n- add_kubernetes_metadata: ~\n`,
     event: line('x'),
-    expected: { message: 'x', stream: 'stdout', container: { id: 'abc', image: { name: 'web:1' } } },
+    expected: {
+      message: 'x',
+      stream: 'stdout',
+      container: { id: 'abc', image: { name: 'web:1' }, runtime: 'containerd' },
+    },
+  },
+  {
+    name: 'files without the metadata of a pod',
+    text: `${files}processors:\n- add_kubernetes_metadata: ~\n`,
+    event: plain('x'),
+    expected: { message: 'x', kubernetes: null, container: null },
   },
   {
     name: 'lines that a pattern drops',

@@ -12,7 +12,7 @@ import { conditionOf } from './conditions.ts'
 import { hintSteps, readHints } from './hints.ts'
 import { type Find, finderOf, readsSomething } from './includes.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
-import { addKubernetes } from './kubernetes.ts'
+import { addKubernetes, podMetadata } from './kubernetes.ts'
 import { bytesOf } from './lines.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { stepsOf, whenever } from './processors.ts'
@@ -413,7 +413,7 @@ function providerSteps(tree: Tree, report: Report): readonly Step[] {
   })
   const namespace = textIn(part, 'namespace')
   return [
-    { type: 'remap', text: (addKubernetes.build(part, report, '') ?? []).join('\n') },
+    { type: 'remap', text: podMetadata(part).join('\n') },
     ...(namespace === undefined ? [] : [filter(`.kubernetes.namespace == ${textLiteral(namespace)}`)]),
   ]
 }

@@ -1,8 +1,8 @@
 // Pod metadata: the fields that `add_kubernetes_metadata` and autodiscovery add to events.
 
 import { textLiteral } from '@penstock/agent/config'
-import { flagIn, textsIn } from '../loki/context.ts'
-import { type Processor, when } from './processor.ts'
+import { flagIn, type Part, textsIn } from '../loki/context.ts'
+import { block, type Processor, when } from './processor.ts'
 
 const own = "the source uses the agent's access to the API server"
 
@@ -12,7 +12,7 @@ export const addKubernetes: Processor = {
   options: {
     ...when,
     'labels.dedot': 'dots in the names of labels become `_`',
-    'annotations.dedot': 'as `labels.dedot`',
+    'annotations.dedot': 'dots in the names of annotations become `_`',
     include_annotations: 'which annotations to include',
     include_labels: 'which labels to include',
     exclude_labels: 'which labels to exclude',
@@ -61,22 +61,28 @@ export const addKubernetes: Processor = {
       ],
     ].map((name) => [name, own] as const),
   ),
-  build: (part) => {
-    const labelsIn = (prefix: string): Labels => ({
-      included: textsIn(part, `${prefix}include_labels`),
-      excluded: textsIn(part, `${prefix}exclude_labels`),
-    })
-    const of = (kind: 'namespace' | 'node') =>
-      flagIn(part, `add_resource_metadata.${kind}.enabled`) === false
-        ? undefined
-        : labelsIn(`add_resource_metadata.${kind}.`)
-    return kubernetesLines(textsIn(part, 'include_annotations'), flagIn(part, 'labels.dedot') !== false, {
-      pod: labelsIn(''),
-      namespace: of('namespace'),
-      node: of('node'),
-      deployment: flagIn(part, 'add_resource_metadata.deployment') !== false,
-    })
-  },
+  // Files that are not the logs of pods have no metadata.
+  build: (part) => [block('is_object(%orchestrator)', podMetadata(part))],
+}
+
+/** Statements that add the metadata of the pod. */
+export function podMetadata(part: Part): readonly string[] {
+  const labelsIn = (prefix: string): Labels => ({
+    included: textsIn(part, `${prefix}include_labels`),
+    excluded: textsIn(part, `${prefix}exclude_labels`),
+  })
+  const of = (kind: 'namespace' | 'node') =>
+    flagIn(part, `add_resource_metadata.${kind}.enabled`) === false
+      ? undefined
+      : labelsIn(`add_resource_metadata.${kind}.`)
+  const annotated = (name: string) => (flagIn(part, 'annotations.dedot') === false ? name : name.replaceAll('.', '_'))
+  const annotations = textsIn(part, 'include_annotations').map((name) => [name, annotated(name)] as const)
+  return kubernetesLines(annotations, flagIn(part, 'labels.dedot') !== false, {
+    pod: labelsIn(''),
+    namespace: of('namespace'),
+    node: of('node'),
+    deployment: flagIn(part, 'add_resource_metadata.deployment') !== false,
+  })
 }
 
 /** Names of labels; without included ones, all are included. */
@@ -106,9 +112,10 @@ function labelsOf(field: string, labels: Labels | undefined): string | undefined
   return tests.length === 0 ? field : `filter(object(${field}) ?? {}) -> |key, _value| { ${tests.join(' && ')} }`
 }
 
-/** Sets the fields of the container. */
-const containerLine =
-  '.container = { "id": replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', ""), "image": { "name": %orchestrator.container_image } }'
+/** The fields of the container. */
+const containerFields =
+  '"id": replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', ""), "image": { "name": %orchestrator.container_image }'
+const runtimeField = '"runtime": replace(string(%orchestrator.container_id) ?? "", r\'://.*$\', "")'
 
 export const addDocker: Processor = {
   name: 'add_docker_metadata',
@@ -119,12 +126,12 @@ export const addDocker: Processor = {
       .concat(['match_cgroup_prefix', 'cleanup_timeout', 'labels.dedot', 'ssl', 'cgroup_prefixes', 'hostfs'])
       .map((name) => [name, own] as const),
   ),
-  build: () => [`if is_string(%orchestrator.container_id) { ${containerLine} }`],
+  build: () => [`if is_string(%orchestrator.container_id) { .container = { ${containerFields} } }`],
 }
 
 /** The lines of a program that sets `kubernetes` and `container` as Filebeat does; it adds the labels of namespace and node by default. */
 function kubernetesLines(
-  annotations: readonly string[],
+  annotations: readonly (readonly [string, string])[],
   dedots: boolean,
   labels: Readonly<Record<'pod' | 'namespace' | 'node', Labels | undefined>> & { readonly deployment: boolean } = {
     pod: allLabels,
@@ -157,10 +164,10 @@ function kubernetesLines(
           )
       : []),
     ...annotations.map(
-      (name) =>
-        `if exists(${fieldOf2(name)}) { .kubernetes.annotations.${textLiteral(name.replaceAll('.', '_'))} = ${fieldOf2(name)} }`,
+      ([name, written]) =>
+        `if exists(${fieldOf2(name)}) { .kubernetes.annotations.${textLiteral(written)} = ${fieldOf2(name)} }`,
     ),
-    containerLine,
+    `.container = { ${containerFields}, ${runtimeField} }`,
   ]
 }
 

@@ -9,7 +9,7 @@ const absent: readonly RegExp[] = [
   /^log\.offset$/,
   /^prospector\.type$/,
   /^kubernetes\.(?:namespace_uid|namespace_annotations|node\.(?:uid|hostname|annotations)|cronjob)(?:\.|$)/,
-  /^container\.(?:runtime|name|labels)(?:\.|$)/,
+  /^container\.(?:name|labels)(?:\.|$)/,
   /^docker\.container(?:\.|$)/,
 ]
 
