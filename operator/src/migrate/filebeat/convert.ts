@@ -8,13 +8,14 @@ import { below, flagOf, isList, isMap, itemsOf, type Tree, textOf } from '../lok
 import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import { type Choices, noteMetadata } from './choices.ts'
-import { conditionOf } from './conditions.ts'
+import { assigned, conditionOf, fieldOf, nodeName } from './conditions.ts'
 import { hintSteps, readHints } from './hints.ts'
 import { type Find, finderOf, readsSomething } from './includes.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
 import { addKubernetes, podMetadata } from './kubernetes.ts'
 import { bytesOf } from './lines.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
+import { machineFieldsIn } from './own-fields.ts'
 import { stepsOf, whenever } from './processors.ts'
 import { authoritiesIn, cloudAddress, configsOf, partOf, settings } from './read.ts'
 import { withDefaults } from './variables.ts'
@@ -33,6 +34,9 @@ const replaced = new Set([
   'features',
   'seccomp',
   'timestamp',
+  'migration',
+  'queue_size',
+  'bulk_queue_size',
   'instrumentation',
   'gc_percent',
   'xpack',
@@ -122,7 +126,7 @@ class Conversion {
     for (const module of itemsOf(below(filebeat, 'modules'))) this.#module(module)
     for (const name of ['inputs', 'prospectors', 'modules']) this.#included(below(filebeat, 'config', name))
     this.#settings(filebeat)
-    const global = this.#processing(below(this.#config, 'processors'))
+    const global = [...this.#machine(), ...this.#processing(below(this.#config, 'processors'))]
     const place = below(this.#config, 'processors') ?? this.#config
     const origin = { file: place.file, line: place.line, subject: 'processors' }
     if (this.#heads.length === 0 && this.#draft.count('sources') === 0) {
@@ -135,6 +139,20 @@ class Conversion {
 
   #processing(list: Tree | undefined): readonly Step[] {
     return this.#noted(itemsOf(list).flatMap((item) => [...stepsOf(item, this.#report, partOf)]))
+  }
+
+  /** Sets the fields with the name of the machine that later parts read. Filebeat sets them after the processors of inputs. */
+  #machine(): readonly Step[] {
+    const readers = [below(this.#config, 'processors'), below(this.#config, 'output')]
+    const names = [...new Set(readers.flatMap(machineFieldsIn))]
+    if (names.length === 0) return []
+    const given = below(this.#config, 'name')
+    const value = given === undefined ? nodeName(this.#report.readsEnvironment) : assigned(given, 'name', this.#report)
+    if (given === undefined) {
+      const reason = 'Filebeat writes the name of its machine; events get that of their node'
+      this.#report.replaced(this.#config, names.join(', '), reason, 'Set another name in a remap transform.')
+    }
+    return [{ type: 'remap', text: names.map((name) => `${fieldOf(name)} = ${value}`).join('\n') }]
   }
 
   /** Notes fields that outputs must know of. */

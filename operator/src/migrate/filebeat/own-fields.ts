@@ -1,7 +1,7 @@
 // Fields that Filebeat sets itself and that events of a Pipeline do not have. A condition, a name or a processor that reads them is a gap.
 
 import { option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
-import { below, itemsOf, textOf } from '../loki/tree.ts'
+import { below, isList, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 
 const absent: readonly RegExp[] = [
   /^(?:agent|beat|ecs|observer|cloud)(?:\.|$)/,
@@ -13,8 +13,23 @@ const absent: readonly RegExp[] = [
   /^docker\.container(?:\.|$)/,
 ]
 
+/** Fields with the name of the machine. Events have those that the configuration reads after the processors of inputs. */
+const ofMachine = ['host.name', 'host.hostname', 'agent.hostname', 'agent.name', 'beat.hostname', 'beat.name']
+
 /** Whether Filebeat sets a field that events here do not have. */
-export const isOfFilebeat = (name: string): boolean => absent.some((pattern) => pattern.test(name))
+export const isOfFilebeat = (name: string): boolean =>
+  !ofMachine.includes(name) && absent.some((pattern) => pattern.test(name))
+
+/** The fields with the name of the machine that a part of the configuration reads. */
+export function machineFieldsIn(tree: Tree | undefined): readonly string[] {
+  if (isList(tree)) return tree.value.flatMap(machineFieldsIn)
+  const text = textOf(tree)?.replaceAll('][', '.')
+  if (text !== undefined) return ofMachine.filter((name) => text === name || text.includes(`%{[${name}]`))
+  if (!isMap(tree)) return []
+  const own = ofMachine.filter((name) => textOf(below(tree, ...name.split('.'))) !== undefined)
+  const inner = [...tree.value].filter(([name]) => name !== 'drop_fields' && name !== 'add_fields')
+  return [...own, ...inner.flatMap(([, item]) => machineFieldsIn(item))]
+}
 
 export const ownFieldReport = (name: string) => ({
   reason: `Filebeat sets \`${name}\` itself; events of a Pipeline do not have it`,

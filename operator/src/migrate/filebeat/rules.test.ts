@@ -415,15 +415,25 @@ test.each<Case>([
 ])('an origin: $name', run)
 
 test.each([
-  ['rename.fields: [{ from: host.name, to: node }]', 'rename: host.name'],
-  [
-    'copy_fields: { fields: [{ from: agent.hostname, to: node }], ignore_missing: true }',
-    'copy_fields: agent.hostname',
-  ],
+  ['rename.fields: [{ from: host.os.name, to: node }]', 'rename: host.os.name'],
+  ['copy_fields: { fields: [{ from: agent.id, to: node }], ignore_missing: true }', 'copy_fields: agent.id'],
   ['fingerprint: { fields: [message, log.offset] }', 'fingerprint: log.offset'],
-  ['dissect: { tokenizer: "%{a}-%{b}", field: host.name }', 'dissect: host.name'],
+  ['dissect: { tokenizer: "%{a}-%{b}", field: cloud.region }', 'dissect: cloud.region'],
 ])('a processor that reads a field of Filebeat is a gap: %s', (step, subject) => {
   expect(convert(log + processors(step) + discard).gaps.map((gap) => gap.subject)).toEqual([subject])
+})
+
+test.each([
+  ['', processors('rename.fields: [{ from: host.name, to: node }]'), { node: 'n1', host: {} }],
+  ['name: web-1\n', processors('add_tags: { tags: [own], when.equals.agent.name: web-1 }'), { tags: ['own'] }],
+  ['', `output.console.codec.format.string: '%{[host][name]} %{[message]}'\n`, { message: 'n1 x' }],
+  ['', processors('drop_fields.fields: [host.name]'), { host: null }],
+])('a field with the name of the machine has that of the node: %s%s', async (name, text, expected) => {
+  const pods = `${name}filebeat.inputs: [{ type: container, paths: [/var/log/containers/*.log] }]\n`
+  const { document, resource, gaps } = convert(pods + text + (/^output/m.test(text) ? '' : discard))
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  withTest(document, resource, { message: 'x', orchestrator: { pod_node_name: 'n1' } }, expected)
+  expect(await lint(document.toString())).toEqual([])
 })
 
 test.each([
