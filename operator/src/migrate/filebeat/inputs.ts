@@ -10,7 +10,7 @@ import { regexLiteral } from '../otel/text.ts'
 import { none, type Refusal } from '../page.ts'
 import { type Choices, inputChoices } from './choices.ts'
 import { assignments } from './conditions.ts'
-import { maxLineBytes, parserSteps, parsersOf } from './lines.ts'
+import { decodesDocker, maxLineBytes, parserSteps, parsersOf } from './lines.ts'
 import { joinedBy, joinedLines } from './multiline.ts'
 import { tagLines } from './processors.ts'
 
@@ -165,9 +165,49 @@ function streamOf(part: Part): string | undefined {
   return stream === 'all' ? undefined : stream
 }
 
+/** Whether an input decodes the format of container runtimes. */
+const readsContainers = (part: Part): boolean =>
+  ['container', 'docker'].includes(part.name) || parsersOf(part).some(({ name }) => name === 'container')
+
+/** Files in which Docker keeps the lines of all its containers. */
+const ofDocker = /^\/var\/lib\/docker\/containers\/[*/]+(?:-json)?(?:\.log)?\*?$/
+
+/** The files of an input. */
+interface Files {
+  /** Whether the files are the logs of pods. */
+  readonly isPods: boolean
+  /** Paths of pod logs that select pods; empty if the input reads all. */
+  readonly chosen: readonly string[]
+}
+
+/** Decides whether an input reads the logs of pods. Reports files of containers that no source decodes. */
+function filesOf(part: Part, paths: readonly string[], report: Report): Files {
+  const globs = paths.map((path) => path.replaceAll(/\$\{[^}]*\}/g, '*'))
+  if (part.name === 'docker') return { isPods: true, chosen: paths }
+  if (globs.length > 0 && globs.every(isPodLog)) return { isPods: true, chosen: paths }
+  const isDecoded = readsContainers(part) || decodesDocker(part)
+  if (globs.length > 0 && isDecoded && globs.every((glob) => isPodLog(glob) || ofDocker.test(glob))) {
+    const reason = 'the source reads the containers of pods, and no other containers of Docker'
+    if (!paths.some((path) => path.includes('${data.kubernetes.')))
+      report.replaced(
+        part,
+        `${part.name}: ${paths.join(', ')}`,
+        reason,
+        'Keep Filebeat for containers outside of pods.',
+      )
+    return { isPods: true, chosen: [] }
+  }
+  if (globs.length > 0 && readsContainers(part)) {
+    const reason = 'a `file` source does not decode the format of container runtimes'
+    const nearest = 'Use a source of type `orchestrator_logs` for the logs of pods.'
+    report.gap(part, `${part.name}: ${paths.join(', ')}`, reason, nearest)
+  }
+  return { isPods: false, chosen: [] }
+}
+
 /** Reports that the source decodes the format of the container runtime, which inputs without a parser for it leave in the message. */
 function reportFormat(part: Part, report: Report): void {
-  if (!['log', 'filestream'].includes(part.name) || parsersOf(part).some(({ name }) => name === 'container')) return
+  if (readsContainers(part) || decodesDocker(part)) return
   const reason = 'the input leaves the format of the container runtime in `message`; the source removes it'
   report.replaced(part, `${part.name}: pods`, reason, 'Remove steps that decode this format.')
 }
@@ -250,7 +290,7 @@ function recordStep(name: string, isPods: boolean, paths: readonly string[], res
         text: [
           '# The event in the form of Filebeat; add_kubernetes_metadata adds the pod metadata later.',
           '%orchestrator = .orchestrator',
-          `. = { "message": .message, "stream": .stream, "log": { "file": { "path": ${foundPath(paths)} } }, "input": { "type": "container" }, "timestamp": .timestamp }`,
+          `. = { "message": .message, "stream": .stream, "log": { "file": { "path": ${foundPath(paths)} } }, "input": { "type": ${textLiteral(name)} }, "timestamp": .timestamp }`,
           ...rest,
         ].join('\n'),
       }
@@ -271,8 +311,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
   build: (part, report, choices) => {
     const paths = textsIn(part, 'paths')
     const stream = streamOf(part)
-    const isPods =
-      name === 'docker' || (paths.length > 0 && paths.every((path) => isPodLog(path.replaceAll(/\$\{[^}]*\}/g, '*'))))
+    const { isPods, chosen } = filesOf(part, paths, report)
     const excluded = [...textsIn(part, 'exclude_files'), ...textsIn(part, 'prospector.scanner.exclude_files')]
     const wanted = textsIn(part, 'prospector.scanner.include_files')
     const joinedIn = parsersOf(part).find((parser) => parser.name === 'multiline')?.tree
@@ -297,12 +336,12 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
         ? []
         : [{ type: 'filter', text: `.stream == ${textLiteral(stream)}` } as const]),
       ...(isPods || keepsEmpty(part) ? [] : [{ type: 'filter', text: '.message != ""' } as const]),
-      ...fileSteps(isPods ? paths : [], wanted, excluded, isPods),
+      ...fileSteps(chosen, wanted, excluded, isPods),
       recordStep(name, isPods, paths, [
         ...(choices.hasSource ? ['.source = .log.file.path'] : []),
         ...(joined === undefined ? [] : joinedLines(joining)),
       ]),
-      ...parserSteps(part, report),
+      ...parserSteps(part, report, isPods),
       ...inputChoices(part, choices, report),
       ...documentType(part),
       ...choices.shared,

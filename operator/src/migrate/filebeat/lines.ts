@@ -44,8 +44,9 @@ const lineText = (hasJson: boolean) => (hasJson ? 'string(%line) ?? string(.mess
  * The steps of all parsers but those that the source runs itself. Reports parsers that run before lines are joined, because a source joins
  * lines first.
  */
-export function parserSteps(part: Part, report: Report): readonly Step[] {
+export function parserSteps(part: Part, report: Report, isPods: boolean): readonly Step[] {
   const parsers = parsersOf(part)
+  const isDocker = isPods && decodesDocker(part)
   const joinedAt = parsers.findIndex(({ name }) => name === 'multiline')
   let hasJson = false
   const steps = parsers.flatMap(({ name, tree }, index): readonly Step[] => {
@@ -57,6 +58,10 @@ export function parserSteps(part: Part, report: Report): readonly Step[] {
       return []
     }
     report.options({ ...own, name: `parser ${name}` }, { options: Object.fromEntries(known.map((each) => [each, ''])) })
+    if (name === 'ndjson' && isDocker) {
+      hasJson = true
+      return [remap(dockerLines(own, textIn(own, 'target') ?? '', true))]
+    }
     if (index < joinedAt && name !== 'container') reportOrder(tree, name, report)
     if (name === 'ndjson') {
       hasJson = true
@@ -68,20 +73,68 @@ export function parserSteps(part: Part, report: Report): readonly Step[] {
     if (name !== 'syslog') return []
     return [remap(syslogLines(own, report, flagIn(own, 'add_error_key') !== false))]
   })
-  return [...steps, ...optionSteps(part, report, hasJson)]
+  return [...steps, ...optionSteps(part, report, hasJson, isDocker)]
+}
+
+/** The options of the reader of JSON: those of a parser, or those of older inputs without their prefix. */
+function readerOf(part: Part): Part | undefined {
+  const parser = parsersOf(part).find(({ name }) => name === 'ndjson')
+  if (parser !== undefined) return partOf('ndjson', parser.tree)
+  const options = [...(isMap(part.tree) ? part.tree.value : [])].flatMap(([name, item]): [string, Tree][] =>
+    name.startsWith('json.') ? [[name.slice('json.'.length), item]] : [],
+  )
+  return options.length === 0 ? undefined : { ...part, tree: { ...part.tree, value: new Map(options) } }
+}
+
+/**
+ * Whether an input that does not know the format of container runtimes reads the format of Docker as JSON: objects with the text in `log`. The
+ * source of pods decodes this format itself.
+ */
+export function decodesDocker(part: Part): boolean {
+  const reader = readerOf(part)
+  if (reader === undefined || !['log', 'filestream'].includes(part.name)) return false
+  if (parsersOf(part).some(({ name }) => name === 'container')) return false
+  const key = textIn(reader, 'message_key')
+  return key === 'log' || (key === undefined && part.name === 'log')
+}
+
+/**
+ * Gives an event the fields of an object in the format of Docker.
+ * @param isParser whether the event keeps the text at the key as its message
+ */
+function dockerLines(reader: Part, target: string, isParser: boolean): string[] {
+  const hasKey = textIn(reader, 'message_key') !== undefined
+  const keeps = isParser && target === '' && flagIn(reader, 'overwrite_keys') !== true
+  const at = (name: string) => fieldOf(target === '' ? name : `${target}.${name}`)
+  return [
+    '# The source decodes the format of Docker.',
+    'text = string(.message) ?? ""',
+    `%line = ${hasKey ? 'text' : '""'}`,
+    'stream = del(.stream)',
+    ...(isParser && hasKey ? [] : ['del(.message)']),
+    // Only a reader with a key removes the line feed at the end of the text.
+    ...(keeps ? [] : [`${at('log')} = text${hasKey ? '' : ' + "\\n"'}`]),
+    `${at('stream')} = stream`,
+    `${at('time')} = format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.9fZ") ?? null`,
+  ]
 }
 
 /** The steps of `json` of older inputs, and of the filters of all inputs, which run after the parsers. */
-function optionSteps(part: Part, report: Report, isDecoded: boolean): readonly Step[] {
+function optionSteps(part: Part, report: Report, isDecoded: boolean, isDocker: boolean): readonly Step[] {
   const names = isMap(part.tree) ? [...part.tree.value.keys()].map(String) : []
   const has = (prefix: string) => names.some((name) => name.startsWith(prefix))
   const hasJson = isDecoded || has('json.')
-  if (has('json.') && has('multiline.')) reportOrder(part, 'json', report)
+  const reader = isDocker && has('json.') ? readerOf(part) : undefined
+  if (has('json.') && has('multiline.') && !isDocker) reportOrder(part, 'json', report)
   const target = flagIn(part, 'json.keys_under_root') === true ? '' : 'json'
   const read = (key: string) => textIn(part, `json.${key}`)
-  if (has('json.')) reportExpansion({ ...part, name: 'json' }, read('expand_keys') === 'true', report)
+  if (has('json.') && reader === undefined)
+    reportExpansion({ ...part, name: 'json' }, read('expand_keys') === 'true', report)
   return [
-    ...(has('json.') ? [remap(jsonLines(read, target, false, flagIn(part, 'keep_null') === true))] : []),
+    ...(reader === undefined ? [] : [remap(dockerLines(reader, target, false))]),
+    ...(has('json.') && reader === undefined
+      ? [remap(jsonLines(read, target, false, flagIn(part, 'keep_null') === true))]
+      : []),
     ...filters(textsIn(part, 'include_lines'), '', ' || ', hasJson),
     ...filters(textsIn(part, 'exclude_lines'), '!', ' && ', hasJson),
     ...limitSteps(part),

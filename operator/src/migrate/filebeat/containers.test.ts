@@ -1,0 +1,90 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Filebeat are meant
+// Inputs that read the files in which Docker keeps the lines of containers, or that read the format of Docker as JSON.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertFilebeat } from './convert.ts'
+
+const convert = (text: string) => converted(convertFilebeat, [{ file: 'filebeat.yml', text }])
+
+const pod = {
+  message: 'hello',
+  stream: 'stderr',
+  file: '/var/log/pods/shop_web-1_u/web/0.log',
+  timestamp: '2026-11-24T10:11:12.5Z',
+  orchestrator: { pod_name: 'web-1', pod_namespace: 'shop', container_name: 'web', container_id: 'docker://abc' },
+}
+const discard = 'output.discard: {}\n'
+const docker = '/var/lib/docker/containers/*/*.log'
+const input = (options: string) => `filebeat.inputs:\n- { ${options} }\n${discard}`
+const time = '2026-11-24T10:11:12.500000000Z'
+
+test.each([
+  { name: 'an input of containers', text: input(`type: container, paths: ['${docker}']`) },
+  {
+    name: 'the parser of containers',
+    text: input(
+      `type: filestream, id: a, paths: ['/var/lib/docker/containers/**/*-json.log'], parsers: [container: ~]`,
+    ),
+  },
+  {
+    name: 'a template',
+    text: `filebeat.autodiscover.providers:\n- type: kubernetes\n  templates:\n  - condition.equals: { kubernetes.namespace: shop }\n    config:\n    - { type: container, paths: ["/var/lib/docker/containers/\${data.kubernetes.container.id}/*.log"] }\n${discard}`,
+  },
+])('$name over the files of Docker reads pods', async ({ text }) => {
+  const { document, resource, gaps } = convert(text)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(resource.spec.sources.map(({ type }: { type: string }) => type)).toEqual(['orchestrator_logs'])
+  withTest(document, resource, pod, { message: 'hello', stream: 'stderr' })
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('files of containers elsewhere are a gap, because a source of files does not decode them', () => {
+  const { gaps } = convert(input('type: container, paths: [/data/logs/*.log]'))
+  expect(gaps.map(({ subject }) => subject)).toEqual(['container: /data/logs/*.log'])
+})
+
+test.each([
+  {
+    name: 'under the root',
+    options: 'json.message_key: log, json.keys_under_root: true',
+    expected: { log: 'hello', stream: 'stderr', time, message: null },
+  },
+  {
+    name: 'below an object',
+    options: 'json.message_key: log',
+    expected: { json: { log: 'hello', stream: 'stderr', time }, message: null, stream: null },
+  },
+  {
+    name: 'without a key, whose text keeps its line feed',
+    options: 'json.keys_under_root: true',
+    expected: { log: 'hello\n', message: null },
+  },
+  {
+    name: 'with lines that are joined afterwards, and a filter of lines',
+    options:
+      "json: { message_key: log, keys_under_root: true }, multiline: { pattern: '^ ', match: after }, include_lines: [hell]",
+    expected: { log: 'hello' },
+  },
+])('an input reads the format of Docker as JSON, $name', async ({ options, expected }) => {
+  for (const path of [docker, '/var/log/containers/*.log']) {
+    const { document, resource, gaps } = convert(input(`type: log, paths: ['${path}'], ${options}`))
+    expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+    withTest(document, resource, pod, expected)
+    expect(await lint(document.toString())).toEqual([])
+  }
+})
+
+test.each([
+  ['target: ""', { message: 'hello', stream: 'stderr', time }],
+  ['target: "", overwrite_keys: true', { message: 'hello', log: 'hello' }],
+  ['target: docker', { message: 'hello', docker: { log: 'hello', stream: 'stderr', time } }],
+])('a parser reads the format of Docker as JSON: %s', async (options, expected) => {
+  const parsers = `[{ ndjson: { message_key: log, ${options} } }, { multiline: { pattern: '^ ', match: after } }]`
+  const { document, resource, gaps } = convert(
+    input(`type: filestream, id: a, paths: [/var/log/containers/*.log], parsers: ${parsers}`),
+  )
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  withTest(document, resource, pod, expected)
+  expect(await lint(document.toString())).toEqual([])
+})
