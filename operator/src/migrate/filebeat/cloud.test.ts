@@ -54,3 +54,45 @@ test('tags come from variables, and follow a field with tags', async () => {
   )
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+
+test.each([
+  ['https://elastic:p%40ss@es:9200', 'https://es:9200', { user: 'elastic', password: 'p@ss' }],
+  ['https://u:${PW}@es', 'https://es:9200', { user: 'u', password: 'SECRET[env.PW]' }],
+  ['${ES_URL}', 'SECRET[env.ES_URL]', { user: 'own', password: 'pw' }],
+])('the address %s', (host, endpoint, auth) => {
+  const { resource } = convert(
+    `${input}output.elasticsearch: { hosts: ["${host}"], index: a, username: own, password: pw }\n`,
+  )
+  expect(resource.spec.sinks[0].config).toMatchObject({ endpoints: [endpoint], auth })
+})
+
+test.each([
+  { about: 'alone', override: '{}', path: '/a' },
+  {
+    about: 'below what replaces it',
+    override: '{ filebeat.inputs: [{ type: log, paths: [/b] }], output.console: {} }',
+    path: '/b',
+  },
+])('the values of an older chart contain the configuration: $about', ({ override, path }) => {
+  const text = `image: { tag: 7.1.1 }\nconfig:\n  filebeat.inputs: [{ type: log, paths: [/a] }]\n  output.file: { path: /usr/share/filebeat/data }\noverrideConfig: ${override}\n`
+  expect(agentFor([{ file: 'values.yaml', text }])?.agent.name).toBe('filebeat')
+  const { resource } = converted(convertFilebeat, [{ file: 'values.yaml', text }])
+  expect(resource.spec.sources.map(({ config }: { config: object }) => config)).toMatchObject([{ include: [path] }])
+})
+
+test.each([
+  ['filestream, id: a', 'multiline: { pattern: x, match: after }', 'filestream: multiline.pattern'],
+  ['filestream, id: a', 'json.message_key: log', 'filestream: json.message_key'],
+  ['filestream, id: a', 'exclude_files: [".gz$"]', 'filestream: exclude_files'],
+  ['log', 'parsers: [{ ndjson: { target: "" } }]', 'log: parsers'],
+  ['log', 'prospector.scanner.include_files: [b]', 'log: prospector.scanner.include_files'],
+])('an input of type %s ignores options of others: %s', async (type, option, subject) => {
+  const { document, resource, gaps } = convert(
+    `filebeat.inputs: [{ type: ${type}, paths: [/a.log], ${option} }]\noutput.console: {}\n`,
+  )
+  expect(gaps.map((gap) => [gap.subject, gap.isReplaced]).slice(0, 1)).toEqual([[subject, true]])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  const event = { message: '{"log":"x"}', file: '/a.log', timestamp: '2026-01-01T00:00:00Z' }
+  withTest(document, resource, event, { message: '{"log":"x"}' })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})

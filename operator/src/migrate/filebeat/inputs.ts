@@ -303,12 +303,34 @@ function recordStep(name: string, isPods: boolean, paths: readonly string[], res
       }
 }
 
+/** Options that only `filestream` reads, and those that it does not read. */
+const ofStreams = /^(?:parsers$|prospector\.|message_max_bytes$)/
+const ofOlder = /^(?:multiline\.|json\.|exclude_files$|max_bytes$|tail_files$)/
+
+/** The input without the options of other inputs, which Filebeat ignores. Reports them. */
+function withoutOthers(part: Part, report: Report): Part {
+  if (!isMap(part.tree)) return part
+  const isStream = part.name === 'filestream'
+  const others = isStream ? ofOlder : ofStreams
+  const kept = [...part.tree.value].filter(([name, item]) => {
+    if (!others.test(name)) return true
+    const reason = `Filebeat ignores this option, which only \`${isStream ? 'log' : 'filestream'}\` reads`
+    const nearest = isStream
+      ? 'If the source must do this, set it in `parsers` or `prospector.scanner`, and convert again.'
+      : 'If the source must do this, convert the input as `filestream`.'
+    report.replaced(item, `${part.name}: ${name}`, reason, nearest)
+    return false
+  })
+  return { ...part, tree: { ...part.tree, value: new Map(kept) } }
+}
+
 const logFile = (name: string, becomes: string): Mapping<[Report, Choices], SourcePart> => ({
   name,
   becomes,
   options: common,
   itself,
-  build: (part, report, choices) => {
+  build: (given, report, choices) => {
+    const part = withoutOthers(given, report)
     const paths = textsIn(part, 'paths')
     const stream = streamOf(part)
     const { isPods, chosen } = filesOf(part, paths, report)

@@ -108,6 +108,26 @@ function wholeAddress(part: Part, host: string, port: string, report: Report): s
   return secret(`\${${name}}`)
 }
 
+/** The user and the password in an address, such as `https://user:password@host:9200`. */
+const userInAddress = /^(https?:\/\/)([^:@/]+):([^@/]+)@/
+
+/** The user and the password for a destination. Those in an address take precedence. */
+function userOf(part: Part): { readonly user: string; readonly password: string } | undefined {
+  const [, , user, password] =
+    textsIn(part, 'hosts')
+      .map((host) => userInAddress.exec(host))
+      .find(Boolean) ?? []
+  if (user !== undefined && password !== undefined) return { user: decoded(user), password: decoded(password) }
+  const given = textIn(part, 'username')
+  return given === undefined ? undefined : { user: given, password: textIn(part, 'password') ?? '' }
+}
+
+const decoded = (text: string) =>
+  text.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString())
+
+/** A variable whose name says that its value is a whole address. */
+const addressVariable = /^\$\{\w*(?:URL|URI|ENDPOINT|ADDRESS)S?\}$/
+
 function hostsOf(part: Part, report: Report, port: string): string[] {
   const isSecure = textIn(part, 'protocol') === 'https' || flagIn(part, 'ssl.enabled') === true
   const path = textIn(part, 'path') ?? ''
@@ -117,7 +137,9 @@ function hostsOf(part: Part, report: Report, port: string): string[] {
       .replace(/^\[|\]$/g, '')
       .split(',')
       .map((text) => text.trim().replace(/^["']|["']$/g, ''))
-    return texts.map((text) => {
+    return texts.map((address) => {
+      const text = address.replace(userInAddress, '$1')
+      if (addressVariable.test(text)) return secret(text)
       const found = /^(?:(https?):\/\/)?([^:/]+|\$\{\w+\}|\[[^\]]+\])(?::(\d+|\$\{\w+\}))?(\/.*)?$/.exec(text)
       const given = found?.[3]
       if (given?.includes('$') === true) return wholeAddress(part, `${found?.[2] ?? ''}`, given, report)
@@ -191,7 +213,7 @@ const search: Mapping<[Report, Choices], SourcePart> = {
     const acts = choices.metadata.has('op_type')
     const action = acts ? ['%action = string(%metadata.op_type) ?? "create"'] : []
     lines.push(...chosen, ...choosing, ...action, ...timeLines(choices))
-    const user = textIn(part, 'username')
+    const user = userOf(part)
     const key = textIn(part, 'api_key')
     const timeout = textIn(part, 'timeout')
     const timeoutMs =
@@ -218,7 +240,7 @@ const search: Mapping<[Report, Choices], SourcePart> = {
       ...tlsOf(part, report),
       ...(user === undefined
         ? {}
-        : { auth: { strategy: 'basic', user: secret(user), password: secret(textIn(part, 'password') ?? '') } }),
+        : { auth: { strategy: 'basic', user: secret(user.user), password: secret(user.password) } }),
       ...(Object.keys(headers).length === 0 && timeoutMs === undefined
         ? {}
         : {

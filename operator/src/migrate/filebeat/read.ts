@@ -56,6 +56,11 @@ export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
       const config = below(own, 'spec', 'config')
       return config === undefined ? [] : [withReferred(config, tree)]
     }
+    // An older chart contains the configuration itself, which `overrideConfig` replaces.
+    const values = [below(own, 'overrideConfig'), below(own, 'config')].find(
+      (each) => each !== undefined && isConfig(each),
+    )
+    if (kind === undefined && values !== undefined) return [withCloud(values)]
     const chart = [
       below(tree, 'daemonset', 'filebeatConfig'),
       below(tree, 'filebeatConfig'),
