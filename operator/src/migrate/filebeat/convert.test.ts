@@ -504,8 +504,8 @@ test.each([
 })
 
 test('an index of an input with fields of the event is a gap', () => {
-  const { gaps } = convert(`${files}  index: "%{[agent.name]}-x"\n${end}`)
-  expect(gaps.map(({ subject }) => subject)).toEqual(['log: %{[agent.name]}-x'])
+  const { gaps } = convert(`${files}  index: "%{[agent.id]}-x"\n${end}`)
+  expect(gaps.map(({ subject }) => subject)).toEqual(['log: %{[agent.id]}-x'])
 })
 
 test.each([
