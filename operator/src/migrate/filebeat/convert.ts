@@ -412,6 +412,14 @@ const defaultsIn = (hints: Tree): readonly string[] => {
   return isMap(tree) ? [...tree.value.keys()].map(String).filter((name) => name.startsWith('default_config')) : []
 }
 
+/** Discovery of services or nodes has no counterpart. */
+const ofPods = {
+  how: 'the source reads pods',
+  unless: /^(?!pod$)/,
+  reason: 'Penstock discovers pods only',
+  nearest: 'Leave the provider out, or select pods.',
+} as const
+
 /** The steps that add the metadata of pods, and keep those of one namespace if a provider names it. */
 function providerSteps(tree: Tree, report: Report): readonly Step[] {
   const own = isMap(tree) ? { ...tree, value: without(without(tree.value, 'hints'), 'templates') } : tree
@@ -427,7 +435,7 @@ function providerSteps(tree: Tree, report: Report): readonly Step[] {
       templates: '',
       appenders: '',
     },
-    itself: addKubernetes.itself ?? {},
+    itself: { ...addKubernetes.itself, resource: ofPods },
   })
   const namespace = textIn(part, 'namespace')
   return [
@@ -444,6 +452,7 @@ function chosenSteps(provider: Tree, metadata: readonly Step[], choices: readonl
   if (!choices.some(({ text }) => onlyDiscovered.test(text))) return [...metadata, ...choices]
   const dots = flagOf(below(provider, 'annotations', 'dedot')) === false ? 'key' : 'replace(key, ".", "_")'
   const lines = [
+    '%kubernetes = .kubernetes',
     'id = string(%orchestrator.container_id) ?? ""',
     '.kubernetes.container = merge(object(.kubernetes.container) ?? {}, {',
     '  "id": replace(id, r\'^.*://\', ""),',
@@ -456,10 +465,10 @@ function chosenSteps(provider: Tree, metadata: readonly Step[], choices: readonl
     ...metadata,
     {
       type: 'remap',
-      text: ['# The fields that conditions of templates read. The metadata below replaces them.', ...lines].join('\n'),
+      text: ['# The fields that conditions of templates read, until the next filter.', ...lines].join('\n'),
     },
     ...choices,
-    ...metadata,
+    { type: 'remap', text: '.kubernetes = del(%kubernetes)' },
   ]
 }
 

@@ -145,6 +145,7 @@ function kubernetesLines(
   const node = labelsOf(labelled.node.field, labels.node)
   const isSet = 'value != null && value != {}'
   return [
+    'given = { "kubernetes": .kubernetes, "container": .container }',
     '.kubernetes = filter({',
     '  "namespace": %orchestrator.pod_namespace,',
     ...(namespace === undefined ? [] : [`  "namespace_labels": ${namespace},`]),
@@ -168,6 +169,10 @@ function kubernetesLines(
         `if exists(${fieldOf2(name)}) { .kubernetes.annotations.${textLiteral(written)} = ${fieldOf2(name)} }`,
     ),
     `.container = { ${containerFields}, ${runtimeField} }`,
+    // Other members that the event has already stay.
+    ...['kubernetes', 'container'].map(
+      (name) => `if is_object(given.${name}) { .${name} = merge(object!(given.${name}), object!(.${name}), deep: true) }`,
+    ),
   ]
 }
 

@@ -414,6 +414,25 @@ test.each<Case>([
   },
 ])('an origin: $name', run)
 
+test('the metadata of a pod is merged into objects that the event has', async () => {
+  const text = `filebeat.inputs: [{ type: container, paths: [/var/log/containers/*.log], fields: { kubernetes: { cluster: c1, namespace: x } }, fields_under_root: true }]\n${processors('add_kubernetes_metadata: ~')}${discard}`
+  const { document, resource } = convert(text)
+  const orchestrator = { pod_namespace: 'shop' }
+  const expected = { 'kubernetes.cluster': 'c1', 'kubernetes.namespace': 'shop' }
+  withTest(document, resource, { message: 'x', orchestrator }, expected)
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test.each([
+  ['resource: pod', []],
+  ['resource: service', ['autodiscover: resource']],
+])('a provider with %s', (options, subjects) => {
+  const { gaps } = convert(
+    `filebeat.autodiscover.providers: [{ type: kubernetes, hints.enabled: true, ${options} }]\n${discard}`,
+  )
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject }) => subject)).toEqual(subjects)
+})
+
 test.each([
   ['rename.fields: [{ from: host.os.name, to: node }]', 'rename: host.os.name'],
   ['copy_fields: { fields: [{ from: agent.id, to: node }], ignore_missing: true }', 'copy_fields: agent.id'],
