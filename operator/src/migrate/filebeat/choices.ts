@@ -20,8 +20,11 @@ export interface Choices {
   ownTime: boolean
   /** Whether events have the path of their file in `source`, too, as in versions before 7. */
   hasSource: boolean
-  /** Steps that set the fields and tags of the whole configuration. Those of an input replace them. */
-  shared: readonly Step[]
+  /**
+   * Makes steps that set the fields and tags of the whole configuration. Those of an input replace them. The argument says whether a line
+   * may contain a field `tags`.
+   */
+  shared: (mayHaveTags: boolean) => readonly Step[]
   /** Whether an input names the pipeline of its events. */
   pipeline: boolean
   /** The metadata of events, set by steps, that chooses for outputs. */

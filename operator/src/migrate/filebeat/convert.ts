@@ -97,7 +97,7 @@ class Conversion {
     id: false,
     ownTime: false,
     hasSource: false,
-    shared: [],
+    shared: () => [],
     pipeline: false,
     metadata: new Set(),
   }
@@ -114,12 +114,14 @@ class Conversion {
     this.#choices.hasSource = readsSource(this.#config)
     const alias = aliasOf(below(this.#config, 'setup', 'ilm'))
     if (alias !== undefined) this.#choices.alias = alias
-    this.#choices.shared = ownFields(
-      below(this.#config, 'fields'),
-      flagOf(below(this.#config, 'fields_under_root')) === true,
-      below(this.#config, 'tags'),
-      this.#report,
-    )
+    this.#choices.shared = (mayHaveTags) =>
+      ownFields(
+        below(this.#config, 'fields'),
+        flagOf(below(this.#config, 'fields_under_root')) === true,
+        below(this.#config, 'tags'),
+        this.#report,
+        mayHaveTags,
+      )
     for (const input of [...itemsOf(below(filebeat, 'inputs')), ...itemsOf(below(filebeat, 'prospectors'))])
       this.#input(input, [])
     for (const provider of itemsOf(below(filebeat, 'autodiscover', 'providers'))) this.#provider(provider)

@@ -146,6 +146,18 @@ test.each<Case>([
     message: { a: ['', 'q'], x: 'own' },
     expected: { x: 'own', y: 'q' },
   },
+  {
+    name: 'tags are not added to a text',
+    step: 'add_tags.tags: [x]',
+    message: { tags: 'own' },
+    expected: { tags: 'own' },
+  },
+  {
+    name: 'a text gets no members by a rename',
+    step: 'rename.fields: [{ from: b, to: a.c }]',
+    message: { a: 'x', b: 1 },
+    expected: { a: 'x', b: 1, 'error.message': `${failed} rename processor: failed on b` },
+  },
 ])('other rules: $name', run)
 
 test.each<Case>([
@@ -186,6 +198,20 @@ test.each<Case>([
     expected: { a: 1, 'error.message': `${failed} uppercase processor: failed on a` },
   },
 ])('the case of names: $name', run)
+
+test.each([
+  ['', '  tags: [x]\n'],
+  ['tags: [x]\n', ''],
+])('tags of %s%s do not replace a text of the line', async (before, after) => {
+  const { document, resource } = convert(`${before}${json}${after}output.discard: {}\n`)
+  withTest(document, resource, { message: '{"tags":"own"}', file: '/srv/app.log' }, { tags: 'own' })
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('an unknown member of a choice is a gap', () => {
+  const { gaps } = convert(processor('if.has_fields: [a]\n  then: { add_tags.tags: [x] }\n  otherwise: []'))
+  expect(gaps.map(({ subject }) => subject).filter((subject) => subject.startsWith('if'))).toEqual(['if: otherwise'])
+})
 
 const parts = (tokenizer: string) => `dissect: { field: a, target_prefix: "", tokenizer: "${tokenizer}" }`
 test.each<Case>([

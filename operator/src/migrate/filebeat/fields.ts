@@ -84,6 +84,13 @@ const pairsIn = (part: Part): readonly (readonly [string, string | undefined, Tr
     return from === undefined ? [] : [[from, textOf(below(item, 'to')), item] as const]
   })
 
+/** The paths above a path. */
+function ancestorsOf(path: string): readonly string[] {
+  if (path.startsWith('@metadata') || path.startsWith('kubernetes.')) return []
+  const names = path.split('.')
+  return names.slice(1).map((_, index) => names.slice(0, index + 1).join('.'))
+}
+
 export const pairs = (name: 'rename' | 'copy_fields'): Processor => ({
   name,
   becomes: 'a remap transform',
@@ -93,7 +100,13 @@ export const pairs = (name: 'rename' | 'copy_fields'): Processor => ({
     const all = pairsIn(part).flatMap(([from, to]): Attempt[] => {
       if (to === undefined) return []
       const value = name === 'rename' ? `del(${fieldOf(from)})` : fieldOf(from)
-      return [{ from: fieldOf(from), fails: `exists(${fieldOf(to)})`, lines: [`${fieldOf(to)} = ${value}`] }]
+      // A value that is not an object has no members, unless it becomes a member of itself.
+      const above = ancestorsOf(to)
+        .filter((each) => name === 'copy_fields' || each !== from)
+        .map((each) => ` || (exists(${fieldOf(each)}) && !is_object(${fieldOf(each)}))`)
+      return [
+        { from: fieldOf(from), fails: `exists(${fieldOf(to)})${above.join('')}`, lines: [`${fieldOf(to)} = ${value}`] },
+      ]
     })
     return attempts(part, all, failed)
   },

@@ -10,7 +10,7 @@ import { regexLiteral } from '../otel/text.ts'
 import { none, type Refusal } from '../page.ts'
 import { type Choices, inputChoices } from './choices.ts'
 import { assignments } from './conditions.ts'
-import { decodesDocker, maxLineBytes, parserSteps, parsersOf } from './lines.ts'
+import { decodesDocker, decodesToRoot, maxLineBytes, parserSteps, parsersOf } from './lines.ts'
 import { joinedBy, joinedLines } from './multiline.ts'
 import { tagLines } from './processors.ts'
 
@@ -235,13 +235,18 @@ function charsetOf(part: Part): string | undefined {
   return name === undefined || ['plain', 'utf-8', 'utf8'].includes(name) ? undefined : (charsets[name] ?? name)
 }
 
-/** Fields and tags that an input or the whole configuration adds. */
+/**
+ * Fields and tags that an input or the whole configuration adds.
+ * @param mayHaveTags whether the line may contain a field `tags`
+ */
 export function ownFields(
   fields: Tree | undefined,
   underRoot: boolean,
   tags: Tree | undefined,
   report: Report,
+  mayHaveTags = false,
 ): readonly Step[] {
+  const hasTags = underRoot && isMap(fields) && isList(fields.value.get('tags'))
   const lines = [
     ...(isMap(fields)
       ? [...fields.value].flatMap(([name, item]) =>
@@ -249,10 +254,8 @@ export function ownFields(
         )
       : []),
     // A program knows the type of a field that it has set.
-    ...tagLines(tags, report).map((line) =>
-      underRoot && isMap(fields) && isList(fields.value.get('tags'))
-        ? line.replace(/array\((.*?)\) \?\? \[\]/, '$1')
-        : line,
+    ...tagLines(tags, report, 'tags', mayHaveTags && !hasTags).map((line) =>
+      hasTags ? line.replace(/array\((.*?)\) \?\? \[\]/, '$1') : line,
     ),
   ]
   return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
@@ -333,6 +336,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
     const part = withoutOthers(given, report)
     const paths = textsIn(part, 'paths')
     const stream = streamOf(part)
+    const mayHaveTags = decodesToRoot(part)
     const { isPods, chosen } = filesOf(part, paths, report)
     const excluded = [...textsIn(part, 'exclude_files'), ...textsIn(part, 'prospector.scanner.exclude_files')]
     const wanted = textsIn(part, 'prospector.scanner.include_files')
@@ -366,8 +370,14 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       ...parserSteps(part, report, isPods),
       ...inputChoices(part, choices, report),
       ...documentType(part),
-      ...choices.shared,
-      ...ownFields(option(part, 'fields'), flagIn(part, 'fields_under_root') === true, option(part, 'tags'), report),
+      ...choices.shared(mayHaveTags),
+      ...ownFields(
+        option(part, 'fields'),
+        flagIn(part, 'fields_under_root') === true,
+        option(part, 'tags'),
+        report,
+        mayHaveTags,
+      ),
     ]
     const component: Component = isPods
       ? {

@@ -171,7 +171,8 @@ function kubernetesLines(
     `.container = { ${containerFields}, ${runtimeField} }`,
     // Other members that the event has already stay.
     ...['kubernetes', 'container'].map(
-      (name) => `if is_object(given.${name}) { .${name} = merge(object!(given.${name}), object!(.${name}), deep: true) }`,
+      (name) =>
+        `if is_object(given.${name}) { .${name} = merge(object!(given.${name}), object!(.${name}), deep: true) }`,
     ),
   ]
 }

@@ -86,6 +86,15 @@ function readerOf(part: Part): Part | undefined {
   return options.length === 0 ? undefined : { ...part, tree: { ...part.tree, value: new Map(options) } }
 }
 
+/** Whether an input writes the members of a line of JSON to the root of the event. */
+export function decodesToRoot(part: Part): boolean {
+  const reader = readerOf(part)
+  if (reader === undefined) return false
+  return parsersOf(part).length > 0
+    ? (textIn(reader, 'target') ?? '') === ''
+    : flagIn(reader, 'keys_under_root') === true
+}
+
 /**
  * Whether an input that does not know the format of container runtimes reads the format of Docker as JSON: objects with the text in `log`. The
  * source of pods decodes this format itself.

@@ -86,14 +86,20 @@ const addTags: Processor = {
   name: 'add_tags',
   becomes: 'a remap transform',
   options: { ...when, tags: 'the tags', target: 'the field' },
-  build: (part, report) => tagLines(option(part, 'tags'), report, textIn(part, 'target') || 'tags'),
+  build: (part, report) => tagLines(option(part, 'tags'), report, textIn(part, 'target') || 'tags', true),
 }
 
-export function tagLines(tags: Tree | undefined, report: Report, target = 'tags'): string[] {
+/**
+ * Statements that add tags to a list.
+ * @param mayDiffer whether the field may have another value, such as a text, which Filebeat leaves as it is
+ */
+export function tagLines(tags: Tree | undefined, report: Report, target = 'tags', mayDiffer = false): string[] {
   if (tags === undefined || textsOf(tags).length === 0) return []
   const items = isList(tags) ? tags.value : [tags]
   const texts = items.map(({ file, line, value }) => assigned({ file, line, value }, 'tags', report))
-  return [`${fieldOf(target)} = append(array(${fieldOf(target)}) ?? [], [${texts.join(', ')}])`]
+  const field = fieldOf(target)
+  const line = `${field} = append(array(${field}) ?? [], [${texts.join(', ')}])`
+  return [mayDiffer ? block(`!exists(${field}) || is_array(${field})`, [line]) : line]
 }
 
 const dropEvent: Processor = {
@@ -253,6 +259,10 @@ function choice(
   partNamed: PartNamed,
   failed: string,
 ): readonly Step[] {
+  report.options(
+    { ...tree, name: 'if', tree },
+    { options: Object.fromEntries(['if', 'then', 'else'].map((name) => [name, ''])) },
+  )
   const test = conditionOf(tree.value.get('if'), report)
   const branch = (name: string) => {
     const item = tree.value.get(name)
