@@ -96,3 +96,21 @@ test.each([
   withTest(document, resource, event, { message: '{"log":"x"}' })
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+
+test('a Beat refers to a store of its own by a Secret', () => {
+  const text = `apiVersion: beat.k8s.elastic.co/v1beta1
+kind: Beat
+metadata: { name: fb, namespace: logs }
+spec:
+  type: filebeat
+  elasticsearchRef: { secretName: store }
+  config: { filebeat.inputs: [{ type: container, paths: [/var/log/containers/*.log] }] }
+`
+  const { resource, gaps } = converted(convertFilebeat, [{ file: 'beat.yaml', text }])
+  const at = (key: string) => ({ valueFrom: { secretKeyRef: { name: 'store', namespace: 'logs', key } } })
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(resource.spec.sinks[0].config).toMatchObject({
+    endpoints: [at('url')],
+    auth: { user: at('username'), password: at('password') },
+  })
+})

@@ -109,15 +109,27 @@ const authority = 'ELASTICSEARCH_CA'
 const hasOwnTrust = (output: Tree | undefined) =>
   below(output, 'ssl') !== undefined || textsOf(below(output, 'hosts')).length > 0
 
-/** The Secrets in which the Beats operator keeps the certificate authorities of the stores that resources refer to. */
+/** Variables for the keys of a Secret that describes a store which the Beats operator does not manage. */
+const ofStore: Readonly<Record<string, string>> = {
+  ELASTICSEARCH_URL: 'url',
+  ELASTICSEARCH_USERNAME: 'username',
+  ELASTICSEARCH_PASSWORD: 'password',
+}
+
+/** The Secrets in which the Beats operator finds the addresses, users and certificate authorities of the stores that resources refer to. */
 export function authoritiesIn(given: NamedText): ReadonlyMap<string, SecretKey> {
   const found = new Map<string, SecretKey>()
   if (!/kind: Beat\b/.test(given.text)) return found
   for (const tree of treesOf(given, [])) {
     const reference = below(tree, 'spec', 'elasticsearchRef')
     const name = textOf(below(reference, 'name'))
-    if (textOf(below(tree, 'kind')) !== 'Beat' || reference === undefined || name === undefined) continue
+    const secret = textOf(below(reference, 'secretName'))
+    if (textOf(below(tree, 'kind')) !== 'Beat' || reference === undefined) continue
     const { file, line } = reference
+    if (secret !== undefined)
+      for (const [variable, key] of Object.entries(ofStore))
+        found.set(variable, { name: secret, key, namespace: storeOf(reference, tree), file, line })
+    if (name === undefined) continue
     found.set(authority, {
       name: `${name}-es-http-certs-public`,
       key: 'ca.crt',
@@ -137,7 +149,8 @@ const storeOf = (reference: Tree, resource: Tree): string =>
 function withReferred(config: Tree, resource: Tree): Tree {
   const reference = below(resource, 'spec', 'elasticsearchRef')
   const name = textOf(below(reference, 'name'))
-  if (!isMap(config) || reference === undefined || name === undefined) return config
+  const isOwn = textOf(below(reference, 'secretName')) !== undefined
+  if (!isMap(config) || reference === undefined || (name === undefined && !isOwn)) return config
   const given = below(config, 'output')
   const own = below(given, 'elasticsearch')
   if (isMap(given) && given.value.size > 0 && !isMap(own)) return config
@@ -146,10 +159,10 @@ function withReferred(config: Tree, resource: Tree): Tree {
   const namespace = storeOf(reference, resource)
   // Options of the resource take precedence over generated ones.
   const output = new Map<string, Tree>([
-    ['hosts', tree([tree(`https://${name}-es-http.${namespace}.svc:9200`)])],
+    ['hosts', tree([tree(isOwn ? '$'.concat('{ELASTICSEARCH_URL}') : `https://${name}-es-http.${namespace}.svc:9200`)])],
     ['username', tree('$'.concat('{ELASTICSEARCH_USERNAME}'))],
     ['password', tree('$'.concat('{ELASTICSEARCH_PASSWORD}'))],
-    ...(hasOwnTrust(own)
+    ...(isOwn || hasOwnTrust(own)
       ? []
       : [['ssl', tree(new Map([['certificate_authorities', tree('$'.concat('{', authority, '}'))]]))] as const]),
     ...(isMap(own) ? own.value : []),
