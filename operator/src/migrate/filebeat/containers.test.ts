@@ -88,3 +88,26 @@ test.each([
   withTest(document, resource, pod, expected)
   expect(await lint(document.toString())).toEqual([])
 })
+
+test.each([
+  ['${data.kubernetes.labels.app}', { app: 'web' }, { own: 'web' }],
+  ['${data.kubernetes.labels.app}', {}, undefined],
+  ['${data.kubernetes.labels.app_io/name}', { 'app.io/name': 'web' }, { own: 'web' }],
+  ['${data.kubernetes.labels.app_io/name}', {}, undefined],
+  ['x-${data.kubernetes.labels.app:none}', {}, { own: 'x-none' }],
+  ['${data.kubernetes.labels.app:none}', { app: 'web' }, { own: 'web' }],
+  ['${data.kubernetes.pod.name}', {}, { own: 'web-1' }],
+])('a template with %s in a field, for a pod with labels %o', async (variable, labels, expected) => {
+  const config = `{ type: container, paths: ["/var/log/containers/*.log"], fields_under_root: true, fields: { own: "${variable}" } }`
+  for (const options of [
+    `templates: [{ config: [${config}] }]`,
+    `hints: { enabled: true, default_config: ${config} }`,
+  ]) {
+    const { document, resource, gaps } = convert(
+      `filebeat.autodiscover.providers: [{ type: kubernetes, ${options} }]\n${discard}`,
+    )
+    expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+    withTest(document, resource, { ...pod, orchestrator: { ...pod.orchestrator, pod_labels: labels } }, expected)
+    expect(await lint(document.toString())).toEqual([])
+  }
+})

@@ -16,6 +16,7 @@ import { addKubernetes, podMetadata } from './kubernetes.ts'
 import { bytesOf } from './lines.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { machineFieldsIn } from './own-fields.ts'
+import { neededIn } from './pod-values.ts'
 import { stepsOf, whenever } from './processors.ts'
 import { authoritiesIn, cloudAddress, configsOf, partOf, settings } from './read.ts'
 import { withDefaults } from './variables.ts'
@@ -219,7 +220,8 @@ class Conversion {
       for (const config of itemsOf(below(template, 'config'))) {
         const isModule = below(config, 'module') !== undefined
         if (isModule) this.#module(config)
-        this.#input(isModule ? containers(config) : config, before, name)
+        const needed = isModule ? [] : neededIn(config).map(filter)
+        this.#input(isModule ? containers(config) : config, [...needed, ...before], name)
       }
     }
   }
@@ -258,7 +260,7 @@ class Conversion {
     )
     const isInput = isMap(byDefault) && byDefault.value.has('type')
     const config = isInput ? { ...byDefault, value: without(byDefault.value, 'enabled') } : containers(tree)
-    this.#input(config, [choice, ...hintSteps(prefix), ...metadata], 'pods')
+    this.#input(config, [choice, ...neededIn(config).map(filter), ...hintSteps(prefix), ...metadata], 'pods')
   }
 
   /** Inputs and modules in other files. */

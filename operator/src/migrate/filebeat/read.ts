@@ -159,7 +159,10 @@ function withReferred(config: Tree, resource: Tree): Tree {
   const namespace = storeOf(reference, resource)
   // Options of the resource take precedence over generated ones.
   const output = new Map<string, Tree>([
-    ['hosts', tree([tree(isOwn ? '$'.concat('{ELASTICSEARCH_URL}') : `https://${name}-es-http.${namespace}.svc:9200`)])],
+    [
+      'hosts',
+      tree([tree(isOwn ? '$'.concat('{ELASTICSEARCH_URL}') : `https://${name}-es-http.${namespace}.svc:9200`)]),
+    ],
     ['username', tree('$'.concat('{ELASTICSEARCH_USERNAME}'))],
     ['password', tree('$'.concat('{ELASTICSEARCH_PASSWORD}'))],
     ...(isOwn || hasOwnTrust(own)
