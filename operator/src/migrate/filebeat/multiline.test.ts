@@ -76,3 +76,16 @@ test.each([
   expect(gaps.map(({ subject }) => subject)).toEqual(subjects)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+
+test.each([
+  { pattern: '^{', flush: '^}', expected: ['{\n  "a": 1\n}', '{\n}', 'x'] },
+  { pattern: '^\\Q{\\E', flush: '}$', expected: ['{\n  "a": 1\n}', '{\n}', 'x'] },
+])('the pattern $pattern begins objects', async ({ pattern, flush, expected }) => {
+  const text = configuration(`pattern: '${pattern}', negate: true, match: after, flush_pattern: '${flush}'`)
+  const { document, resource, gaps } = converted(convertFilebeat, [{ file: 'filebeat.yml', text }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(joinedLines(resource.spec.sources[0].config.multiline, ['{', '  "a": 1', '}', '{', '}', 'x'])).toEqual(
+    expected,
+  )
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})

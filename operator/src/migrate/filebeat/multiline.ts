@@ -4,6 +4,7 @@
 import { multilineProblems } from '@penstock/agent/config'
 import type { Report } from '../loki/context.ts'
 import { millisecondsOf, type Tree } from '../loki/tree.ts'
+import { regexLiteral } from '../otel/text.ts'
 import { flagLine } from './processor.ts'
 
 export interface Joined {
@@ -30,7 +31,8 @@ const custom = 'Set `multiline.custom` of the source.'
 export function joinedBy(tree: Tree, read: (name: string) => string | undefined, report: Report): Joined | undefined {
   const form = read('type') === 'count' ? counted(tree, read, report) : byPattern(tree, read, report)
   if (form === undefined) return undefined
-  const { start, condition, mode } = form
+  const { mode } = form
+  const [start, condition] = [form.start, form.condition].map(known) as [string, string]
   const timeoutMs = millisecondsOf(read('timeout')) ?? 5000
   const flush = flushOf(tree, mode, read, report)
   const file = {
@@ -58,10 +60,21 @@ function flushOf(
 ): string | undefined {
   const regex = read('flush_pattern')
   if (regex === undefined || (read('type') ?? 'pattern') !== 'pattern') return undefined
-  if (mode === 'halt_before' || mode === 'continue_through') return regex
+  if (mode === 'halt_before' || mode === 'continue_through') return known(regex)
   const reason = 'with `match: before`, the next line already decides where an event ends'
   report.gap(tree, 'multiline flush_pattern', reason, 'Use `match: after`, and convert again.')
   return undefined
+}
+
+/** The pattern, or the same one without signs that only Go reads as text, such as the brace of `^{`. */
+function known(pattern: string): string {
+  const [problem] = multilineProblems({
+    start_pattern: pattern,
+    condition_pattern: pattern,
+    mode: 'halt_before',
+    timeout_ms: 1,
+  })
+  return problem === undefined ? pattern : regexLiteral(pattern).slice(2, -1)
 }
 
 /** Joins any line with the next one. */
