@@ -63,8 +63,24 @@ export const idLines = (id: string): readonly string[] => [
   `if is_string(decoded${fieldOf(id)}) { ${fieldOf('@metadata._id')} = del(decoded${fieldOf(id)}) }`,
 ]
 
-/** Divides names at their dots, because Filebeat finds a field by its path even if its name contains the dots. */
-export const expansion = 'if is_object(decoded) { decoded = unflatten(object!(decoded), ".") }'
+/**
+ * Divides names at their dots, because Filebeat finds a field by its path even if its name contains the dots. `unflatten` drops a value whose
+ * name is the start of other names, so objects are merged, and beside other values, names keep their dots.
+ */
+export const expansion = [
+  'if is_object(decoded) {',
+  '  dotted = filter(object!(decoded)) -> |key, _value| { contains(key, ".") }',
+  '  if dotted == {} { decoded = unflatten(object!(decoded), ".") } else {',
+  '    plain = filter(object!(decoded)) -> |key, _value| { !contains(key, ".") }',
+  '    kept = filter(dotted) -> |key, _value| {',
+  '      start = get(plain, [string(split(key, ".")[0]) ?? ""]) ?? null',
+  '      start != null && !is_object(start)',
+  '    }',
+  '    dotted = filter(dotted) -> |key, _value| { !includes(keys(kept), key) }',
+  '    decoded = merge(merge(unflatten(plain, "."), unflatten(dotted, "."), deep: true), kept)',
+  '  }',
+  '}',
+].join('\n')
 
 /** Reports that names with dots become objects, unless the configuration asks for it. */
 export function reportExpansion(part: Part, isWanted: boolean, report: Report): void {

@@ -158,6 +158,18 @@ test.each<Case>([
     message: { a: 'x', b: 1 },
     expected: { a: 'x', b: 1, 'error.message': `${failed} rename processor: failed on b` },
   },
+  {
+    name: 'names with dots beside the object that they start with',
+    step: 'add_tags.tags: [x]',
+    message: { 'log.level': 'info', log: { logger: 'a', 'origin.line': 7 }, 'a.b': 1, 'a.c': 2 },
+    expected: { 'log.level': 'info', 'log.logger': 'a', 'log.origin.line': 7, a: { b: 1, c: 2 } },
+  },
+  {
+    name: 'names with dots beside a text that they start with',
+    step: 'decode_json_fields: { fields: [m], target: j }',
+    message: { m: '{"error":"boom","error.stack":"s","x.y":1}' },
+    expected: { j: { error: 'boom', 'error.stack': 's', x: { y: 1 } } },
+  },
 ])('other rules: $name', run)
 
 test.each<Case>([
