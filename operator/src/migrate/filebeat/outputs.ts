@@ -6,7 +6,7 @@ import { secretText } from '../loki/fields.ts'
 import { millisecondsOf, textOf } from '../loki/tree.ts'
 import { type Exception, none, type Refusal } from '../page.ts'
 import { type Choices, indexLines, indexName, pipelineLines, reportVersion, withVersion } from './choices.ts'
-import { expressionOf, templateOf } from './formats.ts'
+import { expressionOf, fieldsIn, templateOf } from './formats.ts'
 import type { SourcePart } from './inputs.ts'
 
 const secret = (text: string) => secretText(text).text
@@ -269,7 +269,12 @@ function linesOf(part: Part, choices: Choices, report: Report) {
   if (format === undefined) return { encoding: json, steps: form(timeLines(choices)) }
   const text = expressionOf(withVersion(format), report.readsEnvironment)
   reportVersion(part, `${part.name}: codec.format`, format, report)
-  if (text !== undefined) return { encoding: { codec: 'text' }, steps: form([`.message = ${text}`]) }
+  if (text !== undefined) {
+    // Filebeat drops an event without a field of the format.
+    const fields = [...new Set(fieldsIn(withVersion(format)))].map((field) => `exists(${field})`)
+    const whole: readonly Step[] = fields.length === 0 ? [] : [{ type: 'filter', text: fields.join(' && ') }]
+    return { encoding: { codec: 'text' }, steps: [...whole, ...form([`.message = ${text}`])] }
+  }
   const reason = 'the format contains values that events do not have'
   report.gap(
     part,

@@ -85,6 +85,12 @@ test.each<Case>([
     message: '{"a":{"b":"x"}}',
     expected: { message: 'x/x' },
   },
+  {
+    name: 'a missing field, without which an event is dropped',
+    text: format('%{[a]} %{[b]:x}'),
+    message: '{"b":"y"}',
+    expected: undefined,
+  },
   { name: 'the default of a missing field', text: format('%{[a]:none}'), message: '{}', expected: { message: 'none' } },
   {
     name: 'the default of an empty field',
