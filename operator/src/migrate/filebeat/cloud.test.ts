@@ -114,3 +114,20 @@ spec:
     auth: { user: at('username'), password: at('password') },
   })
 })
+
+test.each([
+  ['{ enabled: true, grace_period: 5m }', '/a.log', 300, []],
+  ['{ enabled: true }', '/a.log', 1800, []],
+  ['{ enabled: false, grace_period: 5m }', '/a.log', undefined, []],
+  ['{ enabled: true }', '/var/log/containers/*.log', undefined, ['filestream: delete.enabled']],
+])('files that are removed after they were read: %s, %s', async (removal, path, seconds, subjects) => {
+  const { document, resource, gaps } = convert(
+    `filebeat.inputs: [{ type: filestream, id: a, paths: ["${path}"], parsers: [container: ~], prospector.scanner.fingerprint: ~, delete: ${removal} }]\noutput.console: {}\n`.replace(
+      path.startsWith('/a') ? 'parsers: [container: ~], ' : '',
+      '',
+    ),
+  )
+  expect(gaps.map(({ subject }) => subject)).toEqual(subjects)
+  expect(resource.spec.sources[0].config.remove_after_secs).toBe(seconds)
+  expect(await lint(document.toString())).toEqual([])
+})

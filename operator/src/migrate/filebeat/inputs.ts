@@ -66,6 +66,8 @@ const common: Readonly<Record<string, string>> = {
   'multiline.max_lines': 'a remap transform that cuts longer messages',
   'multiline.flush_pattern': '`multiline` of the source; a gap with `match: before`',
   'multiline.skip_newline': 'a remap transform that joins the lines',
+  'delete.enabled': '`remove_after_secs`; a gap for pod logs',
+  'delete.grace_period': '`remove_after_secs`',
 }
 
 const itself: Readonly<Record<string, string>> = Object.fromEntries(
@@ -101,6 +103,7 @@ const itself: Readonly<Record<string, string>> = Object.fromEntries(
       'file_identity',
       'file_identity.native',
       'file_identity.path',
+      'prospector.scanner.fingerprint',
       'prospector.scanner.fingerprint.enabled',
       'prospector.scanner.fingerprint.offset',
       'prospector.scanner.fingerprint.length',
@@ -276,6 +279,15 @@ function startsAtEnd(part: Part, report: Report): boolean {
   return true
 }
 
+/** The seconds after which a file that was read is removed; undefined if files stay. */
+function removalOf(part: Part, isPods: boolean, report: Report): number | undefined {
+  if (flagIn(part, 'delete.enabled') !== true) return undefined
+  if (!isPods) return Math.round((millisecondsOf(textIn(part, 'delete.grace_period')) ?? 1_800_000) / 1000)
+  const reason = 'the kubelet removes the logs of pods'
+  report.gap(part, `${part.name}: delete.enabled`, reason, 'Remove the option.')
+  return undefined
+}
+
 /** Whether a parser gives an empty line fields, so that Filebeat does not leave it out. */
 const keepsEmpty = (part: Part): boolean =>
   parsersOf(part).some(({ name }) => name === 'ndjson' || name === 'syslog') ||
@@ -352,6 +364,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
     const delimiter = delimiterOf(part, isPods, report)
     if (isPods) reportFormat(part, report)
     else for (const path of paths) reportVariables(part, path, report)
+    const removal = removalOf(part, isPods, report)
     const olderMs = millisecondsOf(textIn(part, 'ignore_older'))
     const shared = {
       read_from: startsAtEnd(part, report) ? 'end' : 'beginning',
@@ -391,6 +404,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
             include: paths.length === 0 ? readsNothing().config.include : paths,
             ...shared,
             max_line_bytes: maxLineBytes(part),
+            ...(removal === undefined ? {} : { remove_after_secs: removal }),
             ...(delimiter === undefined ? {} : { line_delimiter: delimiter }),
             ...(charset === undefined ? {} : { encoding: { charset } }),
             ...(joined === undefined ? {} : { multiline: joined.file }),

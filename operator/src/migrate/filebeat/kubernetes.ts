@@ -32,6 +32,8 @@ export const addKubernetes: Processor = {
         'in_cluster',
         'kube_config',
         'kube_client_options',
+        'kube_client_options.qps',
+        'kube_client_options.burst',
         'scope',
         'namespace',
         'matchers',
