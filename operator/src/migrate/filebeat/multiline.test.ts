@@ -26,6 +26,7 @@ test.each([
   { rule: 'negate: false, match: after', belongs: (_: string, line: string) => isIndented(line) },
   { rule: 'negate: true, match: after', belongs: (_: string, line: string) => !isIndented(line) },
   { rule: 'negate: false, match: before', belongs: (before: string) => isIndented(before) },
+  { rule: 'negate: true, match: before', belongs: (before: string) => !isIndented(before) },
   {
     rule: 'type: while_pattern',
     belongs: (before: string, line: string) => isIndented(before) && isIndented(line),
@@ -55,14 +56,6 @@ test('with before, a pattern for the last line is a gap', () => {
   const text = configuration("pattern: '^x', match: before, flush_pattern: '^END'")
   const { gaps } = converted(convertFilebeat, [{ file: 'filebeat.yml', text }])
   expect(gaps.map(({ subject }) => subject)).toEqual(['multiline flush_pattern'])
-})
-
-test('a line that matches ends an event, and the report mentions a second match directly after it', () => {
-  const text = configuration("pattern: '^END', negate: true, match: before")
-  const { resource, gaps } = converted(convertFilebeat, [{ file: 'filebeat.yml', text }])
-  const { multiline } = resource.spec.sources[0].config
-  expect(joinedLines(multiline, ['a', 'b', 'END', 'c', 'END'])).toEqual(['a\nb\nEND', 'c\nEND'])
-  expect(gaps).toContainEqual(expect.objectContaining({ subject: 'multiline negate', isReplaced: true }))
 })
 
 test.each([

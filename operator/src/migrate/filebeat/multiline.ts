@@ -15,7 +15,7 @@ export interface Joined {
 interface Form {
   readonly start: string
   readonly condition: string
-  readonly mode: 'continue_through' | 'continue_past' | 'halt_before' | 'halt_with'
+  readonly mode: 'continue_through' | 'continue_past' | 'halt_before' | 'halt_with' | 'end_with'
 }
 
 /** Filebeat drops further lines of an event. */
@@ -102,11 +102,8 @@ function byPattern(tree: Tree, read: (name: string) => string | undefined, repor
   if (isAfter) return { start: anyLine, condition: regex, mode: isNegated ? 'halt_before' : 'continue_through' }
   // A line that matches belongs to the next line.
   if (!isNegated) return { start: regex, condition: regex, mode: 'continue_past' }
-  const reason =
-    'a line that matches ends an event; but here, a second matching line directly after it starts the next event'
-  const nearest = 'Nothing, unless an event may consist only of its last line.'
-  report.replaced(tree, 'multiline negate', reason, nearest)
-  return { start: anyLine, condition: regex, mode: 'halt_with' }
+  // A line that matches ends an event, also as its only line.
+  return { start: anyLine, condition: regex, mode: 'end_with' }
 }
 
 /** Statements for joined lines: the flags of Filebeat, the maximum number of lines, and how lines are separated. */

@@ -19,7 +19,7 @@ export const typeOfOperator = (part: Part) => (part.text('type') ?? '').replaceA
 interface Rules {
   readonly start: string
   readonly condition: string
-  readonly mode: 'continue_through' | 'halt_before' | 'halt_with'
+  readonly mode: 'continue_through' | 'halt_before' | 'end_with'
   readonly timeoutMs: number
 }
 
@@ -157,7 +157,7 @@ export function branchesOf(part: Part, operators: readonly Part[], context: Cont
     return [checked(part, { start: pattern, condition: pattern, mode: 'halt_before', timeoutMs: 500 }, part, context)]
   }
   if (isFile && end !== undefined) {
-    return [checked(part, { start: '', condition: bare(end), mode: 'halt_with', timeoutMs: 500 }, part, context)]
+    return [checked(part, { start: '', condition: bare(end), mode: 'end_with', timeoutMs: 500 }, part, context)]
   }
   const first = firstOf(operators, !isFile)
   const type = first === undefined ? '' : typeOfOperator(first.operator)
@@ -290,7 +290,7 @@ function recombined(part: Part, lines: readonly Field[], context: Context): Rule
   if (option === 'is_last_entry') {
     return found.isNegated
       ? refuse('the last line would be one that does not match')
-      : { start: '', condition, mode: 'halt_with', timeoutMs }
+      : { start: '', condition, mode: 'end_with', timeoutMs }
   }
   return found.isNegated
     ? { start: '', condition, mode: 'continue_through', timeoutMs }

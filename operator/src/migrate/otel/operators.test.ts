@@ -558,7 +558,7 @@ test.each([
     'multiline.line_end_pattern',
     [],
     { multiline: { line_end_pattern: ';$' } },
-    { start_pattern: '', condition_pattern: ';$', mode: 'halt_with' },
+    { start_pattern: '', condition_pattern: ';$', mode: 'end_with' },
   ],
   [
     'recombine by the first entry',
@@ -581,7 +581,7 @@ test.each([
     'recombine by the last entry',
     [{ type: 'recombine', combine_field: 'body', is_last_entry: 'body matches "END$"' }],
     {},
-    { start_pattern: '', condition_pattern: 'END$', mode: 'halt_with' },
+    { start_pattern: '', condition_pattern: 'END$', mode: 'end_with' },
   ],
   [
     'recombine by the beginning or a part of the text, after changes of attributes',
