@@ -163,9 +163,15 @@ class Parser {
   }
 }
 
+/** Functions with the effect of an operator. */
+const operatorCalls: Readonly<Record<string, string>> = { hasPrefix: 'startsWith', hasSuffix: 'endsWith' }
+
 /** A call. `get` with a field and a key is that field. */
 function callOf(name: string, values: readonly Expression[]): Expression {
   const [from, key] = values
+  const operator = Object.hasOwn(operatorCalls, name) ? operatorCalls[name] : undefined
+  if (operator !== undefined && from !== undefined && key !== undefined)
+    return { type: 'operation', operator, left: from, right: key }
   if (name === 'get' && values.length === 2 && from?.type === 'path' && key?.type === 'literal') {
     if (typeof key.value === 'string' || typeof key.value === 'number')
       return { type: 'path', path: [...from.path, key.value] }
@@ -193,19 +199,22 @@ const numberCalls: Readonly<Record<string, string>> = { int: 'to_int', float: 't
 
 const isText = (expression: Expression) => expression.type === 'literal' && typeof expression.value === 'string'
 
-/** The expression as a condition, which is true or false for any event. */
-export function conditionOf(expression: Expression): string {
+/**
+ * The expression as a condition, which is true or false for any event.
+ * @param whenFailing the result if a part of the expression fails; `not` inverts it
+ */
+export function conditionOf(expression: Expression, whenFailing = false): string {
   switch (expression.type) {
     case 'literal':
       return expression.value === true ? 'true' : 'false'
     case 'path':
-      return `(${fieldAt(expression.path)} == true)`
+      return whenFailing ? `(${fieldAt(expression.path)} != false)` : `(${fieldAt(expression.path)} == true)`
     case 'not':
-      return `!${conditionOf(expression.value)}`
+      return `!${conditionOf(expression.value, !whenFailing)}`
     case 'choice':
-      return choiceOf(expression, conditionOf)
+      return choiceOf(expression, (side) => conditionOf(side, whenFailing))
     case 'operation':
-      return operationOf(expression.operator, expression.left, expression.right)
+      return operationOf(expression.operator, expression.left, expression.right, whenFailing)
     default:
       throw new UnknownExpression(`\`${expression.type}\` is not a condition`)
   }
@@ -219,19 +228,29 @@ function choiceOf(
   return `({ if ${condition} { ${textOfSide(yes)} } else { ${textOfSide(no)} } })`
 }
 
-function operationOf(operator: string, left: Expression, right: Expression): string {
-  const texts = (call: (a: string, b: string) => string) => {
-    const [a, b] = [textOf(left), textOf(right)]
-    const tests = [...a.tests, ...b.tests]
-    return `(${[...tests, call(a.code, b.code)].join(' && ')})`
-  }
+/** Operators on texts, with the calls that replace them. */
+const textCalls: Readonly<Record<string, string>> = {
+  contains: 'contains',
+  startsWith: 'starts_with',
+  endsWith: 'ends_with',
+}
+
+/** A condition on texts. Without a value it is false, and for other values it fails. */
+function onTexts(fields: readonly string[], call: string, whenFailing: boolean): string {
+  if (!whenFailing) return `(${[...fields.map((field) => `is_string(${field})`), call].join(' && ')})`
+  const given = fields.map((field) => `${field} != null`)
+  const others = fields.map((field) => `!is_string(${field})`)
+  return fields.length === 0 ? `(${call})` : `(${given.join(' && ')} && (${[...others, call].join(' || ')}))`
+}
+
+function operationOf(operator: string, left: Expression, right: Expression, whenFailing: boolean): string {
   switch (operator) {
     case 'or':
     case '||':
-      return `(${conditionOf(left)} || ${conditionOf(right)})`
+      return `(${conditionOf(left, whenFailing)} || ${conditionOf(right, whenFailing)})`
     case 'and':
     case '&&':
-      return `(${conditionOf(left)} && ${conditionOf(right)})`
+      return `(${conditionOf(left, whenFailing)} && ${conditionOf(right, whenFailing)})`
     case '==':
     case '!=':
       return `(${valueText(left)} ${operator} ${valueText(right)})`
@@ -243,29 +262,94 @@ function operationOf(operator: string, left: Expression, right: Expression): str
       // Remap rejects error handling for an operation that cannot fail.
       return isOrdered(left) !== undefined && isOrdered(left) === isOrdered(right)
         ? `(${valueText(left)} ${operator} ${valueText(right)})`
-        : `((${valueText(left)} ${operator} ${valueText(right)}) ?? false)`
+        : `((${valueText(left)} ${operator} ${valueText(right)}) ?? ${whenFailing})`
     case 'matches': {
       if (right.type !== 'literal' || typeof right.value !== 'string') {
         throw new UnknownExpression('the expression after `matches` must be a text')
       }
-      const { code, tests } = textOf(left)
-      return `(${[...tests, `match(${code}, ${regexLiteral(right.value)})`].join(' && ')})`
+      const { code, fields } = textOf(left)
+      return onTexts(fields, `match(${code}, ${regexLiteral(right.value)})`, whenFailing)
     }
-    case 'contains':
-      return texts((a, b) => `contains(${a}, ${b})`)
-    case 'startsWith':
-      return texts((a, b) => `starts_with(${a}, ${b})`)
-    case 'endsWith':
-      return texts((a, b) => `ends_with(${a}, ${b})`)
     case 'in':
-      if (right.type === 'list') return `includes(${valueText(right)}, ${valueText(left)})`
+      if (right.type === 'list') return itemTest(left, right.items)
       if (right.type === 'path' && left.type === 'literal' && typeof left.value === 'string') {
         return `exists(${fieldAt([...right.path, left.value])})`
       }
       throw new UnknownExpression('the right side of `in` must be a list or a field')
-    default:
-      throw new UnknownExpression(`\`${operator}\` is not a condition`)
+    default: {
+      const call = Object.hasOwn(textCalls, operator) ? textCalls[operator] : undefined
+      if (call === undefined) throw new UnknownExpression(`\`${operator}\` is not a condition`)
+      const [a, b] = [textOf(left), textOf(right)]
+      return onTexts([...a.fields, ...b.fields], `${call}(${a.code}, ${b.code})`, whenFailing)
+    }
   }
+}
+
+/** Whether a list has a value. Unlike `includes`, the collector compares integers with floats. */
+function itemTest(value: Expression, items: readonly Expression[]): string {
+  const isNumber = (item: Expression) => item.type === 'literal' && typeof item.value === 'number'
+  const numbers = items.filter(isNumber).map((item) => `${valueText(value)} == ${valueText(item)}`)
+  const others = items.filter((item) => !isNumber(item))
+  const list = `includes([${others.map(valueText).join(', ')}], ${valueText(value)})`
+  const tests = [...(others.length === 0 && items.length > 0 ? [] : [list]), ...numbers]
+  return tests.length === 1 ? `(${tests[0]})` : `(${tests.join(' || ')})`
+}
+
+/** A condition for events for which the expression fails; undefined if it never does. */
+export function failureOf(expression: Expression): string | undefined {
+  const any = (tests: readonly (string | undefined)[]) => {
+    const found = tests.filter((test) => test !== undefined)
+    return found.length === 0 ? undefined : found.length === 1 ? found[0] : `(${found.join(' || ')})`
+  }
+  /** The failure of a side that has to be a boolean. */
+  const ofSide = (side: Expression) => (side.type === 'path' ? `!is_boolean(${fieldAt(side.path)})` : failureOf(side))
+  switch (expression.type) {
+    case 'not':
+      return ofSide(expression.value)
+    case 'list':
+      return any(expression.items.map(failureOf))
+    case 'choice': {
+      const { test, yes, no } = expression
+      if (test === undefined) return any([failureOf(yes), failureOf(no)])
+      const [ofYes, ofNo] = [failureOf(yes), failureOf(no)]
+      return any([
+        ofSide(test),
+        ofYes === undefined ? undefined : `(${conditionOf(test)} && ${ofYes})`,
+        ofNo === undefined ? undefined : `(!${conditionOf(test)} && ${ofNo})`,
+      ])
+    }
+    case 'call':
+      return any(expression.values.map((value) => failureOfArgument(expression.name, value)))
+    case 'operation': {
+      const { operator, left, right } = expression
+      const isBoth = operator === 'and' || operator === '&&'
+      if (isBoth || operator === 'or' || operator === '||') {
+        const later = ofSide(right)
+        const reached = isBoth ? conditionOf(left) : `!${conditionOf(left)}`
+        return any([ofSide(left), later === undefined ? undefined : `(${reached} && ${later})`])
+      }
+      const sides = [failureOf(left), failureOf(right)]
+      if (/^[<>]/.test(operator)) {
+        const [a, b] = [valueText(left), valueText(right)]
+        if (isOrdered(left) !== undefined && isOrdered(left) === isOrdered(right)) return any(sides)
+        return any([...sides, `(((${a} < ${b}) == null) ?? true)`])
+      }
+      const texts = [left, right].flatMap((side) => (side.type === 'path' ? [fieldAt(side.path)] : []))
+      const isOnTexts = operator === 'matches' || Object.hasOwn(textCalls, operator)
+      return any([...sides, ...(isOnTexts ? texts.map((field) => `(${field} != null && !is_string(${field}))`) : [])])
+    }
+    default:
+      return undefined
+  }
+}
+
+/** A condition for events for which a call fails because of an argument. */
+function failureOfArgument(name: string, value: Expression): string | undefined {
+  if (value.type !== 'path') return failureOf(value)
+  const field = fieldAt(value.path)
+  if (name === 'len') return `(${lengthOf(value)} == null)`
+  if (Object.hasOwn(numberCalls, name)) return `(${valueText({ type: 'call', name, values: [value] })} == null)`
+  return Object.hasOwn(textFunctions, name) ? `!is_string(${field})` : undefined
 }
 
 /** The kind of an expression whose values can always be ordered; otherwise undefined. */
@@ -282,30 +366,32 @@ function isOrdered(expression: Expression): 'text' | 'number' | undefined {
   return expression.name === 'len' ? 'number' : 'text'
 }
 
-/** A text expression, with tests that check whether the value is a text. */
-function textOf(expression: Expression): { readonly code: string; readonly tests: readonly string[] } {
-  if (isText(expression)) return { code: valueText(expression), tests: [] }
+/** Functions of a text, with the calls that replace them. */
+const textFunctions: Readonly<Record<string, string>> = {
+  lower: 'downcase',
+  upper: 'upcase',
+  trim: 'strip_whitespace',
+}
+
+/** A text expression, with the fields that must be texts. */
+function textOf(expression: Expression): { readonly code: string; readonly fields: readonly string[] } {
+  if (isText(expression)) return { code: valueText(expression), fields: [] }
   if (expression.type === 'path') {
     const field = fieldAt(expression.path)
-    return { code: `string!(${field})`, tests: [`is_string(${field})`] }
+    return { code: `string!(${field})`, fields: [field] }
   }
   if (expression.type === 'call') {
     const [value] = expression.values
-    const functions: Readonly<Record<string, string>> = {
-      lower: 'downcase',
-      upper: 'upcase',
-      trim: 'strip_whitespace',
-    }
-    const name = functions[expression.name]
+    const name = Object.hasOwn(textFunctions, expression.name) ? textFunctions[expression.name] : undefined
     if (value !== undefined && expression.values.length === 1 && name !== undefined) {
-      const { code, tests } = textOf(value)
-      return { code: `${name}(${code})`, tests }
+      const { code, fields } = textOf(value)
+      return { code: `${name}(${code})`, fields }
     }
-    if (value?.type === 'path' && expression.name === 'type') return { code: typeText(fieldAt(value.path)), tests: [] }
+    if (value?.type === 'path' && expression.name === 'type') return { code: typeText(fieldAt(value.path)), fields: [] }
     if (value !== undefined && expression.name === 'string') {
-      if (value.type === 'literal') return { code: textLiteral(String(value.value)), tests: [] }
+      if (value.type === 'literal') return { code: textLiteral(String(value.value)), fields: [] }
       const code = isOrdered(value) === 'text' ? valueText(value) : `(to_string(${valueText(value)}) ?? "")`
-      return { code, tests: [] }
+      return { code, fields: [] }
     }
   }
   if (expression.type === 'call')
@@ -316,8 +402,8 @@ function textOf(expression: Expression): { readonly code: string; readonly tests
 /** The length of a text in characters, of a list or of an object; null for other values, so that comparisons with it are false. */
 function lengthOf(expression: Expression): string {
   if (expression.type !== 'path') {
-    const { code, tests } = textOf(expression)
-    if (tests.length > 0) throw new UnknownExpression('`len` works only on fields')
+    const { code, fields } = textOf(expression)
+    if (fields.length > 0) throw new UnknownExpression('`len` works only on fields')
     return `strlen(${code})`
   }
   const field = fieldAt(expression.path)
@@ -357,7 +443,8 @@ export function valueText(expression: Expression): string {
         const field = fieldAt(value.path)
         return `({ if ${field} == null { null } else { ${number}(${field}) ?? null } })`
       }
-      const { code, tests } = textOf(expression)
+      const { code, fields } = textOf(expression)
+      const tests = fields.map((field) => `is_string(${field})`)
       return tests.length === 0 ? code : `({ if ${tests.join(' && ')} { ${code} } else { null } })`
     }
   }

@@ -154,6 +154,7 @@ export class Context {
   /** The options of the sources of pod logs. */
   readonly #podOptions: Record<string, unknown>[] = []
   #readsCreation = false
+  #hasFloats = false
 
   constructor(
     gaps: Gap[],
@@ -181,6 +182,16 @@ export class Context {
     this.#readsCreation = true
     const fields = { pod_creation_timestamp: '.orchestrator.pod_creation_timestamp' }
     for (const options of this.#podOptions) options['pod_annotation_fields'] = fields
+  }
+
+  /** Records that a destination gets may have floats without a fraction, for instance from JSON. */
+  makeFloats(): void {
+    this.#hasFloats = true
+  }
+
+  /** Whether a component before the current one makes such floats. */
+  get hasFloats(): boolean {
+    return this.#hasFloats
   }
 
   gap(place: Place, subject: string, reason: string, nearest: string): void {

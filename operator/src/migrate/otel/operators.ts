@@ -5,7 +5,7 @@ import type { Step } from '../draft.ts'
 import { readReport, variableRead } from '../environment.ts'
 import type { Described } from '../page.ts'
 import { nodeVariable } from './environment.ts'
-import { parseExpression, UnknownExpression, valueText } from './expression.ts'
+import { failureOf, parseExpression, UnknownExpression, valueText } from './expression.ts'
 import { type Field, fieldOf, storeLines } from './field.ts'
 import { type Outputs, typeOfOperator } from './joining.ts'
 import { type Context, gapComment, type Mapping, type Part } from './mapping.ts'
@@ -13,6 +13,8 @@ import {
   common,
   condition,
   csvParser,
+  errorOption,
+  failingLines,
   field,
   jsonArrayParser,
   jsonParser,
@@ -24,22 +26,30 @@ import {
 } from './parsers.ts'
 import { fieldAt } from './record.ts'
 import { severityLines, severityOptions, timeLines, timeOptions } from './record-time.ts'
+import { scopeLines, scopeOptions, traceLines, traceOptions } from './record-trace.ts'
 import { decimal, indent, regexLiteral, valueLiteral } from './text.ts'
 
-/** An operator that changes fields. */
+/**
+ * An operator that changes fields.
+ * @param build returns statements, which run the given ones for an event for which the operator fails
+ */
 function change(
   name: string,
   options: Readonly<Record<string, string>>,
-  build: (part: Part, context: Context) => readonly string[],
-  becomes = 'a remap transform',
+  build: (part: Part, context: Context, failing: readonly string[]) => readonly string[],
 ): Mapping<Lines> {
   return {
     name,
-    becomes,
-    options: { ...common, ...options },
-    itself: { on_error: 'a missing field changes nothing' },
-    build,
+    becomes: 'a remap transform',
+    options: { ...common, ...errorOption, ...options },
+    build: (part, context) => build(part, context, failingLines(part)),
   }
+}
+
+/** Statements under a condition, and others if it is false. */
+function ifElse(test: string, lines: readonly string[], otherwise: readonly string[]): string[] {
+  const rest = otherwise.length === 0 ? [] : ['} else {', ...otherwise.map((line) => `  ${line}`)]
+  return [`if ${test} {`, ...lines.map((line) => `  ${line}`), ...rest, '}']
 }
 
 /** Removes a field, or the content of a root. */
@@ -47,26 +57,20 @@ function takeOut(from: Field): string {
   return from.below.length === 0 && from.root !== 'body' ? `${fieldAt(from.path)} = {}` : `del(${fieldAt(from.path)})`
 }
 
-const move = change('move', { from: 'the source field', to: 'the target field' }, (part, context) => {
+const move = change('move', { from: 'the source field', to: 'the target field' }, (part, context, failing) => {
   const from = field(part, 'from', context)
   const to = field(part, 'to', context)
   if (from === undefined || to === undefined) return []
   const at = fieldAt(from.path)
-  return [
-    `if exists(${at}) {`,
-    `  value = ${at}`,
-    `  ${takeOut(from)}`,
-    ...storeLines(to, 'value').map((line) => `  ${line}`),
-    '}',
-  ]
+  return ifElse(`exists(${at})`, [`value = ${at}`, takeOut(from), ...storeLines(to, 'value')], failing)
 })
 
-const copy = change('copy', { from: 'the field', to: 'the target field' }, (part, context) => {
+const copy = change('copy', { from: 'the field', to: 'the target field' }, (part, context, failing) => {
   const from = field(part, 'from', context)
   const to = field(part, 'to', context)
   if (from === undefined || to === undefined) return []
   const at = fieldAt(from.path)
-  return [`if exists(${at}) {`, `  value = ${at}`, ...storeLines(to, 'value').map((line) => `  ${line}`), '}']
+  return ifElse(`exists(${at})`, [`value = ${at}`, ...storeLines(to, 'value')], failing)
 })
 
 /** An expression that only reads a variable, as a value; undefined if it is another expression. */
@@ -106,10 +110,16 @@ const add = change('add', { field: 'the field', value: 'a value, or an expressio
   }
 })
 
-const remove = change('remove', { field: '`del`' }, (part, context) => {
+const remove = change('remove', { field: '`del`' }, (part, context, failing) => {
   const from = field(part, 'field', context)
-  return from === undefined ? [] : [takeOut(from)]
+  if (from === undefined) return []
+  return failing.length === 0 ? [takeOut(from)] : ifElse(`exists(${fieldAt(from.path)})`, [takeOut(from)], failing)
 })
+
+/** Statements that remove the parts of a record that no field names. */
+const otherParts = ['severity_text', 'severity_number', 'trace_id', 'span_id', 'flags', 'scope'].map(
+  (name) => `del(.${name})`,
+)
 
 const retain = change('retain', { fields: 'the fields to keep within their roots' }, (part, context) => {
   const fields = part.list('fields').flatMap((text, index) => {
@@ -119,7 +129,7 @@ const retain = change('retain', { fields: 'the fields to keep within their roots
     }
     return found === undefined ? [] : [found]
   })
-  return [...Map.groupBy(fields, ({ root }) => root)].flatMap(([, ofRoot]) => {
+  const kept = [...Map.groupBy(fields, ({ root }) => root)].flatMap(([, ofRoot]) => {
     if (ofRoot.some(({ below }) => below.length === 0)) return []
     const root = fieldAt(
       (ofRoot[0] as Field).path.slice(0, (ofRoot[0] as Field).path.length - (ofRoot[0] as Field).below.length),
@@ -130,19 +140,16 @@ const retain = change('retain', { fields: 'the fields to keep within their roots
       `${root} = kept`,
     ]
   })
+  return [...kept, '# The operator keeps only the times, body, attributes and resource of a record.', ...otherParts]
 })
 
-const flatten = change('flatten', { field: 'the object whose members to move up' }, (part, context) => {
+const flatten = change('flatten', { field: 'the object whose members to move up' }, (part, context, failing) => {
   const from = field(part, 'field', context)
   if (from === undefined || from.below.length === 0) return []
   const above = fieldAt(from.path.slice(0, -1))
   const at = fieldAt(from.path)
-  return [
-    `if is_object(${at}) {`,
-    `  nested = object!(del(${at}))`,
-    `  ${above} = merge(object(${above}) ?? {}, nested)`,
-    '}',
-  ]
+  const lines = [`nested = object!(del(${at}))`, `${above} = merge(object(${above}) ?? {}, nested)`]
+  return ifElse(`is_object(${at})`, lines, failing)
 })
 
 const regexReplace = change(
@@ -153,25 +160,26 @@ const regexReplace = change(
     regex_name: '`ansi_control_sequences`',
     replace_with: 'the replacement text',
   },
-  (part, context) => {
+  (part, context, failing) => {
     const at = field(part, 'field', context)
     if (at === undefined) return []
     const place = fieldAt(at.path)
     const regex = part.text('regex')
+    const replaced = (call: string) => ifElse(`is_string(${place})`, [`${place} = ${call}`], failing)
     if (part.text('regex_name') === 'ansi_control_sequences') {
-      return [`if is_string(${place}) { ${place} = strip_ansi_escape_codes(string!(${place})) }`]
+      return replaced(`strip_ansi_escape_codes(string!(${place}))`)
     }
     if (regex === undefined) {
       context.gap(part.place(), `${part.id}: regex`, 'the operator has no known pattern', 'Set `regex`.')
       return []
     }
     const text = valueLiteral(part.text('replace_with') ?? '')
-    return [`if is_string(${place}) { ${place} = replace(string!(${place}), ${regexLiteral(regex)}, ${text}) }`]
+    return replaced(`replace(string!(${place}), ${regexLiteral(regex)}, ${text})`)
   },
 )
 
 /** A text in Go's quotes. Escapes that JSON lacks become its own. */
-const unquote = change('unquote', { field: 'the field' }, (part, context) => {
+const unquote = change('unquote', { field: 'the field' }, (part, context, failing) => {
   const from = field(part, 'field', context)
   if (from === undefined) return []
   const at = fieldAt(from.path)
@@ -185,55 +193,26 @@ const unquote = change('unquote', { field: 'the field' }, (part, context) => {
     '    if is_string(m.hex) { "\\\\u00" + string!(m.hex) } else if is_string(sign) { string!(sign) } else { m.string }',
     '  }',
     '  found = parse_json(text) ?? null',
-    `  if is_string(found) { ${at} = found }`,
+    ...ifElse('is_string(found)', [`${at} = found`], failing).map((line) => `  ${line}`),
+    ...(failing.length === 0 ? [] : ['} else {', ...failing.map((line) => `  ${line}`)]),
     '}',
   ]
 })
 
-const assignKeys = change('assignkeys', { field: 'the list', keys: 'the names' }, (part, context) => {
+const assignKeys = change('assignkeys', { field: 'the list', keys: 'the names' }, (part, context, failing) => {
   const from = field(part, 'field', context)
   if (from === undefined) return []
   const at = fieldAt(from.path)
   const keys = part.list('keys')
-  return [
-    `if is_array(${at}) && length(array!(${at})) == ${keys.length} {`,
-    `  ${at} = object_from_array(zip([${keys.map(valueLiteral).join(', ')}], array!(${at})))`,
-    '}',
-  ]
+  return ifElse(
+    `is_array(${at}) && length(array!(${at})) == ${keys.length}`,
+    [`${at} = object_from_array(zip([${keys.map(valueLiteral).join(', ')}], array!(${at})))`],
+    failing,
+  )
 })
 
-/** The parts of a trace context, with the text of a valid value and the field in the event. */
-const traceParts = {
-  trace_id: ['^[0-9a-fA-F]{32}$', '.trace_id', 'downcase(text)'],
-  span_id: ['^[0-9a-fA-F]{16}$', '.span_id', 'downcase(text)'],
-  trace_flags: ['^[0-9a-fA-F]{2}$', '.flags', 'parse_int(text, 16) ?? 0'],
-} as const
-
-const traceParser = change(
-  'traceparser',
-  {
-    'trace_id.parse_from': '`.trace_id`',
-    'span_id.parse_from': '`.span_id`',
-    'trace_flags.parse_from': '`.flags`',
-  },
-  (part, context) =>
-    Object.entries(traceParts).flatMap(([name, [pattern, target, value]]) => {
-      const from = field(part, `${name}.parse_from`, context, `body.${name}`)
-      if (from === undefined) return []
-      const at = fieldAt(from.path)
-      return [
-        `text = if is_string(${at}) { string!(${at}) } else { "" }`,
-        `if match(text, r'${pattern}') { ${target} = ${value} }`,
-      ]
-    }),
-)
-
-const scopeNameParser = change('scopenameparser', { parse_from: 'the field with the name' }, (part, context) => {
-  const from = field(part, 'parse_from', context, 'body')
-  if (from === undefined) return []
-  return [`if is_string(${fieldAt(from.path)}) { .scope.name = ${fieldAt(from.path)} }`]
-})
-
+const traceParser = change('traceparser', traceOptions, traceLines)
+const scopeNameParser = change('scopenameparser', scopeOptions, scopeLines)
 const timeParser = change('timeparser', timeOptions, timeLines)
 const severityParser = change('severityparser', severityOptions, severityLines)
 const noop = change('noop', {}, () => [])
@@ -265,7 +244,7 @@ const statements: readonly Mapping<Lines>[] = [
 
 const filterOptions = {
   ...common,
-  expr: 'drops records for which it is true',
+  expr: 'drops records for which it is true, or fails',
   drop_ratio: 'the share of these records to drop, at random',
 }
 const routeOptions = { name: 'route', options: { expr: '', output: '', attributes: '' } } as const
@@ -296,23 +275,27 @@ const refusals: Readonly<Record<string, readonly [string, string]>> = {
   stdout: ['an operator cannot be an output', 'Use `penstock tap`.'],
 }
 
+/** Passes events to the operators with these ids, or without any to the operator after the one at an index. */
+type Pass = (heads: readonly string[], outputs: readonly string[], from: number) => void
+
 /**
  * @param skipped operators that the source replaces
- * @param outputs the only outputs of a router that the records take
+ * @param taken the only outputs of a router that the records take
  */
 export function followOperators(
   operators: readonly Part[],
   skipped: ReadonlySet<Part>,
   start: readonly string[],
   context: Context,
-  outputs?: Outputs,
+  taken?: Outputs,
 ): string[] {
   const idOf = (part: Part) => part.text('id') ?? part.text('type') ?? ''
   const arriving = new Map<Part | undefined, string[]>()
-  const pass = (heads: readonly string[], output: string | undefined, from: number) => {
-    const named = output === undefined ? undefined : operators.find((part) => idOf(part) === output)
-    const next = output === undefined ? operators[from + 1] : named
-    arriving.set(next, [...(arriving.get(next) ?? []), ...heads])
+  const pass: Pass = (heads, outputs, from) => {
+    const named = outputs.map((output) => operators.find((part) => idOf(part) === output))
+    for (const next of outputs.length === 0 ? [operators[from + 1]] : named) {
+      arriving.set(next, [...(arriving.get(next) ?? []), ...heads])
+    }
   }
   if (operators.length === 0) return [...start]
   arriving.set(operators[0], [...start])
@@ -323,13 +306,13 @@ export function followOperators(
       reportAlone(part, type, context)
       continue
     }
-    const output = part.text('output')
+    const outputs = part.list('output')
     if (type === 'router' && !skipped.has(part)) {
-      route(part, heads, index, pass, context, outputs?.router === part ? outputs.followed : undefined)
+      route(part, heads, index, pass, context, taken?.router === part ? taken.followed : undefined)
     } else if (skipped.has(part)) {
       reportAlone(part, type, context)
-      pass(heads, type === 'router' ? firstRoute(part) : output, index)
-    } else pass(context.append(heads, stepsOf(part, type, context), `${part.name}-${idOf(part)}`, part), output, index)
+      pass(heads, type === 'router' ? firstRoute(part) : outputs, index)
+    } else pass(context.append(heads, stepsOf(part, type, context), `${part.name}-${idOf(part)}`, part), outputs, index)
   }
   return [...new Set(arriving.get(undefined) ?? [])]
 }
@@ -341,17 +324,19 @@ function reportAlone(part: Part, type: string, context: Context): void {
   if (known !== undefined) context.reportOptions(part, known)
 }
 
-function firstRoute(part: Part): string | undefined {
+function firstRoute(part: Part): readonly string[] {
   const [first] = part.tables('routes')
-  const output = first?.['output']
-  return Array.isArray(output) ? String(output[0]) : output === undefined ? undefined : String(output)
+  return part
+    .within(['routes', 0], first ?? {}, part.id)
+    .list('output')
+    .slice(0, 1)
 }
 
 function route(
   part: Part,
   heads: readonly string[],
   index: number,
-  pass: (heads: readonly string[], output: string | undefined, from: number) => void,
+  pass: Pass,
   context: Context,
   followed?: ReadonlySet<number | 'default'>,
 ): void {
@@ -370,11 +355,10 @@ function route(
     )
     if (added.length > 0) steps.push({ type: 'remap', text: added.join('\n') })
     const made = context.append(heads, steps, `${part.name}-route`, part)
-    const outputs = inner.list('output')
-    for (const output of outputs.length === 0 ? [undefined] : outputs) pass(made, output, index)
+    pass(made, inner.list('output'), index)
   }
-  const byDefault = part.text('default')
-  if (byDefault === undefined || !isFollowed('default')) return
+  const byDefault = part.list('default')
+  if (byDefault.length === 0 || !isFollowed('default')) return
   const rest: Step[] = [{ type: 'filter', text: before.map((text) => `!${text}`).join(' && ') || 'true' }]
   pass(context.append(heads, rest, `${part.name}-route`, part), byDefault, index)
 }
@@ -385,8 +369,10 @@ function stepsOf(part: Part, type: string, context: Context): readonly Step[] {
     const ratio = Number(part.text('drop_ratio') ?? 1)
     const test = condition(part, 'expr', context)
     if (test === undefined) return []
-    const text = ratio === 1 ? `!${test}` : `!(${test} && random_float(0.0, 1.0) < ${decimal(ratio)})`
-    return [{ type: 'filter', text }]
+    const dropped = ratio === 1 ? test : `(${test} && random_float(0.0, 1.0) < ${decimal(ratio)})`
+    // Unlike other operators, it discards records for which the expression fails.
+    const failure = failureOf(parseExpression(part.text('expr') ?? ''))
+    return [{ type: 'filter', text: failure === undefined ? `!${dropped}` : `!${failure} && !${dropped}` }]
   }
   const mapping = statements.find(({ name }) => name === type)
   if (mapping === undefined) {

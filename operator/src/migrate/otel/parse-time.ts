@@ -16,6 +16,17 @@ const offsets: Readonly<Record<string, string>> = {
   HST: '-1000',
 }
 
+/** The parts of a time that a layout lacks, as text and as format: the collector reads them as the start of the day, month or year. */
+function startOf(layout: string): { readonly text: string; readonly format: string } {
+  const has = (directives: string) => new RegExp(`%[-_0]?[${directives}]`).test(layout)
+  const parts: (readonly [string, string])[] = []
+  if (!has('HIlTRXrcs+')) parts.push(['00:00 ', '%H:%M '])
+  else if (!has('MTRXrcs+')) parts.push(['00 ', '%M '])
+  if (has('Yy') && !has('mbBhj')) parts.push(['01 ', '%m '])
+  if (has('Yy') && !has('dej')) parts.push(['01 ', '%d '])
+  return { text: parts.map(([text]) => text).join(''), format: parts.map(([, format]) => format).join('') }
+}
+
 /** Statements that parse a text into `time` and `error`; undefined if the layout has a name of a zone in a location. */
 export function parseLines(text: string, layout: string, location: string | undefined): readonly string[] | undefined {
   const hasName = layout.includes('%Z')
@@ -27,9 +38,10 @@ export function parseLines(text: string, layout: string, location: string | unde
       ]
     : []
   const format = layout.replaceAll('%Z', '%z')
+  const zero = startOf(layout)
   const zone = hasName || location === undefined || location === 'Local' ? '' : `, timezone: ${textLiteral(location)}`
   const parse = (before: string, prefix: string) =>
-    `time, error = parse_timestamp(${before}from, ${textLiteral(prefix + format)}${zone})`
+    `time, error = parse_timestamp(${zero.text === '' ? '' : `${textLiteral(zero.text)} + `}${before}from, ${textLiteral(zero.format + prefix + format)}${zone})`
   const start = [`from = ${text}`, ...given]
   if (/%[-_0]?[YyDFcsx+]/.test(layout)) return [...start, parse('', '')]
   // A layout without a date has today's.

@@ -3,11 +3,13 @@
 import type { Described } from '../page.ts'
 import { columnLines } from './csv.ts'
 import { conditionOf, parseExpression, UnknownExpression } from './expression.ts'
-import { type Field, fieldOf, storeLines } from './field.ts'
+import { type Field, fieldOf, openRead, storeLines } from './field.ts'
+import { pairLines } from './key-value.ts'
 import type { Context, Mapping, Part } from './mapping.ts'
 import { fieldAt } from './record.ts'
 import { severityLines, severityOptions, timeLines, timeOptions } from './record-time.ts'
-import { regexLiteral, valueLiteral } from './text.ts'
+import { scopeLines, scopeOptions, traceLines, traceOptions } from './record-trace.ts'
+import { floatsIn, regexLiteral, valueLiteral } from './text.ts'
 
 export type Lines = readonly string[]
 
@@ -17,17 +19,25 @@ export const common = {
   output: 'the next operator',
   if: '`if` around the statements',
 }
-const failing = {
-  on_error: '`drop` discards events that cannot be parsed; otherwise they pass unchanged',
+/** The option `on_error` of all operators that change records. */
+export const errorOption = {
+  on_error: '`drop` and `drop_quiet` discard events for which the operator fails; otherwise they pass unchanged',
 } as const
 const parsing = {
   ...common,
-  ...failing,
+  ...errorOption,
   parse_from: 'the field to parse',
   parse_to: 'the field for the result',
+  body: 'the field that becomes the body',
   timestamp: 'the time of the event',
   severity: '`.severity_text`, `.severity_number`',
+  trace: '`.trace_id`, `.span_id`, `.flags`',
+  scope_name: '`.scope.name`',
 } as const
+
+/** Statements for an event for which an operator fails. */
+export const failingLines = (part: Part): readonly string[] =>
+  (part.text('on_error') ?? '').startsWith('drop') ? ['abort'] : []
 
 export function condition(part: Part, option: string, context: Context): string | undefined {
   const text = part.text(option)
@@ -81,8 +91,8 @@ function parser(
       const at = fieldAt(from.path)
       const lines = call(`string!(${at})`, part, context)
       if (lines === undefined) return []
-      const blocks = blocksOf(part, context)
-      const drops = (part.text('on_error') ?? '').startsWith('drop')
+      const blocks = [...bodyLines(part, context), ...blocksOf(part, context)]
+      const otherwise = failingLines(part)
       return [
         'parsed = null',
         `if is_string(${at}) {`,
@@ -91,32 +101,47 @@ function parser(
         `if ${testOf(part)}(parsed) {`,
         ...storeLines(to, 'parsed').map((line) => `  ${line}`),
         ...blocks.map((line) => `  ${line}`),
-        drops ? '} else {\n  abort\n}' : '}',
+        ...(otherwise.length === 0 ? [] : ['} else {', ...otherwise.map((line) => `  ${line}`)]),
+        '}',
       ]
     },
   }
 }
 
+/** Statements that make a field of the result the body, if it exists. */
+function bodyLines(part: Part, context: Context): string[] {
+  const from = part.has('body') ? field(part, 'body', context) : undefined
+  if (from === undefined) return []
+  const read = openRead(from.path)
+  return [`if ${read} != null { .message = ${read} }`]
+}
+
+const blocks = [
+  ['timestamp', timeOptions, timeLines],
+  ['severity', severityOptions, severityLines],
+  ['trace', traceOptions, traceLines],
+  ['scope_name', scopeOptions, scopeLines],
+] as const
+
 function blocksOf(part: Part, context: Context): string[] {
-  const block = (name: string) => part.within([name], part.table(name), part.id)
-  const lines: string[] = []
-  if (part.has('timestamp')) {
-    context.reportOptions(block('timestamp'), { name: 'timestamp', options: timeOptions })
-    lines.push(...timeLines(block('timestamp'), context))
-  }
-  if (part.has('severity')) {
-    context.reportOptions(block('severity'), { name: 'severity', options: severityOptions })
-    lines.push(...severityLines(block('severity'), context))
-  }
-  return lines
+  return blocks.flatMap(([name, options, linesOf]) => {
+    if (!part.has(name)) return []
+    const block = part.within([name], part.table(name), part.id)
+    context.reportOptions(block, { name, options })
+    return linesOf(block, context, failingLines(part))
+  })
 }
 
 export const jsonParser = parser(
   'jsonparser',
   'a remap transform with `parse_json`',
-  {},
-  (text) => [`parsed = parse_json(${text}) ?? null`],
-  { parse_ints: 'numbers without a fraction become integers' },
+  { parse_ints: '`true` keeps integers; otherwise all numbers become floats' },
+  (text, part, context) => {
+    const line = `parsed = parse_json(${text}) ?? null`
+    if (part.flag('parse_ints', false)) return [line]
+    context.makeFloats()
+    return [line, `if is_object(parsed) { parsed = ${floatsIn('object!(parsed)')} }`]
+  },
 )
 
 export const regexParser = parser(
@@ -144,15 +169,9 @@ export const regexParser = parser(
 
 export const keyValueParser = parser(
   'keyvalueparser',
-  'a remap transform with `parse_key_value`',
-  { delimiter: '`key_value_delimiter`', pair_delimiter: '`field_delimiter`' },
-  (text, part) => {
-    const delimiter = valueLiteral(part.text('delimiter') ?? '=')
-    const pair = valueLiteral(part.text('pair_delimiter') ?? ' ')
-    return [
-      `parsed = parse_key_value(${text}, key_value_delimiter: ${delimiter}, field_delimiter: ${pair}, accept_standalone_key: false) ?? null`,
-    ]
-  },
+  'a remap transform that splits pairs',
+  { delimiter: 'the text between a key and its value', pair_delimiter: 'the text between pairs' },
+  (text, part) => pairLines(text, part.text('delimiter') ?? '=', part.text('pair_delimiter') ?? ' '),
 )
 
 export const csvParser = parser(

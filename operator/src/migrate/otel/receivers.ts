@@ -152,6 +152,7 @@ function filesOf(part: Part, operators: readonly Part[], joined: Branch, context
   const patterns = [...(leading ? [] : ['^\\s+']), ...(trailing ? [] : ['\\s+$'])]
   if (patterns.length > 0)
     before.push(`.message = replace(string(.message) ?? "", ${regexLiteral(patterns.join('|'))}, "")`)
+  before.push('# The collector skips empty lines.', 'if .message == "" { abort }')
   if (part.flag('include_file_name', true)) before.push('name = split(string(.file) ?? "", "/")')
   const attributes = [
     ...(part.flag('include_file_name', true) ? ['"log.file.name": name[-1]'] : []),
@@ -355,6 +356,10 @@ function podRecord(part: Part, runtime: Runtime | undefined, joined: Branch, con
   ]
   const before = [
     ...betweenLines(joined),
+    // A line of Docker ends inside quotes.
+    ...(part.flag('preserve_trailing_whitespaces', false) || (runtime?.isContainer === true && !runtime.hasTag)
+      ? []
+      : [`.message = replace(string(.message) ?? "", ${regexLiteral('\\s+$')}, "")`]),
     '# Keeps the pod metadata for the processor k8sattributes.',
     '%orchestrator = .orchestrator',
   ]

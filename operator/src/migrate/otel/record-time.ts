@@ -27,8 +27,8 @@ const units: Readonly<Record<string, string>> = {
   ns: 'nanoseconds',
 }
 
-/** Statements that set the time. Reports a gap and returns none if the block cannot be converted. */
-export function timeLines(part: Part, context: Context): string[] {
+/** Statements that set the time, or run `failing`. Reports a gap and returns none if the block cannot be converted. */
+export function timeLines(part: Part, context: Context, failing: readonly string[] = []): string[] {
   const from = fieldOf(part.text('parse_from') ?? '')
   const layout = part.text('layout') ?? ''
   const type = part.text('layout_type') ?? 'strptime'
@@ -42,31 +42,17 @@ export function timeLines(part: Part, context: Context): string[] {
     return []
   }
   const value = openRead(from.path)
+  const otherwise = failing.length === 0 ? [] : ['if error != null {', ...failing.map((line) => `  ${line}`), '}']
   if (type === 'epoch') {
-    const [whole = 's', fraction] = layout.split('.')
-    const unit = units[fraction ?? whole]
-    if (unit === undefined) {
-      context.gap(
-        part.place(['layout']),
-        `${part.id}: layout ${layout}`,
-        'the unit is unknown',
-        'Use `from_unix_timestamp` in a remap transform.',
-      )
-      return []
-    }
-    const scale = { ms: 1000, us: 1_000_000, ns: 1_000_000_000 }[fraction ?? ''] ?? 1
-    const lines =
-      fraction === undefined
-        ? [`number, error = to_int(${value})`]
-        : [`decimal, error = to_float(${value})`, 'if error == null {', `  number = to_int(decimal * ${scale}.0)`, '}']
-    return [
-      'number = 0',
-      ...lines,
-      'if error == null {',
-      `  time, error = from_unix_timestamp(number, unit: "${unit}")`,
-      '  if error == null { .timestamp = time }',
-      '}',
-    ]
+    const lines = epochLines(value, layout)
+    if (lines !== undefined) return [...lines, ...otherwise]
+    context.gap(
+      part.place(['layout']),
+      `${part.id}: layout ${layout}`,
+      'the unit is unknown',
+      'Use `from_unix_timestamp` in a remap transform.',
+    )
+    return []
   }
   const format = type === 'gotime' ? goLayout(layout) : strptimeLayout(layout)
   const location = part.text('location')
@@ -80,7 +66,47 @@ export function timeLines(part: Part, context: Context): string[] {
     )
     return []
   }
-  return [...lines, 'if error == null { .timestamp = time }']
+  return [...lines, 'if error == null { .timestamp = time }', ...otherwise]
+}
+
+/** Statements that set the time to a number of units since 1970; undefined if the unit is unknown. */
+function epochLines(value: string, layout: string): readonly string[] | undefined {
+  const [whole = 's', fraction] = layout.split('.')
+  const unit = Object.hasOwn(units, fraction ?? whole) ? units[fraction ?? whole] : undefined
+  if (unit === undefined) return undefined
+  const scale = { ms: 1000, us: 1_000_000, ns: 1_000_000_000 }[fraction ?? '']
+  const numberLines =
+    scale === undefined
+      ? [
+          '# A missing value is not a time, although `to_int` reads null as 0.',
+          'if is_string(stamp) || is_integer(stamp) || is_float(stamp) { number, error = to_int(stamp) }',
+        ]
+      : [
+          'if is_string(stamp) {',
+          '  parts = split(string!(stamp), ".")',
+          '  if length(parts) == 2 {',
+          '    before, error = to_int(parts[0])',
+          '    if error == null {',
+          '      after, error = to_int(parts[1])',
+          `      if error == null { number = before * ${scale} + after }`,
+          '    }',
+          '  }',
+          '} else if is_integer(stamp) || is_float(stamp) {',
+          '  decimal, error = to_float(stamp)',
+          '  before = floor(decimal)',
+          `  number = to_int(before) * ${scale} + to_int(round((decimal - before) * ${scale}.0))`,
+          '}',
+        ]
+  return [
+    `stamp = ${value}`,
+    'number = 0',
+    'error = "not a time"',
+    ...numberLines,
+    'if error == null {',
+    `  time, error = from_unix_timestamp(number, unit: "${unit}")`,
+    '  if error == null { .timestamp = time }',
+    '}',
+  ]
 }
 
 /** Tests for one value of a mapping. `level` is the text in lower case, and `code` its number or -1. */
@@ -98,8 +124,8 @@ function testsOf(value: unknown): string[] {
 
 const names = Object.keys(severities).flatMap((name) => ['', 2, 3, 4].map((step) => `${name.toUpperCase()}${step}`))
 
-/** Statements that set the severity. */
-export function severityLines(part: Part, context: Context): string[] {
+/** Statements that set the severity, or run `failing`. */
+export function severityLines(part: Part, context: Context, failing: readonly string[] = []): string[] {
   const from = fieldOf(part.text('parse_from') ?? '')
   if (from === undefined) {
     context.gap(
@@ -112,6 +138,7 @@ export function severityLines(part: Part, context: Context): string[] {
   }
   const lines = [
     `label = ${openRead(from.path)}`,
+    'if is_float(label) && mod!(label, 1) == 0.0 { label = to_int!(label) }',
     'if is_string(label) || is_integer(label) {',
     '  level = downcase(to_string(label) ?? "")',
     '  code = to_int(level) ?? -1',
@@ -150,6 +177,7 @@ export function severityLines(part: Part, context: Context): string[] {
       '  .severity_text = if is_string(name) && number > 0 { name } else { to_string(label) ?? "" }',
     )
   } else lines.push('  .severity_text = to_string(label) ?? ""')
+  if (failing.length > 0) lines.push('} else {', ...failing.map((line) => `  ${line}`))
   lines.push('}')
   return lines
 }

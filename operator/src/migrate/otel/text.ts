@@ -74,6 +74,14 @@ export function decimal(value: number): string {
   return text.includes('.') ? text : `${text}.0`
 }
 
+/** An object or list with floats in place of integers, as the collector reads JSON. */
+export const floatsIn = (collection: string) =>
+  `map_values(${collection}, recursive: true) -> |value| { if is_integer(value) { to_float!(value) } else { value } }`
+
+/** An object with integers in place of floats without a fraction, as the collector writes them in JSON. */
+export const integersIn = (object: string) =>
+  `map_values(${object}, recursive: true) -> |value| { if is_float(value) && mod!(value, 1) == 0.0 { to_int!(value) } else { value } }`
+
 export function indent(text: string): string {
   return text.replace(/^(?=.)/gm, '  ')
 }
