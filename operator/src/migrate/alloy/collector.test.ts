@@ -201,7 +201,7 @@ ${debug}`
   expect(missing(gaps)).toEqual([])
   expect(resource.spec.sources).toMatchObject([{ type: 'orchestrator_logs', config: { read_from: 'beginning' } }])
   const pod = {
-    message: '{"a":1}',
+    message: '{"a":1.5}',
     stream: 'stdout',
     timestamp: '2026-01-01T00:00:00Z',
     file: '/var/log/pods/shop_web-1_u1/app/0.log',
@@ -215,7 +215,7 @@ ${debug}`
     },
   }
   withTest(document, resource, pod, {
-    message: { a: 1 },
+    message: { a: 1.5 },
     resource: {
       attributes: {
         app: 'web',

@@ -6,7 +6,7 @@ import { below, isList, isMap, itemsOf, type Place, type Tree } from '../loki/tr
 import { Components } from '../otel/components.ts'
 import { refusedConnectors } from '../otel/connectors.ts'
 import { extensions, refusedExtension } from '../otel/extensions.ts'
-import { lokiForm } from '../otel/forms.ts'
+import { lokiForm, withIntegers } from '../otel/forms.ts'
 import { Context, findMapping, gapComment, Part, type Path, typeOf } from '../otel/mapping.ts'
 import type { Refusal } from '../page.ts'
 import { referenceOf } from './evaluate.ts'
@@ -250,7 +250,7 @@ export class Collector {
     const byDefault = { exporter: true, job: true, instance: true, level: true }
     const steps = isReceiver
       ? [{ type: 'remap' as const, text: recordOfLine, comments: ['The line as a record of the collector.'] }]
-      : [...lokiForm(byDefault), { type: 'remap' as const, text: lineOfForm }]
+      : [...withIntegers(this.#context, lokiForm(byDefault)), { type: 'remap' as const, text: lineOfForm }]
     const options: Record<string, string> = isReceiver ? {} : { forward_to: '' }
     this.#context.reportOptions(part, { name: 'loki', options })
     return this.#context.append(heads, steps, part.name, part)

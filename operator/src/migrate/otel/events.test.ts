@@ -8,7 +8,7 @@ const convert = (receivers: string) =>
   converted(convertOtel, [
     {
       file: 'otel.yaml',
-      text: `receivers: { ${receivers} }\nexporters: { debug: }\nservice: { pipelines: { logs: { receivers: [${receivers.split(':')[0]}], exporters: [debug] } } }\n`,
+      text: `receivers: { ${receivers} }\nexporters: { debug: { verbosity: detailed } }\nservice: { pipelines: { logs: { receivers: [${receivers.split(':')[0]}], exporters: [debug] } } }\n`,
     },
   ])
 

@@ -3,9 +3,10 @@
 import { literalTemplate } from '../escape.ts'
 import { none, type Refusal } from '../page.ts'
 import { allCompressions, connectionOf, deliveryOptions, httpItself, httpOptions } from './connection.ts'
-import { clickhouseForm, datadogForm, form, hecForm, lokiForm, otlpJson, plain, victoriaForm } from './forms.ts'
+import { clickhouseForm, datadogForm, form, hecForm, lokiForm, otlpJson, victoriaForm, withIntegers } from './forms.ts'
 import { type Context, each, type Mapping, type Part, type SinkPart } from './mapping.ts'
 import { mezmo } from './mezmo.ts'
+import { debug, logging } from './printers.ts'
 import { elasticsearch, opensearch } from './search-exporters.ts'
 
 const otlpEncoding = {
@@ -53,7 +54,7 @@ function victoriaSink(part: Part, address: string, context: Context): SinkPart {
         request: { ...given, headers },
       },
     },
-    steps: victoriaForm,
+    steps: withIntegers(context, victoriaForm),
   }
 }
 
@@ -91,32 +92,14 @@ const otlpGrpc: Mapping<SinkPart> = {
     const isPlain = part.flag('tls.insecure', false) || given.startsWith('http://')
     const bare = given.replace(/^(?:https?|dns|grpc):\/{2,3}/, '').replace(/:4317\b/, ':4318')
     const refusal = {
-      reason: 'no sink sends OTLP over gRPC',
+      reason: 'no sink sends OTLP over gRPC: requests would need protobuf messages and trailers of HTTP/2',
       nearest:
-        'The sink `http` sends OTLP over HTTP to port 4318 in place of 4317: let the receiver listen there (`protocols.http`).',
+        'The sink sends OTLP over HTTP with JSON to port 4318 in place of 4317. Let the receiver listen there: in a collector `receivers.otlp.protocols.http.endpoint: 0.0.0.0:4318`, and port 4318 in its Service. To use another address, set `uri` of the sink.',
     }
     context.missing(part.place(), part.id, refusal, 'exporter')
     return otlpSink(part, `${isPlain ? 'http' : 'https'}://${bare}/v1/logs`, context)
   },
 }
-
-const verbosity = 'events are lines of JSON'
-
-const printer = (name: string): Mapping<SinkPart> => ({
-  name,
-  becomes: '`console` with lines of JSON',
-  options: {},
-  itself: {
-    verbosity,
-    loglevel: verbosity,
-    sampling_initial: 'all events are printed',
-    sampling_thereafter: 'all events are printed',
-    use_internal_logger: 'events go to standard output',
-    output_paths: 'events go to standard output',
-    sending_queue: 'standard output needs no queue',
-  },
-  build: () => ({ component: { type: 'console', config: { encoding: { codec: 'json' } } }, steps: plain }),
-})
 
 const nothing: Mapping<SinkPart> = {
   name: 'nop',
@@ -207,8 +190,8 @@ const loki: Mapping<SinkPart> = {
       instance: enabled('instance'),
       level: enabled('level'),
     }
-    if (!context.mentions('loki.tenant'))
-      return { component: { type: 'log_aggregator', config }, steps: lokiForm(defaults) }
+    const steps = withIntegers(context, lokiForm(defaults))
+    if (!context.mentions('loki.tenant')) return { component: { type: 'log_aggregator', config }, steps }
     const given = tenant?.[1] ?? ''
     if (given.includes('SECRET[')) {
       const reason = 'a tenant from a Secret replaces that of the hint `loki.tenant`'
@@ -218,10 +201,13 @@ const loki: Mapping<SinkPart> = {
         reason,
         'Set `tenant_id` of the sink without a Secret.',
       )
-      return { component: { type: 'log_aggregator', config }, steps: lokiForm(defaults) }
+      return { component: { type: 'log_aggregator', config }, steps }
     }
     const hinted = { ...config, tenant_id: '{{ tenant }}' }
-    return { component: { type: 'log_aggregator', config: hinted }, steps: lokiForm(defaults, given) }
+    return {
+      component: { type: 'log_aggregator', config: hinted },
+      steps: withIntegers(context, lokiForm(defaults, given)),
+    }
   },
 }
 
@@ -290,7 +276,7 @@ const splunk: Mapping<SinkPart> = {
       index: named('index', 'com.splunk.index'),
       host: named('host', 'host.name'),
     }
-    return { component: { type: 'http', config }, steps: hecForm(fixed, severity, from) }
+    return { component: { type: 'http', config }, steps: withIntegers(context, hecForm(fixed, severity, from)) }
   },
 }
 
@@ -325,7 +311,7 @@ const datadog: Mapping<SinkPart> = {
       ...(endpoint === undefined ? {} : { endpoint }),
       ...connectionOf(part, context, ['gzip', 'snappy', 'zlib', 'zstd']),
     }
-    return { component: { type: 'monitor_a_logs', config }, steps: datadogForm }
+    return { component: { type: 'monitor_a_logs', config }, steps: withIntegers(context, datadogForm) }
   },
 }
 
@@ -471,7 +457,7 @@ const clickhouse: Mapping<SinkPart> = {
       ...connectionOf(part, context, allCompressions),
       ...(user === undefined ? {} : { auth: { strategy: 'basic', user, password: part.text('password') ?? '' } }),
     }
-    return { component: { type: 'http', config }, steps: clickhouseForm }
+    return { component: { type: 'http', config }, steps: withIntegers(context, clickhouseForm) }
   },
 }
 
@@ -487,8 +473,8 @@ export const exporters: readonly Mapping<SinkPart>[] = [
   pulsar,
   mezmo,
   file,
-  printer('debug'),
-  printer('logging'),
+  debug,
+  logging,
   nothing,
 ]
 

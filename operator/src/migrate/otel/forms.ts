@@ -3,12 +3,22 @@
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { eventTime as time, unixSeconds } from '../unix-time.ts'
+import type { Context } from './mapping.ts'
 import { severities } from './record.ts'
-import { indent } from './text.ts'
+import { indent, integersIn } from './text.ts'
 
 export const form = (text: string, ...comments: string[]): readonly Step[] => [
   { type: 'remap', text, ...(comments.length > 0 ? { comments } : {}) },
 ]
+
+/** The form of an exporter that writes floats without a fraction as integers. */
+export const withIntegers = (context: Context, steps: readonly Step[]): readonly Step[] =>
+  context.hasFloats
+    ? [
+        ...form(`. = ${integersIn('.')}`, 'Numbers without a fraction become integers, as the exporter writes them.'),
+        ...steps,
+      ]
+    : steps
 
 /** The record's time. Texts, numbers and missing times are replaced by the current time. */
 const nanoseconds = (field: string) => `to_string(to_unix_timestamp(timestamp(${field}) ?? now(), unit: "nanoseconds"))`

@@ -22,7 +22,7 @@ function convert(operators: readonly object[], receiver: object = {}, namespace?
     receivers: {
       filelog: { include: ['/var/log/pods/*/*/*.log'], include_file_path: true, operators, ...receiver },
     },
-    exporters: { debug: null },
+    exporters: { debug: { verbosity: 'detailed' } },
     service: { pipelines: { logs: { receivers: ['filelog'], exporters: ['debug'] } } },
   }
   return converted(convertOtel, [{ file: 'c.yaml', text: stringify(config) }], namespace)

@@ -4,7 +4,7 @@ import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { literalTemplate } from '../escape.ts'
 import { allCompressions, connectionOf, deliveryOptions, httpItself, httpOptions } from './connection.ts'
-import { documentForms, form } from './forms.ts'
+import { documentForms, form, withIntegers } from './forms.ts'
 import type { Context, Mapping, Part, SinkPart } from './mapping.ts'
 
 const searchItself = {
@@ -221,6 +221,8 @@ export const opensearch: Mapping<SinkPart> = {
       encoding: { except_fields: ['timestamp'] },
       ...connectionOf(inner, context, allCompressions, true),
     }
-    return { component: { type: 'search_engine', config }, steps: documentSteps(part, context, 'ss4o') }
+    // Unlike the exporter `elasticsearch`, this one writes `200` for a float.
+    const steps = withIntegers(context, documentSteps(part, context, 'ss4o'))
+    return { component: { type: 'search_engine', config }, steps }
   },
 }
