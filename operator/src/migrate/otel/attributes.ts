@@ -21,7 +21,39 @@ const actionOptions = {
   converted_type: '',
 }
 
-const conversions: Readonly<Record<string, string>> = { int: 'to_int', double: 'to_float', string: 'to_string' }
+/** Calls that convert a value, with the result for a value that they cannot convert. */
+const conversions: Readonly<Record<string, (value: string) => string>> = {
+  int: (value) => `to_int(${value})`,
+  double: (value) => `to_float(${value})`,
+  string: (value) => `to_string(${value}) ?? encode_json(${value})`,
+}
+
+/** The hash of a value. The empty text has none. */
+const hashOf = (value: string) =>
+  `if ${value} == "" { "" } else { sha2(to_string(${value}) ?? encode_json(${value}), variant: "SHA-256") }`
+
+/** Statements that hash attributes by key or pattern. */
+function hashLines(part: Part, base: readonly string[], context: Context): string[] {
+  const key = part.text('key') ?? ''
+  const pattern = part.text('pattern')
+  context.replaced(
+    part.place(),
+    `${part.id}: hash ${key || pattern}`,
+    'a number or boolean is hashed as text, and in the collector as its bytes in memory; hashes of texts are equal',
+    'Nothing, unless you compare hashes of numbers or booleans with older ones.',
+  )
+  const field = fieldAt([...base, key])
+  if (pattern === undefined) return [`if exists(${field}) { ${field} = ${hashOf(openRead([...base, key]))} }`]
+  const test = `match(key, ${regexLiteral(pattern)})${key === '' ? '' : ` || key == ${textLiteral(key)}`}`
+  return [
+    'made = {}',
+    `for_each(object(${openRead(base)}) ?? {}) -> |key, value| {`,
+    `  if ${test} { value = ${hashOf('value')} }`,
+    '  made = set!(made, [key], value)',
+    '}',
+    `${fieldAt(base)} = made`,
+  ]
+}
 
 /** Statements for one action on the attributes at a path. */
 function actionLines(part: Part, base: readonly string[], context: Context): string[] {
@@ -65,40 +97,29 @@ function actionLines(part: Part, base: readonly string[], context: Context): str
         `${at} = filter(object(${openRead(base)}) ?? {}) -> |key, _value| { !match(key, ${regexLiteral(pattern)}) }`,
       ]
     }
-    case 'hash': {
-      const hashed = 'sha2(to_string(value) ?? encode_json(value), variant: "SHA-256")'
-      if (pattern !== undefined) {
-        const at = fieldAt(base)
-        const test = `match(key, ${regexLiteral(pattern)})${key === '' ? '' : ` || key == ${textLiteral(key)}`}`
-        return [
-          'made = {}',
-          `for_each(object(${openRead(base)}) ?? {}) -> |key, value| {`,
-          `  if ${test} { value = ${hashed} }`,
-          '  made = set!(made, [key], value)',
-          '}',
-          `${at} = made`,
-        ]
-      }
-      return [`if exists(${field}) { ${field} = sha2(to_string(${read}) ?? encode_json(${read}), variant: "SHA-256") }`]
-    }
+    case 'hash':
+      return hashLines(part, base, context)
     case 'extract': {
       if (pattern === undefined) return refuse('the action has no pattern')
       const at = fieldAt(base)
       return [
-        `found = parse_regex(string(${read}) ?? "", ${regexLiteral(pattern)}) ?? {}`,
-        'found = map_values(found) -> |group| { if group == null { "" } else { group } }',
-        `${at} = merge(object(${openRead(base)}) ?? {}, found)`,
+        `if is_string(${read}) {`,
+        `  found = parse_regex(string(${read}) ?? "", ${regexLiteral(pattern)}) ?? {}`,
+        '  found = map_values(found) -> |group| { if group == null { "" } else { group } }',
+        `  ${at} = merge(object(${openRead(base)}) ?? {}, found)`,
+        '}',
       ]
     }
     case 'convert': {
-      const call = conversions[part.text('converted_type') ?? '']
+      const type = part.text('converted_type') ?? ''
+      const call = Object.hasOwn(conversions, type) ? conversions[type] : undefined
       if (call === undefined) return refuse('the type is unknown')
-      return [
-        `if exists(${field}) {`,
-        `  made, error = ${call}(${read})`,
-        `  if error == null { ${field} = made }`,
-        '}',
-      ]
+      if (type === 'double') context.makeFloats()
+      const lines =
+        type === 'string'
+          ? [`  ${field} = ${call(read)}`]
+          : [`  made, error = ${call(read)}`, `  if error == null { ${field} = made }`]
+      return [`if exists(${field}) {`, ...lines, '}']
     }
     default:
       return refuse('the action is unknown')
@@ -144,77 +165,5 @@ export const groupByAttributes: Mapping<Steps> = {
       return `if exists(${from}) { ${fieldAt(['resource', 'attributes', key])} = del(${from}) }`
     })
     return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
-  },
-}
-
-/** Masks values, and removes keys that are not allowed. */
-export const redaction: Mapping<Steps> = {
-  name: 'redaction',
-  becomes: 'a remap transform',
-  options: {
-    allow_all_keys: 'whether to keep all attributes',
-    allowed_keys: 'the attributes to keep',
-    ignored_keys: 'attributes to keep unchanged',
-    blocked_values: '`replace` with asterisks',
-    blocked_key_patterns: 'asterisks replace values of these attributes',
-  },
-  itself: {
-    summary: {
-      how: 'no attribute lists the masked values',
-      unless: /debug|info/,
-      reason: 'no attribute counts or lists the masked values',
-      nearest: 'Compare events with `penstock tap`.',
-    },
-    redact_all_types: {
-      how: 'only texts are masked',
-      unless: /true/,
-      reason: 'only texts are masked',
-      nearest: 'Convert the other values to text in a remap transform before it.',
-    },
-  },
-  build: (part) => {
-    const list = (option: string) => `[${part.list(option).map(textLiteral).join(', ')}]`
-    const masked = (path: readonly string[]) => {
-      const at = fieldAt(path)
-      const lines: string[] = []
-      if (!part.flag('allow_all_keys', false)) {
-        lines.push(
-          `${at} = filter(object(${openRead(path)}) ?? {}) -> |key, _value| { includes(${list('allowed_keys')}, key) || includes(${list('ignored_keys')}, key) }`,
-        )
-      }
-      const keys = part.list('blocked_key_patterns').map((pattern) => `match(key, ${regexLiteral(pattern)})`)
-      const values = part.list('blocked_values')
-      if (keys.length === 0 && values.length === 0) return lines
-      const replaced = values.map((pattern) => `text = replace(text, ${regexLiteral(pattern)}, "****")`)
-      lines.push(
-        'made = {}',
-        `for_each(object(${openRead(path)}) ?? {}) -> |key, value| {`,
-        ...(keys.length === 0 ? [] : [`  if ${keys.join(' || ')} { value = "****" }`]),
-        `  if is_string(value) && !includes(${list('ignored_keys')}, key) {`,
-        '    text = string!(value)',
-        ...replaced.map((line) => `    ${line}`),
-        '    value = text',
-        '  }',
-        '  made = set!(made, [key], value)',
-        '}',
-        `${at} = made`,
-      )
-      return lines
-    }
-    const body = part.list('blocked_values').map((pattern) => `text = replace(text, ${regexLiteral(pattern)}, "****")`)
-    const text = [
-      ...masked(['resource', 'attributes']),
-      ...masked(['attributes']),
-      ...(body.length === 0
-        ? []
-        : [
-            'if is_string(.message) {',
-            '  text = string!(.message)',
-            ...body.map((line) => `  ${line}`),
-            '  .message = text',
-            '}',
-          ]),
-    ]
-    return text.length === 0 ? [] : [{ type: 'remap', text: text.join('\n') }]
   },
 }

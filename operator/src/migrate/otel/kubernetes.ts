@@ -309,12 +309,15 @@ const environmentLines = (keeps: boolean): readonly string[] => [
   ].join('\n'),
 ]
 
+/** Statements for the name of the node; lines of files are of the host of the agent. */
+const hostLines = ['host = %orchestrator.pod_node_name', 'if host == null { host = get_hostname() ?? null }']
+
 export const resourceDetection: Mapping<Steps> = {
   name: 'resourcedetection',
   becomes: 'a remap transform with the name of the node; a gap for metadata of a cloud',
   options: {
     detectors:
-      '`host.name` and `os.type` for `system`, `k8s.node.name` for `k8snode`, the environment of the agent for `env`',
+      '`host.name` (the node of a pod, or the host of the agent for files) and `os.type` for `system`, `k8s.node.name` for `k8snode`, the environment of the agent for `env`',
     override: 'whether to replace existing attributes',
   },
   itself: {
@@ -327,7 +330,7 @@ export const resourceDetection: Mapping<Steps> = {
   },
   build: (part, context) => {
     const values: Readonly<Record<string, string>> = {
-      'host.name': '%orchestrator.pod_node_name',
+      'host.name': context.readsEnvironment ? 'host' : '%orchestrator.pod_node_name',
       'k8s.node.name': '%orchestrator.pod_node_name',
       'os.type': '"linux"',
     }
@@ -348,11 +351,12 @@ export const resourceDetection: Mapping<Steps> = {
         }
         context.missing(part.place(['detectors', index]), `${part.id}: ${detector}`, refusal, 'detector')
       }
-      return (known ?? []).map((attribute) => {
+      return (known ?? []).flatMap((attribute) => {
         const at = fieldAt(['resource', 'attributes', attribute])
         const value = values[attribute] ?? 'null'
         const tests = [...(value.startsWith('"') ? [] : [`${value} != null`]), ...(keeps ? [`!exists(${at})`] : [])]
-        return tests.length === 0 ? `${at} = ${value}` : `if ${tests.join(' && ')} { ${at} = ${value} }`
+        const line = tests.length === 0 ? `${at} = ${value}` : `if ${tests.join(' && ')} { ${at} = ${value} }`
+        return value === 'host' ? [...hostLines, line] : [line]
       })
     })
     return lines.length === 0 ? [] : [{ type: 'remap', text: [...new Set(lines)].join('\n') }]

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { lint, withClock } from '../../testing/conversions.ts'
-import { Draft } from '../draft.ts'
+import { Draft, type Gap } from '../draft.ts'
 import { convertOtel } from './convert.ts'
 import { byUid } from './presets.ts'
 
@@ -20,6 +20,8 @@ function converted(processors: Readonly<Record<string, unknown>>) {
   convertOtel([{ file: 'c.yaml', text: stringify(config) }], () => [], draft)
   return { document: draft.document({ name: 'converted' }), gaps: draft.gaps }
 }
+
+const missing = (gaps: readonly Gap[]) => gaps.filter(({ isReplaced }) => isReplaced !== true)
 
 /** The effect of the transforms on a record, without the first one, which creates records. */
 function checked(processors: Readonly<Record<string, unknown>>, record: object, assert: string | undefined) {
@@ -101,17 +103,17 @@ const statements: { name?: string; run: string[]; record: object; assert: string
   {
     run: ['merge_maps(attributes, ParseJSON(body), "upsert") where IsMatch(body, "^\\\\{")'],
     record: { message: '{"a":{"b":1}}', attributes: { a: 0, c: 2 } },
-    assert: '.attributes == {"a": {"b": 1}, "c": 2}',
+    assert: '.attributes == {"a": {"b": 1.0}, "c": 2}',
   },
   {
     run: ['merge_maps(attributes, ParseJSON(body), "insert")'],
     record: { message: '{"a":1,"b":2}', attributes: { a: 0 } },
-    assert: '.attributes == {"a": 0, "b": 2}',
+    assert: '.attributes == {"a": 0, "b": 2.0}',
   },
   {
     run: ['merge_maps(attributes, ParseJSON(body), "update")'],
     record: { message: '{"a":1,"b":2}', attributes: { a: 0 } },
-    assert: '.attributes == {"a": 1}',
+    assert: '.attributes == {"a": 1.0}',
   },
   {
     name: 'a failing statement changes nothing, and the next one runs',
@@ -138,7 +140,7 @@ const statements: { name?: string; run: string[]; record: object; assert: string
       'set(attributes["kept"], cache["p.a.b"])',
     ],
     record: { message: '{"a":{"b":1},"c":2}' },
-    assert: '.attributes == {"p.a.b": 1, "p.c": 2, "kept": 1}',
+    assert: '.attributes == {"p.a.b": 1.0, "p.c": 2.0, "kept": 1.0}',
   },
   {
     name: 'a list in an object that a function gives, and an object of it as pairs',
@@ -265,7 +267,7 @@ const statements: { name?: string; run: string[]; record: object; assert: string
   {
     run: ['set(cache, ParseJSON(body))', 'flatten(cache, "")', 'merge_maps(attributes, cache, "upsert")'],
     record: { message: '{"a":{"b":1},"c":2}' },
-    assert: '.attributes == {"a.b": 1, "c": 2}',
+    assert: '.attributes == {"a.b": 1.0, "c": 2.0}',
   },
   {
     run: [
@@ -420,7 +422,7 @@ const statements: { name?: string; run: string[]; record: object; assert: string
 test.each(statements.map((each) => ({ ...each, title: each.name ?? each.run.join('; ') })))(
   'OTTL: $title',
   async ({ run, record, assert }) => {
-    expect(converted(statement(...run)).gaps).toEqual([])
+    expect(missing(converted(statement(...run)).gaps)).toEqual([])
     expect(await checked(statement(...run), { message: 'm', ...record }, assert)).toEqual([])
   },
 )
@@ -604,7 +606,7 @@ const cases: { name: string; processors: Record<string, unknown>; record: object
 ]
 
 test.each(cases)('$name', async ({ processors, record, assert }) => {
-  expect(converted(processors).gaps).toEqual([])
+  expect(missing(converted(processors).gaps)).toEqual([])
   expect(await checked(processors, record, assert)).toEqual([])
 })
 

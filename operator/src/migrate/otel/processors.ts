@@ -2,12 +2,12 @@
 
 import type { Step } from '../draft.ts'
 import { none, type Refusal } from '../page.ts'
-import { attributes, groupByAttributes, redaction, resource } from './attributes.ts'
+import { attributes, groupByAttributes, resource } from './attributes.ts'
 import { k8sAttributes, resourceDetection } from './kubernetes.ts'
 import { each, type Mapping } from './mapping.ts'
 import { fieldAt } from './record.ts'
+import { redaction } from './redaction.ts'
 import { filter, transform } from './statements.ts'
-import { decimal } from './text.ts'
 
 type Steps = readonly Step[]
 
@@ -38,46 +38,62 @@ const memoryLimiter = itself('memorylimiter', 'nothing: sources wait while a buf
   'min_gc_interval_when_hard_limited',
 ])
 
-/** Samples records, at random or by a hash. */
+/** Samples records by a hash of the trace or of an attribute, or at random. */
 const sampler: Mapping<Steps> = {
   name: 'probabilisticsampler',
-  becomes: 'a filter transform that samples at random, or by a hash of an attribute',
+  becomes: 'a filter transform that samples by a hash of the trace id or of an attribute; at random without either',
   options: {
     sampling_percentage: 'the share of events to keep',
     from_attribute: 'the attribute to hash',
-    attribute_source: '`record` uses the attribute; otherwise the choice is random',
-    sampling_priority: 'a gap: the attribute is not used',
+    attribute_source: '`record`: the attribute, not the trace id',
+    sampling_priority: 'the attribute with a higher share',
+    fail_closed: 'whether to discard records without the attribute',
   },
   itself: {
     hash_seed: 'the hash function differs',
     mode: 'records do not depend on traces',
-    fail_closed: 'records without the attribute are sampled at random',
     sampling_precision: 'the share is always exact',
   },
   build: (part, context) => {
-    if (part.has('sampling_priority')) {
-      context.gap(
-        part.place(['sampling_priority']),
-        `${part.id}: sampling_priority`,
-        'an attribute cannot raise the share',
-        'Use a separate filter transform for events with the attribute.',
+    const share = Number(part.text('sampling_percentage') ?? 0)
+    const priority = part.text('sampling_priority')
+    if (share >= 100) return []
+    const attribute = part.text('from_attribute')
+    const isOfTraces = part.text('attribute_source') !== 'record'
+    if (isOfTraces) {
+      context.replaced(
+        part.place(),
+        `${part.id}: attribute_source`,
+        attribute === undefined
+          ? 'records without a trace id are sampled at random, and the collector discards them by default (`fail_closed`)'
+          : 'the choice by trace id is not the one of other collectors, because the hash function differs',
+        'Set `attribute_source: record` and `from_attribute` to choose by an attribute.',
       )
     }
-    const share = Number(part.text('sampling_percentage') ?? 0)
-    if (share >= 100) return []
-    const attribute = part.text('attribute_source') === 'record' ? part.text('from_attribute') : undefined
-    const chance = 'random_float(0.0, 100.0)'
-    const text =
-      attribute === undefined
-        ? `${chance} < ${decimal(share)}`
-        : [
-            `value = ${fieldAt(['attributes', attribute])}`,
-            `part = if value == null { random_int(0, 10000) } else { mod(abs(seahash(to_string(value) ?? encode_json(value))), 10000) }`,
-            `part < ${Math.round(share * 100)}`,
-          ].join('\n')
-    return [{ type: 'filter', text }]
+    const field = attribute === undefined ? undefined : fieldAt(['attributes', attribute])
+    const isRandom = attribute === undefined && isOfTraces
+    const text = [
+      isOfTraces
+        ? `value = if match(to_string(.trace_id) ?? "", r'^[0-9a-fA-F]{32}$') { .trace_id } else { null }`
+        : 'value = null',
+      ...(field === undefined ? [] : [`if value == null && exists(${field}) && ${field} != "" { value = ${field} }`]),
+      `share = ${Math.round(share * 100)}`,
+      ...(priority === undefined ? [] : priorityLines(fieldAt(['attributes', priority]))),
+      'part = random_int(0, 10000)',
+      'if value != null { part = mod(abs(seahash(to_string(value) ?? encode_json(value))), 10000) }',
+      ...(isRandom || !part.flag('fail_closed', true) ? [] : ['if value == null { part = 10000 }']),
+      ...(isRandom || part.flag('fail_closed', true) ? [] : ['if value == null { part = 0 }']),
+      'part < share',
+    ]
+    return [{ type: 'filter', text: text.join('\n') }]
   },
 }
+
+/** Statements that raise the share to the percentage in a field. */
+const priorityLines = (field: string): readonly string[] => [
+  `wanted = if is_integer(${field}) || is_float(${field}) { to_float(${field}) ?? 0.0 } else { 0.0 }`,
+  'if wanted * 100.0 > to_float(share) { share = to_int(round(wanted * 100.0)) }',
+]
 
 /** `Components` follows its operators, which may form a graph. */
 const logsTransform: Mapping<Steps> = {

@@ -18,15 +18,20 @@ function convertEach(
   path: readonly (string | number)[],
   texts: readonly string[],
   context: Context,
+  program: Program,
   convert: (text: string) => void,
 ): string[] {
   return texts.flatMap((text, index) => {
+    const short = text.length > 60 ? `${text.slice(0, 57)}…` : text
     try {
       convert(text)
+      for (const { reason, nearest } of program.takeNotes()) {
+        context.replaced(part.place([...path, index]), `${part.id}: ${short}`, reason, nearest)
+      }
       return []
     } catch (error) {
       if (!(error instanceof Unconvertible)) throw error
-      const short = text.length > 60 ? `${text.slice(0, 57)}…` : text
+      program.takeNotes()
       context.gap(
         part.place([...path, index]),
         `${part.id}: ${short}`,
@@ -36,6 +41,17 @@ function convertEach(
       return [`GAP: ${text}`]
     }
   })
+}
+
+/** Reports that a failing statement has another effect, if the collector does not ignore the failure. */
+function reportPropagation(part: Part, context: Context): void {
+  if (/^(?:ignore|silent)$/.test(part.text('error_mode') ?? '')) return
+  context.replaced(
+    part.place(part.has('error_mode') ? ['error_mode'] : []),
+    `${part.id}: error_mode`,
+    'without `ignore`, the collector discards a whole batch if a statement fails for one of its records; here the record continues unchanged',
+    'Nothing, unless such records must not continue: discard them in a remap transform.',
+  )
 }
 
 const contexts: Readonly<Record<string, ContextName>> = {
@@ -61,7 +77,7 @@ function group(
   }
   const program = new Program(known)
   const at = conditions.length === 0 && path.length === 1 ? path : [...path, 'statements']
-  const comments = convertEach(part, at, statements, context, (text) => program.statement(text))
+  const comments = convertEach(part, at, statements, context, program, (text) => program.statement(text))
   let text = '.'
   let tests = ''
   const left = convertEach(
@@ -69,12 +85,15 @@ function group(
     [...path, 'conditions'],
     conditions.length === 0 ? [] : [conditions.join(' || ')],
     context,
+    program,
     () => {
       tests = program.text(conditions)
     },
   )
   if (conditions.length === 0) tests = program.text()
   if (!program.isEmpty && left.length === 0) text = tests
+  if (program.hasFloats) context.makeFloats()
+  if (program.canFail) reportPropagation(part, context)
   const all = [...comments, ...left, ...(left.length === 0 ? [] : ['Its statements:', ...statements])]
   if (text === '.' && all.length === 0) return []
   return [{ type: 'remap', text, ...(all.length > 0 ? { comments: all } : {}) }]
@@ -124,12 +143,13 @@ function anyOf(
   const program = new Program(contextName)
   const lines = program.newLines()
   const tests: string[] = []
-  convertEach(part, path, texts, context, (text) => {
+  convertEach(part, path, texts, context, program, (text) => {
     const own = program.newLines()
     const test = program.condition(parseCondition(text), own, false)
     lines.add(...own.text())
     tests.push(test)
   })
+  if (program.canFail) reportPropagation(part, context)
   if (tests.length === 0) return undefined
   return [...lines.text(), tests.length === 1 ? tests[0] : `(${tests.join(' || ')})`].join('\n')
 }
@@ -142,6 +162,7 @@ export const filter: Mapping<Steps> = {
   becomes: 'a filter transform',
   options: {
     'logs.log_record': 'drops records for which a condition is true',
+    'logs.resource': 'drops records for whose resource a condition is true',
     'logs.include': 'keeps records that match',
     'logs.exclude': 'drops records that match',
     log_conditions: 'drops records for which a condition is true',
@@ -157,16 +178,16 @@ export const filter: Mapping<Steps> = {
   },
   build: (part, context) => {
     const steps: Step[] = []
-    const conditions = (path: readonly string[], list: readonly unknown[]) => {
+    const conditions = (path: readonly string[], list: readonly unknown[], name: ContextName = 'log') => {
       const texts = list.filter((entry) => typeof entry === 'string')
-      const groups: [readonly (string | number)[], ContextName, readonly string[]][] = [[path, 'log', texts]]
+      const groups: [readonly (string | number)[], ContextName, readonly string[]][] = [[path, name, texts]]
       for (const [index, entry] of list.entries()) {
         if (!isTable(entry)) continue
-        const name = contexts[String(entry['context'] ?? 'log')] ?? 'log'
-        groups.push([[...path, index, 'conditions'], name, listOf(entry['conditions']).map(String)])
+        const own = contexts[String(entry['context'] ?? 'log')] ?? 'log'
+        groups.push([[...path, index, 'conditions'], own, listOf(entry['conditions']).map(String)])
       }
-      for (const [at, name, given] of groups) {
-        const test = given.length === 0 ? undefined : anyOf(part, at, given, name, context)
+      for (const [at, own, given] of groups) {
+        const test = given.length === 0 ? undefined : anyOf(part, at, given, own, context)
         if (test !== undefined) steps.push({ type: 'filter', text: denied(test) })
       }
     }
@@ -175,6 +196,7 @@ export const filter: Mapping<Steps> = {
       const test = part.has(`logs.${name}`) ? matching(inner, name, context) : undefined
       if (test !== undefined) steps.push({ type: 'filter', text: name === 'include' ? test : `!${test}` })
     }
+    conditions(['logs', 'resource'], listOf(part.get('logs.resource')), 'resource')
     conditions(['logs', 'log_record'], listOf(part.get('logs.log_record')))
     conditions(['log_conditions'], listOf(part.get('log_conditions')))
     return steps
@@ -197,7 +219,10 @@ const matchOptions = {
   'regexp.cacheenabled': '',
 }
 
-/** The older lists, which `attributes` and `resource` also have. For each kind of criterion that is set, one entry must match. */
+/**
+ * The older lists, which `attributes` and `resource` also have. All attributes in a list must match, and one entry of each other list,
+ * although the documentation of the collector describes alternatives for some lists of attributes.
+ */
 export function matching(part: Part, name: string, context: Context): string | undefined {
   context.reportOptions(part, {
     name,
@@ -206,22 +231,24 @@ export function matching(part: Part, name: string, context: Context): string | u
   })
   const isRegex = part.text('match_type') === 'regexp'
   const equals = (field: string, value: unknown) => {
+    // An integer does not match a float, for instance a number from JSON.
+    if (typeof value === 'number') return `includes([${valueLiteral(value)}], ${field})`
     if (!isRegex || typeof value !== 'string') return `${field} == ${valueLiteral(value)}`
     const test = `match(to_string(${field}) ?? encode_json(${field}), ${regexLiteral(value)})`
     return matchesNothing(value) ? `(exists(${field}) && ${test})` : test
   }
   const tests: string[] = []
-  const attributes = (option: string, base: readonly string[], joiner: string) => {
+  const attributes = (option: string, base: readonly string[]) => {
     const found = part.tables(option).map(({ key, value }) => {
       const field = fieldAt([...base, String(key)])
       return value === undefined || value === null ? `exists(${field})` : equals(field, value)
     })
-    if (found.length > 0) tests.push(`(${found.join(joiner)})`)
+    if (found.length > 0) tests.push(`(${found.join(' && ')})`)
   }
-  attributes('resource_attributes', ['resource', 'attributes'], ' || ')
-  attributes('record_attributes', ['attributes'], ' || ')
-  attributes('resources', ['resource', 'attributes'], ' && ')
-  attributes('attributes', ['attributes'], ' && ')
+  attributes('resource_attributes', ['resource', 'attributes'])
+  attributes('record_attributes', ['attributes'])
+  attributes('resources', ['resource', 'attributes'])
+  attributes('attributes', ['attributes'])
   const texts = (options: readonly string[], field: string) => {
     const found = options.flatMap((option) => part.list(option)).map((text) => equals(field, text))
     if (found.length > 0) tests.push(`(${found.join(' || ')})`)

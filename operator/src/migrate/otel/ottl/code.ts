@@ -29,11 +29,16 @@ const wanted = {
 export class Lines {
   readonly #lines: string[] = []
   readonly #names: () => number
+  readonly #fails: () => void
   #depth = 0
 
-  /** @param names returns a number that no name uses yet */
-  constructor(names: () => number) {
+  /**
+   * @param names returns a number that no name uses yet
+   * @param fails called for each expression that can fail
+   */
+  constructor(names: () => number, fails: () => void) {
     this.#names = names
+    this.#fails = fails
   }
 
   get isOpen(): boolean {
@@ -55,6 +60,7 @@ export class Lines {
   /** The result of an expression that can fail. */
   fallible(code: string, kind: Kind): Value {
     const name = `value${this.#names()}`
+    this.#fails()
     this.add(`${name}, error = ${code}`)
     this.open('error == null')
     return { code: name, kind }

@@ -9,11 +9,22 @@ import { editors } from './editors.ts'
 import { type ContextName, type Location, locate } from './paths.ts'
 import { type Call, type Node, parseCondition, parseStatement, Unconvertible } from './syntax.ts'
 
+interface Note {
+  readonly reason: string
+  readonly nearest: string
+}
+
 /** A program under construction. Statements of one group share their cache and the known kinds of fields. */
 export class Program {
   readonly context: ContextName
   readonly fields = new Fields('.')
   readonly #cache = new Fields('cache')
+  /** Whether a statement makes floats of integers. */
+  hasFloats = false
+  /** Whether a part of a statement can fail. */
+  canFail = false
+  /** Differences from the collector that the statements since the last call of `takeNotes` have. */
+  #notes: Note[] = []
   readonly #lines: string[] = []
   #number = 0
   #usesCache = false
@@ -23,7 +34,23 @@ export class Program {
   }
 
   newLines(): Lines {
-    return new Lines(() => ++this.#number)
+    return new Lines(
+      () => ++this.#number,
+      () => {
+        this.canFail = true
+      },
+    )
+  }
+
+  /** Reports a difference that not every record has. */
+  note(reason: string, nearest: string): void {
+    this.#notes.push({ reason, nearest })
+  }
+
+  takeNotes(): readonly Note[] {
+    const taken = this.#notes
+    this.#notes = []
+    return taken
   }
 
   /** Adds the lines of a statement; throws `Unconvertible` and adds none if it has no counterpart. */
@@ -150,7 +177,10 @@ export class Program {
 
   #call(call: Call, lines: Lines): Value {
     const definition = Object.hasOwn(converters, call.name) ? converters[call.name] : undefined
-    if (definition === undefined) throw new Unconvertible(`the function \`${call.name}\` has no counterpart`)
+    if (definition === undefined) {
+      const nearest = Object.hasOwn(nearestFunctions, call.name) ? nearestFunctions[call.name] : undefined
+      throw new Unconvertible(`the function \`${call.name}\` has no counterpart`, nearest)
+    }
     const result = definition.run(this, lines, argumentsOf(call, definition.parameters))
     if (call.keys.length === 0) return result
     const keys = call.keys.map((key) => JSON.stringify(key)).join(', ')
@@ -203,6 +233,17 @@ export class Program {
     this.#usesCache = true
     return this.#cache.remove(path)
   }
+}
+
+/** The nearest equivalents of converters that have other results. */
+const nearestFunctions: Readonly<Record<string, string>> = {
+  ParseXML:
+    'Use `parse_xml` in a remap transform: names of elements become keys, and names of attributes keys with `@`.',
+  ParseSimplifiedXML: 'Use `parse_xml` in a remap transform, with `include_attr: false` and `parse_number: false`.',
+  UserAgent: 'Use `parse_user_agent` in a remap transform, which names the parts differently.',
+  Murmur3Hash: 'Use `xxhash` or `sha2` in a remap transform, whose hashes differ.',
+  FNV: 'Use `xxhash` or `sha2` in a remap transform, whose hashes differ.',
+  XXH3: 'Use `xxhash` in a remap transform, with `variant: "XXH3-64"`.',
 }
 
 function enumOf(name: string): Value {

@@ -3,25 +3,14 @@
 import { textLiteral } from '@penstock/agent/config'
 import { escapedText } from '../../escape.ts'
 import { columnLines } from '../csv.ts'
+import { pairLines } from '../key-value.ts'
 import { parseLines } from '../parse-time.ts'
-import { goLayout, matchesNothing, regexLiteral, strptimeLayout } from '../text.ts'
-import type { Kind, Lines, Value } from './code.ts'
-import type { Program } from './compile.ts'
-import { constantText, required, type Values } from './editors.ts'
+import { floatsIn, goLayout, matchesNothing, regexLiteral, strptimeLayout } from '../text.ts'
+import type { Kind } from './code.ts'
+import { type Converter, textAt, valueAt } from './converter.ts'
+import { constantText, required } from './editors.ts'
+import { base64Encode, coalesce, extractGrokPatterns, truncateTime } from './more-converters.ts'
 import { Unconvertible } from './syntax.ts'
-
-interface Converter {
-  /** For the guide. */
-  readonly becomes: string
-  readonly parameters: readonly string[]
-  readonly run: (program: Program, lines: Lines, values: Values) => Value
-}
-
-const valueAt = (program: Program, lines: Lines, values: Values, name = 'target') =>
-  program.value(required(values, name), lines)
-
-const textAt = (program: Program, lines: Lines, values: Values, name = 'target') =>
-  lines.as(valueAt(program, lines, values, name), 'text').code
 
 /** A function of one text that cannot fail. */
 const ofText = (call: string, kind: Kind = 'text', options = ''): Converter => ({
@@ -63,6 +52,7 @@ const toNumber = (call: string): Converter => ({
   parameters: ['target'],
   run: (program, lines, values) => {
     const value = lines.keep(valueAt(program, lines, values))
+    if (call === 'to_float') program.hasFloats = true
     if (value.kind === 'map' || value.kind === 'list' || value.kind === 'null') return { code: 'null', kind: 'null' }
     const name = lines.newName('number')
     lines.add(`${name} = null`)
@@ -129,24 +119,43 @@ const extractPatterns: Converter = {
   parameters: ['target', 'pattern'],
   run: (program, lines, values) => {
     const regex = regexLiteral(constantText(values, 'pattern'))
-    const found = lines.fallible(`parse_regex(${textAt(program, lines, values)}, ${regex})`, 'map')
+    // A text that does not match has no groups; the statement does not fail.
+    const found = lines.keep({ code: `parse_regex(${textAt(program, lines, values)}, ${regex}) ?? {}`, kind: 'map' })
     return { code: `map_values(${found.code}) -> |group| { if group == null { "" } else { group } }`, kind: 'map' }
   },
 }
 
+const parseJson: Converter = {
+  becomes: '`parse_json`, with floats in place of integers',
+  parameters: ['target'],
+  run: (program, lines, values) => {
+    const { code } = lines.fallible(`parse_json(${textAt(program, lines, values)})`, 'any')
+    program.hasFloats = true
+    lines.add(
+      `if is_object(${code}) {`,
+      `  ${code} = ${floatsIn(`object!(${code})`)}`,
+      `} else if is_array(${code}) {`,
+      `  ${code} = ${floatsIn(`array!(${code})`)}`,
+      `} else if is_integer(${code}) { ${code} = to_float!(${code}) }`,
+    )
+    return { code, kind: 'any' }
+  },
+}
+
 const parseKeyValue: Converter = {
-  becomes: '`parse_key_value`',
+  becomes: 'statements that split pairs',
   parameters: ['target', 'delimiter', 'pair_delimiter'],
   run: (program, lines, values) => {
-    const [delimiter, pair] = [
+    const [delimiter = '', between = ''] = [
       values.has('delimiter') ? constantText(values, 'delimiter') : '=',
       values.has('pair_delimiter') ? constantText(values, 'pair_delimiter') : ' ',
-    ].map(textLiteral)
-    const text = textAt(program, lines, values)
-    return lines.fallible(
-      `parse_key_value(${text}, key_value_delimiter: ${delimiter}, field_delimiter: ${pair}, accept_standalone_key: false)`,
-      'map',
-    )
+    ]
+    const text = lines.keep({ code: textAt(program, lines, values), kind: 'text' }).code
+    lines.add(...pairLines(text, delimiter, between))
+    lines.open('is_object(parsed)')
+    const name = lines.newName('pairs')
+    lines.add(`${name} = object!(parsed)`)
+    return { code: name, kind: 'map' }
   },
 }
 
@@ -345,11 +354,7 @@ export const converters: Readonly<Record<string, Converter>> = {
       return { code: `includes(${list.code}, ${valueAt(program, lines, values, 'item').code})`, kind: 'boolean' }
     },
   },
-  ParseJSON: {
-    becomes: '`parse_json`',
-    parameters: ['target'],
-    run: (program, lines, values) => lines.fallible(`parse_json(${textAt(program, lines, values)})`, 'any'),
-  },
+  ParseJSON: parseJson,
   ParseKeyValue: parseKeyValue,
   ParseCSV: parseCsv,
   ParseInt: {
@@ -362,15 +367,8 @@ export const converters: Readonly<Record<string, Converter>> = {
     },
   },
   ExtractPatterns: extractPatterns,
-  ExtractGrokPatterns: {
-    becomes: '`parse_grok`',
-    parameters: ['target', 'pattern', 'namedCapturesOnly'],
-    run: (program, lines, values) =>
-      lines.fallible(
-        `parse_grok(${textAt(program, lines, values)}, ${textLiteral(constantText(values, 'pattern').replaceAll('(?P<', '(?<'))})`,
-        'map',
-      ),
-  },
+  ExtractGrokPatterns: extractGrokPatterns,
+  Coalesce: coalesce,
   Concat: concat,
   Split: {
     becomes: '`split`',
@@ -418,6 +416,7 @@ export const converters: Readonly<Record<string, Converter>> = {
   SHA256: ofText('sha2', 'text', ', variant: "SHA-256"'),
   SHA512: ofText('sha2', 'text', ', variant: "SHA-512"'),
   MD5: ofText('md5'),
+  Base64Encode: base64Encode,
   Base64Decode: {
     becomes: '`decode_base64`',
     parameters: ['target'],
@@ -440,6 +439,7 @@ export const converters: Readonly<Record<string, Converter>> = {
   Now: fixed('now()', 'time', '`now`'),
   Time: time,
   FormatTime: formatTime,
+  TruncateTime: truncateTime,
   UnixSeconds: unixTime('seconds'),
   UnixMilli: unixTime('milliseconds'),
   UnixMicro: unixTime('microseconds'),

@@ -38,7 +38,7 @@ function constantNumber(values: Values, name: string): number {
 }
 
 /** The texts of a literal list. */
-function constantTexts(values: Values, name: string): string[] {
+export function constantTexts(values: Values, name: string): string[] {
   const node = values.get(name)
   if (node === undefined) return []
   if (node.type !== 'list') throw new Unconvertible(`\`${name}\` must be a list`)
@@ -312,11 +312,20 @@ export const editors: Readonly<Record<string, Editor>> = {
   },
   truncate_all: {
     becomes: '`truncate`, which counts characters, whereas the collector counts bytes',
-    parameters: ['target', 'limit'],
-    run: replaceMap(
-      (map, _program, _lines, values) =>
-        `map_values(${map}) -> |value| { if is_string(value) { truncate(string!(value), ${constantNumber(values, 'limit')}) } else { value } }`,
-    ),
+    parameters: ['target', 'limit', 'utf8_safe', 'truncation_marker'],
+    run: replaceMap((map, program, _lines, values) => {
+      program.note(
+        'the limit counts characters, and in the collector bytes',
+        'Nothing, unless texts beyond the limit contain other characters than those of ASCII.',
+      )
+      const marker = values.has('truncation_marker') ? constantText(values, 'truncation_marker') : ''
+      const room = constantNumber(values, 'limit') - marker.length
+      if (room < 0) throw new Unconvertible('the marker is longer than the limit')
+      const suffix = marker === '' ? '' : `, suffix: ${textLiteral(marker)}`
+      const cut = `truncate(string!(value), ${room}${suffix})`
+      const test = marker === '' ? 'is_string(value)' : `(strlen(value) ?? 0) > ${room + marker.length}`
+      return `map_values(${map}) -> |value| { if ${test} { ${cut} } else { value } }`
+    }),
   },
   replace_pattern: {
     becomes: '`replace`, or `replace_with` for a function',

@@ -1,0 +1,18 @@
+// The contract of converters, and their arguments as values.
+
+import type { Lines, Value } from './code.ts'
+import type { Program } from './compile.ts'
+import { required, type Values } from './editors.ts'
+
+export interface Converter {
+  /** For the guide. */
+  readonly becomes: string
+  readonly parameters: readonly string[]
+  readonly run: (program: Program, lines: Lines, values: Values) => Value
+}
+
+export const valueAt = (program: Program, lines: Lines, values: Values, name = 'target') =>
+  program.value(required(values, name), lines)
+
+export const textAt = (program: Program, lines: Lines, values: Values, name = 'target') =>
+  lines.as(valueAt(program, lines, values, name), 'text').code
