@@ -6,10 +6,10 @@ import { readReport } from '../environment.ts'
 import type { Context, Part, Path } from './mapping.ts'
 import { variableMark } from './text.ts'
 
-const placeholder = /\$\$|\$\{(?:([a-z][a-z0-9+.-]*):)?([^}]*)\}/g
+const placeholder = /\$\$|\$\{(?:([a-z][a-z0-9+.-]*):)?([^}]*)\}|\$([A-Z][A-Z0-9_]+)\b/g
 
 /** A variable that contains the name of the node, which programs know. */
-export const nodeVariable = /^\$\{(?:env:)?(?:\w+_)?NODE_NAME\}$/
+export const nodeVariable = /^\$(?:\{(?:env:)?(?:\w+_)?NODE_NAME\}|(?:\w+_)?NODE_NAME$)$/
 
 /** The option names in a path, without list indexes. */
 const pathName = (path: Path) => path.filter((key) => typeof key === 'string').join('.')
@@ -42,16 +42,27 @@ export function withoutPlaceholders(
     const name = pathName(path)
     const isNamed = (each: string) => each === name || (each.endsWith('*') && name.startsWith(each.slice(0, -1)))
     const isExpressed = context.readsEnvironment && expresses.some(isNamed) && !value.startsWith('EXPR(')
-    const text = value.replace(placeholder, (whole, scheme: string | undefined, given: string | undefined) => {
+    const text = value.replace(placeholder, (whole, scheme?: string, inBraces?: string, bare?: string) => {
+      const given = inBraces ?? bare
       if (given === undefined) return '$'
+      if (bare !== undefined) reportBare(part, path, whole, context)
       if (isExpressed && (scheme ?? 'env') === 'env') return kept(part, path, whole, given, context)
       return resolved(part, path, whole, scheme ?? 'env', given, takesSecrets, context)
     })
-    const isWhole = /^\$\{[^}]*\}$/.test(value) && text !== value
+    const isWhole = /^\$(?:\{[^}]*\}|[A-Z][A-Z0-9_]+)$/.test(value) && text !== value
     return isWhole && /^(?:true|false|-?\d+(?:\.\d+)?)$/.test(text) ? JSON.parse(text) : text
   }
   const config = visit(part.config, [])
   return part.with(isTable(config) ? config : {})
+}
+
+function reportBare(part: Part, path: Path, whole: string, context: Context): void {
+  context.replaced(
+    part.place(path),
+    `${part.id}: ${whole}`,
+    `\`${whole}\` is a variable in versions of the collector before 0.106, and text in later ones`,
+    `If your version reads it as text, write \`$${whole}\` and convert again.`,
+  )
 }
 
 function resolved(

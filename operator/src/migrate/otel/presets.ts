@@ -7,7 +7,21 @@ type Table = Readonly<Record<string, unknown>>
 interface Added {
   readonly receivers?: Readonly<Record<string, Table>>
   readonly processors?: Readonly<Record<string, Table>>
-  readonly pipeline: 'logs' | 'metrics'
+  readonly pipeline: 'logs' | 'metrics' | 'profiles'
+}
+
+/** A report about a preset. */
+interface Report {
+  readonly preset: string
+  readonly reason: string
+  readonly nearest: string
+  readonly isReplaced?: true
+  readonly isAbsent?: true
+}
+
+interface Made {
+  readonly config: Table
+  readonly reports: readonly Report[]
 }
 
 /** The charts associate records with pods by the uid, among others. */
@@ -19,6 +33,7 @@ const kubernetesAttributes = (preset: Table): Table => {
     'k8s.namespace.name',
     'k8s.pod.name',
     'k8s.pod.uid',
+    'k8s.pod.start_time',
     'k8s.node.name',
     'k8s.deployment.name',
     'k8s.replicaset.name',
@@ -29,6 +44,10 @@ const kubernetesAttributes = (preset: Table): Table => {
     'k8s.statefulset.name',
     'container.image.tag',
     'container.image.name',
+    'service.namespace',
+    'service.name',
+    'service.version',
+    'service.instance.id',
   ]
   return {
     pod_association: byUid,
@@ -41,6 +60,10 @@ const kubernetesAttributes = (preset: Table): Table => {
   }
 }
 
+/** The detectors of the preset `resourceDetection`. */
+const detectorNames = ['env', 'k8snode', 'aks', 'eks', 'gcp']
+
+/** In the order in which the chart adds their processors: later ones come first. */
 const presets: Readonly<Record<string, (preset: Table) => Added>> = {
   logsCollection: () => ({
     pipeline: 'logs',
@@ -62,9 +85,46 @@ const presets: Readonly<Record<string, (preset: Table) => Added>> = {
     pipeline: 'logs',
     receivers: { k8sobjects: { objects: [{ name: 'events', mode: 'watch', group: 'events.k8s.io' }] } },
   }),
+  resourceDetection: (preset) => ({
+    pipeline: 'logs',
+    processors: {
+      'resourcedetection/env': {
+        detectors: detectorNames.filter((name) => tableOf(preset[name])['enabled'] === true),
+      },
+    },
+  }),
   hostMetrics: () => ({ pipeline: 'metrics', receivers: { hostmetrics: {} } }),
   kubeletMetrics: () => ({ pipeline: 'metrics', receivers: { kubeletstats: {} } }),
   clusterMetrics: () => ({ pipeline: 'metrics', receivers: { k8s_cluster: {} } }),
+  profiling: () => ({ pipeline: 'profiles', receivers: { profiling: {} } }),
+}
+
+/** Presets that add parts without a counterpart to the logs pipeline, by the path of the value that enables them. */
+const refused: readonly (readonly [readonly string[], string, string])[] = [
+  [
+    ['annotationDiscovery', 'logs'],
+    'annotations of pods do not configure the source',
+    'Enable the preset `logsCollection` and convert again, to read the logs of all pods; exclude pods by `extra_label_selector` of the source.',
+  ],
+  [
+    ['kubernetesObjects'],
+    'there is no source that reads objects other than Events',
+    'Use `kubectl get --watch` where you need them. The preset `kubernetesEvents` reads Events.',
+  ],
+]
+
+/** The reports about presets that the values enable. */
+function reportsOf(chosen: Table): readonly Report[] {
+  const at = (path: readonly string[]) => path.reduce<Table>((table, name) => tableOf(table[name]), chosen)
+  const gaps = refused
+    .filter(([path]) => at(path)['enabled'] === true)
+    .map(([path, reason, nearest]) => ({ preset: path.join('.'), reason, nearest, isAbsent: true as const }))
+  if (at(['kubernetesAttributes'])['enabled'] !== true) return gaps
+  const reason =
+    'the attributes are those of chart 0.138 and later, without the uids of owners and of the cluster; older charts add fewer, and none of `service.*`'
+  const nearest =
+    'If your chart is older, or you use uids, compare `processors.k8sattributes` of the rendered ConfigMap.'
+  return [...gaps, { preset: 'kubernetesAttributes', reason, nearest, isReplaced: true }]
 }
 
 /** The default pipeline of the chart. */
@@ -74,27 +134,31 @@ const byDefault = { receivers: ['otlp'], processors: ['memory_limiter', 'batch']
 const isOfChart = (values: Table) =>
   isTable(values['presets']) || ['daemonset', 'deployment', 'statefulset'].includes(String(values['mode']))
 
-/** The configuration that the chart generates from its values; undefined for other tables. */
-export function withPresets(values: Table, own: Table): Table | undefined {
+/**
+ * The configuration that the chart generates from its values; undefined for other tables.
+ * @param isWhole whether the chart does not merge the configuration with its default one
+ */
+export function withPresets(values: Table, own: Table, isWhole: boolean): Made | undefined {
   if (!isOfChart(values)) return undefined
   const chosen = tableOf(values['presets'])
   const added = Object.entries(presets).flatMap(([name, make]) => {
     const preset = tableOf(chosen[name])
     return preset['enabled'] === true ? [make(preset)] : []
   })
+  const base = isWhole ? { receivers: [], processors: [], exporters: [] } : byDefault
   const receivers: Record<string, unknown> = { ...tableOf(own['receivers']) }
   const processors: Record<string, unknown> = { ...tableOf(own['processors']) }
   const exporters: Record<string, unknown> = { ...tableOf(own['exporters']) }
   const service = tableOf(own['service'])
   const pipelines: Record<string, Table | null> = { ...(tableOf(service['pipelines']) as Record<string, Table | null>) }
   // Values merge with the defaults, in which null removes a pipeline.
-  if (pipelines['logs'] !== null) pipelines['logs'] = { ...byDefault, ...pipelines['logs'] }
+  if (!isWhole && pipelines['logs'] !== null) pipelines['logs'] = { ...byDefault, ...pipelines['logs'] }
   for (const { pipeline, ...parts } of added) {
     const given = tableOf(pipelines[pipeline])
     const start = {
-      receivers: listOf(given['receivers'] ?? byDefault.receivers),
-      processors: listOf(given['processors'] ?? byDefault.processors),
-      exporters: listOf(given['exporters'] ?? byDefault.exporters),
+      receivers: listOf(given['receivers'] ?? base.receivers),
+      processors: listOf(given['processors'] ?? base.processors),
+      exporters: listOf(given['exporters'] ?? base.exporters),
     }
     // The chart appends receivers, and puts `k8sattributes` first.
     const more = Object.keys(parts.receivers ?? {}).filter((id) => !start.receivers.includes(id))
@@ -115,7 +179,7 @@ export function withPresets(values: Table, own: Table): Table | undefined {
   for (const id of ['memory_limiter', 'batch']) processors[id] ??= {}
   for (const id of ['otlp', 'jaeger', 'zipkin', 'prometheus']) receivers[id] ??= {}
   exporters['debug'] ??= {}
-  return {
+  const config = {
     ...own,
     extensions: { health_check: {}, ...tableOf(own['extensions']) },
     receivers,
@@ -123,4 +187,5 @@ export function withPresets(values: Table, own: Table): Table | undefined {
     exporters,
     service: { ...service, pipelines },
   }
+  return { config, reports: reportsOf(chosen) }
 }

@@ -85,15 +85,21 @@ function mergeTables(under: Table, over: Table): Table {
 /** @param above number of lines of the file before the text */
 function rootsOf(given: NamedText, above: number, gaps: Gap[]): readonly Root[] {
   // Most later problems are consequences of the first one.
-  return tableDocuments(given, { format: 'yaml', above, gaps, maxProblems: 1 }).flatMap(rootsIn)
+  return tableDocuments(given, { format: 'yaml', above, gaps, maxProblems: 1 }).flatMap((document) =>
+    rootsIn(document, gaps),
+  )
 }
 
-function rootsIn({ file, value, lineOf, below, inside }: TableDocument): readonly Root[] {
+function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Gap[]): readonly Root[] {
   const nested = (path: Path, inner: string) => {
     const { text, above } = inside(path, inner)
     return rootsOf({ file, text }, above, [])
   }
-  const { kind, spec, data, config, presets } = value
+  const { kind, spec, data, presets, alternateConfig } = value
+  // The chart uses the other configuration in place of `config`, without merging it with its default one.
+  const isWhole = isConfig(alternateConfig)
+  const at = isWhole ? 'alternateConfig' : 'config'
+  const config = value[at]
   if (kind === 'OpenTelemetryCollector' && isTable(spec)) {
     if (typeof spec['config'] === 'string') return nested(['spec', 'config'], spec['config'])
     return isConfig(spec['config']) ? [below(['spec', 'config'], spec['config'])] : []
@@ -110,13 +116,18 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument): readonl
     const lineIn = (part: Path) => (has(changes, part) ? lineOf([...path, ...part]) : lineOf(settingOf(part)))
     return [{ file, config: mergeTables(splunkChartConfig(value), changes), lineOf: lineIn }]
   }
-  if (isConfig(value)) return [below([], value)]
-  if (!isConfig(config) && !(isTable(presets) && config === undefined)) return []
+  const isOfChart = isConfig(config) || (isTable(presets) && config === undefined)
+  // Values may have `service` for the Service of the chart.
+  if (!isOfChart) return isConfig(value) ? [below([], value)] : []
   const own = isConfig(config) ? config : {}
-  const values = below(['config'], own)
-  const made = withPresets(value, own)
+  const values = below([at], own)
+  const made = withPresets(value, own, isWhole)
   if (made === undefined) return [values]
+  for (const { preset, ...report } of made.reports) {
+    const path = ['presets', ...preset.split('.')]
+    gaps.push({ file, line: lineOf(path), subject: `presets.${preset}`, ...report })
+  }
   // The chart adds parts for enabled presets.
   const lineIn = (path: Path) => (has(own, path) ? values.lineOf(path) : lineOf(['presets']))
-  return [{ file, config: made, lineOf: lineIn }]
+  return [{ file, config: made.config, lineOf: lineIn }]
 }

@@ -71,7 +71,10 @@ test.each([
 test('several files form one configuration, in which later files override earlier ones', () => {
   const { gaps, spec } = convert(
     { file: 'a.yaml', text: plain },
-    { file: 'b.yaml', text: 'exporters:\n  debug:\nservice:\n  pipelines:\n    logs:\n      exporters: [debug]\n' },
+    {
+      file: 'b.yaml',
+      text: 'exporters:\n  debug: { verbosity: detailed }\nservice:\n  pipelines:\n    logs:\n      exporters: [debug]\n',
+    },
   )
   expect(gaps).toEqual([])
   expect(spec.sinks.map(({ type }: { type: string }) => type)).toEqual(['console'])
@@ -104,7 +107,10 @@ config:
 `
   const { gaps, spec, text } = convert({ file: 'values.yaml', text: values })
   // Null in values removes a pipeline of the chart.
-  expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([['pipeline metrics', 2]])
+  expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([
+    ['presets.kubernetesAttributes', 4],
+    ['pipeline metrics', 2],
+  ])
   expect(spec.sources).toMatchObject([{ type: 'orchestrator_logs', config: { read_from: 'end' } }])
   expect(text).toContain('"k8s.deployment.name"')
   expect(text).toContain('for_each(object(%orchestrator.pod_labels) ?? {})')
@@ -116,9 +122,12 @@ test("values with only presets use the chart's default logs pipeline", () => {
     file: 'values.yaml',
     text: 'mode: daemonset\npresets:\n  logsCollection: { enabled: true }\n',
   })
-  expect(gaps).toEqual([expect.objectContaining({ subject: 'receiver otlp', line: 2 })])
+  expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([
+    ['receiver otlp', 2],
+    ['debug: verbosity', 2],
+  ])
   expect(spec.sources.map(({ type }: { type: string }) => type)).toEqual(['file', 'orchestrator_logs'])
-  expect(spec.sinks).toMatchObject([{ name: 'debug', type: 'console' }])
+  expect(spec.sinks).toMatchObject([{ name: 'debug', type: 'blackhole' }])
 })
 
 const withExporter = (endpoint: string, extra = '') => `receivers:
@@ -245,4 +254,56 @@ logsCollection:
   ])
   expect(spec.sources[2]).toMatchObject({ type: 'orchestrator_logs' })
   expect(await lint(text)).toEqual([])
+})
+
+test('values with a table for the Service of the chart are values, and not a configuration', () => {
+  const values = `mode: daemonset
+service: { enabled: true, type: ClusterIP }
+presets:
+  logsCollection: { enabled: true }
+  resourceDetection: { enabled: true, env: { enabled: true }, k8snode: { enabled: true }, eks: { enabled: false } }
+config:
+  exporters: { otlphttp: { endpoint: http://gateway:4318 } }
+  service: { pipelines: { logs: { receivers: [filelog], exporters: [otlphttp] }, metrics: null, traces: null } }
+`
+  const { gaps, spec, text } = convert({ file: 'values.yaml', text: values })
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(spec.sources.map(({ type }: { type: string }) => type)).toEqual(['orchestrator_logs'])
+  expect(text).toContain('OTEL_RESOURCE_ATTRIBUTES')
+  const otel = oldAgents.find(({ name }) => name === 'otel')
+  expect(otel?.recognises({ file: 'values.yaml', text: values })).toBe(true)
+})
+
+test('presets without a counterpart are gaps at their lines', () => {
+  const values = `mode: daemonset
+presets:
+  logsCollection: { enabled: true }
+  annotationDiscovery:
+    logs: { enabled: true }
+  kubernetesObjects: { enabled: true }
+config:
+  service: { pipelines: { logs: { receivers: [filelog] }, metrics: null, traces: null } }
+`
+  const { gaps } = convert({ file: 'values.yaml', text: values })
+  const rows = gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject, line }) => [subject, line])
+  expect(rows).toEqual([
+    ['presets.annotationDiscovery.logs', 5],
+    ['presets.kubernetesObjects', 6],
+  ])
+})
+
+test('a configuration in place of the one of the chart is not merged with its default pipeline', () => {
+  const values = `mode: deployment
+alternateConfig:
+${indented(2)}`
+  const { gaps, spec } = convert({ file: 'values.yaml', text: values })
+  expect(gaps).toEqual([expect.objectContaining(gap(6))])
+  expect(spec.sources.map(({ name }: { name: string }) => name)).toEqual(['filelog'])
+})
+
+test('a variable without braces, as early versions replaced it, is a variable and is reported', () => {
+  const text = withExporter('http://$HOST:4318')
+  const { gaps, spec } = convert({ file: 'c.yaml', text })
+  expect(spec.sinks[0].config.uri).toBe('http://SECRET[env.HOST]:4318/v1/logs')
+  expect(gaps).toEqual([expect.objectContaining({ subject: 'otlphttp: $HOST', line: 6, isReplaced: true })])
 })
