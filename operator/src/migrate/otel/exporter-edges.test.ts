@@ -22,6 +22,12 @@ test.each([
   expect(await problems(given, 1, event, assert)).toEqual([])
 })
 
+test('the status and the message of the exporter datadog are texts', async () => {
+  const given = { exporter: ['datadog', { api: { key: 'k' } }] as const }
+  const assert = '.status == "50" && .message == "7"'
+  expect(await problems(given, 1, record({ attributes: { level: 50, msg: 7 } }), assert)).toEqual([])
+})
+
 test.each([
   { exporter: 'debug', options: {}, type: 'blackhole' },
   { exporter: 'debug', options: { verbosity: 'normal' }, type: 'console' },

@@ -15,7 +15,6 @@ type Kind = 'receivers' | 'processors' | 'exporters' | 'connectors'
 /** Companion options without which options of a component have no effect, by `type` or `type option`. */
 const base: Readonly<Record<string, Options>> = {
   filelog: { include: ['/srv/a.log'] },
-  'filelog multiline': { include: ['/srv/a.log'] },
   attributes: { actions: [{ key: 'a', action: 'upsert', value: 1 }] },
   'clickhouse password': { endpoint: 'http://ch', username: 'u' },
   clickhouse: { endpoint: 'http://ch' },
@@ -85,7 +84,6 @@ const values: readonly unknown[] = [
   ['a'],
   ['logs/b'],
   [['logs/b']],
-  { line_start_pattern: '^a' },
   { a: 'b' },
   { exporter: false },
   ['set(attributes["a"], 1)'],

@@ -135,6 +135,18 @@ const processors: readonly Case[] = [
     assert: '.message == "k_x=v"',
   },
   {
+    name: 'a member of a text cannot be set',
+    given: statements('set(body["a"], 1)', 'set(attributes["t"]["b"], 1)', 'set(attributes["o"]["b"], 1)'),
+    record: { message: 'text', attributes: { t: 'x', o: {} } },
+    assert: '.message == "text" && .attributes == {"t": "x", "o": {"b": 1}}',
+  },
+  {
+    name: 'a member of a missing object can be set',
+    given: statements('set(attributes["n"]["b"], "x")', 'set(body["a"], "y")'),
+    record: { message: {} },
+    assert: '.message == {"a": "y"} && .attributes == {"n": {"b": "x"}}',
+  },
+  {
     name: 'truncate_all with a marker',
     given: statements('truncate_all(attributes, 5, truncation_marker = "..")'),
     record: { attributes: { a: 'abcdefg', b: 'abcde', n: 1 } },

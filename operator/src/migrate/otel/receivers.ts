@@ -35,7 +35,8 @@ const filelog: Mapping<readonly SourcePart[]> = {
     include: '`include`; for pod logs, a filter by path unless the receiver reads all pods',
     exclude: '`exclude`; for pod logs, a filter by path',
     start_at: '`read_from`',
-    multiline: '`multiline`',
+    'multiline.line_start_pattern': '`multiline`',
+    'multiline.line_end_pattern': '`multiline`',
     encoding: '`encoding.charset`',
     exclude_older_than: '`ignore_older_secs`',
     delete_after_read: '`remove_after_secs`',
@@ -50,6 +51,12 @@ const filelog: Mapping<readonly SourcePart[]> = {
   },
   itself: {
     ...later,
+    'multiline.omit_pattern': {
+      how: 'lines keep the text that the pattern matches',
+      unless: /true/,
+      reason: 'lines keep the text that the pattern of `multiline` matches',
+      nearest: 'Remove the text in a remap transform, with `replace`.',
+    },
     poll_interval: 'the source watches files',
     poll_delay: 'the source watches files',
     fingerprint_size: 'the source identifies files by their first lines',

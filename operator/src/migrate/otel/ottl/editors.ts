@@ -1,6 +1,8 @@
 // Editors: OTTL functions that change a record. An editor adds lines to a statement.
 
+import { isDeepStrictEqual } from 'node:util'
 import { textLiteral } from '@penstock/agent/config'
+import { openRead } from '../field.ts'
 import { globRegex, regexLiteral } from '../text.ts'
 import type { Lines, Value } from './code.ts'
 import type { Program } from './compile.ts'
@@ -120,10 +122,22 @@ const replaceText =
 
 const keysIn = (keys: readonly string[]) => `[${keys.map(textLiteral).join(', ')}]`
 
+const roots = [['attributes'], ['resource', 'attributes'], ['scope', 'attributes']]
+
+/** The value around a location, unless it is always an object. The collector sets no member of a text or number. */
+function openParent({ base, path }: Location): string | undefined {
+  const around = path.slice(0, -1)
+  const isRoot = around.length === 0 || roots.some((root) => isDeepStrictEqual(root, around))
+  if (base === 'cache' || isRoot || (around.length === 1 && around[0] === 'scope')) return undefined
+  return openRead(around)
+}
+
 function set(program: Program, lines: Lines, values: Values): void {
   const location = program.locate(required(values, 'target'))
   const given = program.value(required(values, 'value'), lines)
   if (given.kind === 'null') return
+  const parent = openParent(location)
+  if (parent !== undefined) lines.open(`is_object(${parent}) || is_array(${parent}) || ${parent} == null`)
   if (location.isNanoseconds === true) {
     const number = lines.as(given, 'integer')
     const time = lines.fallible(`from_unix_timestamp(${number.code}, unit: "nanoseconds")`, 'time')
