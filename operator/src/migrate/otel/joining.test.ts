@@ -25,7 +25,8 @@ function convert(operators: readonly object[], receiver: object = {}, namespace?
     exporters: { debug: { verbosity: 'detailed' } },
     service: { pipelines: { logs: { receivers: ['filelog'], exporters: ['debug'] } } },
   }
-  return converted(convertOtel, [{ file: 'c.yaml', text: stringify(config) }], namespace)
+  const { gaps, ...made } = converted(convertOtel, [{ file: 'c.yaml', text: stringify(config) }], namespace)
+  return { ...made, gaps: gaps.filter(({ isReplaced }) => isReplaced !== true) }
 }
 
 const routes = [

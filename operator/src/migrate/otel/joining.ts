@@ -184,6 +184,14 @@ function joinedBy(part: Part, recombine: Part, lines: readonly Field[], context:
   context.reportOptions(recombine, recombineOperator)
   const rules = recombined(recombine, lines, context)
   if (rules === undefined) return { rules, done: new Set([recombine]) }
+  if (recombine.text('overwrite_with') !== 'oldest') {
+    context.replaced(
+      recombine.place(recombine.has('overwrite_with') ? ['overwrite_with'] : []),
+      `${part.id}: operator recombine`,
+      'a joined event has the time of its first line, and in the collector that of its last',
+      'Nothing, unless you compare times with those of the collector.',
+    )
+  }
   const between = recombine.text('combine_with') ?? '\n'
   return {
     ...checked(part, rules, recombine, context, [recombine]),

@@ -2,7 +2,7 @@
 // numbers.
 
 import { expect, test } from 'vitest'
-import { type Case, type Given, problems, record } from '../../testing/collector.ts'
+import { type Case, converted, type Given, problems, record } from '../../testing/collector.ts'
 
 const one = (type: string, options: object = {}): Given => ({ operators: [{ type, ...options }] })
 const epoch = (layout: string) => one('time_parser', { parse_from: 'attributes.t', layout_type: 'epoch', layout })
@@ -229,3 +229,20 @@ test.each([
 ])('lines: $name', async ({ given, event, assert }) => {
   expect(await problems(given, 0, event, assert)).toEqual([])
 })
+
+test('lines of files may be as long as in the collector', () => {
+  const limitOf = (receiver: Given['receiver']) => converted({ receiver: { ...receiver } }).spec.sources[0].config.max_line_bytes
+  expect([limitOf({}), limitOf({ max_log_size: '2MiB' })]).toEqual([1024 ** 2, 2 * 1024 ** 2])
+})
+
+test.each([
+  { overwrite_with: undefined, rows: 1 },
+  { overwrite_with: 'oldest', rows: 0 },
+])(
+  'the time of joined lines with overwrite_with $overwrite_with is reported in $rows row(s)',
+  ({ overwrite_with, rows }) => {
+    const recombine = { type: 'recombine', combine_field: 'body', is_first_entry: 'body matches "^a"', overwrite_with }
+    const { gaps } = converted({ operators: [recombine] })
+    expect(gaps.filter(({ reason }) => reason.includes('first line'))).toHaveLength(rows)
+  },
+)

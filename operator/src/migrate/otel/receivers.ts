@@ -40,7 +40,8 @@ const filelog: Mapping<readonly SourcePart[]> = {
     encoding: '`encoding.charset`',
     exclude_older_than: '`ignore_older_secs`',
     delete_after_read: '`remove_after_secs`',
-    max_log_size: '`max_line_bytes`; the source discards longer lines, whereas the collector splits them',
+    max_log_size:
+      '`max_line_bytes`, by default 1 MiB for files; the source discards longer lines, whereas the collector splits them',
     preserve_leading_whitespaces: 'whether to keep white space in lines of files',
     preserve_trailing_whitespaces: 'whether to keep white space in lines of files',
     include_file_name: '`.attributes."log.file.name"`',
@@ -140,16 +141,27 @@ function files(part: Part, context: Context): readonly SourcePart[] {
 const betweenLines = ({ between }: Branch): readonly string[] =>
   between === undefined ? [] : [`.message = replace(string(.message) ?? "", "\\n", ${textLiteral(between)})`]
 
+/** The default limit of the collector, which is higher than that of the source. */
+const maxLogSize = 1024 ** 2
+
 function filesOf(part: Part, operators: readonly Part[], joined: Branch, context: Context): SourcePart {
   const encoding = part.text('encoding') ?? 'utf-8'
   const older = seconds(part.text('exclude_older_than'))
-  const size = bytes(part.text('max_log_size'))
+  const size = bytes(part.text('max_log_size')) ?? maxLogSize
+  if (part.has('max_log_size')) {
+    context.replaced(
+      part.place(['max_log_size']),
+      `${part.id}: max_log_size`,
+      'the source discards a line beyond the limit, and the collector splits it',
+      'Raise `max_line_bytes` of the source if such lines occur.',
+    )
+  }
   const config = {
     include: part.list('include'),
     ...(part.list('exclude').length > 0 ? { exclude: part.list('exclude') } : {}),
     read_from: part.text('start_at') === 'beginning' ? 'beginning' : 'end',
     ...(older === undefined ? {} : { ignore_older_secs: Math.ceil(older) }),
-    ...(size === undefined ? {} : { max_line_bytes: size }),
+    max_line_bytes: size,
     ...(part.flag('delete_after_read', false) ? { remove_after_secs: 0 } : {}),
     ...(/^utf-?8(?:-raw)?$|^nop$|^ascii$/i.test(encoding) ? {} : { encoding: { charset: encoding } }),
     ...(joined.rules === undefined ? {} : { multiline: fileRules(joined.rules) }),
