@@ -135,9 +135,18 @@ class Parser {
     if (token.text === 'nil' || token.text === 'null') return { type: 'literal', value: null }
     if (this.#tokens.is('(')) {
       this.#tokens.at++
-      return callOf(token.text, this.#listUntil(')'))
+      return this.#items(callOf(token.text, this.#listUntil(')')))
     }
     return this.#path(token.text)
+  }
+
+  /** The items that indexes after a call name. */
+  #items(list: Expression): Expression {
+    if (list.type === 'path' || !this.#tokens.is('[')) return list
+    this.#tokens.at++
+    const index = this.#unary()
+    this.#tokens.expect(']')
+    return this.#items({ type: 'call', name: '[]', values: [list, index] })
   }
 
   #path(name: string): Expression {
@@ -410,6 +419,24 @@ function lengthOf(expression: Expression): string {
   return `(strlen(${field}) ?? length(${field}) ?? null)`
 }
 
+/** A call with several arguments; undefined if it is another one. */
+function callText(name: string, value: Expression, more: readonly Expression[]): string | undefined {
+  const [second, third] = more
+  if (name === '[]' && second?.type === 'literal' && typeof second.value === 'number')
+    return `(get(array(${valueText(value)}) ?? [], [${second.value}]) ?? null)`
+  const isSplit = name === 'split' && more.length === 1
+  if (!isSplit && !(name === 'replace' && more.length === 2)) return undefined
+  if (second === undefined || !more.every(isText))
+    throw new UnknownExpression(`\`${name}\` has arguments that are not texts`)
+  const { code, fields } = textOf(value)
+  const call =
+    third === undefined
+      ? `split(${code}, ${valueText(second)})`
+      : `replace(${code}, ${valueText(second)}, ${valueText(third)})`
+  const tests = fields.map((field) => `is_string(${field})`)
+  return tests.length === 0 ? call : `({ if ${tests.join(' && ')} { ${call} } else { null } })`
+}
+
 /** The expression as a value. */
 export function valueText(expression: Expression): string {
   switch (expression.type) {
@@ -438,6 +465,8 @@ export function valueText(expression: Expression): string {
     default: {
       const [value, ...more] = expression.values
       if (expression.name === 'len' && value !== undefined && more.length === 0) return lengthOf(value)
+      const made = value === undefined ? undefined : callText(expression.name, value, more)
+      if (made !== undefined) return made
       const number = Object.hasOwn(numberCalls, expression.name) ? numberCalls[expression.name] : undefined
       if (number !== undefined && value?.type === 'path' && more.length === 0) {
         const field = fieldAt(value.path)

@@ -86,6 +86,18 @@ test('a Pipeline in a namespace selects no pods by fields', () => {
   for (const { config } of resource.spec.sources) expect(config.extra_field_selector).toBeUndefined()
 })
 
+test('operators that change nothing may be between a route and what joins its lines', () => {
+  const { resource, gaps } = convert([
+    container,
+    router([{ output: 'none', expr: 'resource["k8s.namespace.name"] == "shop"' }]),
+    { type: 'noop', id: 'none' },
+    start('java', '^\\d{4}'),
+    end,
+  ])
+  expect(gaps).toEqual([])
+  expect(resource.spec.sources[0]).toMatchObject({ multiline: { custom: { start: '^[0-9]{4}' } } })
+})
+
 test('files are read once for each route that joins lines', async () => {
   const byPath = [router([{ output: 'a', expr: 'attributes["log.file.name"] == "a.log"' }]), start('a', '^a'), end]
   const { document, resource, gaps } = convert(byPath, { include: ['/srv/*.log'] })

@@ -219,10 +219,18 @@ function routesOf(
       : [{ key: 'default' as const, outputs: [byDefault], expression: undefined as string | undefined }]),
   ]
   if (!routes.every(({ expression }) => expression !== undefined && isSame(expression, lines))) return undefined
+  const named = (id: string | undefined) => operators.find((each) => (each.text('id') ?? each.text('type')) === id)
   const recombineOf = ({ outputs }: { readonly outputs: readonly string[] }) => {
-    const [id] = outputs
-    const target = operators.find((each) => (each.text('id') ?? each.text('type')) === id)
-    return outputs.length === 1 && target !== undefined && typeOfOperator(target) === 'recombine' ? target : undefined
+    let target = outputs.length === 1 ? named(outputs[0]) : undefined
+    const passed = new Set<Part>()
+    // Records pass a `noop` unchanged.
+    while (target !== undefined && typeOfOperator(target) === 'noop' && !passed.has(target)) {
+      passed.add(target)
+      const next = target.list('output')
+      target =
+        next.length === 0 ? operators[operators.indexOf(target) + 1] : next.length === 1 ? named(next[0]) : undefined
+    }
+    return target !== undefined && typeOfOperator(target) === 'recombine' ? target : undefined
   }
   const joined = all.flatMap((route): readonly Branch[] => {
     const recombine = recombineOf(route)

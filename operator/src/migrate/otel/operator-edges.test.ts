@@ -162,6 +162,18 @@ const operators: readonly Case[] = [
     assert: '.attributes.a == 1',
   },
   {
+    name: 'expressions split and replace texts',
+    given: {
+      operators: [
+        { type: 'add', field: 'attributes.a', value: 'EXPR(split(body, " ")[1])' },
+        { type: 'add', field: 'attributes.b', value: 'EXPR(replace(body, "two", "$1"))' },
+        { type: 'add', field: 'attributes.c', value: 1, if: 'hasPrefix(body, "one") and not hasSuffix(body, "one")' },
+      ],
+    },
+    record: { message: 'one two' },
+    assert: '.attributes == {"a": "two", "b": "one $1", "c": 1}',
+  },
+  {
     name: 'retain keeps times, and no severity or trace',
     given: one('retain', { fields: ['attributes.a'] }),
     record: {
@@ -231,7 +243,8 @@ test.each([
 })
 
 test('lines of files may be as long as in the collector', () => {
-  const limitOf = (receiver: Given['receiver']) => converted({ receiver: { ...receiver } }).spec.sources[0].config.max_line_bytes
+  const limitOf = (receiver: Given['receiver']) =>
+    converted({ receiver: { ...receiver } }).spec.sources[0].config.max_line_bytes
   expect([limitOf({}), limitOf({ max_log_size: '2MiB' })]).toEqual([1024 ** 2, 2 * 1024 ** 2])
 })
 

@@ -9,7 +9,7 @@ import type { Context, Mapping, Part } from './mapping.ts'
 import { fieldAt } from './record.ts'
 import { severityLines, severityOptions, timeLines, timeOptions } from './record-time.ts'
 import { scopeLines, scopeOptions, traceLines, traceOptions } from './record-trace.ts'
-import { floatsIn, regexLiteral, valueLiteral } from './text.ts'
+import { floatsIn, regexLiteral, renamedGroups, valueLiteral, withGroupNames } from './text.ts'
 
 export type Lines = readonly string[]
 
@@ -159,9 +159,11 @@ export const regexParser = parser(
       )
       return undefined
     }
+    const { pattern, names } = withGroupNames(regex)
+    const groups = renamedGroups('object!(parsed)', names)
     return [
-      `parsed = parse_regex(${text}, ${regexLiteral(regex)}) ?? null`,
-      'if is_object(parsed) { parsed = map_values(object!(parsed)) -> |group| { if group == null { "" } else { group } } }',
+      `parsed = parse_regex(${text}, ${regexLiteral(pattern)}) ?? null`,
+      `if is_object(parsed) { parsed = map_values(${groups}) -> |group| { if group == null { "" } else { group } } }`,
     ]
   },
   { cache: 'the transform needs no cache' },

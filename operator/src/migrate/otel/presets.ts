@@ -113,18 +113,48 @@ const refused: readonly (readonly [readonly string[], string, string])[] = [
   ],
 ]
 
+/** Options of presets that the conversion takes, or that do not concern what is collected. */
+const presetOptions: Readonly<Record<string, readonly string[]>> = {
+  logsCollection: ['includeCollectorLogs', 'storeCheckpoints', 'maxRecombineLogSize'],
+  kubernetesAttributes: ['extractAllPodLabels', 'extractAllPodAnnotations'],
+  kubernetesEvents: [],
+  resourceDetection: detectorNames,
+}
+
+/** Reports of presets and of their options that the chart of OpenTelemetry does not have. */
+function unknownIn(chosen: Table): readonly Report[] {
+  return Object.entries(chosen).flatMap(([name, given]): readonly Report[] => {
+    const preset = tableOf(given)
+    if (preset['enabled'] !== true || refused.some(([[first]]) => first === name)) return []
+    if (!Object.hasOwn(presets, name)) {
+      const nearest =
+        'Convert the ConfigMap that the chart renders: `helm template`, or `kubectl get configmap -o yaml`.'
+      return [{ preset: name, reason: 'the preset is unknown', nearest }]
+    }
+    const known = Object.hasOwn(presetOptions, name) ? presetOptions[name] : undefined
+    const others =
+      known === undefined ? [] : Object.keys(preset).filter((key) => key !== 'enabled' && !known.includes(key))
+    return others.map((key) => ({
+      preset: `${name}.${key}`,
+      reason: `the option \`${key}\` has no counterpart`,
+      nearest: 'Convert the ConfigMap that the chart renders, or leave the option out.',
+    }))
+  })
+}
+
 /** The reports about presets that the values enable. */
 function reportsOf(chosen: Table): readonly Report[] {
   const at = (path: readonly string[]) => path.reduce<Table>((table, name) => tableOf(table[name]), chosen)
   const gaps = refused
     .filter(([path]) => at(path)['enabled'] === true)
     .map(([path, reason, nearest]) => ({ preset: path.join('.'), reason, nearest, isAbsent: true as const }))
-  if (at(['kubernetesAttributes'])['enabled'] !== true) return gaps
+  const all = [...gaps, ...unknownIn(chosen)]
+  if (at(['kubernetesAttributes'])['enabled'] !== true) return all
   const reason =
     'the attributes are those of chart 0.138 and later, without the uids of owners and of the cluster; older charts add fewer, and none of `service.*`'
   const nearest =
     'If your chart is older, or you use uids, compare `processors.k8sattributes` of the rendered ConfigMap.'
-  return [...gaps, { preset: 'kubernetesAttributes', reason, nearest, isReplaced: true }]
+  return [...all, { preset: 'kubernetesAttributes', reason, nearest, isReplaced: true }]
 }
 
 /** The default pipeline of the chart. */

@@ -105,6 +105,15 @@ const processors: readonly Case[] = [
     assert: '.attributes.p == {}',
   },
   {
+    name: 'ExtractPatterns returns groups that a number names',
+    given: statements(
+      'set(cache, ExtractPatterns(body, "(?P<0>[a-z]+) (?P<b>[a-z]+)"))',
+      'set(attributes["w"], cache)',
+    ),
+    record: { message: '1 two three' },
+    assert: '.attributes.w == {"0": "two", "b": "three"}',
+  },
+  {
     name: 'ParseJSON returns floats',
     given: statements('merge_maps(attributes, ParseJSON(body), "upsert")'),
     record: { message: '{"n": 1, "l": [2]}' },
@@ -168,4 +177,10 @@ test.each([
   expect(gaps.map(({ subject, isReplaced }) => [subject.replace(/.*: /, ':'), isReplaced])).toEqual(
     rows.map((row) => [row, true]),
   )
+})
+
+test('the mode of a group of statements counts, and its unknown options are gaps', () => {
+  const group = { context: 'log', error_mode: 'ignore', odd: 1, statements: ['set(attributes["a"], ParseJSON(body))'] }
+  const { gaps } = converted({ processors: { transform: { log_statements: [group] } } })
+  expect(gaps.map(({ subject }) => subject)).toEqual(['transform: odd'])
 })

@@ -244,7 +244,8 @@ logsCollection:
         combineWith: ' '
 `
   const { gaps, spec, text } = convert({ file: 'values.yaml', text: values })
-  expect(gaps.filter(({ subject }) => /recombine|multiline/.test(subject))).toEqual([])
+  const left = gaps.filter(({ isReplaced }) => isReplaced !== true)
+  expect(left.filter(({ subject }) => /recombine|multiline/.test(subject))).toEqual([])
   expect(spec.sources.slice(0, 2)).toMatchObject([
     {
       config: { extra_field_selector: 'metadata.namespace=shop' },
@@ -289,6 +290,24 @@ config:
   expect(rows).toEqual([
     ['presets.annotationDiscovery.logs', 5],
     ['presets.kubernetesObjects', 6],
+  ])
+})
+
+test('presets and options of other charts are gaps at their lines', () => {
+  const values = `mode: daemonset
+presets:
+  logsCollection: { enabled: true, storeCheckpoints: true,
+    blacklist: { enabled: true } }
+  otlpExporter: { enabled: true }
+  hostMetrics: { enabled: false, odd: 1 }
+config:
+  service: { pipelines: { logs: { receivers: [filelog] }, metrics: null, traces: null } }
+`
+  const { gaps } = convert({ file: 'values.yaml', text: values })
+  const rows = gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject, line }) => [subject, line])
+  expect(rows).toEqual([
+    ['presets.logsCollection.blacklist', 4],
+    ['presets.otlpExporter', 5],
   ])
 })
 

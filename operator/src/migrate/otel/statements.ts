@@ -44,8 +44,8 @@ function convertEach(
 }
 
 /** Reports that a failing statement has another effect, if the collector does not ignore the failure. */
-function reportPropagation(part: Part, context: Context): void {
-  if (/^(?:ignore|silent)$/.test(part.text('error_mode') ?? '')) return
+function reportPropagation(part: Part, context: Context, mode = part.text('error_mode')): void {
+  if (/^(?:ignore|silent)$/.test(mode ?? '')) return
   context.replaced(
     part.place(part.has('error_mode') ? ['error_mode'] : []),
     `${part.id}: error_mode`,
@@ -69,6 +69,7 @@ function group(
   conditions: readonly string[],
   statements: readonly string[],
   context: Context,
+  mode?: string,
 ): Step[] {
   const known = contexts[name]
   if (known === undefined) {
@@ -93,11 +94,13 @@ function group(
   if (conditions.length === 0) tests = program.text()
   if (!program.isEmpty && left.length === 0) text = tests
   if (program.hasFloats) context.makeFloats()
-  if (program.canFail) reportPropagation(part, context)
+  if (program.canFail) reportPropagation(part, context, mode)
   const all = [...comments, ...left, ...(left.length === 0 ? [] : ['Its statements:', ...statements])]
   if (text === '.' && all.length === 0) return []
   return [{ type: 'remap', text, ...(all.length > 0 ? { comments: all } : {}) }]
 }
+
+const groupOptions = { context: '', conditions: '', statements: '', error_mode: '' }
 
 export const transform: Mapping<Steps> = {
   name: 'transform',
@@ -117,6 +120,8 @@ export const transform: Mapping<Steps> = {
     for (const [index, entry] of entries.entries()) {
       if (!isTable(entry)) continue
       const { context: name, conditions, statements } = entry
+      const row = part.within(['log_statements', index], entry, part.id)
+      context.reportOptions(row, { name: 'statements', options: groupOptions })
       steps.push(
         ...group(
           part,
@@ -125,6 +130,7 @@ export const transform: Mapping<Steps> = {
           listOf(conditions).map(String),
           listOf(statements).map(String),
           context,
+          row.text('error_mode') ?? part.text('error_mode'),
         ),
       )
     }

@@ -39,6 +39,26 @@ function escapeOf(escaped: string, isInClass: boolean): string {
   return opposite === undefined || isInClass ? `\\${escaped}` : `[^${opposite}]`
 }
 
+/** A pattern with names of groups that remap accepts, and the names of the collector that differ by them. */
+export function withGroupNames(pattern: string): {
+  readonly pattern: string
+  readonly names: ReadonlyMap<string, string>
+} {
+  const names = new Map<string, string>()
+  const made = pattern.replace(/\(\?P?<(\w+)>/g, (whole, name: string) => {
+    if (/^[A-Za-z_]/.test(name)) return whole
+    names.set(`group_${name}`, name)
+    return `(?P<group_${name}>`
+  })
+  return { pattern: made, names }
+}
+
+/** A call that gives the groups of a match the names of the collector. */
+export function renamedGroups(groups: string, names: ReadonlyMap<string, string>): string {
+  if (names.size === 0) return groups
+  return `map_keys(${groups}) -> |key| { string(get(${valueLiteral(Object.fromEntries(names))}, [key]) ?? null) ?? key }`
+}
+
 /** Surrounds an environment variable in a text. It never occurs in a text of a user. */
 const mark = '\u{e001}'
 

@@ -5,7 +5,15 @@ import { escapedText } from '../../escape.ts'
 import { columnLines } from '../csv.ts'
 import { pairLines } from '../key-value.ts'
 import { parseLines } from '../parse-time.ts'
-import { floatsIn, goLayout, matchesNothing, regexLiteral, strptimeLayout } from '../text.ts'
+import {
+  floatsIn,
+  goLayout,
+  matchesNothing,
+  regexLiteral,
+  renamedGroups,
+  strptimeLayout,
+  withGroupNames,
+} from '../text.ts'
 import type { Kind } from './code.ts'
 import { type Converter, textAt, valueAt } from './converter.ts'
 import { constantText, required } from './editors.ts'
@@ -118,10 +126,12 @@ const extractPatterns: Converter = {
   becomes: '`parse_regex`',
   parameters: ['target', 'pattern'],
   run: (program, lines, values) => {
-    const regex = regexLiteral(constantText(values, 'pattern'))
+    const { pattern, names } = withGroupNames(constantText(values, 'pattern'))
+    const regex = regexLiteral(pattern)
     // A text that does not match has no groups; the statement does not fail.
     const found = lines.keep({ code: `parse_regex(${textAt(program, lines, values)}, ${regex}) ?? {}`, kind: 'map' })
-    return { code: `map_values(${found.code}) -> |group| { if group == null { "" } else { group } }`, kind: 'map' }
+    const groups = renamedGroups(found.code, names)
+    return { code: `map_values(${groups}) -> |group| { if group == null { "" } else { group } }`, kind: 'map' }
   },
 }
 
