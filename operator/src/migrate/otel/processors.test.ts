@@ -417,6 +417,12 @@ const statements: { name?: string; run: string[]; record: object; assert: string
     record: { trace_id: 'abcd' },
     assert: '.attributes.t == "abcd"',
   },
+  {
+    name: 'identifiers that lack digits are not set',
+    run: ['set(trace_id.string, attributes["t"])', 'set(span_id.string, attributes["s"])'],
+    record: { attributes: { t: '0AF7651916CD43DD8448EB211C80319C', s: '7' } },
+    assert: '.trace_id == "0af7651916cd43dd8448eb211c80319c" && !exists(.span_id)',
+  },
 ]
 
 test.each(statements.map((each) => ({ ...each, title: each.name ?? each.run.join('; ') })))(

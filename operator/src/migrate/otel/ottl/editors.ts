@@ -132,6 +132,9 @@ function openParent({ base, path }: Location): string | undefined {
   return openRead(around)
 }
 
+/** The collector sets an identifier of a trace or span only if it has all its digits. */
+const digitsOf: Readonly<Record<string, number>> = { trace_id: 32, span_id: 16 }
+
 function set(program: Program, lines: Lines, values: Values): void {
   const location = program.locate(required(values, 'target'))
   const given = program.value(required(values, 'value'), lines)
@@ -142,6 +145,14 @@ function set(program: Program, lines: Lines, values: Values): void {
     const number = lines.as(given, 'integer')
     const time = lines.fallible(`from_unix_timestamp(${number.code}, unit: "nanoseconds")`, 'time')
     lines.add(program.assign(location, time))
+    return
+  }
+  const digits =
+    location.base === 'event' && location.path.length === 1 ? digitsOf[String(location.path[0])] : undefined
+  if (digits !== undefined) {
+    const text = lines.keep(lines.as(given, 'text'))
+    lines.open(`match(${text.code}, r'^[0-9a-fA-F]{${digits}}$')`)
+    lines.add(program.assign(location, { code: `downcase(${text.code})`, kind: 'text' }))
     return
   }
   if (location.kind === 'any' || given.kind === location.kind) {
