@@ -2,6 +2,7 @@
 // adds metadata of the machine.
 
 import { textLiteral } from '@penstock/agent/config'
+import { isTable } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
 import { readReport, variableRead } from '../environment.ts'
 import type { Context, Mapping, Part } from './mapping.ts'
@@ -224,6 +225,21 @@ function excludedPods(part: Part): string | undefined {
   return `(${patterns.map((pattern) => `match(${name}, ${regexLiteral(pattern)})`).join(' || ')})`
 }
 
+/** Conditions for the labels of pods with metadata. */
+function labelTests(part: Part): string[] {
+  return part.tables('filter.labels').flatMap(({ key, value, op }) => {
+    if (key === undefined) return []
+    const label = fieldAt(['pod_labels', String(key)]).replace(/^\./, '%orchestrator.')
+    const text = textLiteral(String(value ?? ''))
+    const tests: Readonly<Record<string, string>> = {
+      'not-equals': `${label} != ${text}`,
+      exists: `${label} != null`,
+      'does-not-exist': `${label} == null`,
+    }
+    return [tests[String(op ?? '')] ?? `${label} == ${text}`]
+  })
+}
+
 export const k8sAttributes: Mapping<Steps> = {
   name: 'k8sattributes',
   becomes: 'a remap transform that uses the metadata of `orchestrator_logs`; records from other sources stay unchanged',
@@ -234,6 +250,7 @@ export const k8sAttributes: Mapping<Steps> = {
     'extract.annotations': 'annotations of the pod, with names as for labels',
     'extract.otel_annotations': 'whether annotations `resource.opentelemetry.io/…` become attributes',
     'filter.namespace': 'records of pods in other namespaces stay unchanged',
+    'filter.labels': 'records of pods with other labels stay unchanged',
     'exclude.pods': 'records of pods whose names match stay unchanged',
     passthrough: 'whether to add nothing, because lines of files have no address of a connection',
   },
@@ -280,6 +297,7 @@ export const k8sAttributes: Mapping<Steps> = {
     const tests = [
       ...(excluded === undefined ? [] : [`!${excluded}`]),
       ...(namespace === undefined ? [] : [`%orchestrator.pod_namespace == ${textLiteral(namespace)}`]),
+      ...labelTests(part),
     ]
     const text = tests.length === 0 ? used : [`if ${tests.join(' && ')} {`, ...used.map((line) => `  ${line}`), '}']
     return [{ type: 'remap', text: text.join('\n'), comments: ["The pod metadata, with the collector's names."] }]
@@ -294,6 +312,8 @@ const detectors: Readonly<Record<string, readonly string[]>> = {
 }
 
 const variable = 'OTEL_RESOURCE_ATTRIBUTES'
+const noMachine = 'Penstock does not look up metadata of the machine'
+const ownAttributes = 'Set the attributes in `.resource.attributes` in a remap transform.'
 const noVariable = `programs of a namespaced Pipeline cannot read \`${variable}\``
 
 /** Statements that set the attributes in the environment variable, as `key=value,key=value`. */
@@ -319,6 +339,7 @@ export const resourceDetection: Mapping<Steps> = {
     detectors:
       '`host.name` (the node of a pod, or the host of the agent for files) and `os.type` for `system`, `k8s.node.name` for `k8snode`, the environment of the agent for `env`',
     override: 'whether to replace existing attributes',
+    'system.resource_attributes': 'whether to add `host.name` and `os.type`',
   },
   itself: {
     timeout: 'the transform sends no requests',
@@ -335,6 +356,17 @@ export const resourceDetection: Mapping<Steps> = {
       'os.type': '"linux"',
     }
     const keeps = !part.flag('override', true)
+    const isSystem = part.list('detectors').includes('system')
+    const chosen = Object.entries(part.table('system.resource_attributes')).map(([name, given]) => ({
+      name,
+      isEnabled: String(isTable(given) ? given.enabled : undefined) === 'true',
+    }))
+    for (const { name, isEnabled } of chosen) {
+      if (!isEnabled || !isSystem || (detectors.system ?? []).includes(name)) continue
+      const place = part.place(['system', 'resource_attributes', name])
+      context.missing(place, `${part.id}: ${name}`, { reason: noMachine, nearest: ownAttributes }, 'attribute')
+    }
+    const isOff = (attribute: string) => chosen.some(({ name, isEnabled }) => name === attribute && !isEnabled)
     const lines = part.list('detectors').flatMap((detector, index) => {
       const known = Object.hasOwn(detectors, detector) ? detectors[detector] : undefined
       if (detector === 'env' && context.readsEnvironment) {
@@ -345,13 +377,14 @@ export const resourceDetection: Mapping<Steps> = {
       if (known === undefined || detector === 'env') {
         const isVariable = detector === 'env'
         const refusal = {
-          reason: isVariable ? noVariable : 'Penstock does not look up metadata of the machine',
-          nearest: 'Set the attributes in `.resource.attributes` in a remap transform.',
+          reason: isVariable ? noVariable : noMachine,
+          nearest: ownAttributes,
           isHere: isVariable,
         }
         context.missing(part.place(['detectors', index]), `${part.id}: ${detector}`, refusal, 'detector')
       }
       return (known ?? []).flatMap((attribute) => {
+        if (detector === 'system' && isOff(attribute)) return []
         const at = fieldAt(['resource', 'attributes', attribute])
         const value = values[attribute] ?? 'null'
         const tests = [...(value.startsWith('"') ? [] : [`${value} != null`]), ...(keeps ? [`!exists(${at})`] : [])]

@@ -85,6 +85,7 @@ const values: readonly unknown[] = [
   ['logs/b'],
   [['logs/b']],
   { a: 'b' },
+  { 'host.name': { enabled: false } },
   { exporter: false },
   ['set(attributes["a"], 1)'],
   ['IsMatch(body, "a")'],

@@ -871,6 +871,28 @@ test.each([
     assert: { 'k8s.deployment.name': 'web' },
   },
   {
+    about: 'nothing to pods without the labels of its filter',
+    options: { filter: { labels: [{ key: 'a', value: '2' }] } },
+    own: { pod_labels: { a: '1' } },
+    assert: { 'k8s.pod.name': 'web-5d4-x1' },
+    absent: ['k8s.deployment.name'],
+  },
+  {
+    about: 'everything to pods with the labels of its filter',
+    options: {
+      filter: {
+        labels: [
+          { key: 'a', value: '1', op: 'equals' },
+          { key: 'a', value: '2', op: 'not-equals' },
+          { key: 'a', op: 'exists' },
+          { key: 'b', op: 'does-not-exist' },
+        ],
+      },
+    },
+    own: { pod_labels: { a: '1' } },
+    assert: { 'k8s.deployment.name': 'web' },
+  },
+  {
     about: 'nothing, if it only passes addresses through',
     options: { passthrough: true },
     assert: { 'k8s.pod.name': 'web-5d4-x1' },
@@ -953,6 +975,16 @@ test.each([
   const { gaps } = converted(processors)
   expect(gaps.find((gap) => gap.subject === subject)?.isReplaced === true).toBe(isReplaced)
   expect(gaps.map((gap) => gap.subject)).toContain(subject)
+})
+
+test('the detector system adds the attributes that its configuration enables', () => {
+  const chosen = { 'host.name': { enabled: true }, 'os.type': { enabled: false }, 'host.id': { enabled: true } }
+  const { document, gaps } = converted({
+    resourcedetection: { detectors: ['system'], system: { resource_attributes: chosen } },
+  })
+  expect(missing(gaps).map(({ subject }) => subject)).toEqual(['resourcedetection: host.id'])
+  expect(String(document)).toContain('host.name')
+  expect(String(document)).not.toContain('os.type')
 })
 
 test('the detector env reads the environment of the agent', async () => {
