@@ -3,6 +3,7 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import { readsNothing } from '../complete.ts'
+import { coreEventLines } from '../core-events.ts'
 import type { Step } from '../draft.ts'
 import type { Described } from '../page.ts'
 import { type Context, gapComment, type Mapping, type Part, type SourcePart } from './mapping.ts'
@@ -162,24 +163,10 @@ function namespaceSteps(part: Part): readonly Step[] {
 const changeType =
   'change = if .orchestrator.first_timestamp == .orchestrator.last_timestamp { "ADDED" } else { "MODIFIED" }'
 
-/** Members in `v1`, with their names in `events.k8s.io/v1`. */
-const oldMembers: readonly (readonly [string, string])[] = [
-  ['involvedObject', 'regarding'],
-  ['message', 'note'],
-  ['source', 'deprecatedSource'],
-  ['firstTimestamp', 'deprecatedFirstTimestamp'],
-  ['lastTimestamp', 'deprecatedLastTimestamp'],
-  ['count', 'deprecatedCount'],
-  ['reportingComponent', 'reportingController'],
-]
-
 function recordStep(isWatched: boolean, isNew: boolean): Step {
-  const renamed = oldMembers.map(
-    ([to, from]) => `event.${to} = del(event.${from})\nif event.${to} == null { del(event.${to}) }`,
-  )
   const text = [
     'event = object(.orchestrator.object) ?? {}',
-    ...(isNew ? [] : [...renamed, 'event.apiVersion = "v1"']),
+    ...(isNew ? [] : [...coreEventLines, 'event.apiVersion = "v1"']),
     ...(isWatched ? [changeType] : []),
     'name = string(event.metadata.name) ?? ""',
     'namespace = string(event.metadata.namespace) ?? ""',
