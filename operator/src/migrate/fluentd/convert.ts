@@ -8,7 +8,7 @@ import { readReport } from '../environment.ts'
 import { bare, type Joined, joinedBy, languages, problemOf, reportStates } from '../fluent-bit/joining.ts'
 import { reportOwnTime } from '../fluent-bit/own-time.ts'
 import { Context } from '../fluent-bit/plugin.ts'
-import { type Entry, isOn, lastValue, type Place } from '../fluent-bit/sections.ts'
+import { isOn, lastValue, type Place } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import type { Described, Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
@@ -19,6 +19,7 @@ import { flows } from './flows.ts'
 import { holdsOperatorKinds, operatorElements } from './fluent-operator.ts'
 import { always, joinedBy as beginningWith, common, inputs, refusedInputs, replacedInputs } from './inputs.ts'
 import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
+import { reportNames, reportVariables } from './reports.ts'
 import { elementsOf, holdsResources } from './resources.ts'
 import { normalised, retagged } from './retag.ts'
 import { labelRouter, routesOf } from './router.ts'
@@ -166,7 +167,7 @@ class Conversion {
       })
       return undefined
     }
-    this.#reportVariables(section, inputs)
+    reportVariables(section, inputs, this.#context)
     const plugin = this.#find(section, inputs, refusedInputs)
     if (plugin === undefined) {
       const comments = [
@@ -307,7 +308,7 @@ class Conversion {
     }
     const { after } = section.element
     if (after !== undefined) return this.#append(heads, after, nameOf(section), section)
-    this.#reportVariables(section, filters)
+    reportVariables(section, filters, this.#context)
     const plugin = this.#find(section, filters, refusedFilters)
     const steps: readonly Step[] =
       plugin === undefined
@@ -490,43 +491,12 @@ class Conversion {
       const isOpen = (key: string) => openOptions.some((prefix) => key.startsWith(prefix))
       const entries = section.entries.filter(({ key }) => !isOpen(key))
       this.#context.reportOptions({ ...section, entries }, plugin as never)
-      this.#reportOwnTime(section)
+      reportNames(section, this.#context)
       return plugin
     }
     const refusal = refusals.find(({ name }) => name === section.type)
     this.#context.missing(section, `${section.kind} ${section.type}`, refusal)
     return undefined
-  }
-
-  /** Reports fields of the record with the name of the event's time. */
-  #reportOwnTime(section: Plugged): void {
-    const isOf = ({ key, value }: Entry) =>
-      key === 'record.timestamp' ||
-      /\$\.timestamp\b|\brecord(?:\[|\.\w+[?!]?\()\s*["']timestamp["']/.test(value) ||
-      (fieldOptions.test(key) && value.split(',').some((name) => name.trim() === 'timestamp'))
-    for (const entry of section.entries.filter(isOf))
-      reportOwnTime(entry, `${section.type}: ${entry.key}`, this.#context)
-  }
-
-  /** Sinks read variables as secrets, but programs cannot. Options that are left out need no value. */
-  #reportVariables(section: Plugged, plugins: readonly Described[]): void {
-    const itself = plugins.find(({ name }) => name === section.type)?.itself ?? {}
-    for (const entry of section.entries) {
-      if (typeof itself[entry.key] === 'string') continue
-      for (const [whole, name = ''] of entry.value.matchAll(/\$\{([A-Z][A-Z0-9_]*)\}/g)) {
-        if (entry.key.startsWith('record.') && this.#context.readsEnvironment) {
-          const { reason, nearest } = readReport(name)
-          this.#context.replaced(entry, whole, reason, nearest)
-          continue
-        }
-        this.#context.gap(
-          entry,
-          whole,
-          `a resource is literal text, and the variable \`${name}\` has no value here`,
-          'Replace it with its value, or set the field from `.kubernetes`.',
-        )
-      }
-    }
   }
 
   /** Reports matches that no events reach. */
@@ -562,9 +532,6 @@ class Conversion {
     }
   }
 }
-
-/** Options whose values are names of fields. */
-const fieldOptions = /^(?:key_name|(?:remove|keep|whitelist)_keys|renew_time_key|target_index_key|id_key)$/
 
 const ends: Ends = {
   source: {
