@@ -8,7 +8,12 @@ export interface TimeRules {
   readonly zone: string | undefined
   /** Whether text after the part that the format describes is ignored. */
   readonly ignoresRest: boolean
+  /** Whether a text with a time that is not valid does not match. */
+  readonly isStrict?: boolean
 }
+
+/** The statement after which a text counts as one that matches, but whose time is not valid. Callers replace it. */
+export const failed = 'has_failed = true'
 
 /** Lines that set the time of the event. A field `timestamp` of the text is renamed, so that it does not replace that time. */
 export function timeLines(parser: Section, rules: TimeRules): string[] {
@@ -18,6 +23,20 @@ export function timeLines(parser: Section, rules: TimeRules): string[] {
   if (format === undefined) return [apart]
   const at = `parsed.${textLiteral(key ?? 'time')}`
   const keeps = isOn(lastValue(parser, 'time_keep'), false)
+  if (rules.isStrict === true)
+    return [
+      `if exists(${at}) {`,
+      `  time, error = ${timeCall(at, format, rules)}`,
+      '  if error == null {',
+      '    .timestamp = time',
+      ...(keeps ? [] : [`    del(${at})`]),
+      '  } else {',
+      '    parsed = null',
+      `    ${failed}`,
+      '  }',
+      '}',
+      apart,
+    ]
   // The parser of JSON removes only a time that it can read; the one of expressions also removes others.
   const isLeft = !keeps && rules.ignoresRest && lastValue(parser, 'format')?.toLowerCase() === 'json'
   const set = isLeft

@@ -150,7 +150,10 @@ export function fieldLines(name: string, parser: Section, context: Context, dial
       )
     else lines.push(...converted)
   }
-  const rules = { zone: dialect === undefined ? zoneOf(parser) : dialect.zone, ignoresRest: dialect === undefined }
+  const rules =
+    dialect === undefined
+      ? { zone: zoneOf(parser), ignoresRest: true }
+      : { zone: dialect.zone, ignoresRest: false, isStrict: true }
   return [...lines, ...decodingLines(parser, 'parsed', context), ...timeLines(parser, rules)]
 }
 

@@ -13,6 +13,8 @@ export interface Plugged extends Section {
   readonly type: string
   /** Whether the configuration is in the syntax of Fluentd before version 0.14. */
   readonly isOld?: boolean
+  /** Whether a filter marks events that its parser does not read, for the label `@ERROR`. */
+  readonly marksFailures?: boolean
 }
 
 /** Elements that can be repeated or that contain plugins. They are read separately. */

@@ -4,6 +4,7 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
 import { ownName } from '../fluent-bit/own-time.ts'
+import { failed } from '../fluent-bit/parsed-time.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
@@ -370,9 +371,22 @@ const parser: FilterPlugin = {
               .map((entry) => ({ ...entry, key: `parse.${entry.key}` })),
           ],
         }
-    const lines = path === undefined ? undefined : parsedBy(at, `string(${fieldLiteral(path)}) ?? ""`, context, gaps)
-    if (lines === undefined || path === undefined) return []
     const keepsOthers = isOn(lastValue(section, 'reserve_data'), false)
+    const marks = section.marksFailures === true
+    const isMarked = marks && keepsOthers
+    // If other events stay, an event with a time that is not valid is discarded nevertheless.
+    const onFailure = isMarked ? failed : keepsOthers ? 'abort' : undefined
+    const field = path === undefined ? '' : fieldLiteral(path)
+    const inner = path === undefined ? undefined : parsedBy(at, `string(${field}) ?? ""`, context, gaps, onFailure)
+    if (inner === undefined || path === undefined) return []
+    const [start = '', ...rest] = inner
+    const lines = [
+      ...(isMarked ? ['has_failed = false'] : []),
+      start,
+      `if is_string(${field}) {`,
+      ...rest.map((line) => `  ${line}`),
+      '}',
+    ]
     const keepsTime = isOn(lastValue(section, 'reserve_time'), false)
     const isGone = isOn(lastValue(section, 'remove_key_name_field'), false)
     const prefix = lastValue(section, 'inject_key_prefix')
@@ -381,7 +395,8 @@ const parser: FilterPlugin = {
     const program = [
       ...(keepsTime ? ['time_before = .timestamp'] : []),
       ...lines,
-      ...(keepsOthers ? [] : ['%is_parsed = is_object(parsed)']),
+      ...(keepsOthers && !marks ? [] : ['%is_parsed = is_object(parsed)']),
+      ...(isMarked ? ['%has_failed = has_failed'] : []),
       'if is_object(parsed) {',
       ...(keepsTime ? ['  .timestamp = time_before'] : []),
       ...(isGone && keepsOthers ? [`  del(${fieldLiteral(path)})`] : []),
@@ -397,7 +412,8 @@ const parser: FilterPlugin = {
       under === undefined || !keepsOthers ? '}' : `} else { .${textLiteral(under)} = {} }`,
     ].join('\n')
     const step: Step = { type: 'remap', text: program }
-    return keepsOthers ? [step] : [step, { type: 'filter', text: '%is_parsed == true' }]
+    if (!keepsOthers) return [step, { type: 'filter', text: '%is_parsed == true' }]
+    return isMarked ? [step, { type: 'filter', text: '%has_failed == false' }] : [step]
   },
 }
 

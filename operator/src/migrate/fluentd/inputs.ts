@@ -9,7 +9,7 @@ import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { foundPath, isPodLog, podsAt } from '../fluent-bit/tags.ts'
 import { none, type Refusal } from '../page.ts'
 import { listOf, type Plugged } from './element.ts'
-import { alternatives, nestedOptions, parsedBy, parseItself, parseOptions, parsing } from './parsers.ts'
+import { alternatives, nestedOptions, parsedBy, parseItself, parseOptions, parsing, withFailure } from './parsers.ts'
 
 /** Parameters that all plugins have. */
 export const common: Readonly<Record<string, string>> = {
@@ -105,8 +105,9 @@ const tail: FluentdPlugin<SourcePart> = {
     const steps: Step[] = []
     const hasFormat = section.entries.some(({ key }) => key === 'parse.@type' || key === 'format')
     const at = hasFormat && lastValue(section, 'parse.@type') === undefined ? formatless(section) : section
-    const lines = parsedBy(at, 'string(.message) ?? ""', context, gaps)
     const keepsUnmatched = isOn(lastValue(section, 'emit_unmatched_lines'), false)
+    // A line whose time is not valid is dropped in any case.
+    const lines = parsedBy(at, 'string(.message) ?? ""', context, gaps, keepsUnmatched ? 'abort' : undefined)
     const name = keepsUnmatched && lines !== undefined ? 'unmatched_line' : 'message'
     // A single line is the format `none`, which matches every line.
     const dropsUnmatched = !keepsUnmatched && lines !== undefined && lines.length > 1
@@ -210,7 +211,9 @@ function podLogs(
       ? undefined
       : parsing(section, 'parse.parse.', 'string(.message) ?? ""', context, gaps)
   const nestedLines =
-    inner === undefined ? [] : [...inner, 'if is_object(parsed) { . = merge(., object!(parsed))', 'del(.message) }']
+    inner === undefined
+      ? []
+      : [...withFailure(inner, undefined), 'if is_object(parsed) { . = merge(., object!(parsed))', 'del(.message) }']
   const steps: Step[] = [
     ...(choice === undefined ? [] : [{ type: 'filter', text: choice } as const]),
     {

@@ -67,6 +67,36 @@ test.each([
     '<13>Feb  3 04:05:06 web app: text',
     { pri: 13, ident: 'app', message: 'text', timestamp: `${year}-02-03T04:05:06Z` },
   ],
+  [
+    'several lines, of which the last part has a line feed',
+    '@type multiline\nformat_firstline /^\\d/\nformat1 /^(?<n>\\d+) /\nformat2 /(?<rest>.*)/\ntypes n:integer',
+    '7 a\n  b',
+    { n: 7, rest: 'a\n  b' },
+  ],
+  [
+    'seconds with a fraction keep all digits',
+    '@type json',
+    '{"time":1767323045.123456,"a":1}',
+    { a: 1, timestamp: '2026-01-02T03:04:05.123456Z' },
+  ],
+  [
+    'a text for a number of seconds counts by its first digits, as in Fluentd',
+    '@type json',
+    '{"time":"2026-01-02T03:04:05Z","a":1}',
+    { 'time == null && .a': 1, timestamp: '1970-01-01T00:33:46Z' },
+  ],
+  [
+    'a time without a format, with a comma',
+    '@type regexp\nexpression /^(?<time>\\S+ \\S+) (?<m>.*)$/',
+    '2026-01-02 03:04:05,678 x',
+    { m: 'x', timestamp: '2026-01-02T03:04:05.678Z' },
+  ],
+  [
+    'a line of a container runtime in a file of another folder',
+    '@type cri',
+    '2026-01-02T03:04:05.678901Z stderr F x y',
+    { stream: 'stderr', logtag: 'F', message: 'x y', timestamp: '2026-01-02T03:04:05.678901Z' },
+  ],
   ['a line in a field of its own', '@type none\nmessage_key raw', 'x y', { raw: 'x y' }],
   [
     'several forms of time: seconds',
@@ -134,6 +164,59 @@ test.each([
   const { document, resource, gaps } = convert(parse)
   expect(gaps).toEqual([])
   withTest(document, resource, { message, timestamp: '2020-01-01T00:00:00Z' }, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+const dated = '@type regexp\nexpression /^(?<at>\\S+) (?<m>.*)$/\ntime_key at\ntime_format %Y-%m-%d'
+
+test.each([
+  ['a line', dated],
+  ['a line of JSON', '@type json\ntime_key at\ntime_format %Y-%m-%d'],
+  ['a line with several forms of time', '@type json\ntime_key at\ntime_type mixed\ntime_format_fallbacks %Y,%H:%M'],
+])('%s whose time is not valid is dropped', async (_, parse) => {
+  const { document, resource, gaps } = convert(parse)
+  expect(gaps).toEqual([])
+  const message = parse.includes('json') ? '{"at":"soon","a":1}' : 'soon x'
+  withTest(document, resource, { message, timestamp: '2020-01-01T00:00:00Z' }, undefined)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('the next parser of several reads a line whose time is not valid', async () => {
+  const patterns = [dated, '@type none'].map((lines) => `<pattern>\n${lines.replace('@type', 'format')}\n</pattern>`)
+  const { document, resource } = convert(`@type multi_format\n${patterns.join('\n')}`)
+  withTest(document, resource, { message: 'soon x', timestamp: '2020-01-01T00:00:00Z' }, { message: 'soon x' })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+const parsing = (more: string, parse: string) =>
+  converted(convertFluentd, [
+    {
+      file: 'fluent.conf',
+      text: `<source>\n  @type tail\n  path /srv/a.log\n  tag a\n  <parse>\n    @type json\n  </parse>\n</source>\n<filter a>\n  @type parser\n  key_name m\n${more}\n  <parse>\n${parse}\n  </parse>\n</filter>\n<match a>\n  @type stdout\n</match>\n`,
+    },
+  ])
+
+test.each<[about: string, more: string, parse: string, record: object, expected: Record<string, unknown> | undefined]>([
+  [
+    'without the field, no expression matches',
+    'reserve_data true',
+    '@type regexp\nexpression /^(?<x>.*)$/',
+    { a: 1 },
+    { a: 1, x: null },
+  ],
+  ['without the field, an event is dropped', '', '@type none', { a: 1 }, undefined],
+  [
+    'with a time that is not valid, an event is dropped even if others stay',
+    'reserve_data true',
+    dated,
+    { m: 'soon x' },
+    undefined,
+  ],
+  ['a text that does not match stays', 'reserve_data true', dated, { m: 'soon' }, { m: 'soon' }],
+])('a filter parser: %s', async (_, more, parse, record, expected) => {
+  const { document, resource, gaps } = parsing(more, parse)
+  expect(gaps).toEqual([])
+  withTest(document, resource, { message: JSON.stringify(record), timestamp: '2020-01-01T00:00:00Z' }, expected)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 

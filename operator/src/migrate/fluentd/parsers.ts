@@ -2,7 +2,8 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Gap } from '../draft.ts'
-import { ownName, reportParsedTime } from '../fluent-bit/own-time.ts'
+import { reportParsedTime } from '../fluent-bit/own-time.ts'
+import { failed } from '../fluent-bit/parsed-time.ts'
 import { type Dialect, fieldLines, parserLines } from '../fluent-bit/parsers.ts'
 import { Context } from '../fluent-bit/plugin.ts'
 import { type Entry, isOn, lastValue, type Section } from '../fluent-bit/sections.ts'
@@ -17,6 +18,7 @@ import {
   type SyslogForm,
   syslogForms,
 } from './parser-formats.ts'
+import { fallbacksOf, rubyTime, timeOf } from './parser-times.ts'
 import type { Element } from './syntax.ts'
 
 const webLine = '(?<host>[^ ]*) [^ ]* (?<user>[^ ]*) \\[(?<time>[^\\]]*)\\] "(?<method>\\S+)(?: +(?<path>'
@@ -47,6 +49,21 @@ const formats: Readonly<Record<string, Known>> = {
       '^\\[[^ ]* (?<time>[^\\]]*)\\] \\[(?<level>[^\\]]*)\\](?: \\[pid (?<pid>[^\\]]*)\\])?( \\[client (?<client>[^\\]]*)\\])? (?<message>.*)$',
     time: '%b %d %H:%M:%S%.f %Y',
   },
+  cri: {
+    regex: '^(?<time>[^ ]+) (?<stream>stdout|stderr) (?<logtag>[FP]) (?<message>.*)$',
+    time: '%Y-%m-%dT%H:%M:%S.%L%z',
+  },
+}
+
+/** The largest number of an option `formatN` of the type `multiline`. */
+const maxFormats = 20
+
+/** The parts of an expression for several lines. A period also matches a line feed. */
+function joinedFormats(read: (key: string) => string | undefined): string {
+  const parts = Array.from({ length: maxFormats }, (_, index) =>
+    (read(`format${index + 1}`) ?? '').replace(/^\/(.*)\/[imx]*$/s, '$1'),
+  )
+  return `/${parts.join('')}/m`
 }
 
 /** Supported options of `<parse>`, for all plugins that have this element. */
@@ -82,7 +99,10 @@ export const parseOptions: Readonly<Record<string, string>> = Object.fromEntries
     ['grok_failure_key', 'a field of lines that do not match'],
     ['multiline_start_regexp', '`multiline` of the source'],
     ['format_firstline', '`multiline` of the source'],
-    ...Array.from({ length: 9 }, (_, index) => [`format${index + 1}`, 'the expression']),
+    ...Array.from({ length: maxFormats }, (_, index) => [
+      `format${index + 1}`,
+      'a part of the expression; others have higher numbers',
+    ]),
   ].flatMap(([name, becomes]) => [[`parse.${name}`, becomes as string] as const]),
 )
 
@@ -105,6 +125,8 @@ export const parseItself: Readonly<Record<string, string>> = {
   'parse.support_colonless_ident': 'a colon behind the name of the program is optional',
   'parse.timeout': 'expressions take linear time',
   'parse.unmatched_lines': 'the text of lines that do not match is kept',
+  'parse.ignorecase': 'the flags of the expression',
+  'parse.multiline': 'the flags of the expression',
 }
 
 /**
@@ -138,17 +160,11 @@ export function parsing(
   if (type.endsWith('grok')) return groks(section, prefix, from, context, gaps)
   if (type === 'syslog') return syslogLines(section, prefix, from, gaps)
   const expression =
-    known?.regex ??
-    (type === 'multiline'
-      ? Array.from({ length: 9 }, (_, index) =>
-          (read(`format${index + 1}`) ?? '').replace(/^\/(.*)\/[imx]*$/s, '$1'),
-        ).join('')
-      : isExpression
-        ? stated
-        : (read('expression') ?? ''))
+    known?.regex ?? (type === 'multiline' ? joinedFormats(read) : isExpression ? stated : (read('expression') ?? ''))
   const format = { json: 'json', logfmt: 'logfmt' }[type] ?? 'regex'
   const fallbacks = fallbacksOf(section, prefix)
-  const timeFormat = fallbacks === undefined ? (read('time_format') ?? known?.time) : undefined
+  const isNumber = ['float', 'unixtime'].includes(read('time_type') ?? '')
+  const timeFormat = fallbacks === undefined && !isNumber ? (read('time_format') ?? known?.time) : undefined
   const dialect = dialectOf(section, prefix)
   const { types, lines: nulls } = nullsBefore(section, prefix, read('types'), gaps)
   const parser = parserOf(section, prefix, type, {
@@ -160,7 +176,7 @@ export function parsing(
   const own = new Context([parser], gaps)
   const after = [...(type === 'apache2' ? apacheLines : []), ...nulls]
   const byDefault = format === 'json' ? 'float' : 'string'
-  const time = timeFormat === undefined ? timeOf(section, prefix, byDefault, fallbacks) : []
+  const time = timeFormat === undefined ? timeOf({ section, prefix, zone: dialect.zone }, byDefault, fallbacks) : []
   const fields = () => [
     'if is_object(parsed) {',
     ...fieldLines(type, parser, own, dialect).map((line) => `  ${line}`),
@@ -177,14 +193,6 @@ export function parsing(
   }
   const lines = parserLines(type, from, own, section, dialect)
   return lines === undefined ? undefined : [...lines, ...time, ...after]
-}
-
-/** Formats that are tried one after another; undefined unless the time has several forms. */
-function fallbacksOf(section: Section, prefix: string): readonly string[] | undefined {
-  const read = (key: string) => lastValue(section, `${prefix}${key}`)
-  if (read('time_type') !== 'mixed') return undefined
-  const first = read('time_format')
-  return [...(first === undefined ? [] : [first]), ...listOf(read('time_format_fallbacks'))]
 }
 
 /** A line of syslog, in one of two forms. */
@@ -330,78 +338,27 @@ function groks(section: Section, prefix: string, from: string, context: Context,
   })
   const fields = fieldLines('grok', parser, new Context([], gaps), dialectOf(section, prefix))
   const failure = lastValue(section, `${prefix}grok_failure_key`)
-  const failed = `{ "message": ${from}, ${textLiteral(failure ?? '')}: "No grok pattern matched" }`
+  const unmatched = `{ "message": ${from}, ${textLiteral(failure ?? '')}: "No grok pattern matched" }`
   return [
     `parsed = ${calls.join(' ?? ')} ?? null`,
     'if is_object(parsed) {',
     '  parsed = filter(object!(parsed)) -> |_key, value| { value != null }',
     ...fields.map((line) => `  ${line}`),
-    ...(failure === undefined ? ['}'] : ['} else {', `  parsed = ${failed}`, '}']),
-    ...(lastValue(section, `${prefix}time_format`) === undefined ? timeOf(section, prefix, 'string', undefined) : []),
+    ...(failure === undefined ? ['}'] : ['} else {', `  parsed = ${unmatched}`, '}']),
+    ...(lastValue(section, `${prefix}time_format`) === undefined
+      ? timeOf({ section, prefix, zone: dialectOf(section, prefix).zone }, 'string', undefined)
+      : []),
   ]
 }
 
-/**
- * The time of an event without a configured format: seconds since 1970, or a text in a common format.
- * @param fallbacks formats that are tried one after another
- */
-function timeOf(
-  section: Section,
-  prefix: string,
-  byDefault: 'float' | 'string',
-  fallbacks: readonly string[] | undefined,
-): string[] {
-  const read = (key: string) => lastValue(section, `${prefix}${key}`)
-  const at = `parsed.${textLiteral(ownName(read('time_key') ?? 'time'))}`
-  const removal = isOn(read('keep_time_key'), false) ? [] : [`  del(${at})`]
-  const isNumber = `(is_integer(${at}) || is_float(${at}) || (is_string(${at}) && match(string(${at}) ?? "", r'^\\d+(\\.\\d+)?$')))`
-  const number = [
-    `if is_object(parsed) && ${isNumber} {`,
-    `  .timestamp = from_unix_timestamp(to_int((to_float(${at}) ?? 0.0) * 1000.0), unit: "milliseconds") ?? .timestamp`,
-    ...removal,
-    '}',
-  ]
-  const isNumeric = fallbacks?.some((form) => form === 'unixtime' || form === 'float') ?? false
-  const texts = fallbacks?.filter((form) => form !== 'unixtime' && form !== 'float').map(timeForm) ?? commonForms
-  const calls = texts.map((form) => timeIn(form, dialectOf(section, prefix).zone))
-  const text = [
-    `if is_object(parsed) && is_string(${at}) {`,
-    `  text = string(${at}) ?? ""`,
-    `  .timestamp = ${[...calls, '.timestamp'].join(' ?? ')}`,
-    ...removal,
-    '}',
-  ]
-  if (fallbacks !== undefined) return [...(isNumeric ? number : []), ...(texts.length === 0 ? [] : text)]
-  return (read('time_type') ?? byDefault) === 'string' ? text : number
-}
-
-/** The time in the variable `text`. Without a zone, it is in the zone of the parser. */
-function timeIn(form: string, zone: string | undefined): string {
-  const hasZone = /%:*[zZ]|%[s+c]/.test(form)
-  const offset = hasZone ? undefined : /^([-+]\d{2}):?(\d{2})$/.exec(zone ?? '')
-  if (offset != null) return `parse_timestamp(text + " ${offset[1]}${offset[2]}", ${textLiteral(`${form} %z`)})`
-  const named = hasZone || zone === undefined ? '' : `, timezone: ${textLiteral(zone)}`
-  return `parse_timestamp(text, ${textLiteral(form)}${named})`
-}
-
-/** Forms of times that Ruby reads without a format. */
-const commonForms = [
-  '%+',
-  '%Y-%m-%d %H:%M:%S%.f %z',
-  '%Y-%m-%d %H:%M:%S%.f',
-  '%Y-%m-%dT%H:%M:%S%.f',
-  '%d/%b/%Y:%H:%M:%S %z',
-]
-
-const timeForm = (format: string) => rubyTime(format).replaceAll('.%L', '%.f').replaceAll('%L', '%f')
-
-/** Items of Ruby's `strftime` that have other names in remap. */
-function rubyTime(format: string): string {
-  if (format === '%iso8601') return '%+'
-  return format
-    .replaceAll(/\.%[369]?N/g, '%.f')
-    .replaceAll(/%[369]?N/g, '%f')
-    .replaceAll('%:z', '%:z')
+/** The expression of the parser of an input; empty for a parser without one, and undefined if the record is the line alone. */
+export function parserOfLines(section: Section): string | undefined {
+  const type = lastValue(section, 'parse.@type') ?? lastValue(section, 'parse.type') ?? lastValue(section, 'format')
+  if (type === undefined || type === 'none') return undefined
+  if (Object.hasOwn(formats, type)) return formats[type]?.regex ?? ''
+  return type.startsWith('/')
+    ? type
+    : (lastValue(section, 'parse.expression') ?? lastValue(section, 'expression') ?? '')
 }
 
 /** The alternatives of `multi_format` with their own options; for other formats, the section itself. */
@@ -412,17 +369,36 @@ export function alternatives(section: Plugged): readonly { readonly section: Sec
   return patterns.map((pattern) => ({ section: sectionOf(pattern), prefix: '' }))
 }
 
-/** Lines for all alternatives; the first one that matches wins. Undefined if none can be converted. */
-export function parsedBy(section: Plugged, from: string, context: Context, gaps: Gap[]): string[] | undefined {
+/**
+ * Lines for all alternatives; the first one that matches wins. Undefined if none can be converted.
+ * @param onFailure the statement for a text that matches, but whose time is not valid; without it, such a text does not match. If there are
+ * several alternatives, the next one is tried.
+ */
+export function parsedBy(
+  section: Plugged,
+  from: string,
+  context: Context,
+  gaps: Gap[],
+  onFailure?: string,
+): string[] | undefined {
   const all = alternatives(section).flatMap(({ section: each, prefix }) => {
     const lines = parsing(each, prefix, from, context, gaps)
     return lines === undefined ? [] : [lines]
   })
   if (all.length === 0) return undefined
+  const statement = all.length === 1 ? onFailure : undefined
   return [
     'parsed = null',
-    ...all.flatMap((lines, index) =>
-      index === 0 ? lines : ['if !is_object(parsed) {', ...lines.map((line) => `  ${line}`), '}'],
-    ),
+    ...all.flatMap((lines, index) => {
+      const own = withFailure(lines, statement)
+      return index === 0 ? own : ['if !is_object(parsed) {', ...own.map((line) => `  ${line}`), '}']
+    }),
   ]
 }
+
+/** Lines with a statement for times that are not valid. */
+export const withFailure = (lines: readonly string[], statement: string | undefined): string[] =>
+  lines.flatMap((line) => {
+    if (line.trim() !== failed) return [line]
+    return statement === undefined ? [] : [line.replace(failed, statement)]
+  })
