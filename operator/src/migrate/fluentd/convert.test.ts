@@ -423,7 +423,8 @@ test.each([
     [],
   ],
 ])('the source joins lines with %j', async (lines, multiline, subjects) => {
-  const { document, resource, gaps } = convert(`${files}${filter('concat', 'key log', lines)}${end}`)
+  const lone = files.replace('@type json', '@type none')
+  const { document, resource, gaps } = convert(`${lone}${filter('concat', 'key message', lines)}${end}`)
   expect(gaps.map(({ subject }) => subject)).toEqual(subjects)
   expect(resource.spec.sources[0].config.multiline).toEqual(multiline)
   expect(await lint(document.toString())).toEqual([])
@@ -436,7 +437,7 @@ test.each([
   ['ruby', 'at a.b', false],
 ])('detect_exceptions for %s uses the rules of the plugin', (name, line, isMet) => {
   const { resource, gaps } = convert(
-    `${files}<match app.log>\n  @type detect_exceptions\n  languages ${name}\n  @label @OUT\n</match>\n<label @OUT>\n  <match **>\n    @type null\n  </match>\n</label>\n`,
+    `${files.replace('@type json', '@type none')}<match app.log>\n  @type detect_exceptions\n  languages ${name}\n  @label @OUT\n</match>\n<label @OUT>\n  <match **>\n    @type null\n  </match>\n</label>\n`,
   )
   const { condition_pattern: condition } = resource.spec.sources[0].config.multiline
   expect(new RegExp(condition).test(name === 'java' ? `\t${line}` : line)).toBe(isMet)

@@ -4,9 +4,6 @@
 import { fieldLiteral } from '@penstock/agent/config'
 import { complete, type Ends } from '../complete.ts'
 import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
-import { readReport } from '../environment.ts'
-import { bare, type Joined, joinedBy, languages, problemOf, reportStates } from '../fluent-bit/joining.ts'
-import { reportOwnTime } from '../fluent-bit/own-time.ts'
 import { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue, type Place } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
@@ -17,8 +14,10 @@ import { elementsIn } from './files.ts'
 import { filters, openOptions, refusedFilters } from './filters.ts'
 import { flows } from './flows.ts'
 import { holdsOperatorKinds, operatorElements } from './fluent-operator.ts'
-import { always, joinedBy as beginningWith, common, inputs, refusedInputs, replacedInputs } from './inputs.ts'
+import { always, common, inputs, refusedInputs, replacedInputs } from './inputs.ts'
+import { Joins } from './joins.ts'
 import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
+import { parserOfLines } from './parsers.ts'
 import { reportNames, reportVariables } from './reports.ts'
 import { elementsOf, holdsResources } from './resources.ts'
 import { normalised, retagged } from './retag.ts'
@@ -86,6 +85,7 @@ class Conversion {
   readonly #arrivals = new Map<Plugged, Arrival[]>()
   readonly #sections = new Map<Element, Plugged>()
   readonly #isOld: boolean
+  readonly #joins: Joins
 
   constructor(draft: Draft, elements: readonly Element[], file: string) {
     this.#draft = draft
@@ -94,6 +94,7 @@ class Conversion {
     this.#context = new Context([], draft.gaps, draft.namespace === undefined)
     this.#isOld = isOld(elements)
     this.#collect(elements, '')
+    this.#joins = new Joins(this.#labels, this.#context)
   }
 
   #collect(elements: readonly Element[], label: string): void {
@@ -130,7 +131,7 @@ class Conversion {
       if (flow === undefined) continue
       const key = `${flow.label}\n${flow.tag.text}`
       const group = groups.get(key) ?? { heads: [], tag: flow.tag, label: flow.label }
-      group.heads.push(flow.head)
+      group.heads.push(...flow.heads)
       groups.set(key, group)
     }
     for (const { heads, tag, label } of groups.values()) this.#follow({ heads, tag, hops: 0 }, label)
@@ -141,7 +142,9 @@ class Conversion {
     complete(this.#draft, this.#sources[0] ?? [...this.#sections.values()][0] ?? this.#start, ends)
   }
 
-  #source(section: Plugged): { readonly head: string; readonly tag: Tag; readonly label: string } | undefined {
+  #source(
+    section: Plugged,
+  ): { readonly heads: readonly string[]; readonly tag: Tag; readonly label: string } | undefined {
     const name = nameOf(section)
     const label = lastValue(section, '@label') ?? ''
     const text = lastValue(section, 'tag') ?? section.type
@@ -178,81 +181,28 @@ class Conversion {
         config: { include: [`/var/empty/${name.replace(/[^\w-]/g, '-')}`] },
         comments,
       })
-      return { head, tag, label }
+      return { heads: [head], tag, label }
     }
     const { component, steps } = plugin.build(section, this.#context, this.#gaps)
     // Docker ends each line with a line feed, which the source takes away.
     const isEnded = isPods && lastValue(section, 'parse.@type') !== 'cri'
-    const joined = this.#joining(tag, label, isEnded ? '' : '\n')
     const isPodSource = component.type === 'orchestrator_logs'
+    const lines = { tag, between: isEnded ? '' : '\n', parser: isPodSource ? undefined : parserOfLines(section) }
     const { selector, before = [], after = [] } = section.element
     const own = selector === undefined ? component : { ...component, selector }
-    const whole =
-      joined === undefined
-        ? own
-        : isPodSource
-          ? { ...own, multiline: joined.pods }
-          : { ...own, config: { ...own.config, multiline: joined.file } }
     const origin = { file: section.file, line: section.line, subject: `source ${section.type}` }
-    const sound = soundComponent('source', whole, origin, this.#gaps)
-    const source = this.#draft.add('sources', name, sound)
-    const [head = source] = this.#append([source], [...before, ...steps, ...after], `${name}-record`, section)
-    return { head, tag, label }
-  }
-
-  /** The multiline rules of a source, from the elements that its events reach. */
-  #joining(tag: Tag, label: string, between: string): Joined | undefined {
-    let current = tag
-    for (const section of this.#labels.get(label) ?? []) {
-      if (matchOf(current, section.pattern) === 'none') continue
-      if (section.kind === 'filter' && section.type === 'concat') {
-        const start = lastValue(section, 'multiline_start_regexp')
-        const further = lastValue(section, 'continuous_line_regexp')
-        const separator = lastValue(section, 'separator')
-        if (start !== undefined && separator !== undefined && ![between, '\n'].includes(separator)) {
-          const reason = 'the source puts a line feed between joined lines'
-          this.#context.replaced(section, 'concat: separator', reason, 'Replace the line feeds in a remap transform.')
-        }
-        if (start !== undefined && further !== undefined) return this.#continued(start, further, section)
-        if (start !== undefined)
-          return beginningWith(
-            start,
-            1000 * Number(/^\d+/.exec(lastValue(section, 'flush_interval') ?? '')?.[0] ?? 5),
-            section,
-            this.#context,
-          )
-        const isPartial =
-          section.entries.some(({ key }) => key.includes('partial')) ||
-          lastValue(section, 'multiline_end_regexp') === '/\\n$/'
-        if (!isPartial)
-          this.#context.gap(
-            section,
-            'concat',
-            'a source needs a pattern for the first line of a message',
-            'Set `multiline.custom` of the source.',
-          )
-      }
-      if (section.kind === 'match') {
-        if (section.type !== 'detect_exceptions') return undefined
-        const named = listOf(lastValue(section, 'languages')).map((name) => name.toLowerCase().replace(/^:/, ''))
-        const names = named.length === 0 || named.includes('all') ? Object.keys(languages) : named
-        const machines = [...new Set(names.flatMap((name) => languages[name] ?? []))]
-        reportStates(section, 'detect_exceptions', this.#context)
-        return joinedBy(machines)
-      }
-      current = tag
-    }
-    return undefined
-  }
-
-  /** Joins a line that matches one pattern with following lines that match another pattern. */
-  #continued(start: string, further: string, section: Plugged): Joined | undefined {
-    const machine = { starts: [bare(start)], others: [bare(further)], isExact: true, timeoutMs: 5000 }
-    const joined = joinedBy([machine])
-    const problem = problemOf(machine)
-    if (problem === undefined) return joined
-    this.#context.gap(section, 'concat', problem, 'Set `multiline.custom` of the source.')
-    return undefined
+    const heads = this.#joins.of(label, lines).flatMap(({ joined, condition }) => {
+      const whole =
+        joined === undefined
+          ? own
+          : isPodSource
+            ? { ...own, multiline: joined.pods }
+            : { ...own, config: { ...own.config, multiline: joined.file } }
+      const source = this.#draft.add('sources', name, soundComponent('source', whole, origin, this.#gaps))
+      const tagged: readonly Step[] = condition === undefined ? [] : [{ type: 'filter', text: condition }]
+      return this.#append([source], [...before, ...steps, ...tagged, ...after], `${name}-record`, section)
+    })
+    return { heads, tag, label }
   }
 
   /** Passes events through the filters of a label, up to the first match. */
@@ -266,7 +216,12 @@ class Conversion {
           this.#toMatch(section, flow, label)
           return
         }
-        flow = { ...flow, heads: this.#filtered(section, flow) }
+        flow = { ...flow, heads: this.#filtered(section, flow, label) }
+        continue
+      }
+      // The sources have its rules.
+      if (section.type === 'concat') {
+        this.#filtered(section, flow, label)
         continue
       }
       // A new tag that reached the same rules again would do so forever.
@@ -276,7 +231,8 @@ class Conversion {
       if (section.kind === 'match') {
         this.#toMatch(section, { ...flow, heads: parts.taken }, label)
         flow = { ...flow, heads: parts.rest }
-      } else flow = { ...flow, heads: [...this.#filtered(section, { ...flow, heads: parts.taken }), ...parts.rest] }
+      } else
+        flow = { ...flow, heads: [...this.#filtered(section, { ...flow, heads: parts.taken }, label), ...parts.rest] }
     }
     // Fluentd discards events without a match, and logs a warning.
   }
@@ -301,8 +257,10 @@ class Conversion {
     }
   }
 
-  #filtered(section: Plugged, { heads, tag }: Flow): string[] {
+  #filtered(section: Plugged, flow: Flow, label: string): string[] {
+    const { heads, tag } = flow
     if (section.type === 'concat') {
+      this.#joins.report(section)
       this.#reportFlow(section)
       return [...heads]
     }
@@ -355,6 +313,7 @@ class Conversion {
       const heads = this.#append(flow.heads, steps, nameOf(section), section)
       this.#followAfter(section, { ...next, heads, tag }, label)
     } else if (section.type === 'detect_exceptions') {
+      this.#joins.report(section)
       const prefix = lastValue(section, 'remove_tag_prefix')
       const { text, ...rest } = flow.tag
       const shorter = prefix !== undefined && text.startsWith(`${prefix}.`) ? text.slice(prefix.length + 1) : text
@@ -368,6 +327,20 @@ class Conversion {
       if (same === undefined) arrivals.push({ heads: [...flow.heads], tag: flow.tag })
       else same.heads.push(...flow.heads.filter((head) => !same.heads.includes(head)))
     }
+  }
+
+  /** Whether a store only receives events that the stores before it cannot accept. */
+  #isFallback(store: Element): boolean {
+    if (!store.argument.includes('ignore_if_prev_success')) return false
+    const reason =
+      'it receives events only while the stores before it fail; their sinks retry, so lines wait in their files'
+    this.#context.replaced(
+      store,
+      `store ${this.#section(store).type}`,
+      reason,
+      'To send events to both, remove the condition.',
+    )
+    return true
   }
 
   /** Reports the options without a counterpart of a section that only passes events on. Events may reach the section several times. */

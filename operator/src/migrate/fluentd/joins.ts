@@ -1,0 +1,163 @@
+// Filters and matches that join lines. A source joins lines before any other step, so their rules become those of a source. If they are for
+// some of the tags only, several sources read the same files, and each keeps the events of its own tags.
+
+import { bare, type Joined, joinedBy, languages, problemOf, reportStates } from '../fluent-bit/joining.ts'
+import type { Context } from '../fluent-bit/plugin.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
+import { pattern } from '../fluent-bit/text.ts'
+import { listOf, type Plugged } from './element.ts'
+import { joinedBy as beginningWith } from './inputs.ts'
+import { isKnown, matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
+
+/** The lines of a source. */
+export interface Lines {
+  readonly tag: Tag
+  /** The text between two lines of an event. */
+  readonly between: string
+  /** An expression for a parsed line; empty for other parsers, and undefined if the record is the line alone. */
+  readonly parser: string | undefined
+}
+
+/** How a source joins lines, and the condition on the tags of its events; undefined if it reads events with any tag. */
+export interface Joining {
+  readonly joined: Joined | undefined
+  readonly condition: string | undefined
+}
+
+/** Patterns that a tag must match, and patterns that it must not match. */
+interface Reach {
+  readonly all: readonly string[]
+  readonly none: readonly string[]
+}
+
+/** Maximum number of labels that follow one another. */
+const maxLabels = 8
+
+/** Reads the elements by label, and remembers those whose rules a source has. */
+export class Joins {
+  readonly #labels: ReadonlyMap<string, readonly Plugged[]>
+  readonly #context: Context
+  readonly #taken = new Set<Plugged>()
+
+  constructor(labels: ReadonlyMap<string, readonly Plugged[]>, context: Context) {
+    this.#labels = labels
+    this.#context = context
+  }
+
+  /** One item for each source that reads the lines. */
+  of(label: string, lines: Lines): readonly Joining[] {
+    const rules = [...this.#reached(label, lines.tag, { all: [], none: [] }, 0)].flatMap(({ section, reach }) => {
+      const joined = this.#joined(section, lines)
+      return joined === undefined ? [] : [{ joined, section, reach }]
+    })
+    const end = rules.findIndex(({ reach }) => isAny(reach))
+    const used = end < 0 ? rules : rules.slice(0, end + 1)
+    for (const { section } of used) this.#taken.add(section)
+    const [first] = used
+    if (first === undefined) return [{ joined: undefined, condition: undefined }]
+    if (isAny(first.reach)) return [{ joined: first.joined, condition: undefined }]
+    const reason = 'it joins the lines of some tags, so several sources read the files, each with rules of its own'
+    const nearest = 'To read each file once, select its pods in the sources.'
+    for (const { section } of used)
+      this.#context.replaced(section, `${section.type} ${section.pattern}`, reason, nearest)
+    const tests = used.map(({ reach }) => testOf(reach))
+    const before = (index: number) => tests.slice(0, index).map((test) => `!(${test})`)
+    const conditions = [
+      ...tests.map((test, index) => [...before(index), ...(test === '' ? [] : [`(${test})`])]),
+      before(tests.length),
+    ]
+    const all = [...used.map(({ joined }) => joined), ...(end < 0 ? [undefined] : [])]
+    return all.map((joined, index) => ({
+      joined,
+      condition: `${tagProgram(lines.tag)}\n${(conditions[index] ?? []).join(' && ')}`,
+    }))
+  }
+
+  /** Reports a filter or match whose rules no source has. */
+  report(section: Plugged): void {
+    if (this.#taken.has(section) || isOfParts(section)) return
+    this.#taken.add(section)
+    const reason = 'the tags of its events depend on earlier steps, and a source joins lines before them'
+    this.#context.gap(section, section.type, reason, 'Set `multiline` of the source, or of a source of its own.')
+  }
+
+  *#reached(label: string, tag: Tag, start: Reach, depth: number): Generator<{ section: Plugged; reach: Reach }> {
+    let { all, none } = start
+    for (const section of this.#labels.get(label) ?? []) {
+      const match = matchOf(tag, section.pattern)
+      if (match === 'none') continue
+      const reach = { all: match === 'all' ? all : [...all, section.pattern], none }
+      const isJoin = section.type === (section.kind === 'filter' ? 'concat' : 'detect_exceptions')
+      if (isJoin && !isOfParts(section)) yield { section, reach }
+      if (section.kind === 'filter') continue
+      if (section.type === 'relabel' && depth < maxLabels)
+        yield* this.#reached(lastValue(section, '@label') ?? '', tag, reach, depth + 1)
+      if (match === 'all') return
+      none = [...none, section.pattern]
+    }
+  }
+
+  #joined(section: Plugged, lines: Lines): Joined | undefined {
+    if (lines.parser !== undefined) {
+      this.#taken.add(section)
+      // A filter passes records without its field on unchanged.
+      const key = lastValue(section, section.kind === 'filter' ? 'key' : 'message') ?? 'message'
+      if (lines.parser !== '' && !lines.parser.includes(`(?<${key}>`)) return undefined
+      const reason = 'its rules are for a field, and the source joins whole lines before they are parsed'
+      this.#context.gap(section, section.type, reason, 'Set `multiline` of the source to rules for whole lines.')
+      return undefined
+    }
+    if (!isKnown(lines.tag) && matchOf(lines.tag, section.pattern) !== 'all') return undefined
+    const joined =
+      section.kind === 'filter' ? ofConcat(section, lines, this.#context) : ofExceptions(section, this.#context)
+    // A gap has been reported.
+    if (joined === undefined) this.#taken.add(section)
+    return joined
+  }
+}
+
+const isAny = ({ all, none }: Reach) => all.length === 0 && none.length === 0
+
+function testOf({ all, none }: Reach): string {
+  const fits = (text: string) => `is_object(parse_grok(tag, ${pattern(patternOf(text))}) ?? null)`
+  return [...all.map(fits), ...none.map((text) => `!${fits(text)}`)].join(' && ')
+}
+
+/** Whether a filter joins the parts of a line that the container runtime has split. */
+const isOfParts = (section: Plugged) =>
+  section.entries.some(({ key }) => key.includes('partial')) || lastValue(section, 'multiline_end_regexp') === '/\\n$/'
+
+function ofConcat(section: Plugged, { between }: Lines, context: Context): Joined | undefined {
+  const start = lastValue(section, 'multiline_start_regexp')
+  const further = lastValue(section, 'continuous_line_regexp')
+  const separator = lastValue(section, 'separator')
+  if (start === undefined) {
+    const reason = 'a source needs a pattern for the first line of a message'
+    context.gap(section, 'concat', reason, 'Set `multiline.custom` of the source.')
+    return undefined
+  }
+  if (separator !== undefined && ![between, '\n'].includes(separator)) {
+    const reason = 'the source puts a line feed between joined lines'
+    context.replaced(section, 'concat: separator', reason, 'Replace the line feeds in a remap transform.')
+  }
+  if (further !== undefined) return continued(start, further, section, context)
+  const seconds = Number(/^\d+/.exec(lastValue(section, 'flush_interval') ?? '')?.[0] ?? 5)
+  return beginningWith(start, 1000 * seconds, section, context)
+}
+
+/** Joins a line that matches one pattern with following lines that match another pattern. */
+function continued(start: string, further: string, section: Plugged, context: Context): Joined | undefined {
+  const machine = { starts: [bare(start)], others: [bare(further)], isExact: true, timeoutMs: 5000 }
+  const problem = problemOf(machine)
+  if (problem === undefined) return joinedBy([machine])
+  context.gap(section, 'concat', problem, 'Set `multiline.custom` of the source.')
+  return undefined
+}
+
+function ofExceptions(section: Plugged, context: Context): Joined | undefined {
+  const named = listOf(lastValue(section, 'languages')).map((name) => name.toLowerCase().replace(/^:/, ''))
+  const names = named.length === 0 || named.includes('all') ? Object.keys(languages) : named
+  const machines = [...new Set(names.flatMap((name) => languages[name] ?? []))]
+  reportStates(section, 'detect_exceptions', context)
+  return joinedBy(machines)
+}
