@@ -330,6 +330,8 @@ function splunkOrigin(section: Section, context: Context): readonly string[] {
   const textAt = (name: string, isAccessed: boolean): string | undefined => {
     const entry = entriesOf(section, name).at(-1)
     if (entry === undefined) return undefined
+    // Outputs of Fluentd, which share this mapping, keep texts with placeholders in a field of this name.
+    if (entry.value === `%${name}`) return entry.value
     context.variables(entry, `splunk: ${name}`, entry.value)
     if (!isAccessed) return textOf(entry.value, context.readsEnvironment)
     const found = expressed(entry.value, context.readsEnvironment)

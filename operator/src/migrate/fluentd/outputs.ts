@@ -4,18 +4,15 @@ import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { secret } from '../fluent-bit/connection.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
-import { hostVariable } from '../fluent-bit/text.ts'
 import { none, type Refusal } from '../page.ts'
 import { eventTime } from '../unix-time.ts'
+import { datadog } from './datadog.ts'
 import { childrenOf, listOf, objectIn, type Plugged, parameter } from './element.ts'
-import { recordPath } from './ruby.ts'
+import { accessorOf, recordPath } from './ruby.ts'
+import { rubyTimeFormat } from './ruby-time.ts'
 import { search } from './search.ts'
-import { matchOf, type Tag } from './tags.ts'
-import { chunkTemplate, login, type OutputPlugin, security, tagLines, translated } from './translation.ts'
-
-/** A field in the syntax of Fluent Bit. */
-const accessorOf = ([first = '', ...rest]: readonly string[]) =>
-  `$${first}${rest.map((part) => `['${part}']`).join('')}`
+import { splunk } from './splunk.ts'
+import { chunkTemplate, login, type OutputPlugin, security, stepsOf, tagLines, translated } from './translation.ts'
 
 /** Options of Fluent Bit for labels from fields, and labels with fixed values. */
 function lokiLabels(section: Plugged, context: Context, areExtracted: boolean): readonly [string, string][] {
@@ -96,8 +93,9 @@ const loki = translated({
         drop_single_key: isOn(read('drop_single_key'), false) ? 'raw' : undefined,
         auto_kubernetes_labels: areExtracted ? 'on' : undefined,
       },
+      steps: stepsOf([...(tenant?.lines ?? []), ...textLabels(ofLabels)]),
       config: {
-        ...(tenant === undefined ? {} : { tenant_id: secret(tenant) }),
+        ...(tenant === undefined ? {} : { tenant_id: secret(tenant.template) }),
         ...(Object.keys(headers).length === 0 ? {} : { request: { headers } }),
         // The whole address may be a variable.
         ...(/^\$\{\w+\}/.test(read('url') ?? '') ? { endpoint: secret(read('url') ?? '') } : {}),
@@ -106,6 +104,14 @@ const loki = translated({
     }
   },
 })
+
+/** Only texts become labels. The metadata of a pod has no other values. */
+const textLabels = (names: readonly string[]): readonly string[] =>
+  names.flatMap((name) => {
+    const path = recordPath(name)
+    if (path === undefined || path[0] === 'kubernetes' || path[0] === 'stream') return []
+    return [`if !is_string(${fieldLiteral(path)}) { del(${fieldLiteral(path)}) }`]
+  })
 
 /** Headers in a JSON object. */
 function headersOf(section: Plugged, option: string, context: Context): Readonly<Record<string, string>> {
@@ -185,230 +191,11 @@ const http = translated({
         ...Object.entries(headers).map(([name, value]) => ['header', `${name} ${value}`] as const),
         ...(read('content_type') === undefined ? [] : [['header', `Content-Type ${read('content_type')}`] as const]),
       ],
-      config: { uri: secret(uri ?? endpoint) },
+      steps: stepsOf(uri?.lines ?? []),
+      config: { uri: secret(uri?.template ?? endpoint) },
     }
   },
 })
-
-/** A member of events for Splunk whose text has placeholders; those that depend on the event are gaps. */
-function filledMember(section: Plugged, word: string, context: Context, tag: Tag | undefined): [string, string][] {
-  const text = lastValue(section, word)
-  if (text === undefined) return []
-  const filled = chunkTemplate(text, tag)
-  if (filled !== undefined && !filled.includes('{{')) return filled === text ? [] : [[`event_${word}`, filled]]
-  const reason = 'the value contains parts of tags or fields'
-  const nearest = 'Set the member in the remap transform before the sink.'
-  context.gap(section, `${section.type}: ${word} ${text}`, reason, nearest)
-  return []
-}
-
-const splunk = (name: string): OutputPlugin =>
-  translated({
-    name,
-    as: 'splunk',
-    becomes: '`http` to the event collector',
-    names: {
-      ...security,
-      hec_token: 'splunk_token',
-      index: 'event_index',
-      source: 'event_source',
-      sourcetype: 'event_sourcetype',
-      host: 'event_host',
-    },
-    options: {
-      hec_host: 'the address',
-      hec_port: 'the address',
-      protocol: 'the address',
-      full_url: 'the address',
-      insecure_ssl: '`tls`',
-      event_key: 'the value of `event`',
-      host_key: 'a field, which is removed from the event unless `keep_keys` is set',
-      source_key: 'as `host_key`',
-      sourcetype_key: 'as `host_key`',
-      index_key: 'as `host_key`',
-      keep_keys: 'whether to keep these fields in the event',
-      fields: 'members of `fields`',
-      format: 'a gap, if the format is for some tags only',
-      'format.@type': 'the value of `event`: the record, or one field',
-      'format.message_key': 'the field that is the value of `event`',
-    },
-    itself: {
-      idle_timeout: 'the sink reuses connections',
-      use_ack: 'a request counts as delivered when the server responds',
-      data_type: {
-        how: 'events',
-        unless: /^(?!event$)/,
-        reason: 'the sink sends events, not metrics',
-        nearest: 'Send these records to a destination for metrics.',
-      },
-      app_name: 'the sink names itself',
-      app_version: 'the sink names itself',
-      coerce_to_utf8: 'texts are UTF-8',
-      non_utf8_replacement_string: 'texts are UTF-8',
-      'format.add_newline': 'each event is a text without a line feed',
-      'format.time_key': 'the time is the time of the event',
-    },
-    also: (section, context, tag) => {
-      const read = (key: string) => lastValue(section, key)
-      const url = read('full_url')
-      const several = eventMembers(name, section, context, tag)
-      return {
-        options: {
-          host: read('hec_host') ?? 'localhost',
-          port: read('hec_port') ?? '8088',
-          tls: (url?.split(':')[0] ?? read('protocol') ?? 'https') === 'http' ? 'off' : 'on',
-          'tls.verify': isOn(read('insecure_ssl'), false) ? 'off' : 'on',
-        },
-        several,
-        // The plugin sends to this address without appending a path.
-        ...(url === undefined ? {} : { config: { uri: secret(url) } }),
-      }
-    },
-  })
-
-/** The options of `splunk` for members of the event, from texts and from fields of the record. */
-function eventMembers(name: string, section: Plugged, context: Context, tag: Tag | undefined): [string, string][] {
-  const read = (key: string) => lastValue(section, key)
-  const pathIn = (key: string): string | undefined => {
-    const path = recordPath(key)
-    if (path !== undefined) return accessorOf(path)
-    context.gap(section, `${name}: ${key}`, 'a program cannot refer to the field', 'Set it in a remap transform.')
-    return undefined
-  }
-  const several: [string, string][] = []
-  const keepsKeys = isOn(read('keep_keys'), false)
-  for (const word of ['host', 'source', 'sourcetype', 'index']) {
-    several.push(...filledMember(section, word, context, tag))
-    // Without an address of its own, an event is from the machine of Fluentd.
-    if (word === 'host' && read('host') === undefined && read('host_key') === undefined)
-      several.push(['event_host', hostVariable])
-    const path = read(`${word}_key`) === undefined ? undefined : pathIn(read(`${word}_key`) ?? '')
-    if (path === undefined) continue
-    several.push([word === 'host' || word === 'source' ? `event_${word}` : `event_${word}_key`, path])
-    if (!keepsKeys) several.push(['event_remove', path])
-  }
-  const members = childrenOf(section.element, 'fields').flatMap(({ parameters }) => parameters)
-  for (const { key, value } of members) {
-    const path = pathIn(value === '' ? key : value)
-    if (path === undefined) continue
-    several.push(['event_field', `${key} ${path}`])
-    if (!keepsKeys) several.push(['event_remove', path])
-  }
-  several.push(...formatOf(name, section, context, tag))
-  const whole = read('event_key') === undefined ? undefined : pathIn(read('event_key') ?? '')
-  if (whole !== undefined) several.push(['event_value', whole])
-  return several
-}
-
-/** The value of `event`: with the format `single_value`, one field of the record. */
-function formatOf(name: string, section: Plugged, context: Context, tag: Tag | undefined): [string, string][] {
-  // The first format whose pattern matches the tag applies.
-  const formats = childrenOf(section.element, 'format')
-    .map((format) => ({ format, match: tag === undefined ? 'some' : matchOf(tag, format.argument || '**') }))
-    .filter(({ match, format: { argument } }) => match !== 'none' || argument === '')
-  const found = formats
-    .filter(({ match, format: { argument } }) => match === 'all' || /^(?:\*\*)?$/.test(argument))
-    .map(({ format }) => format)
-  for (const { format: each } of formats.filter(({ format }) => !found.includes(format)))
-    context.gap(
-      each,
-      `${name}: format ${each.argument}`,
-      'a sink has one format',
-      'Use a match of its own for these tags.',
-    )
-  const [format] = found
-  const type = format === undefined ? 'json' : (parameter(format, '@type') ?? 'json').toLowerCase()
-  if (format === undefined || type === 'json' || type === 'hash') return []
-  if (type === 'single_value') {
-    const path = recordPath(parameter(format, 'message_key') ?? 'message')
-    if (path !== undefined) return [['event_value', accessorOf(path)]]
-  }
-  const nearest = 'Build the text in a remap transform before the sink, and set `event_key`.'
-  context.gap(format, `${name}: format ${type}`, 'the sink sends the whole record as an object', nearest)
-  return []
-}
-
-const datadog = translated({
-  name: 'datadog',
-  as: 'datadog',
-  becomes: '`monitor_a_logs`',
-  names: { api_key: 'apikey', host: 'host' },
-  options: {
-    service: 'a field, unless the record has it',
-    dd_source: 'the field `ddsource`, unless the record has it',
-    dd_tags: 'the field `ddtags`, unless the record has it; tags for the pod follow',
-    dd_sourcecategory: 'the field `ddsourcecategory`, unless the record has it',
-    dd_hostname: 'the field `hostname`, unless the record has it; by default, the name of the host',
-    use_ssl: 'the address',
-    port: 'the address',
-    ssl_port: 'the address',
-    no_ssl_validation: '`tls`',
-    include_tag_key: 'a field for the tag',
-    tag_key: 'a field for the tag',
-    timestamp_key: 'a field for the time, unless the record has it',
-    use_compression: '`compression`',
-    delete_extracted_tag_attributes: 'a gap if enabled',
-  },
-  itself: Object.fromEntries(
-    ['use_json', 'use_http', 'compression_level', 'max_retries', 'max_backoff', 'tcp_ping_rate', 'force_v1_routes'].map(
-      (name) => [name, 'the sink uses the intake API'] as const,
-    ),
-  ),
-  also: (section, context, tag) => {
-    const read = (key: string) => lastValue(section, key)
-    if (isOn(read('delete_extracted_tag_attributes'), false)) {
-      const reason = 'the transform does not remove the fields that become tags'
-      const nearest = 'Remove `.kubernetes` and `.docker` in the remap transform before the sink.'
-      context.gap(section, 'datadog: delete_extracted_tag_attributes', reason, nearest)
-    }
-    const isSecure = isOn(read('use_ssl'), true)
-    const text = [
-      ...extraFields(section),
-      ...(isOn(read('include_tag_key'), false) ? tagLines(read('tag_key') ?? 'tag', section, context, tag) : []),
-      ...podTags,
-    ].join('\n')
-    return {
-      options: {
-        compress: isOn(read('use_compression'), true) ? 'gzip' : 'none',
-        tls: isSecure ? 'on' : 'off',
-        port: isSecure ? read('ssl_port') : read('port'),
-        'tls.verify': isOn(read('no_ssl_validation'), false) ? 'off' : 'on',
-        // The plugin does not rename the field with the line.
-        dd_message_key: 'message',
-      },
-      steps: [{ type: 'remap', text }],
-    }
-  },
-})
-
-/** Fields that the plugin adds to records without them. */
-function extraFields(section: Plugged): readonly string[] {
-  const read = (key: string) => lastValue(section, key)
-  const unless = (name: string, value: string) => {
-    const field = fieldLiteral([name])
-    return `if ${field} == null { ${field} = ${value} }`
-  }
-  const texts = { ddsourcecategory: 'dd_sourcecategory', ddsource: 'dd_source', ddtags: 'dd_tags', service: 'service' }
-  const host = read('dd_hostname')
-  const time = read('timestamp_key') ?? '@timestamp'
-  return [
-    ...Object.entries(texts).flatMap(([name, option]) => {
-      const text = read(option)
-      return text === undefined ? [] : [unless(name, textLiteral(text))]
-    }),
-    unless('hostname', host === undefined ? 'get_hostname() ?? null' : textLiteral(host)),
-    unless(time, `format_timestamp(${eventTime}, "%Y-%m-%dT%H:%M:%S%.3fZ") ?? null`),
-  ]
-}
-
-/** Tags for the pod of a record. */
-const podTags: readonly string[] = [
-  'names = { "image_name": .kubernetes.container_image, "container_name": .kubernetes.container_name, "kube_namespace": .kubernetes.namespace_name, "pod_name": .kubernetes.pod_name, "container_id": .docker.container_id }',
-  'tags = [string(.ddtags) ?? ""]',
-  'for_each(names) -> |name, value| { if value != null { tags = push(tags, name + ":" + (to_string(value) ?? "")) } }',
-  'tags = filter(tags) -> |_index, tag| { tag != "" }',
-  'if !is_empty(tags) { .ddtags = join(tags, ",") ?? null }',
-]
 
 const newRelic = translated({
   name: 'newrelic',
@@ -441,6 +228,7 @@ const file = (name: string): OutputPlugin =>
       path: '`path`',
       compress: '`compression`',
       'format.@type': '`encoding`',
+      format: 'as `format.@type`',
     },
     itself: {
       add_path_suffix: 'the sink uses the file name as written',
@@ -456,8 +244,8 @@ const file = (name: string): OutputPlugin =>
     },
     also: (section, context, tag) => {
       const path = lastValue(section, 'path') ?? '/var/log/fluent/out'
-      const template = chunkTemplate(path, tag)
-      if (template === undefined)
+      const filled = chunkTemplate(path, tag)
+      if (filled === undefined)
         context.gap(
           section,
           `file: ${path}`,
@@ -476,9 +264,10 @@ const file = (name: string): OutputPlugin =>
           'Build the text in a remap transform, and use the codec `text`.',
         )
       const hasDate = /%[YmdHMS]/.test(path)
-      const found = `${template ?? '/var/log/fluent/out'}${hasDate ? '' : '.%Y%m%d'}`
+      const found = `${filled?.template ?? '/var/log/fluent/out'}${hasDate ? '' : '.%Y%m%d'}`
       return {
         options: { path: '/var/log', file: 'out', format: 'plain' },
+        steps: stepsOf(filled?.lines ?? []),
         config: { path: `${found}.log`, ...(lastValue(section, 'compress') === 'gzip' ? { compression: 'gzip' } : {}) },
       }
     },

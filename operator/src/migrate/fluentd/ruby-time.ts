@@ -27,7 +27,7 @@ export const timeAs = (format: string, time = eventTime) =>
   `(format_timestamp(${time}, ${textLiteral(format)}) ?? null)`
 
 /** Fractions of seconds: `%L` has three digits, `%N` nine unless it contains the number. `%Q` is milliseconds. */
-const rubyTimeFormat = (format: string) =>
+export const rubyTimeFormat = (format: string) =>
   format
     .replaceAll('%Q', '%s%3f')
     .replace(/(\.?)%(?:L|([369]?)N)/g, (whole, dot: string, digits: string | undefined) => {

@@ -202,3 +202,7 @@ function pathIn(text: string): readonly string[] | undefined {
   const dotted = /^\$\.([^[\]$]+)$/.exec(text)
   return dotted?.[1]?.split('.')
 }
+
+/** A field in the syntax of Fluent Bit. */
+export const accessorOf = ([first = '', ...rest]: readonly string[]) =>
+  `$${first}${rest.map((part) => `['${part}']`).join('')}`

@@ -114,5 +114,5 @@ test('a tag from a field does not reach the rules again that set it', () => {
   const { resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
   expect(gaps).toEqual([])
   expect(resource.spec.sinks).toHaveLength(1)
-  expect(resource.spec.sinks[0].config.bulk.index).toBe('{{ %tag_parts[0] }}')
+  expect(resource.spec.sinks[0].config.bulk.index).toBe('{{ %chunk_tag_0 }}')
 })

@@ -6,18 +6,20 @@ import { secret } from '../fluent-bit/connection.ts'
 import { ownName } from '../fluent-bit/own-time.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
-import { eventTime } from '../unix-time.ts'
 import { listOf, objectIn, type Plugged } from './element.ts'
 import { expressed, recordPath } from './ruby.ts'
 import { type Tag, tagProgram } from './tags.ts'
 import {
   batchOf,
   bytesOf,
+  type ChunkText,
   chunkTemplate,
+  expressionOf,
   login,
   type OutputPlugin,
   type Parts,
   security,
+  stepsOf,
   tagLines,
   translated,
 } from './translation.ts'
@@ -48,6 +50,9 @@ const searchOptions: Readonly<Record<string, string>> = {
   compression_level: '`compression`',
   bulk_message_request_threshold: '`batch.max_bytes`',
   request_timeout: '`request.timeout_secs`',
+  cloud_id: 'the address',
+  cloud_auth: '`auth`',
+  api_key: 'a header',
   custom_headers: '`request.headers`',
   'endpoint.url': 'the address',
   'endpoint.region': '`auth` with `strategy: aws`',
@@ -157,7 +162,15 @@ export const search = (name: string): OutputPlugin =>
     name,
     as: 'es',
     becomes: '`search_engine`',
-    names: { ...login, ...security, id_key: 'id_key', pipeline: 'pipeline', type_name: 'type' },
+    names: {
+      ...login,
+      ...security,
+      id_key: 'id_key',
+      pipeline: 'pipeline',
+      type_name: 'type',
+      cloud_id: 'cloud_id',
+      cloud_auth: 'cloud_auth',
+    },
     options: name.includes('data_stream') ? streamOptions : searchOptions,
     itself: {
       ...searchItself,
@@ -225,6 +238,7 @@ function searchParts(name: string, section: Plugged, context: Context, tag: Tag 
     config: {
       bulk: { action: action === 'create' ? 'create' : 'index', index: index ?? 'fluentd' },
       ...(endpoints.length > 1 || hosts.length > 0 ? { endpoints } : {}),
+      ...inCloud(name, section, context),
       ...(removed.length === 0 ? {} : { encoding: { except_fields: ['timestamp', ...removed] } }),
       ...(Object.keys(request).length === 0 ? {} : { request }),
       ...(bytes === undefined
@@ -232,6 +246,35 @@ function searchParts(name: string, section: Plugged, context: Context, tag: Tag 
         : { batch: { ...batchOf(section, 'es').batch, max_bytes: Math.min(bytes, 10_000_000) } }),
       ...(/^(best|default)/.test(read('compression_level') ?? '') ? { compression: 'gzip' } : {}),
     },
+  }
+}
+
+/** The address and the login of a deployment in a cloud whose id or login comes from a variable. */
+function inCloud(name: string, section: Plugged, context: Context): Readonly<Record<string, unknown>> {
+  const variableOf = (key: string) => /^\$\{(\w+)\}$/.exec(lastValue(section, key) ?? '')?.[1]
+  const id = variableOf('cloud_id')
+  const text = lastValue(section, 'cloud_id')
+  const decoded = Buffer.from(text?.split(':')[1] ?? '', 'base64').toString('utf8')
+  if (text !== undefined && id === undefined && !decoded.includes('$')) {
+    const reason = 'the id of the deployment does not contain an address'
+    context.gap(section, `${name}: cloud_id`, reason, 'Set `endpoints` of the sink.')
+  }
+  const login = variableOf('cloud_auth')
+  if (id !== undefined) {
+    const nearest = `Put the address of the deployment, such as \`https://ID.REGION.CLOUD.es.io:443\`, into \`${id}\` of the Secret.`
+    context.replaced(section, `${name}: cloud_id`, 'the sink needs an address, not the id of a deployment', nearest)
+  }
+  if (login !== undefined) {
+    const nearest = `Put the parts into \`${login}_USER\` and \`${login}_PASSWORD\` of the Secret.`
+    context.replaced(section, `${name}: cloud_auth`, 'the sink has two options for the user and the password', nearest)
+  }
+  return {
+    ...(id === undefined ? {} : { endpoints: [`SECRET[env.${id}]`] }),
+    ...(login === undefined
+      ? {}
+      : {
+          auth: { strategy: 'basic', user: `SECRET[env.${login}_USER]`, password: `SECRET[env.${login}_PASSWORD]` },
+        }),
   }
 }
 
@@ -287,8 +330,8 @@ function indexOf(
   const computed =
     name === 'elasticsearch_dynamic' && given.includes('${') ? computedIndex(given, section, context, tag) : undefined
   if (computed !== undefined) return computed
-  const template = chunkTemplate(given, tag)
-  if (template === undefined) {
+  const found = chunkTemplate(given, tag)
+  if (found === undefined) {
     context.gap(
       section,
       `${name}: ${given}`,
@@ -296,16 +339,18 @@ function indexOf(
       'Set `bulk.index` to a template with fields, such as `{{ kubernetes.namespace_name }}`.',
     )
   }
-  const index = secret(lowerCase(template ?? 'fluentd'))
+  const { template, lines } = inLowerCase(found ?? { template: 'fluentd', lines: [] })
+  const index = secret(lowerCase(template))
+  const steps = stepsOf(lines)
   const target = recordPath(read('target_index_key') ?? '')
-  if (target === undefined) return { index, steps: [] }
+  if (target === undefined) return { index, steps }
   const field = fieldLiteral(target)
   const text = [
     `index = ${field}`,
     `%index = if is_string(index) { downcase(string!(index)) } else { ${expressionOf(index)} }`,
     `if is_string(index) { del(${field}) }`,
   ]
-  return { index: '{{ %index }}', steps: [{ type: 'remap', text: text.join('\n') }] }
+  return { index: '{{ %index }}', steps: stepsOf([...lines, ...text]) }
 }
 
 /** An index whose name contains code, as options of `elasticsearch_dynamic` may: a transform works it out for each event. */
@@ -337,34 +382,33 @@ function computedIndex(
   return { index: `{{ %index }}${lowerCase(given.slice(end))}`, steps: [{ type: 'remap', text: lines.join('\n') }] }
 }
 
+/** Parts of the name of an index from an event, in lower case. */
+function inLowerCase({ template, lines }: ChunkText): ChunkText {
+  const lower = lines.map((line) => line.replace(/^(%\w+) = (.*)$/s, '$1 = downcase($2)'))
+  if (!template.includes('{{ %tag }}')) return { template, lines: lower }
+  const own = '%index_tag = downcase(string(%tag) ?? "")'
+  return { template: template.replaceAll('{{ %tag }}', '{{ %index_tag }}'), lines: [...lower, own] }
+}
+
 /** Names of indexes are in lower case. Fields, parts of dates and variables keep their names. */
 const lowerCase = (template: string) =>
   template.replace(/\{\{.*?\}\}|\$\{\w+\}|%[-_0^#]?[A-Za-z]|[A-Z]+/g, (part) =>
     /^[A-Z]+$/.test(part) ? part.toLowerCase() : part,
   )
 
-/** A template as an expression. */
-function expressionOf(template: string): string {
-  const parts = template.split(/(\{\{ .*? \}\})/).filter((part) => part !== '')
-  const texts = parts.map((part) => {
-    const field = /^\{\{ (.*) \}\}$/.exec(part)?.[1]
-    if (field !== undefined) return `(to_string(${field.startsWith('%') ? field : `.${field}`}) ?? "")`
-    return /%[A-Za-z]/.test(part) ? `(format_timestamp(${eventTime}, ${textLiteral(part)}) ?? "")` : textLiteral(part)
-  })
-  return texts.join(' + ')
-}
-
 /** Options of the sink's `request`. */
 function requestOf(name: string, section: Plugged, context: Context): Readonly<Record<string, unknown>> {
   const read = (key: string) => lastValue(section, key)
   const timeout = /^(\d+)s?$/.exec(read('request_timeout') ?? '')?.[1]
   const headers = objectIn(read('custom_headers'))
+  const key = read('api_key')
+  const all = { ...headers, ...(key === undefined ? {} : { Authorization: `ApiKey ${secret(key)}` }) }
   if (headers === undefined) {
     const nearest = 'Set `request.headers` of the sink.'
     context.gap(section, `${name}: custom_headers`, 'the value is not an object', nearest)
   }
   return {
     ...(timeout === undefined ? {} : { timeout_secs: Number(timeout) }),
-    ...(headers === undefined || Object.keys(headers).length === 0 ? {} : { headers }),
+    ...(Object.keys(all).length === 0 ? {} : { headers: all }),
   }
 }

@@ -109,6 +109,64 @@ test.each<[about: string, lines: string, record: object, expected: Readonly<Reco
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
+test.each<[about: string, lines: string, record: object, index: string, kept: Readonly<Record<string, unknown>>]>([
+  [
+    'a field that is not there is an empty text',
+    `${search}index_name App-\${$.k.team}-\${env}`,
+    { k: {}, env: 'Prod' },
+    'app-{{ %chunk_team }}-{{ %chunk_env }}',
+    { '%chunk_team == "" && %chunk_env': 'prod' },
+  ],
+  [
+    'a part that the tag does not have is an empty text',
+    `${search}index_name x-\${tag[5]}-\${tag[0]}`,
+    {},
+    'x--team',
+    { a: null },
+  ],
+])('%s in the name of an index', async (_, lines, record, index, kept) => {
+  const { document, resource, gaps } = converted(convertFluentd, [given(lines)])
+  expect(missing(gaps)).toEqual([])
+  expect(resource.spec.sinks[0].config.bulk.index).toBe(index)
+  const expected = Object.fromEntries(
+    Object.entries(kept).map(([name, value]) => [name.startsWith('%') ? `a == null && ${name}` : name, value]),
+  )
+  withTest(document, resource, { message: JSON.stringify({ ...record, x: 1 }), timestamp: time }, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a number does not become a label of Loki', async () => {
+  const lines = '@type loki\nurl http://loki\n<label>\n  a\n  b $.k.b\n</label>'
+  const { document, resource, gaps } = converted(convertFluentd, [given(lines)])
+  expect(missing(gaps)).toEqual([])
+  withTest(document, resource, { message: '{"a":1,"k":{"b":"x"}}', timestamp: time }, { 'a == null && .k.b': 'x' })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('an address and a login in a cloud come from variables, or from the id itself', async () => {
+  const id = Buffer.from('eu.aws.es.io$abc$def').toString('base64')
+  const of = (lines: string) => converted(convertFluentd, [given(`@type elasticsearch\n${lines}`)])
+  expect(of(`cloud_id prod:${id}\ncloud_auth u:p`).resource.spec.sinks[0].config).toMatchObject({
+    endpoints: ['https://abc.eu.aws.es.io:443'],
+    auth: { strategy: 'basic', user: 'u', password: 'p' },
+  })
+  const named = of(`cloud_id "#{ENV['CLOUD_ID']}"\ncloud_auth "#{ENV['CLOUD_AUTH']}"\napi_key k`)
+  expect(missing(named.gaps)).toEqual([])
+  expect(named.resource.spec.sinks[0].config).toMatchObject({
+    endpoints: ['SECRET[env.CLOUD_ID]'],
+    auth: { user: 'SECRET[env.CLOUD_AUTH_USER]', password: 'SECRET[env.CLOUD_AUTH_PASSWORD]' },
+    request: { headers: { Authorization: 'ApiKey k' } },
+  })
+  expect(missing(of('cloud_id prod:eA==').gaps)).toMatchObject([{ subject: 'elasticsearch: cloud_id' }])
+})
+
+test('fractions of a second in a field of an output have a fixed number of digits', async () => {
+  const inject = '<inject>\n  time_key at\n  time_type string\n  time_format %H:%M:%S.%L\n</inject>'
+  const { document, resource } = filtered('', '@type json', `@type http\nendpoint http://h/\n${inject}`)
+  withTest(document, resource, { message: '{}', timestamp: '2026-11-24T10:11:12Z' }, { at: '10:11:12.000' })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
 test('without logstash_format, a record for a search engine gets no time', async () => {
   const { document, resource, gaps } = converted(convertFluentd, [given(`${search}index_name Logs-%Y.%m`)])
   expect(missing(gaps)).toEqual([])
@@ -124,7 +182,7 @@ test.each([
   [
     'headers, the tenant and the compression of Loki',
     '@type loki\nurl http://loki:3100\ntenant ${$.kubernetes.namespace_name}\ncompress gzip\ncustom_headers {"X-Team":"a"}',
-    { tenant_id: '{{ kubernetes.namespace_name }}', compression: 'gzip', request: { headers: { 'X-Team': 'a' } } },
+    { tenant_id: '{{ %chunk_namespace_name }}', compression: 'gzip', request: { headers: { 'X-Team': 'a' } } },
   ],
   [
     'a content type',
@@ -160,7 +218,7 @@ test('a pattern selects events by the groups of a rule', async () => {
   ] as const) {
     const { document, resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
     expect(missing(gaps)).toEqual([])
-    expect(resource.spec.sinks[1].config.bulk.index).toBe('x-{{ %tag_parts[1] }}')
+    expect(resource.spec.sinks[1].config.bulk.index).toBe('x-{{ %chunk_tag_1 }}')
     resource.spec.sinks = [resource.spec.sinks[at]]
     withTest(document, resource, { message: `{"a":"${value}"}`, timestamp: time }, isThere ? { a: value } : undefined)
     expect(await lint(document.toString({ lineWidth: 0 })), value).toEqual([])
@@ -189,7 +247,7 @@ test.each<[about: string, lines: string, facts: object, expected: Readonly<Recor
 })
 
 test('another separator of joined lines is reported', () => {
-  const { gaps } = filtered('@type concat\nkey message\nmultiline_start_regexp /^a/\nseparator ""')
+  const { gaps } = filtered('@type concat\nkey message\nmultiline_start_regexp /^a/\nseparator ""', '@type none')
   expect(gaps).toMatchObject([{ subject: 'concat: separator', isReplaced: true }])
 })
 

@@ -14,6 +14,7 @@ test.each([
   { value: 'x-${tag_parts[1]}', expected: 'x-b' },
   { value: `"#{ENV['PENSTOCK_TEST_INDEX']}"`, expected: 'main' },
   { value: 'plain', expected: 'plain' },
+  { value: 'x-${$.kubernetes.namespace_name}', expected: 'x-' },
 ])('in Fluentd, $value is $expected', async ({ value, expected }) => {
   const text = `<source>\n  @type tail\n  path /a.log\n  tag a.b\n  <parse>\n    @type none\n  </parse>\n</source>\n<match **>\n  @type splunk_hec\n  hec_host s\n  hec_token t\n  index ${value}\n</match>\n`
   const { document, resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
@@ -22,7 +23,7 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test.each(['${tag_suffix[1]}', '${kubernetes.namespace_name}'])('in Fluentd, %s is a gap', (value) => {
+test.each(['${tag_suffix[1]}'])('in Fluentd, %s is a gap', (value) => {
   const text = `<source>\n  @type sample\n  tag a.b\n</source>\n<match **>\n  @type splunk_hec\n  hec_host s\n  hec_token t\n  sourcetype ${value}\n</match>\n`
   const { gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
   expect(gaps).toContainEqual(expect.objectContaining({ subject: `splunk_hec: sourcetype ${value}` }))

@@ -5,10 +5,11 @@ import type { Gap, Step } from '../draft.ts'
 import { outputs as bitOutputs } from '../fluent-bit/outputs.ts'
 import type { Context, SinkPart } from '../fluent-bit/plugin.ts'
 import { type Entry, isOn, lastValue, type Section } from '../fluent-bit/sections.ts'
-import { unixSeconds } from '../unix-time.ts'
+import { eventTime, unixSeconds } from '../unix-time.ts'
 import type { Plugged } from './element.ts'
 import { always, common } from './inputs.ts'
 import { recordPath } from './ruby.ts'
+import { rubyTimeFormat } from './ruby-time.ts'
 import { type Tag, tagProgram } from './tags.ts'
 
 export interface OutputPlugin {
@@ -55,12 +56,8 @@ const atOnce = Object.fromEntries(
     .map((name) => [name, 'the sink writes each event at once'] as const),
 )
 
-const overflow = {
-  how: 'the source waits while the buffer is full',
-  unless: /drop_oldest_chunk|throw_exception/i,
-  reason: 'Fluentd discards events when its buffer is full; the source waits',
-  nearest: 'To discard events, set `buffer: {type: memory, when_full: drop_newest}` of the sink.',
-}
+/** An input that reads files waits in Fluentd, too, unless the output discards chunks. */
+const overflow = 'the source waits while the buffer is full'
 
 export const itself: OutputPlugin['itself'] = {
   ...always,
@@ -205,6 +202,13 @@ export function translated({
         isOn(lastValue(section, key) || undefined, lastValue(section, key) === ''),
       )
       const limit = retries.map((key) => lastValue(section, key)).find((value) => value !== undefined)
+      const overflows = ['buffer.overflow_action', 'buffer_queue_full_action', 'buffer.buffer_queue_full_action']
+      if (overflows.some((key) => lastValue(section, key) === 'drop_oldest_chunk')) {
+        const reason =
+          'Fluentd discards its oldest events when its buffer is full; the source waits, so lines wait in their files'
+        const nearest = 'To discard events, set `buffer: {type: memory, when_full: drop_newest}` of the sink.'
+        context.replaced(section, `${name}: overflow_action`, reason, nearest)
+      }
       // Events that Fluentd would pass to a secondary output wait for the sink instead.
       const hasSecondary = section.element.children.some((child) => child.name === 'secondary')
       if (limit !== undefined && !isForever && !hasSecondary)
@@ -296,7 +300,7 @@ function injected(section: Section, context: Context, tag: Tag | undefined, isPl
     const time = 'timestamp(.timestamp) ?? now()'
     const value =
       format !== undefined || type === 'string'
-        ? `format_timestamp(${time}, ${textLiteral((format ?? '%Y-%m-%dT%H:%M:%S%:z').replaceAll(/\.%[369]?N|\.%L/g, '%.f'))}) ?? null`
+        ? `format_timestamp(${time}, ${textLiteral(rubyTimeFormat(format ?? '%Y-%m-%dT%H:%M:%S%:z'))}) ?? null`
         : type === 'unixtime'
           ? `to_unix_timestamp(${time})`
           : unixSeconds(time)
@@ -326,23 +330,58 @@ export function tagLines(key: string, section: Section, context: Context, tag: T
   return [tagProgram(tag), `${fieldLiteral([key])} = tag`]
 }
 
-/** Converts a text with `${key}`, `${tag}` and chunk times to a template; undefined if it contains anything else. */
-export function chunkTemplate(text: string, tag: Tag | undefined): string | undefined {
+/** A template for a text with placeholders, and the lines that set the fields of the template. */
+export interface ChunkText {
+  readonly template: string
+  readonly lines: readonly string[]
+}
+
+/**
+ * Converts a text with `${key}`, `${tag}` and chunk times to a template; undefined if it contains anything else. A field that a record does not
+ * have is an empty text in Fluentd, so the template refers to a copy that always exists.
+ */
+export function chunkTemplate(text: string, tag: Tag | undefined): ChunkText | undefined {
   let isKnown = true
+  const copies = new Map<string, string>()
+  const placed = (name: string, expression: string): string => {
+    const base = `%chunk_${name.toLowerCase().replace(/[^a-z0-9]+/g, '_')}`
+    const known = [...copies].find(([, each]) => each === expression)?.[0]
+    const copy = known ?? (copies.has(base) ? `${base}_${copies.size}` : base)
+    copies.set(copy, expression)
+    return `{{ ${copy} }}`
+  }
   const template = text.replace(/\$\{([^}]*)\}/g, (whole, name: string) => {
     if (name === 'tag' && tag !== undefined && !tag.text.includes('*')) return tag.text
-    const index = /^tag(?:_parts)?\[(\d+)\]$/.exec(name)?.[1]
+    const index = /^tag(?:_parts)?\[(-?\d+)\]$/.exec(name)?.[1]
     if (tag?.isKept && name === 'tag') return '{{ %tag }}'
-    if (tag?.isKept && index !== undefined) return `{{ %tag_parts[${index}] }}`
-    const part = index === undefined || tag?.text.includes('*') ? undefined : tag?.text.split('.')[Number(index)]
-    if (part !== undefined) return part
+    if (tag?.isKept && index !== undefined)
+      return placed(`tag_${index}`, `string(get(%tag_parts, [${index}]) ?? null) ?? ""`)
+    const part = tag?.text.includes('*') ? undefined : tag?.text.split('.').at(Number(index ?? Number.NaN))
+    if (index !== undefined && part !== undefined) return part
+    // A tag has no such part. Fluentd knows the other name of parts only in some options.
+    if (index !== undefined && tag?.text.includes('*') === false && name.startsWith('tag[')) return ''
     if (/^tag(?:_parts|_prefix|_suffix)?(?:\[|$)/.test(name)) isKnown = false
     if (/^[A-Z][A-Z0-9_]*$/.test(name)) return whole
     // Fluentd fills in no other names.
     if (!/^[-\w.@$]+$/.test(name)) isKnown = false
     const path = recordPath(name)
     if (path === undefined) isKnown = false
-    return path === undefined ? whole : `{{ ${fieldLiteral(path).slice(1)} }}`
+    return path === undefined ? whole : placed(path.at(-1) ?? '', `to_string(${fieldLiteral(path)}) ?? ""`)
   })
-  return isKnown ? template : undefined
+  return isKnown ? { template, lines: [...copies].map(([copy, expression]) => `${copy} = ${expression}`) } : undefined
+}
+
+/** A step with these lines; none without lines. */
+export const stepsOf = (lines: readonly string[]): readonly Step[] =>
+  lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
+
+/** A template as an expression. */
+export function expressionOf(template: string): string {
+  const parts = template.split(/(\{\{ .*? \}\})/).filter((part) => part !== '')
+  const texts = parts.map((part) => {
+    const field = /^\{\{ (.*) \}\}$/.exec(part)?.[1]
+    if (field !== undefined) return `(to_string(${field.startsWith('%') ? field : `.${field}`}) ?? "")`
+    return /%[A-Za-z]/.test(part) ? `(format_timestamp(${eventTime}, ${textLiteral(part)}) ?? "")` : textLiteral(part)
+  })
+  return texts.join(' + ')
 }
