@@ -25,8 +25,11 @@ export function withOddOptions({ agent, file, text }: CorpusCase): readonly stri
   })
 }
 
-/** Plugins that the conversion drops: the guide says that Penstock does their work in another way, so their options do not matter. */
-const replaced = /^\s*@type\s+(?:null|prometheus\w*|monitor_agent|secondary_file)$/
+/**
+ * Plugins that the conversion drops: the guide says that Penstock does their work in another way, so their options do not matter. For
+ * `record_reformer`, each unknown option is a field.
+ */
+const replaced = /^\s*@type\s+(?:null|prometheus\w*|monitor_agent|secondary_file|record_reformer)$/
 const replacedBlocks = /^(?:logging|local\.file|remote\.[\w.]+|declare|foreach|pods)\b/
 
 const linesOf: Readonly<Record<string, (line: string) => string | undefined>> = {

@@ -18,9 +18,10 @@ import { always, common, inputs, refusedInputs, replacedInputs } from './inputs.
 import { Joins } from './joins.ts'
 import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
 import { parserOfLines } from './parsers.ts'
+import { recordReformer, reformed } from './reform.ts'
 import { reportNames, reportVariables } from './reports.ts'
 import { elementsOf, holdsResources } from './resources.ts'
-import { normalised, retagged } from './retag.ts'
+import { normalised, retagged, rulesOf } from './retag.ts'
 import { labelRouter, routesOf } from './router.ts'
 import { recordPath } from './ruby.ts'
 import type { Element } from './syntax.ts'
@@ -308,7 +309,14 @@ class Conversion {
       this.#follow(next, wanted)
     } else if (section.type === 'rewrite_tag_filter') this.#rewrite(section, next, label)
     else if (section.type === labelRouter.name) this.#route(section, next, label)
-    else if (section.type === 'tag_normaliser') {
+    else if (section.type === recordReformer.name) {
+      const made = reformed(section, this.#context, this.#gaps, flow.tag)
+      // A new tag that reached the same match again would do so forever.
+      if (made === undefined || flow.passed?.has(section)) return
+      const heads = this.#append(flow.heads, made.steps, nameOf(section), section)
+      const passed = new Set([...(flow.passed ?? []), section])
+      this.#follow({ ...next, heads, tag: made.tag, passed }, lastValue(section, '@label') ?? label)
+    } else if (section.type === 'tag_normaliser') {
       const { tag, steps } = normalised(section)
       const heads = this.#append(flow.heads, steps, nameOf(section), section)
       this.#followAfter(section, { ...next, heads, tag }, label)
@@ -348,8 +356,13 @@ class Conversion {
     const flow = flows.find(({ name }) => name === section.type)
     if (flow === undefined || this.#reportedFlows.has(section)) return
     this.#reportedFlows.add(section)
+    if (flow === recordReformer) return
     const options = { ...common, '@label': 'the next label', ...flow.options }
-    this.#context.reportOptions(section, { name: flow.name, options, itself: { ...always, ...flow.itself } })
+    const entries = section.entries.filter(({ key }) => !/^rewriterule\d+$/.test(key))
+    this.#context.reportOptions(
+      { ...section, entries },
+      { name: flow.name, options, itself: { ...always, ...flow.itself } },
+    )
   }
 
   /** Events that keep their tag would reach the same match again. */
@@ -380,7 +393,7 @@ class Conversion {
 
   #rewrite(section: Plugged, flow: Flow, label: string): void {
     const before: string[] = []
-    for (const element of childrenOf(section.element, 'rule')) {
+    for (const element of rulesOf(section)) {
       const rule = this.#section(element)
       const path = recordPath(lastValue(rule, 'key') ?? '')
       const regex = lastValue(rule, 'pattern')

@@ -149,7 +149,7 @@ const preparation = {
 /** Whether code changes the record. */
 const changesRecord = /\.delete\(|\]\s*=(?![=~>])|\.each\b|\.tap\b/
 
-const transformer = (name: string, removed: string): FilterPlugin => ({
+export const transformer = (name: string, removed: string): FilterPlugin => ({
   name,
   becomes: 'a remap transform',
   options: {
@@ -179,9 +179,10 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
     const isModifier = name === 'record_modifier'
     const isStepwise =
       isModifier && (readsOwnFields(section) || section.entries.some(({ value }) => changesRecord.test(value)))
-    const isRuby =
-      isModifier || isOn(lastValue(section, 'enable_ruby') || undefined, lastValue(section, 'enable_ruby') === '')
-    const { lines, after, names, kept } = recordLines(section, context, tag, { isRuby, isStepwise })
+    const isReformer = name === 'record_reformer'
+    const ruby = lastValue(section, 'enable_ruby')
+    const isRuby = isModifier || isOn(ruby || undefined, ruby === '' || (isReformer && ruby === undefined))
+    const { lines, after, names, kept } = recordLines(section, context, tag, { isRuby, isStepwise, isReformer })
     const comments = kept.length === 0 ? {} : { comments: ['GAP: the transform does not set these fields:', ...kept] }
     const text = [...lines, ...after]
     const removedKeys = [...new Set([removed, 'remove_keys'])].flatMap((key) => listOf(lastValue(section, key)))
@@ -198,7 +199,8 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
     const renewed = lastValue(section, 'renew_time_key')
     if (renewed !== undefined) {
       const at = fieldLiteral([ownName(renewed)])
-      const micros = `to_int(${floatIn(`to_string(${at}) ?? ""`)} * 1000000.0)`
+      const number = floatIn(`to_string(${at}) ?? ""`)
+      const micros = isReformer ? `to_int(${number}) * 1000000` : `to_int(${number} * 1000000.0)`
       text.push(`if exists(${at}) { .timestamp = from_unix_timestamp(${micros}, unit: "microseconds") ?? .timestamp }`)
     }
     text.push(...replacements(section, context))

@@ -1,6 +1,7 @@
 // Matches that pass events on to other matches or back to the source, and what their options become.
 
 import type { Described } from '../page.ts'
+import { recordReformer } from './reform.ts'
 import { labelRouter } from './router.ts'
 
 export const flows: readonly Described[] = [
@@ -11,6 +12,7 @@ export const flows: readonly Described[] = [
   },
   { name: 'relabel', becomes: 'the filters and matches of the label', options: {} },
   labelRouter,
+  recordReformer,
   {
     name: 'rewrite_tag_filter',
     becomes: 'a filter transform for each rule, followed by the filters and matches of the new tag',

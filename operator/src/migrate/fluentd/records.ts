@@ -23,6 +23,8 @@ export interface Manner {
   readonly isRuby: boolean
   /** Whether a value is computed from the record with the fields before it. */
   readonly isStepwise: boolean
+  /** Whether an error in Ruby gives no value, names are fields, and values become texts unless `auto_typecast` is set. */
+  readonly isReformer?: boolean
 }
 
 /** Statements that set the fields of `<record>`. All values are computed from the incoming record, unless they are computed stepwise. */
@@ -30,12 +32,12 @@ export function recordLines(
   section: Plugged,
   context: Context,
   tag: Tag | undefined,
-  { isRuby, isStepwise }: Manner,
+  { isRuby, isStepwise, isReformer = false }: Manner,
 ): { lines: string[]; after: string[]; names: string[]; kept: string[] } {
   const entries = section.entries.filter(({ key }) => key.startsWith('record.'))
   const kept: string[] = []
   const values: { name: string; named: string | undefined; before: readonly string[]; text: string }[] = []
-  const keepsTypes = isOn(lastValue(section, 'auto_typecast'), true)
+  const keepsTypes = isOn(lastValue(section, 'auto_typecast'), !isReformer)
   let usesTag = false
   let hasDeleted = false
   const isFixed = tag?.text.includes('*') === false
@@ -48,7 +50,8 @@ export function recordLines(
       readsEnvironment,
       isRuby,
       changesRecord: isStepwise,
-      namesFields: section.isOld === true,
+      namesFields: section.isOld === true || isReformer,
+      isLenient: isReformer,
     }
     const found = recordValue(value, facts, `value_${values.length}`, keepsTypes)
     const named = name.includes('${') ? expressed(name, facts, `name_${values.length}`, false) : undefined

@@ -4,8 +4,10 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
-import type { Plugged } from './element.ts'
+import { childrenOf, type Plugged } from './element.ts'
+import { element } from './element-maker.ts'
 import { regexFlags, rubyRegex } from './ruby-text.ts'
+import type { Element } from './syntax.ts'
 import { isKnown, type Tag, tagProgram } from './tags.ts'
 
 interface Rule {
@@ -79,6 +81,24 @@ function expressionOf(part: string, section: Plugged): string | undefined {
 function partIndex(part: string): number | undefined {
   const index = /^(?:\$\{tag_parts\[(\d+)\]\}|__TAG_PARTS\[(\d+)\]__)$/.exec(part)
   return index === null ? undefined : Number(index[1] ?? index[2])
+}
+
+/** The rules of a match, also in the syntax before version 2.0 of the plugin. */
+export function rulesOf(section: Plugged): readonly Element[] {
+  const old = section.entries.flatMap(({ key, value, file, line }) => {
+    const number = /^rewriterule(\d+)$/.exec(key)?.[1]
+    const [, field, sign, regex, tag] = /^(\S+)\s+(!?)(.+?)\s+(\S+)$/s.exec(value) ?? []
+    if (number === undefined || field === undefined) return []
+    const rule = element('rule', { file, line }, '', [
+      ['key', field],
+      ['pattern', (regex ?? '').replace(/^"(.*)"$/s, '$1')],
+      ['tag', tag ?? ''],
+      ['invert', String(sign === '!')],
+    ])
+    return [{ number: Number(number), rule }]
+  })
+  const sorted = old.toSorted((one, other) => one.number - other.number).map(({ rule }) => rule)
+  return [...childrenOf(section.element, 'rule'), ...sorted]
 }
 
 /** A tag without a prefix and the period behind it. */

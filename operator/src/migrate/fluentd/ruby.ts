@@ -22,6 +22,8 @@ export interface RecordFacts {
   readonly changesRecord?: boolean
   /** Whether names are fields of the record, as in Fluentd before version 0.14. */
   readonly namesFields?: boolean
+  /** Whether code that raises an error has no value. Without it, the event is discarded. */
+  readonly isLenient?: boolean
 }
 
 /** Expressions that always return a text. */
@@ -140,7 +142,10 @@ function placeholder(code: string, facts: RecordFacts, name: string): Placeholde
   }
   const text = nameExpression(code.trim(), facts)
   if (text !== undefined) return { ...plain, text, asText: textOf(text) }
-  return rubyValue(code, (word) => wordOf(word, facts), name, facts.changesRecord)
+  const value = (text: string) => rubyValue(text, (word) => wordOf(word, facts), name, facts.changesRecord)
+  const found = value(code)
+  const mayFail = found !== undefined && /\babort\b/.test([...found.before, found.text].join('\n'))
+  return mayFail && facts.isLenient === true ? value(`begin\n${code}\nrescue\nnil\nend`) : found
 }
 
 /** Ruby names that are not fields, and variables of the environment as `ENV NAME default`. */
