@@ -1,7 +1,7 @@
 // Converts a Fluentd configuration to a Pipeline. Follows events through Fluentd by their tags: the filters of a label in order, up to the
 // first element that matches, and from there through copies, labels and new tags.
 
-import { fieldLiteral } from '@penstock/agent/config'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { complete, type Ends } from '../complete.ts'
 import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
 import { Context } from '../fluent-bit/plugin.ts'
@@ -9,7 +9,7 @@ import { isOn, lastValue, type Place } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import type { Described, Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
-import { childrenOf, listOf, type Plugged, sectionOf } from './element.ts'
+import { childrenOf, type Plugged, sectionOf } from './element.ts'
 import { elementsIn } from './files.ts'
 import { filters, openOptions, refusedFilters } from './filters.ts'
 import { flows } from './flows.ts'
@@ -27,6 +27,8 @@ import { recordPath } from './ruby.ts'
 import type { Element } from './syntax.ts'
 import { isOld } from './syntax.ts'
 import { isKnown, matchOf, patternOf, podFileSamples, type Tag, tagProgram } from './tags.ts'
+
+const errorLabel = '@ERROR'
 
 /** Maximum number of times that events may get a new tag or label. */
 const maxHops = 8
@@ -269,6 +271,8 @@ class Conversion {
     if (after !== undefined) return this.#append(heads, after, nameOf(section), section)
     reportVariables(section, filters, this.#context)
     const plugin = this.#find(section, filters, refusedFilters)
+    const isMarked = this.#hasErrors(section, label)
+    const marked = isMarked ? { ...section, marksFailures: true } : section
     const steps: readonly Step[] =
       plugin === undefined
         ? [
@@ -280,8 +284,38 @@ class Conversion {
               ],
             },
           ]
-        : plugin.build(section, this.#context, this.#gaps, tag)
-    return this.#append(heads, steps, nameOf(section), section)
+        : plugin.build(marked, this.#context, this.#gaps, tag)
+    if (!isMarked) return this.#append(heads, steps, nameOf(section), section)
+    const parsed = this.#append(heads, steps.slice(0, 1), nameOf(section), section)
+    this.#toErrors(section, { ...flow, heads: parsed })
+    return this.#append(parsed, steps.slice(1), nameOf(section), section)
+  }
+
+  /** Whether a filter passes events that it cannot parse to the label for errors. Within this label, they are only logged. */
+  #hasErrors(section: Plugged, label: string): boolean {
+    const matches = (this.#labels.get(errorLabel) ?? []).filter(({ kind }) => kind === 'match')
+    return (
+      section.type === 'parser' &&
+      label !== errorLabel &&
+      matches.some(({ type }) => type !== 'null') &&
+      isOn(lastValue(section, 'emit_invalid_record_to_error'), true)
+    )
+  }
+
+  #toErrors(section: Plugged, flow: Flow): void {
+    const under = lastValue(section, 'hash_value_field')
+    const isAdded = under !== undefined && isOn(lastValue(section, 'reserve_data'), false)
+    const steps: readonly Step[] = [
+      { type: 'filter', text: '%is_parsed == false' },
+      ...(isAdded ? [{ type: 'remap', text: `del(.${textLiteral(under)})` } as const] : []),
+    ]
+    const heads = this.#append(flow.heads, steps, `${nameOf(section)}-errors`, section)
+    this.#follow({ ...flow, heads, hops: flow.hops + 1 }, errorLabel)
+    if (this.#context.hasReported(`label ${errorLabel}`)) return
+    const reason =
+      'it receives the events that a parser does not read; those that a sink rejects are counted and logged'
+    const nearest = 'See the metrics of discarded events, and the log of the agent.'
+    this.#context.replaced(section, `label ${errorLabel}`, reason, nearest)
   }
 
   /** Passes events to a match, which ends their way through the label. */
@@ -491,7 +525,7 @@ class Conversion {
       if (section.kind !== 'match' || this.#arrivals.has(section)) continue
       if (flows.some(({ name }) => name === section.type) || /^fluent\b/.test(section.pattern)) continue
       if (this.#labels.get('@FLUENT_LOG')?.includes(section)) continue
-      if (this.#labels.get('@ERROR')?.includes(section) && ['null', 'stdout', 'file'].includes(section.type)) {
+      if (this.#labels.get(errorLabel)?.includes(section) && ['null', 'stdout', 'file'].includes(section.type)) {
         const nearest = 'See the metrics of discarded events, and the log of the agent.'
         this.#context.replaced(
           section,
