@@ -334,7 +334,7 @@ class Conversion {
     if (section.type === 'copy') {
       const stores = childrenOf(section.element, 'store')
       if (stores.length === 0) this.#context.gap(section, 'copy', 'it has no store', 'Add sinks.')
-      for (const store of stores) this.#toMatch(this.#section(store), next, label)
+      for (const store of stores) if (!this.#isFallback(store)) this.#toMatch(this.#section(store), next, label)
     } else if (section.type === 'relabel') {
       const wanted = lastValue(section, '@label') ?? ''
       // The official chart defines this label in a separate file, and discards the events.

@@ -47,7 +47,7 @@ const tail: FluentdPlugin<SourcePart> = {
     ...parseOptions,
     parse: 'the type',
     tag: 'selects filters and matches',
-    path: '`include`; for pod logs, a filter by the names of pods unless the input reads all pods',
+    path: '`include`, with wildcards for parts of the date; for pod logs, a filter by the names of pods unless the input reads all pods',
     exclude_path: '`exclude`; for pod logs a filter',
     ...oldFormat,
     format: "a remap transform; the source reads the runtime's own format",
@@ -83,11 +83,13 @@ const tail: FluentdPlugin<SourcePart> = {
         ['read_lines_limit', 'the source reads files in turn'],
         ['read_bytes_limit_per_second', 'the source reads files in turn'],
         ['max_line_size', 'lines are read up to `max_line_bytes` of the source'],
+        ['path_timezone', 'the source reads the files of all dates'],
+        ['glob_policy', 'paths may contain all wildcards'],
       ].map(([name, how]) => [name, how as string]),
     ),
   },
   build: (section, context, gaps) => {
-    const paths = listOf(lastValue(section, 'path'))
+    const paths = datedPaths(section, context)
     const readFrom = isOn(lastValue(section, 'read_from_head'), false) ? 'beginning' : 'end'
     const older = secondsOf(lastValue(section, 'limit_recently_modified'))
     const shared = { read_from: readFrom, ...(older === undefined ? {} : { ignore_older_secs: older }) }
@@ -137,6 +139,31 @@ const tail: FluentdPlugin<SourcePart> = {
     }
     return { component: { type: 'file', config }, steps }
   },
+}
+
+/** Wildcards for parts of the date in a path. */
+const dateParts: Readonly<Record<string, string>> = {
+  Y: '[0-9][0-9][0-9][0-9]',
+  ...Object.fromEntries([...'mdHMSyC'].map((sign) => [sign, '[0-9][0-9]'])),
+  j: '[0-9][0-9][0-9]',
+  F: '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]',
+  '%': '%',
+}
+
+/** The paths of files. Fluentd fills in the current date, and so reads the files of one period at a time. */
+function datedPaths(section: Plugged, context: Context): readonly string[] {
+  const paths = listOf(lastValue(section, 'path'))
+  const dated = paths.map((path) =>
+    path.replace(/%[-_0^#]?([A-Za-z%])/g, (_, sign: string) =>
+      Object.hasOwn(dateParts, sign) ? (dateParts[sign] ?? '*') : '*',
+    ),
+  )
+  if (dated.join() !== paths.join()) {
+    const reason =
+      'Fluentd reads only the files with the current date in their paths; the source reads those of all dates'
+    context.replaced(section, 'tail: path', reason, 'Set `ignore_older_secs` of the source to leave out old files.')
+  }
+  return dated
 }
 
 /** The character set of lines; undefined for UTF-8, and for bytes that stay as they are. */

@@ -27,7 +27,11 @@ export function patternOf(patterns: string): string {
   return `^(?:${words.map(wordPattern).join('|')})$`
 }
 
+const expression = /^\/(.+)\/$/
+
 function wordPattern(word: string): string {
+  const regex = expression.exec(word)?.[1]
+  if (regex !== undefined) return `(?:${regex})`
   let text = ''
   for (let at = 0; at < word.length; at++) {
     const rest = word.slice(at)
@@ -64,9 +68,21 @@ export const podFileSamples: readonly string[] = [
 
 export type Match = 'all' | 'none' | 'some'
 
+/** The expression for patterns; undefined if it is one of Ruby that JavaScript cannot read. */
+function regexOf(patterns: string): RegExp | undefined {
+  try {
+    return new RegExp(patternOf(patterns))
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
 /** Whether a pattern matches all, some or no events of a tag. */
 export function matchOf(tag: Tag, patterns: string): Match {
-  const regex = new RegExp(patternOf(patterns))
+  const regex = regexOf(patterns)
+  // A program reads the dialect of Ruby.
+  if (regex === undefined) return 'some'
   if (!tag.text.includes('*')) return regex.test(tag.text) ? 'all' : 'none'
   const { samples = linkSamples } = tag
   const found = samples.filter((sample) => regex.test(tag.text.replace('*', sample))).length
@@ -76,6 +92,7 @@ export function matchOf(tag: Tag, patterns: string): Match {
     .trim()
     .split(/\s+/)
     .some((word) => {
+      if (expression.test(word)) return true
       const start = word.split(/[*{]/)[0] as string
       return start.startsWith(fixed) || fixed.startsWith(start)
     })
