@@ -10,6 +10,7 @@ import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import { type Described, none, type Refusal } from '../page.ts'
 import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
+import { fieldFilters } from './field-filters.ts'
 import { always, common } from './inputs.ts'
 import { parsedBy, parseItself, parseOptions, withoutFirstLines } from './parsers.ts'
 import { readsOwnFields, recordLines } from './records.ts'
@@ -133,7 +134,7 @@ function replacements(section: Plugged, context: Context): string[] {
     }
     const at = fieldLiteral(path)
     const flags = regex[2] === '' ? '' : `(?${(regex[2] ?? '').replace('m', 's')})`
-    const by = (parameter(child, 'replace') ?? '').replaceAll('$', '$$$$').replace(/\\(\d)/g, '$${$1}')
+    const by = (parameter(child, 'replace') ?? '').replaceAll('$', '$$$$').replace(/\\(?:(\d)|k<(\w+)>)/g, '$${$1$2}')
     const call = `replace(string!(${at}), r'${flags}${rubyRegex(regex[1] ?? '')}', ${textLiteral(by)})`
     return [`if is_string(${at}) { ${at} = ${call} }`]
   })
@@ -358,7 +359,8 @@ const parser: FilterPlugin = {
     ...parseItself,
     replace_invalid_sequence: 'texts are UTF-8 already',
     suppress_parse_error_log: 'lines that do not match are counted',
-    emit_invalid_record_to_error: '`reserve_data` decides about events that do not match',
+    emit_invalid_record_to_error:
+      '`reserve_data` decides about events that do not match; if there is a label `@ERROR`, they also go there',
   },
   build: (section, context, gaps) => {
     const path = recordPath(lastValue(section, 'key_name') ?? 'log')
@@ -507,6 +509,7 @@ export const filters: readonly FilterPlugin[] = [
   dedot,
   flatten,
   ids,
+  ...fieldFilters,
 ]
 
 export const refusedFilters: readonly Refusal[] = [
@@ -530,18 +533,6 @@ export const refusedFilters: readonly Refusal[] = [
     none(name, 'Penstock does not run programs of this plugin', 'Rewrite the step as a remap transform.'),
   ),
   none('systemd_entry', 'there is no source that reads the journal', 'Keep Fluentd for it.'),
-  {
-    name: 'ua_parser',
-    reason: '`convert` does not convert this filter, whose fields differ from those of `parse_user_agent`',
-    nearest: 'Use `parse_user_agent` in a remap transform.',
-    isHere: true,
-  },
-  {
-    name: 'rename_key',
-    reason: '`convert` does not convert this filter',
-    nearest: 'Rename fields with `map_keys` in a remap transform.',
-    isHere: true,
-  },
   {
     name: 'detect_exceptions',
     reason: 'sources join lines',

@@ -58,6 +58,8 @@ const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['hec_host h', 'hec_token t'],
     ['host_key a', 'format.@type single_value'],
   ],
+  'azure-loganalytics': [['customer_id c', 'shared_key c2VjcmV0', 'log_type Abc']],
+  rename_key: [['rename_rule1 a b']],
   datadog: [['api_key k'], ['api_key k', 'include_tag_key true'], ['api_key k', 'use_ssl false']],
 }
 /** Options that work together with another one. */

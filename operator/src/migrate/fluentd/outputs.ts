@@ -273,6 +273,51 @@ const file = (name: string): OutputPlugin =>
     },
   })
 
+const azure = translated({
+  name: 'azure-loganalytics',
+  as: 'azure',
+  becomes: '`cloud_monitor_logs`',
+  names: { customer_id: 'customer_id', shared_key: 'shared_key', log_type: 'log_type' },
+  options: {
+    endpoint: '`host`',
+    azure_resource_id: '`azure_resource_id`',
+    time_generated_field: 'the field for the time, which the sink always sends',
+    add_time_field: 'a field for the time',
+    time_field_name: 'a field for the time',
+    time_format: 'the format of that field',
+    add_tag_field: 'a field for the tag',
+    tag_field_name: 'a field for the tag',
+  },
+  itself: { localtime: 'the zone of the time is UTC, as in containers' },
+  also: (section, context, tag) => {
+    const read = (key: string) => lastValue(section, key)
+    const timed = read('time_generated_field') || undefined
+    if (timed === undefined) {
+      const reason =
+        'the sink names the field with the time, `@timestamp`; without the option, the service takes the time of arrival'
+      context.replaced(section, 'azure-loganalytics: time', reason, 'Nothing, unless queries compare the two times.')
+    }
+    const format = textLiteral(rubyTimeFormat(read('time_format') ?? '%s'))
+    const lines = [
+      ...(isOn(read('add_time_field'), true)
+        ? [`${fieldLiteral([read('time_field_name') ?? 'time'])} = format_timestamp(${eventTime}, ${format}) ?? null`]
+        : []),
+      ...(isOn(read('add_tag_field'), false) ? tagLines(read('tag_field_name') ?? 'tag', section, context, tag) : []),
+      ...(timed === undefined
+        ? []
+        : [`.timestamp = parse_timestamp(to_string(${fieldLiteral([timed])}) ?? "", "%+") ?? .timestamp`]),
+    ]
+    return {
+      options: { time_key: timed },
+      steps: stepsOf(lines),
+      config: {
+        ...(read('endpoint') === undefined ? {} : { host: secret(read('endpoint') ?? '') }),
+        ...(read('azure_resource_id') ? { azure_resource_id: secret(read('azure_resource_id') ?? '') } : {}),
+      },
+    }
+  },
+})
+
 const nothing = translated({
   name: 'null',
   as: 'null',
@@ -294,6 +339,7 @@ export const outputs: readonly OutputPlugin[] = [
   splunk('splunk_hec'),
   splunk('splunk'),
   datadog,
+  azure,
   newRelic,
   stdout,
   file('file'),
@@ -336,12 +382,6 @@ export const refusedOutputs: readonly Refusal[] = [
   ...['forward', 'secure_forward'].map((name) =>
     none(name, 'there is no sink for this protocol', 'Let Fluentd listen with `in_http`, and use the sink `http`.'),
   ),
-  {
-    name: 'azure-loganalytics',
-    reason: '`convert` does not convert this output',
-    nearest: 'Use the sink `cloud_monitor_logs` with `customer_id`, `shared_key` and `log_type`.',
-    isHere: true,
-  },
   ...[
     'cloudwatch_logs',
     'kinesis_streams',

@@ -18,12 +18,16 @@ const known = new Set(
   [common, always, ...shared.flatMap((each) => [each.options, each.itself ?? {}])].flatMap(Object.keys),
 )
 
+/** Options with a number, of which the first one stands for all. */
+const numbered = /(?:^|\.)(?:(?:regexp|exclude)\d+|(?:format|rename_rule|replace_rule)(?:[2-9]|\d\d))$/
+
+const withoutNumbers = <Value>(all: Readonly<Record<string, Value>>) =>
+  Object.fromEntries(Object.entries(all).filter(([option]) => !numbered.test(option)))
+
 /** A mapping without the shared options. */
 function own({ name, becomes, options, itself: rest = {} }: Described): Described {
   const without = <Value>(all: Readonly<Record<string, Value>>) =>
-    Object.fromEntries(
-      Object.entries(all).filter(([option]) => !known.has(option) && !/^(?:regexp|exclude)\d+$/.test(option)),
-    )
+    withoutNumbers(Object.fromEntries(Object.entries(all).filter(([option]) => !known.has(option))))
   return { name, becomes, options: without(options), itself: without(rest) }
 }
 
@@ -31,7 +35,11 @@ export function fluentdTables(): string {
   return [
     mappingTables('Resources of the logging-operator', resourceKinds, []),
     mappingTables('Resources of the fluent-operator', operatorKinds, []),
-    mappingTables('Elements within plugins', shared, []),
+    mappingTables(
+      'Elements within plugins',
+      shared.map((each) => ({ ...each, options: withoutNumbers(each.options) })),
+      [],
+    ),
     mappingTables('Sources', inputs.map(own), refusedInputs),
     mappingTables('Filters', filters.map(own), refusedFilters),
     mappingTables('Matches', [...flows, ...outputs.map(own)], refusedOutputs),

@@ -1,5 +1,6 @@
 // Functions of Ruby's modules, as remap expressions.
 
+import { escapedText } from '../escape.ts'
 import type { Emitter } from './ruby-emitter.ts'
 import { asText, type Node, textNode, wholeNumber } from './ruby-node.ts'
 
@@ -33,7 +34,21 @@ const number =
     return { text: `(${call}(${found.text}) ?? ${kind === 'float' ? '0.0' : '0'})`, kind }
   }
 
+/** The last name of a path, without an ending: a text, or `.*` for any one. */
+const basename: Make = ([path, ending, ...more], emitter) => {
+  if (path === undefined || more.length > 0) return undefined
+  const name = `replace(replace(${emitter.textOf(path).text}, r'/+$', ""), r'^.*/', "")`
+  if (ending === undefined) return textNode(name)
+  const regex = ending.literal === '.*' ? '(.)\\.[^.]+$' : `(.)${escapedText(ending.literal ?? '')}$`
+  return ending.literal === undefined ? undefined : textNode(`replace(${name}, r'${regex}', "$1")`)
+}
+
 export const functions: Readonly<Record<string, Make>> = {
+  'File.basename': basename,
+  'File.dirname': ofText((text) => `replace(${text}, r'/[^/]*$', "")`),
+  'File.extname': ofText(
+    (text) => `(to_string(get(parse_regex(${text}, r'[^/](?P<ending>\\.[^./]+)$') ?? {}, ["ending"]) ?? null) ?? "")`,
+  ),
   'JSON.parse': parse,
   'JSON.load': parse,
   'Oj.load': parse,

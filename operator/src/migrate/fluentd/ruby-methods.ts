@@ -354,6 +354,15 @@ const ofValues: Readonly<Record<string, Make>> = {
   count: plain((node, emitter) => (node.kind === 'text' ? undefined : lengthOf(node, emitter))),
 }
 
+/** A comparison of a number. Other values have no such method. */
+const ofNumber = (compare: (number: string) => string): Make =>
+  plain((node, emitter) => {
+    if (isNumber(node)) return test(`(${compare(node.text)})`)
+    if (node.kind !== 'any' || node.pairs !== undefined) return undefined
+    emitter.failIf(`!is_integer(${node.text}) && !is_float(${node.text})`)
+    return test(`(${compare(`(to_float(${node.text}) ?? 0.0)`)})`)
+  })
+
 const ofNumbers: Readonly<Record<string, Make>> = {
   round: (node, words) => {
     const [digits] = words
@@ -369,12 +378,12 @@ const ofNumbers: Readonly<Record<string, Make>> = {
     const divisor = other.kind === 'integer' ? `${other.text}.0` : other.text
     return { text: `(to_float(${node.text}) / ${divisor})`, kind: 'float' }
   },
-  'zero?': plain((node) => (isNumber(node) ? test(`(${node.text} == 0)`) : undefined)),
-  'positive?': plain((node) => (isNumber(node) ? test(`(${node.text} > 0)`) : undefined)),
-  'negative?': plain((node) => (isNumber(node) ? test(`(${node.text} < 0)`) : undefined)),
-  'between?': (node, [low, high]) =>
-    isNumber(node) && low !== undefined && high !== undefined && isNumber(low) && isNumber(high)
-      ? test(`(${node.text} >= ${low.text} && ${node.text} <= ${high.text})`)
+  'zero?': ofNumber((number) => `${number} == 0`),
+  'positive?': ofNumber((number) => `${number} > 0`),
+  'negative?': ofNumber((number) => `${number} < 0`),
+  'between?': (node, [low, high], emitter) =>
+    low !== undefined && high !== undefined && isNumber(low) && isNumber(high)
+      ? ofNumber((number) => `${number} >= ${low.text} && ${number} <= ${high.text}`)(node, [], emitter)
       : undefined,
 }
 
@@ -383,6 +392,11 @@ const ofLists: Readonly<Record<string, Make>> = {
     between !== undefined && between.kind !== 'text' ? undefined : joined(node, between?.text ?? '""', emitter),
   first: (node, words, emitter) => itemsAt(node, words, false, emitter),
   last: (node, words, emitter) => itemsAt(node, words, true, emitter),
+  take: (node, words, emitter) => (words.length === 1 ? itemsAt(node, words, false, emitter) : undefined),
+  drop: (node, [count, ...more], emitter) =>
+    count === undefined || more.length > 0
+      ? undefined
+      : list((text) => `slice(${text}, ${wholeNumber(count)}) ?? []`)(node, [], emitter),
   compact: list((text) => `filter(${text}) -> |_index, value| { value != null }`),
   uniq: list((text) => `unique(${text})`),
   flatten: list((text) => `flatten(${text})`),
@@ -395,6 +409,9 @@ function joined(node: Node, between: string, { isWide }: Emitter): Node {
   const texts = `map_values(${items}) -> |value| { to_string(value) ?? encode_json(value) }`
   return { text: `(join(${texts}, ${between}) ?? "")`, kind: 'text' }
 }
+
+/** A list of names. */
+const namesIn = (words: readonly Node[]) => `[${words.map(({ text }) => text).join(', ')}]`
 
 const ofObjects: Readonly<Record<string, Make>> = {
   'key?': (node, [word]) =>
@@ -410,6 +427,10 @@ const ofObjects: Readonly<Record<string, Make>> = {
       ? member
       : emitter.kept(`if exists(${member.text}) { ${member.text} } else { ${other.text} }`, 'any')
   },
+  except: (node, words, emitter) =>
+    words.length === 0 || words.some(({ literal }) => literal === undefined)
+      ? undefined
+      : object((text) => `filter(${text}) -> |key, _value| { !includes(${namesIn(words)}, key) }`)(node, [], emitter),
   keys: object((text) => `keys(${text})`),
   values: object((text) => `values(${text})`),
 }

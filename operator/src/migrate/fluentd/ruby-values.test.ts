@@ -278,6 +278,13 @@ test.each<[value: string, record: object, expected: unknown]>([
   ['${[record["a"], record["b"]].compact.join("/")}', { b: 'x' }, 'x'],
   ['${{10 => "trace", 20 => "debug"}[record["a"]] || "info"}', { a: 20 }, 'debug'],
   ['${{"a" => 1, "b" => 2}.fetch(record["a"], 3)}', { a: 'c' }, 3],
+  ['${record["a"].between?(200, 299) ? "ok" : "bad"}', { a: 204 }, 'ok'],
+  ['${record["a"].zero?}', { a: 0 }, true],
+  ['${record["a"].positive?}', { a: -1.5 }, false],
+  ['${record["a"].take(2).join(",")}', { a: [1, 2, 3] }, '1,2'],
+  ['${record["a"].drop(1)}', { a: [1, 2, 3] }, [2, 3]],
+  ['${record["a"].except("b", "c")}', { a: { b: 1, d: 2 } }, { d: 2 }],
+  ['${File.dirname(record["a"])}', { a: '/x/y.log' }, '/x'],
   ['${record["a"][record["b"].to_s]}', { a: { x: 5 }, b: 'x' }, 5],
   // JSON.
   ['${JSON.parse(record["a"])["b"]}', { a: '{"b":[1]}' }, [1]],
