@@ -173,6 +173,10 @@ class Conversion {
       })
       return undefined
     }
+    if (section.element.component !== undefined) {
+      const source = this.#draft.add('sources', name, section.element.component)
+      return { heads: this.#append([source], section.element.after ?? [], `${name}-record`, section), tag, label }
+    }
     reportVariables(section, inputs, this.#context)
     const plugin = this.#find(section, inputs, refusedInputs)
     if (plugin === undefined) {

@@ -1,7 +1,8 @@
-// Files that a HostTailer of the logging-operator reads. It prints their lines, and flows select its pods and containers. A flow that selects
-// them gets `file` sources.
+// Files that a HostTailer of the logging-operator reads, and Events that an EventTailer reads. Their pods print lines, and flows select these
+// pods. A flow that selects them gets a `file` source for each file, and an `orchestrator_events` source.
 
 import { textLiteral } from '@penstock/agent/config'
+import { coreEventLines } from '../core-events.ts'
 import { below, isMap, itemsOf, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { element } from './element-maker.ts'
 import type { Element } from './syntax.ts'
@@ -41,6 +42,47 @@ export function filesOf({ name, namespace, tree }: Resource): readonly Tailed[] 
   })
 }
 
+/** The pod of an EventTailer. Early versions of the operator put the name of the resource into the label for the name of the program. */
+export function eventPodsOf({ name, tree }: Resource): readonly Tailed[] {
+  const namespace = textOf(below(tree, 'spec', 'controlNamespace')) ?? ''
+  const pod = { tree, path: '', isFromHead: false, namespace, container: 'event-tailer' }
+  const instance = { 'app.kubernetes.io/instance': `${name}-event-tailer` }
+  return ['event-tailer', `${name}-event-tailer`].map((program) => ({
+    ...pod,
+    labels: { [nameLabel]: program, ...instance },
+  }))
+}
+
+/** The source of Events. Its records are those of the container that prints them. */
+export function eventSourceOf({ tree, namespace, container, labels }: Tailed, id: string, label: string): Element {
+  const source = element('source', tree, '', [
+    ['@type', 'event_tailer'],
+    ['@id', `${id}-events`],
+    ['@label', label],
+    ['tag', 'kubernetes.event-tailer'],
+  ])
+  const text = [
+    'event = object(.orchestrator.object) ?? {}',
+    ...coreEventLines,
+    // The program reads the Events as objects of one kind.
+    'del(event.kind)',
+    'del(event.apiVersion)',
+    'verb = if .orchestrator.first_timestamp == .orchestrator.last_timestamp { "ADDED" } else { "UPDATED" }',
+    `. = { "message": encode_json({ "verb": verb, "event": event }), "stream": "stdout", "logtag": "F", "timestamp": .timestamp, "kubernetes": ${podFacts(namespace, container, labels)} }`,
+  ].join('\n')
+  return {
+    ...source,
+    component: { type: 'orchestrator_events', config: { include_object: true } },
+    after: [{ type: 'remap', text }],
+  }
+}
+
+/** The fields of a pod in a record, as an expression. */
+function podFacts(namespace: string, container: string, labels: Readonly<Record<string, string>>): string {
+  const members = Object.entries(labels).map(([key, value]) => `${textLiteral(key)}: ${textLiteral(value)}`)
+  return `{ "namespace_name": ${textLiteral(namespace)}, "container_name": ${textLiteral(container)}, "labels": { ${members.join(', ')} }, "host": get_hostname() ?? "" }`
+}
+
 /** Names of the tailers of the journal. */
 export const journalsOf = ({ tree }: Resource): readonly { readonly tree: Tree; readonly name: string }[] =>
   itemsOf(below(tree, 'spec', 'systemdTailers'))
@@ -77,14 +119,14 @@ function fits(tests: Tree, file: Tailed): boolean {
   )
 }
 
-/** Whether a flow selects pods of a HostTailer alone. */
+/** Whether a flow selects pods of a HostTailer or an EventTailer alone. */
 export function isOfTailers(spec: Tree): boolean {
   const rules = itemsOf(below(spec, 'match')).flatMap((rule) => {
     const select = below(rule, 'select')
     return select === undefined ? [] : [select]
   })
   const names = rules.map((rule) => textOf(below(rule, 'labels', nameLabel)))
-  return names.length > 0 && names.every((name) => name === 'host-tailer')
+  return names.length > 0 && names.every((name) => name !== undefined && /(?:^|-)(?:host|event)-tailer$/.test(name))
 }
 
 /** The source of a file. Its records are those of the container that prints the lines. */
@@ -98,12 +140,9 @@ export function sourceOf(file: Tailed, id: string, label: string): Element {
     ['tag', 'kubernetes.host-tailer'],
     ['read_from_head', String(isFromHead)],
   ])
-  const members = Object.entries(labels).map(([key, value]) => `${textLiteral(key)}: ${textLiteral(value)}`)
-  const text = [
-    '.stream = "stdout"',
-    '.logtag = "F"',
-    `.kubernetes = { "namespace_name": ${textLiteral(namespace)}, "container_name": ${textLiteral(container)}, "labels": { ${members.join(', ')} }, "host": get_hostname() ?? "" }`,
-  ].join('\n')
+  const text = ['.stream = "stdout"', '.logtag = "F"', `.kubernetes = ${podFacts(namespace, container, labels)}`].join(
+    '\n',
+  )
   return {
     ...source,
     children: [element('parse', tree, '', [['@type', 'none']])],

@@ -258,3 +258,57 @@ test('a configuration in a value between quotes is recognized', () => {
     'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: f}\ndata:\n  fluent.conf: "<source>\\n  @type tail\\n  path /a\\n  tag a\\n</source>\\n"\n'
   expect(isFluentd({ file: 'map.yaml', text })).toBe(true)
 })
+
+test('a flow for the pod of an EventTailer gets the events of the cluster as lines', async () => {
+  const text = `apiVersion: logging-extensions.banzaicloud.io/v1alpha1
+kind: EventTailer
+metadata: { name: sample }
+spec: { controlNamespace: ops }
+---
+apiVersion: logging.banzaicloud.io/v1beta1
+kind: Flow
+metadata: { name: events, namespace: ops }
+spec:
+  match:
+    - select: { labels: { app.kubernetes.io/name: event-tailer } }
+  filters:
+    - parser: { key_name: message, reserve_data: true, remove_key_name_field: true, parse: { type: json } }
+  localOutputRefs: [out]
+---
+apiVersion: logging.banzaicloud.io/v1beta1
+kind: Output
+metadata: { name: out, namespace: ops }
+spec: { nullout: {} }
+`
+  const { document, resource, gaps } = converted(convertFluentd, [{ file: 'l.yaml', text }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(resource.spec.sources).toMatchObject([{ type: 'orchestrator_events', config: { include_object: true } }])
+  const object = {
+    kind: 'Event',
+    metadata: { name: 'x' },
+    regarding: { kind: 'Pod' },
+    note: 'Failed',
+    deprecatedCount: 2,
+  }
+  const orchestrator = { object, first_timestamp: 'a', last_timestamp: 'b' }
+  withTest(
+    document,
+    resource,
+    { message: 'Failed', timestamp: '2026-11-24T10:11:12Z', orchestrator },
+    {
+      verb: 'UPDATED',
+      event: { metadata: { name: 'x' }, involvedObject: { kind: 'Pod' }, message: 'Failed', count: 2 },
+      'kubernetes.labels': {
+        'app.kubernetes.io/name': 'event-tailer',
+        'app.kubernetes.io/instance': 'sample-event-tailer',
+      },
+    },
+  )
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('an EventTailer that no flow selects is a gap', () => {
+  const text = 'apiVersion: logging.banzaicloud.io/v1alpha1\nkind: EventTailer\nmetadata: { name: e }\n'
+  const { gaps } = converted(convertFluentd, [{ file: 'l.yaml', text }])
+  expect(gaps).toContainEqual(expect.objectContaining({ subject: 'EventTailer e' }))
+})

@@ -8,7 +8,16 @@ import { below, flagOf, isList, isMap, itemsOf, type Place, plain, type Tree, te
 import { treesOf } from '../loki/yaml.ts'
 import type { Described } from '../page.ts'
 import { ElementMaker, element, parameter, variableFor } from './element-maker.ts'
-import { filesOf, isOfTailers, journalsOf, selectsFile, sourceOf, type Tailed } from './host-tailers.ts'
+import {
+  eventPodsOf,
+  eventSourceOf,
+  filesOf,
+  isOfTailers,
+  journalsOf,
+  selectsFile,
+  sourceOf,
+  type Tailed,
+} from './host-tailers.ts'
 import { selectionOf } from './selection.ts'
 import type { Element, Parameter } from './syntax.ts'
 import { conditionOf as conditionOfMatch, filterSteps, outputElements, UnknownSyntax } from './syslog-ng.ts'
@@ -60,6 +69,11 @@ export const resourceKinds: readonly Described[] = [
   {
     name: 'HostTailer',
     becomes: 'a `file` source for each of its `fileTailers` in each flow that selects its pods; a gap for the journal',
+    options: {},
+  },
+  {
+    name: 'EventTailer',
+    becomes: 'an `orchestrator_events` source in each flow that selects its pod, and a line for each Event',
     options: {},
   },
   { name: 'Output, ClusterOutput', becomes: 'a sink, as the matches of Fluentd below', options: {} },
@@ -147,6 +161,7 @@ class Maker {
   readonly elements: Element[] = []
   readonly #resources: readonly Resource[]
   readonly #tailers: readonly Resource[]
+  readonly #eventTailers: readonly Resource[]
   readonly #draft: Draft
   readonly #gaps: Gap[]
   readonly #make = new ElementMaker({
@@ -175,6 +190,7 @@ class Maker {
       )
     }
     this.#tailers = ofKinds('HostTailer')
+    this.#eventTailers = ofKinds('EventTailer')
     for (const flow of flows) this.#flow(flow, below(flow.tree, 'spec') ?? flow.tree, shared)
     for (const { tree, name } of loggings) this.#logging(tree, name, shared, flows.length > 0)
     for (const output of ofKinds('Output', 'ClusterOutput')) this.#output(output)
@@ -206,9 +222,15 @@ class Maker {
     const files = this.#tailers
       .flatMap(filesOf)
       .filter((file) => selectsFile(spec, kind === 'Flow' ? namespace : '', file))
-    if (files.length === 0 || !isOfTailers(spec))
+    const events = this.#eventTailers.flatMap((tailer) =>
+      eventPodsOf(tailer)
+        .filter((pod) => selectsFile(spec, kind === 'Flow' ? namespace : '', pod))
+        .slice(0, 1),
+    )
+    if (files.length + events.length === 0 || !isOfTailers(spec))
       this.elements.push({ ...source, selector, before, after: this.#kubernetes(tree) })
     for (const file of files) this.elements.push(sourceOf(file, id, label))
+    for (const pod of events) this.elements.push(eventSourceOf(pod, id, label))
     const filters = [...shared, ...itemsOf(below(spec, 'filters'))].flatMap((filter) => this.#filter(filter, id))
     this.elements.push({
       ...element('label', tree, label),
@@ -381,13 +403,32 @@ class Maker {
     } else if (/^SyslogNG\w*Flow$/.test(kind)) this.#syslogFlow({ kind, name, namespace, tree })
     else if (/^SyslogNG\w*Output$/.test(kind)) this.#syslogOutput({ kind, name, namespace, tree })
     else if (kind === 'HostTailer') this.#hostTailer({ kind, name, namespace, tree })
-    else if (kind === 'EventTailer')
+    else if (kind === 'EventTailer') this.#eventTailer({ kind, name, namespace, tree })
+  }
+
+  /** Reports what the lines of an EventTailer lack, or that no flow selects them. */
+  #eventTailer(tailer: Resource): void {
+    const { name, tree } = tailer
+    const isSelected = eventPodsOf(tailer).some((pod) => this.#isSelected(pod))
+    if (!isSelected) {
       this.#gap(
         tree,
         `EventTailer ${name}`,
-        '`convert` does not convert this resource',
-        'Use the source `orchestrator_events`.',
+        'no flow in the files selects its lines',
+        'Convert it together with the flow.',
       )
+      return
+    }
+    const reason = 'the lines have no `old_event`, and an Event that has occurred again is `UPDATED`'
+    this.#gap(tree, `EventTailer ${name}`, reason, 'Nothing, unless a query reads them.', true)
+  }
+
+  #isSelected(file: Tailed): boolean {
+    return this.#resources.some(
+      ({ kind, namespace, tree }) =>
+        /^(?:Cluster)?Flow$/.test(kind) &&
+        selectsFile(below(tree, 'spec') ?? tree, kind === 'Flow' ? namespace : '', file),
+    )
   }
 
   // --- syslog-ng ---
@@ -476,13 +517,7 @@ class Maker {
       })
     }
     const files = filesOf(tailer)
-    const isSelected = (file: Tailed) =>
-      this.#resources.some(
-        ({ kind, namespace, tree }) =>
-          /^(?:Cluster)?Flow$/.test(kind) &&
-          selectsFile(below(tree, 'spec') ?? tree, kind === 'Flow' ? namespace : '', file),
-      )
-    for (const file of files.filter((each) => !isSelected(each)))
+    for (const file of files.filter((each) => !this.#isSelected(each)))
       this.#gap(
         file.tree,
         `HostTailer ${tailer.name}: ${file.container}`,

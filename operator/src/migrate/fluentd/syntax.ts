@@ -1,7 +1,7 @@
 // Parses a Fluentd configuration to a tree of elements with line numbers. Values in double quotes may span lines and contain Ruby.
 // References to environment variables become `${NAME}`; other Ruby is kept and reported.
 
-import type { Selector, Step } from '../draft.ts'
+import type { Component, Selector, Step } from '../draft.ts'
 import type { Place } from '../fluent-bit/sections.ts'
 
 export interface Parameter extends Place {
@@ -18,6 +18,8 @@ export interface Element extends Place {
   readonly children: readonly Element[]
   /** For a source generated from a resource: the pods it reads, and transforms before and after the one that builds the record. */
   readonly selector?: Selector | undefined
+  /** For a source generated from a resource without a plugin of Fluentd: its counterpart. */
+  readonly component?: Component
   readonly before?: readonly Step[]
   readonly after?: readonly Step[]
 }
