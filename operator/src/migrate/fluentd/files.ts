@@ -6,6 +6,7 @@ import { type Inner, includedFrom, innerTexts } from '../inner.ts'
 import { holdsOperatorKinds } from './fluent-operator.ts'
 import { holdsResources } from './resources.ts'
 import { type Element, type Include, innerInclude, readFluentd, readInner } from './syntax.ts'
+import { isYamlConfiguration, readYamlConfiguration } from './yaml-syntax.ts'
 
 const maxFiles = 100
 /** Files that include each other within elements. */
@@ -17,14 +18,16 @@ export function isFluentd(given: NamedText): boolean {
   const { text } = given
   if (holdsResources(given) || holdsOperatorKinds(given)) return true
   if (isElement(text) && /^\s*(?:@?type)\s+\S/m.test(text)) return true
+  if (isYamlConfiguration(text)) return true
   // In a value between quotes, line feeds are escaped.
   return /\.(?:ya?ml|json)$/i.test(given.file) && /@type\s/.test(text) && innerTexts(given, isElement).length > 0
 }
 
 /** The files inside a ConfigMap, a Secret or values of a chart; any other file unchanged. */
 function filesIn(given: NamedText): { readonly mains: readonly NamedText[]; readonly all: readonly Inner[] } {
+  const isInner = (text: string) => isElement(text) || isYamlConfiguration(text) || /^\s*@include\s/m.test(text)
   if (!/\.(?:ya?ml|json)$/i.test(given.file)) return { mains: [given], all: [] }
-  const all = innerTexts(given, (text) => isElement(text) || /^\s*@include\s/m.test(text))
+  const all = innerTexts(given, isInner)
   if (all.length === 0) return { mains: [given], all }
   // The main file includes the others. If no file does, as in chart values, they follow one another.
   const patterns = all.flatMap(({ name: from, text }) =>
@@ -51,7 +54,9 @@ export function elementsIn(files: readonly NamedText[], besides: Included, gaps:
     const key = keyOf({ file, text })
     if (seen.has(key) || seen.size >= maxFiles) return
     seen.add(key)
-    const { parts, remarks } = readFluentd(text, file)
+    const { parts, remarks } = isYamlConfiguration(text)
+      ? readYamlConfiguration({ file, text })
+      : readFluentd(text, file)
     gaps.push(...remarks)
     for (const part of parts) {
       if (!isInclude(part)) elements.push(whole(part, 0))

@@ -3,6 +3,7 @@
 
 import type { Component, Selector, Step } from '../draft.ts'
 import type { Place } from '../fluent-bit/sections.ts'
+import { hostVariable } from '../fluent-bit/text.ts'
 
 export interface Parameter extends Place {
   readonly key: string
@@ -143,8 +144,8 @@ class Reader implements ElementFile {
 
   #parameter(line: string): void {
     const place = this.#place()
-    const found = /^(\S+)(?:\s+(.*))?$/s.exec(line)
-    const key = found?.[1] ?? ''
+    const found = /^("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\S+)(?:\s+(.*))?$/s.exec(line)
+    const key = (found?.[1] ?? '').replace(/^(["'])(.*)\1$/s, '$2')
     const open = this.#open.at(-1)
     if (open === undefined) {
       this.#remark(line, 'a parameter is outside of all elements', 'Correct the file.')
@@ -191,39 +192,64 @@ class Reader implements ElementFile {
 
   /** References to variables as `${NAME}`. */
   #ruby(text: string, key = ''): string {
-    return text.replace(/#\{((?:[^{}]|\{[^{}]*\})*)\}/g, (whole, code: string) => {
-      const variable =
-        /^\s*ENV(?:\[\s*['"](\w+)['"]\s*\]|\.fetch\(\s*['"](\w+)['"]\s*(?:,\s*['"]?([^'")]*)['"]?\s*)?\))(.*)$/s.exec(
-          code,
-        )
-      const name = variable?.[1] ?? variable?.[2]
-      const fallback = /^\s*\|\|\s*['"]?([^'"]*?)['"]?\s*$/s.exec(variable?.[4] ?? '')?.[1] ?? variable?.[3]
-      if (name === undefined && isOfItself.test(key)) return ''
-      // A field of a record is worked out for each event.
-      if (
-        this.#open.at(-1)?.name === 'record' &&
-        /^\s*(?:Socket\.gethostname|`hostname`\.(?:chomp|strip))\s*$/.test(code)
-      )
-        return `\${hostname}`
-      if (name === undefined) {
-        this.#remark(
-          whole,
-          '`convert` does not run Ruby in values',
-          'Replace it with its value, or set the field in a remap transform.',
-        )
-        return whole
-      }
-      if (fallback === 'use_default' || fallback === 'use_nil') return isSecret.test(key) ? `\${${name}}` : notGiven
-      if (fallback === undefined) return `\${${name}}`
-      this.#remark(
-        whole,
-        `the variable \`${name}\` has no value here, so its default \`${fallback}\` applies`,
-        'Replace it with the actual value.',
-        true,
-      )
-      return fallback
-    })
+    const remark: RubyRemark = (...parts) => this.#remark(...parts)
+    return evaluated(text, key, this.#open.at(-1), remark)
   }
+}
+
+type RubyRemark = (subject: string, reason: string, nearest: string, isReplaced?: true) => void
+
+/** Options whose default is the name of the host. */
+function isHostOption(key: string, { name, parameters }: Pick<Element, 'name' | 'parameters'>): boolean {
+  const type = parameters.find((each) => /^@?type$/.test(each.key))?.value ?? ''
+  return (
+    (name === 'inject' && key === 'hostname') || key === 'dd_hostname' || (key === 'host' && type.startsWith('splunk'))
+  )
+}
+
+/**
+ * A value with references to variables as `${NAME}`.
+ * @param within the element with the parameter
+ */
+export function evaluated(
+  text: string,
+  key: string,
+  within: Pick<Element, 'name' | 'parameters'> | undefined,
+  remark: RubyRemark,
+): string {
+  return text.replace(/#\{((?:[^{}]|\{[^{}]*\})*)\}/g, (whole, code: string) => {
+    const variable =
+      /^\s*ENV(?:\[\s*['"](\w+)['"]\s*\]|\.fetch\(\s*['"](\w+)['"]\s*(?:,\s*['"]?([^'")]*)['"]?\s*)?\))(.*)$/s.exec(
+        code,
+      )
+    const name = variable?.[1] ?? variable?.[2]
+    const fallback = /^\s*\|\|\s*['"]?([^'"]*?)['"]?\s*$/s.exec(variable?.[4] ?? '')?.[1] ?? variable?.[3]
+    if (name === undefined && isOfItself.test(key)) return ''
+    const isHost = /^\s*(?:Socket\.gethostname|hostname|`hostname`\.(?:chomp|strip))\s*$/.test(code)
+    // A field of a record is worked out for each event.
+    if (isHost && within?.name === 'record') return `\${hostname}`
+    if (isHost && key === 'extra_labels') return hostVariable
+    // The name of the host is the default of these options.
+    if (isHost && within !== undefined && isHostOption(key, within)) return notGiven
+    if (/^\s*worker_id\s*$/.test(code)) return '0'
+    if (name === undefined) {
+      remark(
+        whole,
+        '`convert` does not run Ruby in values',
+        'Replace it with its value, or set the field in a remap transform.',
+      )
+      return whole
+    }
+    if (fallback === 'use_default' || fallback === 'use_nil') return isSecret.test(key) ? `\${${name}}` : notGiven
+    if (fallback === undefined) return `\${${name}}`
+    remark(
+      whole,
+      `the variable \`${name}\` has no value here, so its default \`${fallback}\` applies`,
+      'Replace it with the actual value.',
+      true,
+    )
+    return fallback
+  })
 }
 
 const oldOptions =
@@ -241,7 +267,7 @@ export function isOld(elements: readonly Element[]): boolean {
 }
 
 /** Marks a value that Fluentd treats as not set. */
-const notGiven = '\u0000'
+export const notGiven = '\u0000'
 /** Parameters that get a Secret even if the variable is optional. */
 const isSecret = /user|pass|token|key|secret/i
 /** Parameters for files and connections of Fluentd itself, which components do not have. */
