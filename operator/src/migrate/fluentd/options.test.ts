@@ -69,6 +69,7 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   'inject.time_type': ['inject.time_key t'],
   'inject.hostname': ['inject.hostname_key h'],
   tag_key: ['include_tag_key true'],
+  tag_field_name: ['add_tag_field true'],
   ...Object.fromEntries(
     ['', 'parse.', 'parse.parse.'].flatMap((prefix) => [
       [`${prefix}time_format_fallbacks`, [`${prefix}time_type mixed`]],
