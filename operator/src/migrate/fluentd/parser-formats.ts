@@ -50,6 +50,16 @@ export function labelledLines(from: string, { pattern: regex, delimiter, label }
   ]
 }
 
+/** The parser of logfmt reads numbers. */
+export const numberLines: readonly string[] = [
+  'if is_object(parsed) {',
+  '  parsed = map_values(object!(parsed)) -> |value| {',
+  '    text = string(value) ?? ""',
+  "    if match(text, r'^[-+]?\\d+$') { to_int(text) ?? value } else if match(text, r'^[-+]?\\d*\\.?\\d+(?:[eE][-+]?\\d+)?$') { to_float(text) ?? value } else { value }",
+  '  }',
+  '}',
+]
+
 /** The Apache parser returns all fields. A hyphen is null in some of them. */
 export const apacheLines: readonly string[] = [
   'if is_object(parsed) {',

@@ -97,6 +97,12 @@ test.each([
     '2026-01-02T03:04:05.678901Z stderr F x y',
     { stream: 'stderr', logtag: 'F', message: 'x y', timestamp: '2026-01-02T03:04:05.678901Z' },
   ],
+  [
+    'numbers of logfmt, with a type for one of them',
+    '@type logfmt\ntypes c:string',
+    'a=14 b=0.5 c=7 d=x1 e',
+    { a: 14, b: 0.5, c: '7', d: 'x1', e: true },
+  ],
   ['a line in a field of its own', '@type none\nmessage_key raw', 'x y', { raw: 'x y' }],
   [
     'several forms of time: seconds',

@@ -15,6 +15,7 @@ import {
   type Delimiters,
   isNewSyslog,
   labelledLines,
+  numberLines,
   type SyslogForm,
   syslogForms,
 } from './parser-formats.ts'
@@ -191,8 +192,8 @@ export function parsing(
     reportParsedTime(section, context)
     return [...labelledLines(from, dialect.members), ...fields(), ...time, ...after]
   }
-  const lines = parserLines(type, from, own, section, dialect)
-  return lines === undefined ? undefined : [...lines, ...time, ...after]
+  const [first = '', ...rest] = parserLines(type, from, own, section, dialect) ?? []
+  return first === '' ? undefined : [first, ...(type === 'logfmt' ? numberLines : []), ...rest, ...time, ...after]
 }
 
 /** A line of syslog, in one of two forms. */
