@@ -231,16 +231,6 @@ function podLogs(
     ...keptTime(section),
   ]
   const choice = podsAt(paths, listOf(lastValue(section, 'exclude_path')))
-  const nested = lastValue(section, 'parse.parse.@type')
-  const inner =
-    nested === undefined ||
-    (nested === 'none' && (lastValue(section, 'parse.parse.message_key') ?? 'message') === 'message')
-      ? undefined
-      : parsing(section, 'parse.parse.', 'string(.message) ?? ""', context, gaps)
-  const nestedLines =
-    inner === undefined
-      ? []
-      : [...withFailure(inner, undefined), 'if is_object(parsed) { . = merge(., object!(parsed))', 'del(.message) }']
   const steps: Step[] = [
     ...(choice === undefined ? [] : [{ type: 'filter', text: choice } as const]),
     {
@@ -254,18 +244,36 @@ function podLogs(
           ? ['%file = .file']
           : []),
         `. = { ${fields.join(', ')} }`,
-        ...(key === 'message' ? nestedLines : []),
+        ...(key === 'message' ? innerLines(section, context, gaps) : []),
       ].join('\n'),
     },
   ]
   return { component: { type: 'orchestrator_logs', config: shared }, steps }
 }
 
-/** The time text of the container's line, if the record keeps it. */
+/** The lines of the parser for the text of a container's line. A text that it does not read is dropped. */
+function innerLines(section: Plugged, context: Context, gaps: Gap[]): readonly string[] {
+  const type = lastValue(section, 'parse.parse.@type')
+  const isSame = type === 'none' && (lastValue(section, 'parse.parse.message_key') ?? 'message') === 'message'
+  const lines =
+    type === undefined || isSame ? undefined : parsing(section, 'parse.parse.', 'string(.message) ?? ""', context, gaps)
+  if (lines === undefined) return []
+  const end = isOn(lastValue(section, 'emit_unmatched_lines'), false) ? '}' : '} else { abort }'
+  return [
+    ...withFailure(lines, undefined),
+    'if is_object(parsed) { . = merge(., object!(parsed))',
+    'del(.message)',
+    end,
+  ]
+}
+
+/** The time text of the container's line, if the record keeps it. The parser `cri` keeps it unless the option or an inner parser says otherwise. */
 function keptTime(section: Plugged): readonly string[] {
   const [name] = alternatives(section).flatMap(({ section: each, prefix }) => {
     const read = (key: string) => lastValue(each, `${prefix}${key}`) ?? lastValue(section, key)
-    return isOn(read('keep_time_key'), false) ? [read('time_key') ?? 'time'] : []
+    const isCri =
+      [read('@type'), read('format')].includes('cri') && lastValue(section, 'parse.parse.@type') === undefined
+    return isOn(read('keep_time_key'), isCri) ? [read('time_key') ?? 'time'] : []
   })
   const value = 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null'
   return name === undefined ? [] : [`${textLiteral(name)}: ${value}`]

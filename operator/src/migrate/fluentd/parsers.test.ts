@@ -95,7 +95,13 @@ test.each([
     'a line of a container runtime in a file of another folder',
     '@type cri',
     '2026-01-02T03:04:05.678901Z stderr F x y',
-    { stream: 'stderr', logtag: 'F', message: 'x y', timestamp: '2026-01-02T03:04:05.678901Z' },
+    {
+      stream: 'stderr',
+      logtag: 'F',
+      message: 'x y',
+      time: '2026-01-02T03:04:05.678901Z',
+      timestamp: '2026-01-02T03:04:05.678901Z',
+    },
   ],
   [
     'numbers of logfmt, with a type for one of them',
@@ -245,4 +251,22 @@ test('pods keep the time field if the configuration says so', () => {
   const text = `<source>\n  @type tail\n  path /var/log/containers/*.log\n  tag kube.*\n  format json\n  time_key at\n  keep_time_key true\n</source>\n<match **>\n  @type stdout\n</match>\n`
   const { resource } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
   expect(resource.spec.transforms[0].config.source).toContain('"at": format_timestamp(')
+})
+
+test.each([
+  ['the time stays in the record', '', 'x', { message: 'x', logtag: 'F', time: '2026-01-02T03:04:05.500Z' }],
+  ['the time may go', 'keep_time_key false', 'x', { 'time == null && .message': 'x' }],
+  [
+    'an inner parser reads the text',
+    '<parse>\n@type json\n</parse>',
+    '{"a":1}',
+    { 'time == null && .a': 1, logtag: 'F' },
+  ],
+  ['a text that an inner parser does not read is dropped', '<parse>\n@type json\n</parse>', 'x', undefined],
+])('the parser cri of pods: %s', async (_, more, message, expected) => {
+  const text = `<source>\n  @type tail\n  path /var/log/containers/*.log\n  tag kube.*\n  <parse>\n@type cri\n${more}\n  </parse>\n</source>\n<match **>\n  @type stdout\n</match>\n`
+  const { document, resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  expect(gaps).toEqual([])
+  withTest(document, resource, { message, stream: 'stdout', timestamp: '2026-01-02T03:04:05.5Z' }, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })

@@ -244,7 +244,7 @@ function parserOf(
     name,
     time_key: read('time_key') ?? 'time',
     time_format: own.time_format === undefined ? undefined : rubyTime(own.time_format),
-    time_keep: isOn(read('keep_time_key'), false) ? 'on' : 'off',
+    time_keep: isOn(read('keep_time_key'), name === 'cri') ? 'on' : 'off',
     types: typesIn(own.types),
     // An empty group is an empty text.
     skip_empty_values: 'off',

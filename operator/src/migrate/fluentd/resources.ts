@@ -536,7 +536,13 @@ const podSource = (tree: Tree, id: string, label: string): Element => ({
     ['path', '/var/log/containers/*.log'],
     ['tag', 'kubernetes.*'],
   ]),
-  children: [element('parse', tree, '', [['@type', 'cri']])],
+  // Fluent Bit reads the lines, and its records have no field for the time by default.
+  children: [
+    element('parse', tree, '', [
+      ['@type', 'cri'],
+      ['keep_time_key', 'false'],
+    ]),
+  ],
 })
 
 const labelOf = ({ kind, namespace, name }: Resource) =>
