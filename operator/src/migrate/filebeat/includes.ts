@@ -4,7 +4,7 @@
 import type { Gap, Included, NamedText } from '../draft.ts'
 import { below, isList, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
-import { expanded } from './read.ts'
+import { asFilebeat, expanded } from './read.ts'
 
 /** A list in a file, with the name of the file. */
 interface Listed {
@@ -17,7 +17,7 @@ const nameOf = (path: string) => path.split(/[\\/]/).at(-1) ?? path
 /** The lists of a given file, or of the files in a ConfigMap or in chart values. */
 function listsIn(given: NamedText): readonly Listed[] {
   if (!/\.ya?ml$/i.test(given.file)) return []
-  return treesOf(given, []).flatMap((tree): readonly Listed[] => {
+  return treesOf(given, [], asFilebeat).flatMap((tree): readonly Listed[] => {
     if (isList(tree)) return [{ name: nameOf(given.file), tree }]
     const files = [
       ...(textOf(below(tree, 'kind')) === 'ConfigMap' ? [below(tree, 'data')] : []),
@@ -27,7 +27,7 @@ function listsIn(given: NamedText): readonly Listed[] {
     ]
     return files.flatMap((table) =>
       (isMap(table) ? [...table.value] : []).flatMap(([name, item]) => {
-        const inner = embedded(item, [])
+        const inner = embedded(item, [], asFilebeat)
         return isList(inner) ? [{ name, tree: inner }] : []
       }),
     )
@@ -46,7 +46,7 @@ export function finderOf(files: readonly NamedText[], included: Included): Find 
     const relative = path.replace(/^(?:\$\{path\.\w+\}|\.)\//, '')
     const others = relative.startsWith('/') || relative.includes('$') ? [] : included(relative, from)
     const read = others.filter(({ file }) => !own.some((tree) => nameOf(tree.file) === nameOf(file)))
-    const found = [...own, ...read.flatMap((each) => treesOf(each, gaps))]
+    const found = [...own, ...read.flatMap((each) => treesOf(each, gaps, asFilebeat))]
     return found.flatMap(itemsOf).map(expanded)
   }
 }

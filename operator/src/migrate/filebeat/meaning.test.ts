@@ -380,7 +380,7 @@ const steps: readonly Case[] = [
   },
   {
     name: 'the registered domain of a host',
-    text: `${json}${processors('registered_domain: { field: h, target_field: d, target_etld_field: s, target_subdomain_field: n }')}`,
+    text: `${json}${processors('registered_domain: { field: h, target_field: d, target_etld_field: s, target_subdomain_field: "n" }')}`,
     message: '{"h":"a.b.example.co.uk."}',
     expected: { d: 'example.co.uk', s: 'co.uk', n: 'a.b' },
   },

@@ -43,9 +43,12 @@ function put(into: Map<string, Tree>, path: readonly string[], item: Tree, place
   into.set(first, { file: place.file, line: known?.line ?? place.line, value: all })
 }
 
+/** Filebeat reads YAML 1.1. */
+export const asFilebeat = { hasOldBooleans: true } as const
+
 /** The configurations in a text. */
 export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
-  return treesOf(given, gaps).flatMap((tree): readonly Tree[] => {
+  return treesOf(given, gaps, asFilebeat).flatMap((tree): readonly Tree[] => {
     const kind = below(tree, 'kind')?.value
     if (kind === 'ConfigMap') return textsBelow(below(tree, 'data'), gaps)
     if (kind === 'Secret')
@@ -120,7 +123,7 @@ const ofStore: Readonly<Record<string, string>> = {
 export function authoritiesIn(given: NamedText): ReadonlyMap<string, SecretKey> {
   const found = new Map<string, SecretKey>()
   if (!/kind: Beat\b/.test(given.text)) return found
-  for (const tree of treesOf(given, [])) {
+  for (const tree of treesOf(given, [], asFilebeat)) {
     const reference = below(tree, 'spec', 'elasticsearchRef')
     const name = textOf(below(reference, 'name'))
     const secret = textOf(below(reference, 'secretName'))
@@ -190,7 +193,7 @@ function textsBelow(files: Tree | undefined, gaps: Gap[]): readonly Tree[] {
   if (!isMap(files)) return []
   return [...files.value].flatMap(([name, item]) => {
     if (!/\.ya?ml$/.test(name)) return []
-    const found = embedded(item, gaps)
+    const found = embedded(item, gaps, asFilebeat)
     const config = found === undefined ? undefined : expanded(found)
     if (config === undefined) return []
     // A file with inputs or modules contains a list, and the configuration names it.

@@ -4,8 +4,28 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocume
 import type { Gap, NamedText } from '../draft.ts'
 import { type Tree, textOf } from './tree.ts'
 
-/** @param above lines of the file before the text */
-export function treesOf({ file, text }: NamedText, gaps: Gap[], above = 0): readonly Tree[] {
+interface Reading {
+  /** Lines of the file before the text. */
+  readonly above?: number
+  /** Whether words such as `yes` and `off` are booleans, as in YAML 1.1, which some agents read. */
+  readonly hasOldBooleans?: boolean | undefined
+}
+
+interface Embedding extends Pick<Reading, 'hasOldBooleans'> {
+  /** Changes the text before it is parsed. */
+  readonly change?: (text: string) => string
+}
+
+/** Spellings of booleans that are texts in YAML 1.2. */
+const oldBooleans: ReadonlyMap<string, boolean> = new Map(
+  [
+    ['y', 'Y', 'yes', 'Yes', 'YES', 'on', 'On', 'ON'],
+    ['n', 'N', 'no', 'No', 'NO', 'off', 'Off', 'OFF'],
+  ].flatMap((words, index) => words.map((word) => [word, index === 0] as const)),
+)
+
+export function treesOf({ file, text }: NamedText, gaps: Gap[], reading: Reading = {}): readonly Tree[] {
+  const { above = 0, hasOldBooleans = false } = reading
   const lines = new LineCounter()
   const documents = parseAllDocuments(text, { lineCounter: lines })
   if (!Array.isArray(documents)) return []
@@ -33,6 +53,9 @@ export function treesOf({ file, text }: NamedText, gaps: Gap[], above = 0): read
       }
       if (isSeq(resolved)) return { file, line, value: resolved.items.map((item) => treeOf(item, depth + 1)) }
       const value = isScalar(resolved) ? resolved.value : null
+      const old = hasOldBooleans && isScalar(resolved) && resolved.type === 'PLAIN' && typeof value === 'string'
+      const boolean = old ? oldBooleans.get(value) : undefined
+      if (boolean !== undefined) return { file, line, value: boolean }
       const isPlain = ['string', 'number', 'boolean'].includes(typeof value)
       // Keep the digits of a number as written.
       const source = isScalar(resolved) && typeof value === 'number' ? resolved.source : undefined
@@ -44,9 +67,9 @@ export function treesOf({ file, text }: NamedText, gaps: Gap[], above = 0): read
 }
 
 /** Parses the text of a setting as YAML. Line numbers refer to the outer file. */
-export function embedded(tree: Tree, gaps: Gap[], change: (text: string) => string = (text) => text): Tree | undefined {
+export function embedded(tree: Tree, gaps: Gap[], { change, hasOldBooleans }: Embedding = {}): Tree | undefined {
   const text = textOf(tree)
   if (text === undefined) return undefined
   // The text of a block begins on the line after its key.
-  return treesOf({ file: tree.file, text: change(text) }, gaps, tree.line)[0]
+  return treesOf({ file: tree.file, text: change?.(text) ?? text }, gaps, { hasOldBooleans, above: tree.line })[0]
 }

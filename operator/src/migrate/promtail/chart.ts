@@ -101,7 +101,10 @@ export function chartConfig(config: Tree, gaps: Gap[]): Tree {
   const text = (tree: Tree | undefined): Tree | undefined =>
     tree === undefined
       ? undefined
-      : filled(embedded(tree, gaps, (given) => withoutTemplates(withValues(given, config), tree, gaps)) ?? tree, pieces)
+      : filled(
+          embedded(tree, gaps, { change: (given) => withoutTemplates(withValues(given, config), tree, gaps) }) ?? tree,
+          pieces,
+        )
   const file = below(config, 'file')
   const isOwnFile = /scrape_configs:\s*\n\s*- /.test(textOf(file) ?? '')
   const whole = file === undefined || !isOwnFile ? undefined : text(file)
