@@ -65,7 +65,7 @@ const cases = [
     agent: 'the collector',
     convert: convertOtel,
     file: 'otel.yaml',
-    text: `receivers: { filelog: { include: [/var/log/pods/*/*/*.log], operators: [{ type: container }] } }\nprocessors: { resource: { attributes: [{ key: found, value: 'eu-\${env:PENSTOCK_TEST_CLUSTER}', action: upsert }] } }\nexporters: { debug: }\nservice: { pipelines: { logs: { receivers: [filelog], processors: [resource], exporters: [debug] } } }\n`,
+    text: `receivers: { filelog: { include: [/var/log/pods/*/*/*.log], operators: [{ type: container }] } }\nprocessors: { resource: { attributes: [{ key: found, value: 'eu-\${env:PENSTOCK_TEST_CLUSTER}', action: upsert }] } }\nexporters: { debug: { verbosity: detailed } }\nservice: { pipelines: { logs: { receivers: [filelog], processors: [resource], exporters: [debug] } } }\n`,
     field: 'resource.attributes.found',
   },
 ]
