@@ -133,20 +133,21 @@ export function strptimeLayout(layout: string): string {
 
 /** Go accepts fractional seconds even if the layout has none. */
 function withFraction(layout: string): string {
-  return layout.replace(/%S(?!%\.|[,.]%\d?f|,%)/g, '%S%.f')
+  return layout.replace(/%-?S(?!%\.|[,.]%\d?f|,%)/g, '$&%.f')
 }
 
 /** Elements of Go's layouts; longer ones first. */
 const goParts: readonly (readonly [RegExp, string])[] = [
-  [/^[.][09]+/, '%.f'],
-  [/^,[09]{3}/, ',%3f'],
-  [/^,[09]{6}/, ',%6f'],
-  [/^,[09]{9}/, ',%9f'],
+  // Only zeros or only nines before something else than a digit; the point of `.01` separates the month.
+  [/^[.](?:0+|9+)(?!\d)/, '%.f'],
+  [/^,(?:0{3}|9{3})(?!\d)/, ',%3f'],
+  [/^,(?:0{6}|9{6})(?!\d)/, ',%6f'],
+  [/^,(?:0{9}|9{9})(?!\d)/, ',%9f'],
   [/^2006/, '%Y'],
   [/^January/, '%B'],
-  [/^Jan/, '%b'],
+  [/^Jan(?![a-z])/, '%b'],
   [/^Monday/, '%A'],
-  [/^Mon/, '%a'],
+  [/^Mon(?![a-z])/, '%a'],
   [/^MST/, '%Z'],
   [/^Z07:00:00|^Z07:00|^Z0700|^Z07/, '%#z'],
   [/^-07:00:00/, '%::z'],
@@ -163,6 +164,8 @@ const goParts: readonly (readonly [RegExp, string])[] = [
   [/^15/, '%H'],
   [/^PM/, '%p'],
   [/^pm/, '%P'],
+  [/^_2006/, '_%Y'],
+  [/^__2/, '%_j'],
   [/^_2/, '%e'],
   [/^1/, '%-m'],
   [/^2/, '%-d'],
