@@ -2,7 +2,6 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
-import { nodeVariable } from './environment.ts'
 import { openRead } from './field.ts'
 import type { Context, Mapping, Part } from './mapping.ts'
 import { fieldAt } from './record.ts'
@@ -80,12 +79,10 @@ function actionLines(part: Part, base: readonly string[], context: Context): str
       const given = part.get('value')
       if (part.has('from_context')) return refuse('the value comes from the request that carried the record')
       if (from === undefined && given === undefined) return refuse('the action has no value')
-      const isNode = typeof given === 'string' && nodeVariable.test(given)
-      const value =
-        from !== undefined ? openRead([...base, from]) : isNode ? '%orchestrator.pod_node_name' : valueLiteral(given)
+      const value = from === undefined ? valueLiteral(given) : openRead([...base, from])
       const tests = [
         ...(action === 'insert' ? [`!exists(${field})`] : action === 'update' ? [`exists(${field})`] : []),
-        ...(from !== undefined ? [`exists(${fieldAt([...base, from])})`] : isNode ? [`${value} != null`] : []),
+        ...(from === undefined ? [] : [`exists(${fieldAt([...base, from])})`]),
       ]
       return [tests.length === 0 ? `${field} = ${value}` : `if ${tests.join(' && ')} { ${field} = ${value} }`]
     }

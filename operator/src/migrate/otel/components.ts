@@ -31,7 +31,7 @@ export class Components {
       const comments = [this.#comment(given, 'This source reads nothing.')]
       return [this.#draft.add('sources', given.name, { type: 'file', config, comments })]
     }
-    const part = withoutPlaceholders(given, false, this.#context, mapping.expresses)
+    const part = withoutPlaceholders(given, false, this.#context, mapping)
     this.#context.reportOptions(part, mapping)
     return mapping
       .build(part, this.#context)
@@ -40,20 +40,15 @@ export class Components {
 
   /** Adds the transforms of a processor after the heads, and returns the last. */
   processor(heads: readonly string[], given: Part, wanted: string): string[] {
-    if (given.type !== 'logstransform') return this.#context.append(heads, this.#steps(given), wanted, given)
-    this.#steps(given)
-    const part = withoutPlaceholders(given, false, this.#context, ['operators.value'])
-    return followOperators(operatorsOf(part), new Set(), heads, this.#context)
-  }
-
-  #steps(given: Part): readonly Step[] {
     const mapping = this.#mapping(given, processors, refusedProcessors)
     if (mapping === undefined) {
-      return [{ type: 'remap', text: '.', comments: [this.#comment(given, 'Events pass unchanged.')] }]
+      const unchanged: Step = { type: 'remap', text: '.', comments: [this.#comment(given, 'Events pass unchanged.')] }
+      return this.#context.append(heads, [unchanged], wanted, given)
     }
-    const part = withoutPlaceholders(given, false, this.#context, mapping.expresses)
+    const part = withoutPlaceholders(given, false, this.#context, mapping)
     this.#context.reportOptions(part, mapping)
-    return mapping.build(part, this.#context)
+    if (given.type === 'logstransform') return followOperators(operatorsOf(part), new Set(), heads, this.#context)
+    return this.#context.append(heads, mapping.build(part, this.#context), wanted, given)
   }
 
   /** Adds the sink of an exporter, with the transforms that give records its form. */

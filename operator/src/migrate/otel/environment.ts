@@ -3,13 +3,13 @@
 
 import { isTable } from '@penstock/agent/schema'
 import { readReport } from '../environment.ts'
-import type { Context, Part, Path } from './mapping.ts'
-import { variableMark } from './text.ts'
+import type { Context, Mapping, Part, Path } from './mapping.ts'
+import { nodeMark, variableMark } from './text.ts'
 
 const placeholder = /\$\$|\$\{(?:([a-z][a-z0-9+.-]*):)?([^}]*)\}|\$([A-Z][A-Z0-9_]+)\b/g
 
-/** A variable that contains the name of the node, which programs know. */
-export const nodeVariable = /^\$(?:\{(?:env:)?(?:\w+_)?NODE_NAME\}|(?:\w+_)?NODE_NAME$)$/
+/** Whether a variable contains the name of the node, which programs know. */
+export const isNodeVariable = (name: string) => /^(?:\w+_)?NODE_NAME$/.test(name)
 
 /** The option names in a path, without list indexes. */
 const pathName = (path: Path) => path.filter((key) => typeof key === 'string').join('.')
@@ -24,13 +24,13 @@ function kept(part: Part, path: Path, whole: string, name: string, context: Cont
 
 /**
  * The part with its placeholders resolved.
- * @param expresses options whose texts a program assigns to fields
+ * @param options those whose texts a program assigns to fields, and those that the program itself replaces
  */
 export function withoutPlaceholders(
   part: Part,
   takesSecrets: boolean,
   context: Context,
-  expresses: readonly string[] = [],
+  options: Pick<Mapping<unknown>, 'expresses' | 'itself'> = {},
 ): Part {
   const visit = (value: unknown, path: Path): unknown => {
     if (Array.isArray(value)) return value.map((item, index) => visit(item, [...path, index]))
@@ -38,15 +38,19 @@ export function withoutPlaceholders(
       return Object.fromEntries(Object.entries(value).map(([key, below]) => [key, visit(below, [...path, key])]))
     }
     if (typeof value !== 'string') return value
-    if (!takesSecrets && nodeVariable.test(value)) return value
     const name = pathName(path)
     const isNamed = (each: string) => each === name || (each.endsWith('*') && name.startsWith(each.slice(0, -1)))
-    const isExpressed = context.readsEnvironment && expresses.some(isNamed) && !value.startsWith('EXPR(')
+    const isExpressed = (options.expresses ?? []).some(isNamed) && !value.startsWith('EXPR(')
+    const isUnread = Object.keys(options.itself ?? {}).some((each) => `${name}.`.startsWith(`${each}.`))
     const text = value.replace(placeholder, (whole, scheme?: string, inBraces?: string, bare?: string) => {
       const given = inBraces ?? bare
       if (given === undefined) return '$'
+      const isNode = !takesSecrets && (scheme ?? 'env') === 'env' && isNodeVariable(given)
+      if (isNode && isUnread) return whole
       if (bare !== undefined) reportBare(part, path, whole, context)
-      if (isExpressed && (scheme ?? 'env') === 'env') return kept(part, path, whole, given, context)
+      if (isNode && isExpressed) return nodeMark(context.readsEnvironment)
+      if (isExpressed && context.readsEnvironment && (scheme ?? 'env') === 'env')
+        return kept(part, path, whole, given, context)
       return resolved(part, path, whole, scheme ?? 'env', given, takesSecrets, context)
     })
     const isWhole = /^\$(?:\{[^}]*\}|[A-Z][A-Z0-9_]+)$/.test(value) && text !== value

@@ -7,7 +7,7 @@ import type { Step } from '../draft.ts'
 import { readReport, variableRead } from '../environment.ts'
 import type { Context, Mapping, Part } from './mapping.ts'
 import { fieldAt } from './record.ts'
-import { regexLiteral } from './text.ts'
+import { nodeRead, regexLiteral } from './text.ts'
 
 type Steps = readonly Step[]
 
@@ -352,7 +352,7 @@ export const resourceDetection: Mapping<Steps> = {
   build: (part, context) => {
     const values: Readonly<Record<string, string>> = {
       'host.name': context.readsEnvironment ? 'host' : '%orchestrator.pod_node_name',
-      'k8s.node.name': '%orchestrator.pod_node_name',
+      'k8s.node.name': context.readsEnvironment ? nodeRead(true) : '%orchestrator.pod_node_name',
       'os.type': '"linux"',
     }
     const keeps = !part.flag('override', true)
@@ -387,7 +387,7 @@ export const resourceDetection: Mapping<Steps> = {
         if (detector === 'system' && isOff(attribute)) return []
         const at = fieldAt(['resource', 'attributes', attribute])
         const value = values[attribute] ?? 'null'
-        const tests = [...(value.startsWith('"') ? [] : [`${value} != null`]), ...(keeps ? [`!exists(${at})`] : [])]
+        const tests = [...(/^["(]/.test(value) ? [] : [`${value} != null`]), ...(keeps ? [`!exists(${at})`] : [])]
         const line = tests.length === 0 ? `${at} = ${value}` : `if ${tests.join(' && ')} { ${at} = ${value} }`
         return value === 'host' ? [...hostLines, line] : [line]
       })

@@ -281,3 +281,59 @@ test.each([
     expect(gaps.filter(({ reason }) => reason.includes('first line'))).toHaveLength(rows)
   },
 )
+
+process.env['AGENT_SELF_NODE_NAME'] = 'n1'
+const node = (variable: string) => '$'.concat(variable)
+const nodeTest = (options: Given, field: string, value = 'n1') => ({
+  name: `${JSON.stringify(options)}`,
+  given: options,
+  assert: `${field} == "${value}"`,
+})
+const added = (value: string) => one('add', { field: 'attributes.node', value })
+const action = (options: object) => ({ attributes: { actions: [{ key: 'node', ...options }] } })
+
+const nodeCases = [
+  nodeTest(added(node('{env:K8S_NODE_NAME}')), '.attributes.node'),
+  nodeTest(added(node('{NODE_NAME}')), '.attributes.node'),
+  nodeTest(added(node('KUBE_NODE_NAME')), '.attributes.node'),
+  nodeTest(added(`x-${node('{env:K8S_NODE_NAME}')}`), '.attributes.node', 'x-n1'),
+  nodeTest(added('EXPR(env("K8S_NODE_NAME"))'), '.attributes.node'),
+  nodeTest({ receiver: { attributes: { node: node('{env:NODE_NAME}') } } }, '.attributes.node'),
+  nodeTest({ receiver: { resource: { node: `x-${node('{env:NODE_NAME}')}` } } }, '.resource.attributes.node', 'x-n1'),
+  ...['insert', 'upsert'].map((name) =>
+    nodeTest({ processors: action({ action: name, value: node('{env:K8S_NODE_NAME}') }) }, '.attributes.node'),
+  ),
+  nodeTest(
+    { processors: { resource: { attributes: [{ key: 'host.name', value: node('{env:K8S_NODE_NAME}') }] } } },
+    '.resource.attributes."host.name"',
+  ),
+  nodeTest({ processors: { logstransform: { ...added(node('{env:K8S_NODE_NAME}')) } } }, '.attributes.node'),
+  nodeTest({ processors: { resourcedetection: { detectors: ['k8snode'] } } }, '.resource.attributes."k8s.node.name"'),
+]
+
+test.each(nodeCases)('the name of the node in a record of a file: $name', async ({ given, assert }) => {
+  expect(await problems(given, 0, line('a'), assert)).toEqual([])
+})
+
+test.each(nodeCases)('the name of the node in a record of a pod: $name', async ({ given, assert }) => {
+  const ofPods = {
+    ...given,
+    operators: [...(pods.operators ?? []), ...(given.operators ?? [])],
+    receiver: { ...pods.receiver, ...given.receiver },
+  }
+  const event = { ...podLine('a'), orchestrator: { pod_node_name: 'n2' } }
+  expect(await problems(ofPods, 0, event, assert.replace('n1', 'n2'))).toEqual([])
+})
+
+test('a variable with the name of the node is a gap where the Pipeline has only text', () => {
+  const pattern = { key: 'a', action: 'extract', pattern: node('{env:K8S_NODE_NAME}') }
+  const { gaps } = converted({ processors: { attributes: { actions: [pattern] } } })
+  expect(gaps.map(({ subject }) => subject)).toEqual([`attributes: ${node('{env:K8S_NODE_NAME}')}`])
+})
+
+test('a variable in an operator of `logstransform` is reported once', () => {
+  const { gaps } = converted({ processors: { logstransform: { ...added(node('{env:OTHER}')) } } })
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([
+    [`logstransform: ${node('{env:OTHER}')}`, true],
+  ])
+})

@@ -4,7 +4,7 @@
 import type { Step } from '../draft.ts'
 import { readReport, variableRead } from '../environment.ts'
 import type { Described } from '../page.ts'
-import { nodeVariable } from './environment.ts'
+import { isNodeVariable } from './environment.ts'
 import { failureOf, parseExpression, UnknownExpression, valueText } from './expression.ts'
 import { type Field, fieldOf, storeLines } from './field.ts'
 import { type Outputs, typeOfOperator } from './joining.ts'
@@ -27,7 +27,7 @@ import {
 import { fieldAt } from './record.ts'
 import { severityLines, severityOptions, timeLines, timeOptions } from './record-time.ts'
 import { scopeLines, scopeOptions, traceLines, traceOptions } from './record-trace.ts'
-import { decimal, indent, regexLiteral, valueLiteral } from './text.ts'
+import { decimal, indent, nodeRead, regexLiteral, valueLiteral } from './text.ts'
 
 /**
  * An operator that changes fields.
@@ -81,8 +81,9 @@ export function variableIn(
   context: Context,
 ): string | undefined {
   const name = /^\s*env\(\s*["'](\w+)["']\s*\)\s*$/.exec(expression)?.[1]
-  if (name === undefined || !context.readsEnvironment) return undefined
-  if (nodeVariable.test(`\${${name}}`)) return '%orchestrator.pod_node_name'
+  if (name === undefined) return undefined
+  if (isNodeVariable(name)) return nodeRead(context.readsEnvironment)
+  if (!context.readsEnvironment) return undefined
   const { reason, nearest } = readReport(name)
   context.replaced(part.place(path), `${part.id}: ${name}`, reason, nearest)
   return variableRead(name)

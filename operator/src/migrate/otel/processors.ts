@@ -100,6 +100,7 @@ const logsTransform: Mapping<Steps> = {
   name: 'logstransform',
   becomes: 'transforms, as operators of `filelog`',
   options: { operators: 'transforms' },
+  expresses: ['operators.value'],
   build: () => [],
 }
 

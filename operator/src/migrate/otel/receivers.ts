@@ -4,7 +4,6 @@ import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { foundPath, podLogPath } from '../fluent-bit/tags.ts'
 import { type Exception, none, type Refusal } from '../page.ts'
-import { nodeVariable } from './environment.ts'
 import { events, objects } from './events.ts'
 import { fieldOf } from './field.ts'
 import { type Branch, branchesOf, fileRules, isPodLog, typeOfOperator } from './joining.ts'
@@ -90,9 +89,6 @@ const filelog: Mapping<readonly SourcePart[]> = {
 /** Fields that the configuration adds to all records, as members of an object. */
 function fixedMembers(part: Part, option: 'attributes' | 'resource', context: Context): string[] {
   return Object.entries(part.table(option)).flatMap(([key, value]) => {
-    if (typeof value === 'string' && nodeVariable.test(value)) {
-      return [`${textLiteral(key)}: %orchestrator.pod_node_name`]
-    }
     const inner = typeof value === 'string' ? /^EXPR\((.*)\)$/s.exec(value)?.[1] : undefined
     if (inner !== undefined) {
       const read = variableIn(inner, part, [option, key], context)

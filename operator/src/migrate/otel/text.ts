@@ -59,19 +59,22 @@ export function renamedGroups(groups: string, names: ReadonlyMap<string, string>
   return `map_keys(${groups}) -> |key| { string(get(${valueLiteral(Object.fromEntries(names))}, [key]) ?? null) ?? key }`
 }
 
-/** Surrounds an environment variable in a text. It never occurs in a text of a user. */
+/** Surrounds an expression in a text. It never occurs in a text of a user. */
 const mark = '\u{e001}'
 
 /** A variable in a text that a program assigns to a field. */
-export const variableMark = (name: string, byDefault: string) => `${mark}${name}=${byDefault}${mark}`
+export const variableMark = (name: string, byDefault: string) => `${mark}${variableRead(name, byDefault)}${mark}`
+
+/** An expression for the name of the node: that of a pod, or of the agent, which reads the files of its node. */
+export const nodeRead = (readsEnvironment: boolean) =>
+  `(string(%orchestrator.pod_node_name) ?? ${readsEnvironment ? 'get_env_var("AGENT_SELF_NODE_NAME") ?? ' : ''}"")`
+
+/** The name of the node in a text that a program assigns to a field. */
+export const nodeMark = (readsEnvironment: boolean) => `${mark}${nodeRead(readsEnvironment)}${mark}`
 
 /** A text as an expression, with the variables in it. */
 function expressionOf(text: string): string {
-  const parts = text.split(mark).map((part, index) => {
-    if (index % 2 === 0) return part === '' ? '' : textLiteral(part)
-    const at = part.indexOf('=')
-    return variableRead(part.slice(0, at), part.slice(at + 1))
-  })
+  const parts = text.split(mark).map((part, index) => (index % 2 === 1 || part === '' ? part : textLiteral(part)))
   return parts.filter((part) => part !== '').join(' + ')
 }
 
