@@ -131,3 +131,49 @@ test.each([
   expect(resource.spec.sources[0].config.remove_after_secs).toBe(seconds)
   expect(await lint(document.toString())).toEqual([])
 })
+
+/** The base64 text of `id:key`. */
+const inBase64 = 'ApiKey aWQ6a2V5'
+const beat = (config: string) =>
+  `apiVersion: beat.k8s.elastic.co/v1beta1\nkind: Beat\nmetadata: { name: fb, namespace: logs }\nspec: { type: filebeat, elasticsearchRef: { name: es }, config: { filebeat.inputs: [{ type: log, paths: [/a] }], ${config} } }\n`
+const chart = (config: string) =>
+  `daemonset:\n  filebeatConfig:\n    filebeat.yml: |\n      { filebeat.inputs: [{ type: log, paths: [/a] }], ${config} }\n`
+test.each([
+  { key: 'id:key', header: inBase64 },
+  { key: '${ES_API_KEY:id:key}', header: inBase64 },
+  // Newer versions accept the encoded key, too.
+  { key: 'aWQ6a2V5', header: inBase64 },
+  {
+    key: '${ES_API_KEY}',
+    header: 'ApiKey SECRET[env.ES_API_KEY_BASE64]',
+    command: 'printf %s "${ES_API_KEY}" | base64 -w0',
+  },
+  {
+    key: '${ES_ID}:${ES_KEY}',
+    header: 'ApiKey SECRET[env.ES_KEY_BASE64]',
+    command: 'printf %s "${ES_ID}:${ES_KEY}" | base64 -w0',
+  },
+  { key: '${es_key}', header: 'ApiKey SECRET[env.ES_KEY_BASE64]', command: 'printf %s "${es_key}" | base64 -w0' },
+])('the key $key is sent in base64', async ({ key, header, command }) => {
+  const options = `output.elasticsearch: { hosts: ["https://es"], index: a, api_key: "${key}" }`
+  for (const { file, text } of [
+    { file: 'filebeat.yml', text: `${input}${options}\n` },
+    { file: 'values.yaml', text: chart(options) },
+    { file: 'beat.yaml', text: beat(options) },
+  ]) {
+    const { document, resource, all } = converted(convertFilebeat, [{ file, text }])
+    const [{ config }] = resource.spec.sinks
+    expect(config.request).toEqual({ headers: { Authorization: header } })
+    expect(config.auth).toBeUndefined()
+    const rows = all.filter(({ subject }) => subject === 'elasticsearch: api_key')
+    expect(rows.map(({ isReplaced, nearest }) => isReplaced === true && nearest.includes(`\`${command}\``))).toEqual(
+      command === undefined ? [] : [true],
+    )
+    expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+  }
+})
+
+test('an empty key is not sent', () => {
+  const { resource } = convert(`${input}output.elasticsearch: { hosts: [es], index: a, api_key: "\${KEY:}" }\n`)
+  expect(resource.spec.sinks[0].config.request).toBeUndefined()
+})

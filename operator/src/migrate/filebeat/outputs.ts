@@ -128,6 +128,22 @@ const decoded = (text: string) =>
 /** A variable whose name says that its value is a whole address. */
 const addressVariable = /^\$\{\w*(?:URL|URI|ENDPOINT|ADDRESS)S?\}$/
 
+/** The header for a key `ID:KEY`, which Filebeat sends in base64. A key with a variable is a key of the Secret that contains the base64 text. */
+function keyHeader(part: Part, report: Report): Record<string, string> {
+  const key = textIn(part, 'api_key')
+  if (key === undefined || key === '') return {}
+  const variable = [...key.matchAll(/\$\{(\w+)[^}]*\}/g)].at(-1)?.[1]
+  // Without a colon, the text is in base64 already.
+  if (variable === undefined)
+    return { Authorization: `ApiKey ${key.includes(':') ? Buffer.from(key).toString('base64') : key}` }
+  const name = `${variable.toUpperCase()}_BASE64`
+  const reason = `Filebeat sends the key \`ID:KEY\` in base64; the sink sends the text in \`${name}\` unchanged`
+  const command = `printf %s "${key}" | base64 -w0`
+  const nearest = `Add the key \`${name}\` to the Secret, with the output of \`${command}\`.`
+  report.replaced(option(part, 'api_key') ?? part, `${part.name}: api_key`, reason, nearest)
+  return { Authorization: `ApiKey ${secret(`\${${name}}`)}` }
+}
+
 function hostsOf(part: Part, report: Report, port: string): string[] {
   const isSecure = textIn(part, 'protocol') === 'https' || flagIn(part, 'ssl.enabled') === true
   const path = textIn(part, 'path') ?? ''
@@ -168,7 +184,7 @@ const search: Mapping<[Report, Choices], SourcePart> = {
     path: 'the address',
     username: '`auth`',
     password: '`auth`',
-    api_key: 'a header',
+    api_key: 'the header `Authorization`, with the key in base64',
     index: '`bulk.index`',
     indices: '`bulk.index` by a field that a transform sets',
     pipeline: '`pipeline`, or `bulk.pipeline` by a field that a transform sets',
@@ -214,11 +230,10 @@ const search: Mapping<[Report, Choices], SourcePart> = {
     const action = acts ? ['%action = string(%metadata.op_type) ?? "create"'] : []
     lines.push(...chosen, ...choosing, ...action, ...timeLines(choices))
     const user = userOf(part)
-    const key = textIn(part, 'api_key')
     const timeout = textIn(part, 'timeout')
     const timeoutMs =
       timeout === undefined ? undefined : /^\d+$/.test(timeout) ? Number(timeout) * 1000 : millisecondsOf(timeout)
-    const headers: Record<string, string> = key === undefined ? {} : { Authorization: `ApiKey ${secret(key)}` }
+    const headers = keyHeader(part, report)
     const own = option(part, 'headers')?.value
     if (own instanceof Map) for (const [name, item] of own) headers[name] = secret(textOf(item) ?? '')
     const parameters = option(part, 'parameters')?.value

@@ -166,8 +166,13 @@ function withReferred(config: Tree, resource: Tree): Tree {
       'hosts',
       tree([tree(isOwn ? '$'.concat('{ELASTICSEARCH_URL}') : `https://${name}-es-http.${namespace}.svc:9200`)]),
     ],
-    ['username', tree('$'.concat('{ELASTICSEARCH_USERNAME}'))],
-    ['password', tree('$'.concat('{ELASTICSEARCH_PASSWORD}'))],
+    // Filebeat accepts either a key or a user.
+    ...(below(own, 'api_key') === undefined
+      ? ([
+          ['username', tree('$'.concat('{ELASTICSEARCH_USERNAME}'))],
+          ['password', tree('$'.concat('{ELASTICSEARCH_PASSWORD}'))],
+        ] as const)
+      : []),
     ...(isOwn || hasOwnTrust(own)
       ? []
       : [['ssl', tree(new Map([['certificate_authorities', tree('$'.concat('{', authority, '}'))]]))] as const]),
