@@ -4,6 +4,7 @@
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { option, type Part, type Report, textIn } from '../loki/context.ts'
+import { isNodeVariable, piecesOf } from '../loki/fields.ts'
 import { below, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { conditionOf } from './conditions.ts'
 import { expressionOf, fieldsIn, withDots } from './formats.ts'
@@ -62,8 +63,11 @@ export const indexName = (text: string) =>
     .map((part) => (/^[%$]\{/.test(part) ? part : part.toLowerCase()))
     .join('')
 
-/** Whether a name contains values of the event. */
-const hasFields = (name: string) => name.includes('%{[') || podVariable.test(name)
+/** Whether a text contains a variable with the name of the node, which differs between agents, so that it cannot be in a Secret. */
+export const namesNode = (text: string) => piecesOf(text).some(isNodeVariable)
+
+/** Whether a name contains values of the event, or of its agent. */
+const hasFields = (name: string) => name.includes('%{[') || podVariable.test(name) || namesNode(name)
 
 /** The name of an index as an expression; undefined if it contains values that events do not have. */
 function indexExpression(name: string, report: Report): string | undefined {

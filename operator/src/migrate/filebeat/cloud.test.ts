@@ -177,3 +177,23 @@ test('an empty key is not sent', () => {
   const { resource } = convert(`${input}output.elasticsearch: { hosts: [es], index: a, api_key: "\${KEY:}" }\n`)
   expect(resource.spec.sinks[0].config.request).toBeUndefined()
 })
+
+test('events of files get the name of the node, not that of the pod of the agent', async () => {
+  process.env['AGENT_SELF_NODE_NAME'] = 'node-7'
+  const { document, resource } = convert(
+    'filebeat.inputs: [{ type: log, paths: [/a.log], fields: { node: "${NODE_NAME}" }, fields_under_root: true }]\noutput.console: {}\n',
+  )
+  const event = { message: 'm', file: '/a.log', timestamp: '2026-01-01T00:00:00Z' }
+  withTest(document, resource, event, { node: 'node-7' })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each([
+  ['elasticsearch: { hosts: [es], index: "logs-${NODE_NAME}" }', '%index'],
+  ['file: { path: "/out/${NODE_NAME}" }', '%path'],
+])('the name of the node in the output %s is that of the agent, not a key of a Secret', async (output, field) => {
+  const { document, resource } = convert(`${input}output.${output}\n`)
+  expect(resource.spec.secrets).toBeUndefined()
+  expect(JSON.stringify(resource.spec.sinks)).toContain(`{{ ${field} }}`)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})

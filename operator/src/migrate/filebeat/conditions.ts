@@ -220,6 +220,9 @@ export function assignments(name: string, tree: Tree, subject: string, report: R
   return [...tree.value].flatMap(([key, item]) => assignments(`${name}.${key}`, item, `${subject}.${key}`, report))
 }
 
-/** The name of the node. Programs of a namespaced Pipeline, which read only pods, may not ask for that of the host. */
+/**
+ * The name of the node: that of the pod, or for files, the variable that agents have in Kubernetes, where the name of the host is that of the
+ * pod of the agent. Programs of a namespaced Pipeline, which read only pods, may not ask for these.
+ */
 export const nodeName = (readsEnvironment: boolean) =>
-  `(string(%orchestrator.pod_node_name) ??${readsEnvironment ? ' get_hostname() ??' : ''} "")`
+  `(string(%orchestrator.pod_node_name) ??${readsEnvironment ? ' get_env_var("AGENT_SELF_NODE_NAME") ?? get_hostname() ??' : ''} "")`

@@ -5,7 +5,7 @@ import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn }
 import { secretText } from '../loki/fields.ts'
 import { millisecondsOf, textOf } from '../loki/tree.ts'
 import { type Exception, none, type Refusal } from '../page.ts'
-import { type Choices, indexLines, indexName, pipelineLines, reportVersion, withVersion } from './choices.ts'
+import { type Choices, indexLines, indexName, namesNode, pipelineLines, reportVersion, withVersion } from './choices.ts'
 import { expressionOf, fieldsIn, templateOf } from './formats.ts'
 import type { SourcePart } from './inputs.ts'
 
@@ -319,7 +319,7 @@ const file: Mapping<[Report, Choices], SourcePart> = {
     const reason = 'the old agent rotates its files, keeps a few of them, and sets their permissions; the sink does not'
     report.replaced(part, 'file: rotation', reason, 'Put the date into `path`, and let `logrotate` remove old files.')
     const path = `${textIn(part, 'path') ?? '/tmp/filebeat'}/${textIn(part, 'filename') ?? 'filebeat'}`
-    const template = templateOf(secret(path))
+    const template = namesNode(path) ? undefined : templateOf(secret(path))
     const chosen = template === undefined ? expressionOf(path, report.readsEnvironment) : undefined
     if (chosen !== undefined) report.variables(part, `file: ${path}`, path)
     if (template === undefined && chosen === undefined)
