@@ -197,3 +197,16 @@ test.each([
   expect(JSON.stringify(resource.spec.sinks)).toContain(`{{ ${field} }}`)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+
+test.each([
+  ['shop', { 'kubernetes.namespace': 'shop', message: 'm' }],
+  ['other', { kubernetes: null, message: 'm' }],
+])('only pods of the namespace %s get metadata', async (namespace, expected) => {
+  const { document, resource, gaps } = convert(
+    `filebeat.inputs: [{ type: container, paths: [/var/log/containers/*.log] }]\nprocessors: [{ add_kubernetes_metadata: { namespace: ${namespace} } }]\noutput.console: {}\n`,
+  )
+  expect(gaps).toEqual([])
+  const orchestrator = { pod_name: 'web', pod_namespace: 'shop', container_name: 'web', container_id: 'containerd://a' }
+  withTest(document, resource, { message: 'm', stream: 'stdout', orchestrator }, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})

@@ -1,7 +1,7 @@
 // Pod metadata: the fields that `add_kubernetes_metadata` and autodiscovery add to events.
 
 import { textLiteral } from '@penstock/agent/config'
-import { flagIn, type Part, textsIn } from '../loki/context.ts'
+import { flagIn, type Part, textIn, textsIn } from '../loki/context.ts'
 import { block, type Processor, when } from './processor.ts'
 
 const own = "the source uses the agent's access to the API server"
@@ -13,6 +13,7 @@ export const addKubernetes: Processor = {
     ...when,
     'labels.dedot': 'dots in the names of labels become `_`',
     'annotations.dedot': 'dots in the names of annotations become `_`',
+    namespace: 'only pods of this namespace get metadata',
     include_annotations: 'which annotations to include',
     include_labels: 'which labels to include',
     exclude_labels: 'which labels to exclude',
@@ -35,7 +36,6 @@ export const addKubernetes: Processor = {
         'kube_client_options.qps',
         'kube_client_options.burst',
         'scope',
-        'namespace',
         'matchers',
         'indexers',
         'default_matchers.enabled',
@@ -64,7 +64,11 @@ export const addKubernetes: Processor = {
     ].map((name) => [name, own] as const),
   ),
   // Files that are not the logs of pods have no metadata.
-  build: (part) => [block('is_object(%orchestrator)', podMetadata(part))],
+  build: (part) => {
+    const namespace = textIn(part, 'namespace') ?? ''
+    const isIn = namespace === '' ? '' : ` && %orchestrator.pod_namespace == ${textLiteral(namespace)}`
+    return [block(`is_object(%orchestrator)${isIn}`, podMetadata(part))]
+  },
 }
 
 /** Statements that add the metadata of the pod. */
