@@ -210,3 +210,10 @@ test.each([
   withTest(document, resource, { message: 'm', stream: 'stdout', orchestrator }, expected)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+
+test('a report about names with dots does not name an option that the configuration does not contain', () => {
+  const { gaps } = convert(
+    `${input.trimEnd()}\nprocessors: [{ decode_json_fields: { fields: [message] } }]\noutput.console: {}\n`,
+  )
+  expect(gaps.map(({ subject }) => subject)).toEqual(['decode_json_fields: names with dots'])
+})

@@ -85,12 +85,13 @@ export const expansion = [
 /** Reports that names with dots become objects, unless the configuration asks for it. */
 export function reportExpansion(part: Part, isWanted: boolean, report: Report): void {
   if (isWanted) return
-  const reason = 'names with dots become objects, which search engines read in the same way'
+  const reason =
+    'members whose names contain dots, such as `log.level`, become objects, which search engines read in the same way'
   report.replaced(
     part,
-    `${part.name}: expand_keys`,
+    `${part.name}: names with dots`,
     reason,
-    'Join the names in a remap transform if a file or a console must get them.',
+    'If a file or a console must get the names with dots, join them in a remap transform.',
   )
 }
 
