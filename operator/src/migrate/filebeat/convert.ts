@@ -4,13 +4,13 @@ import { minDiskBuffer, textLiteral } from '@penstock/agent/config'
 import { complete, completeSource, type Ends } from '../complete.ts'
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
 import { flagIn, option, Report, textIn } from '../loki/context.ts'
-import { below, flagOf, isList, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
+import { below, flagOf, isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import { type Choices, noteMetadata } from './choices.ts'
 import { assigned, conditionOf, fieldOf, nodeName } from './conditions.ts'
-import { hintSteps, readHints } from './hints.ts'
-import { type Find, finderOf, readsSomething } from './includes.ts'
+import { hintSteps, readHints, unreadHints } from './hints.ts'
+import { type Find, finderOf, isEnabled, readsSomething } from './includes.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
 import { addKubernetes, podMetadata } from './kubernetes.ts'
 import { bytesOf } from './lines.ts'
@@ -126,7 +126,7 @@ class Conversion {
     for (const input of [...itemsOf(below(filebeat, 'inputs')), ...itemsOf(below(filebeat, 'prospectors'))])
       this.#input(input, [])
     for (const provider of itemsOf(below(filebeat, 'autodiscover', 'providers'))) this.#provider(provider)
-    for (const module of itemsOf(below(filebeat, 'modules'))) this.#module(module)
+    for (const module of itemsOf(below(filebeat, 'modules'))) if (readsSomething(module)) this.#module(module)
     for (const name of ['inputs', 'prospectors', 'modules']) this.#included(below(filebeat, 'config', name))
     this.#settings(filebeat)
     const global = [...this.#machine(), ...this.#processing(below(this.#config, 'processors'))]
@@ -219,7 +219,7 @@ class Conversion {
       const before = [...chosenSteps(tree, metadata, choice), ...appended]
       for (const config of itemsOf(below(template, 'config'))) {
         const isModule = below(config, 'module') !== undefined
-        if (isModule) this.#module(config)
+        if (isModule) this.#module(config, true)
         const needed = isModule ? [] : neededIn(config).map(filter)
         this.#input(isModule ? containers(config) : config, [...needed, ...before], name)
       }
@@ -255,8 +255,8 @@ class Conversion {
     this.#report.replaced(
       hints,
       'hints',
-      `of the pod annotations \`${prefix}.logs/…\`, ${readHints} are read`,
-      'Add a source with a `selector` for pods that need other settings.',
+      `of the pod annotations \`${prefix}.logs/…\`, only ${readHints} are read; ${unreadHints} have no effect`,
+      'For pods with such annotations, add a source with a `selector`, and set `multiline` there, or parse the lines in a remap transform.',
     )
     const isInput = isMap(byDefault) && byDefault.value.has('type')
     const config = isInput ? { ...byDefault, value: without(byDefault.value, 'enabled') } : containers(tree)
@@ -286,9 +286,11 @@ class Conversion {
     }
   }
 
-  #module(tree: Tree): void {
-    const name = textOf(below(tree, 'module')) ?? ''
-    this.#refused(tree, `module ${name}`, 'modules')
+  /** @param isRead whether a source reads the lines of the module, as for a template of autodiscovery */
+  #module(tree: Tree, isRead = false): void {
+    const subject = `module ${textOf(below(tree, 'module')) ?? ''}`
+    if (isRead) this.#refused(tree, subject, 'modules')
+    else this.#report.missing(tree, subject, unreadModule(tree), 'part')
   }
 
   #refused(tree: Tree, subject: string, name: string): void {
@@ -389,6 +391,22 @@ class Conversion {
 function aliasOf(lifeCycle: Tree | undefined): string | undefined {
   const alias = textOf(below(lifeCycle, 'rollover_alias'))
   return alias === '' || textOf(below(lifeCycle, 'enabled')) === 'false' ? undefined : alias
+}
+
+/** The refusal of a module whose logs no source reads, with the paths that the configuration sets for its file sets. */
+function unreadModule(tree: Tree): Refusal {
+  const sets = isMap(tree) ? [...tree.value].filter(([, set]) => isMap(set) && isEnabled(set)) : []
+  const read = sets.flatMap(([name, set]) => {
+    const paths = textsOf(below(set, 'var', 'paths'))
+    return paths.length > 0 ? paths.map((path) => `\`${path}\``) : [`the defaults of \`${name}\``]
+  })
+  const names = read.length === 0 ? 'its defaults' : read.join(', ')
+  return {
+    name: 'modules',
+    reason: `no source reads the logs of the module (${names}), and \`convert\` does not convert its pipelines`,
+    nearest:
+      'Add a `file` source with the paths of these logs, and parse the lines in a remap transform, such as with `parse_nginx_log` or `parse_syslog`.',
+  }
 }
 
 /** Whether a condition or a format string reads the path of the file in `source`, where versions before 7 write it. */

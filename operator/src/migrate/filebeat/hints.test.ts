@@ -98,3 +98,9 @@ test.each<Case>([
   withTest(document, resource, { message, stream: 'stdout', orchestrator }, expected)
   expect(await lint(document.toString())).toEqual([])
 })
+
+test('the report of hints names those that nothing reads', () => {
+  const { gaps } = converted(convertFilebeat, [{ file: 'filebeat.yml', text: config }])
+  const [row] = gaps.filter(({ subject }) => subject === 'hints')
+  for (const name of ['multiline.…', 'module', 'processors.…']) expect(row?.reason).toContain(`\`${name}\``)
+})

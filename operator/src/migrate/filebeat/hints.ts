@@ -8,6 +8,8 @@ import { expansion, intoRoot, withoutNulls } from './decoders.ts'
 
 /** The annotations that programs read, as a text for reports. */
 export const readHints = '`enabled`, `json.…`, `include_lines` and `exclude_lines`'
+/** The annotations that nothing reads. */
+export const unreadHints = 'others, such as `multiline.…`, `module`, `fileset`, `processors.…`, `pipeline` and `raw`,'
 
 /** Collects the annotations of a pod without their prefix. Those for its container take precedence. */
 const collected = (prefix: string): readonly string[] => [

@@ -93,3 +93,33 @@ test('inputs that are turned off need no file', () => {
   const text = 'filebeat.config.inputs: { enabled: false, path: /a.yml }\noutput.discard: {}\n'
   expect(convert([{ file: 'filebeat.yml', text }]).gaps.map(({ subject }) => subject)).toEqual(['inputs'])
 })
+
+test.each([
+  {
+    about: 'with paths',
+    module: 'module: nginx, access: { var.paths: [/srv/a*.log] }, error: { enabled: false }',
+    read: '`/srv/a*.log`',
+  },
+  {
+    about: 'without paths',
+    module: 'module: system, syslog: {}, auth: {}',
+    read: 'the defaults of `syslog`, the defaults of `auth`',
+  },
+  { about: 'without file sets', module: 'module: system', read: 'its defaults' },
+])('the row of a module $about names the logs that no source reads', ({ module, read }) => {
+  const { gaps } = convert([{ file: 'filebeat.yml', text: `filebeat.modules: [{ ${module} }]\noutput.discard: {}\n` }])
+  expect(gaps[0]?.reason).toContain(`no source reads the logs of the module (${read})`)
+  expect(gaps[0]?.nearest).toContain('Add a `file` source')
+})
+
+test('the source for a module of a template reads its logs', () => {
+  const text = `filebeat.autodiscover.providers: [{ type: kubernetes, templates: [{ config: [{ module: nginx }] }] }]\noutput.discard: {}\n`
+  const { gaps, sources } = convert([{ file: 'filebeat.yml', text }])
+  expect(sources).toEqual(['template-1'])
+  expect(gaps.map(({ reason }) => reason)).toEqual(['`convert` does not convert pipelines of modules'])
+})
+
+test('modules that are turned off have no row', () => {
+  const text = `filebeat.modules: [{ module: nginx, enabled: false }, { module: system, syslog.enabled: false }]\noutput.discard: {}\n`
+  expect(convert([{ file: 'filebeat.yml', text }]).gaps.map(({ subject }) => subject)).toEqual(['inputs'])
+})

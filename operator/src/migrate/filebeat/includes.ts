@@ -51,8 +51,11 @@ export function finderOf(files: readonly NamedText[], included: Included): Find 
   }
 }
 
+/** Whether a module or a file set is not turned off. */
+export const isEnabled = (part: Tree): boolean => textOf(below(part, 'enabled')) !== 'false'
+
 /** Whether a module reads at least one file set. */
 export function readsSomething(module: Tree): boolean {
   const sets = isMap(module) ? [...module.value.values()].filter(isMap) : []
-  return sets.length === 0 || sets.some((set) => textOf(below(set, 'enabled')) !== 'false')
+  return isEnabled(module) && (sets.length === 0 || sets.some(isEnabled))
 }
