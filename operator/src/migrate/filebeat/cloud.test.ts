@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Filebeat are meant
-// The address of `cloud.id`, configurations in JSON, and variables in tags.
+// The addresses and keys of outputs, configurations in JSON, variables in values, and reports.
 
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
