@@ -546,6 +546,20 @@ test.each([
   expect(await lint(document.toString())).toEqual([])
 })
 
+test.each<Case>(
+  [
+    ['02.01.2006 15:04:05', '04.03.2026 05:06:07', ''],
+    ['02.01.2006 15:04:05.000', '04.03.2026 05:06:07.089', '.089'],
+    ['2006.01.02 15:04:05,000', '2026.03.04 05:06:07,089', '.089'],
+    ['2006.01.02 15:04:05', '2026.03.04 05:06:07.089', '.089'],
+  ].map(([layout = '', t = '', fraction = '']) => ({
+    name: `${layout} of ${t}`,
+    text: `${json}${processors(`timestamp: { field: t, layouts: ['${layout}'] }`)}`,
+    message: JSON.stringify({ t }),
+    expected: { timestamp: `2026-03-04T05:06:07${fraction}Z` },
+  })),
+)('a layout with dots: $name', run)
+
 test.each([
   ['${ES_HOST}:${ES_PORT}', 'SECRET[env.ES_ADDRESS]'],
   ['https://es:${ES_PORT}', 'SECRET[env.ES_ADDRESS]'],
