@@ -94,7 +94,8 @@ export function joinPath(base: string, path: string): string {
   const url = parseUrl(base, 'endpoint')
   const credentials = url.username === '' && url.password === '' ? '' : `${url.username}:${url.password}@`
   const prefix = `${url.protocol}//${credentials}${url.host}${url.pathname.replace(/\/+$/, '')}`
-  return `${prefix}/${path.replace(/^\/+/, '')}${url.search}`
+  // Without a path, the base is the whole address.
+  return `${prefix}${path === '' ? '' : `/${path.replace(/^\/+/, '')}`}${url.search}`
 }
 
 /** A sink with which its component can also query the destination, with the same authentication, TLS and proxies. */

@@ -511,6 +511,17 @@ test.each([
   expect(destination.requests.map(({ path }) => path)).toEqual(paths)
 })
 
+test.each([
+  { endpoint: '/base/push', path: '', sent: '/base/push' },
+  { endpoint: '/base/', path: 'push', sent: '/base/push' },
+])('requests go to $sent if the path is "$path"', async ({ endpoint, path, sent }) => {
+  await using destination = await fakeDestination(204)
+  const options = { ...minimal, endpoint: `${destination.url}${endpoint}`, path }
+  await using sink = await startSink('log_aggregator', options)
+  expect(await sink.deliver([log({ message: 'm' })])).toBe('delivered')
+  expect(destination.requests.map((request) => request.path)).toEqual([sent])
+})
+
 test('events with an invalid tenant header are discarded', async () => {
   await using destination = await fakeDestination(204)
   await using sink = await startSink('log_aggregator', {

@@ -37,7 +37,7 @@ export const logAggregator = defineSink({
   accepts: ['log'],
   options: {
     endpoint: url('Base address. The sink appends the path.', { examples: ['http://loki:3100'] }),
-    path: text('Path of push requests.', { default: '/loki/api/v1/push' }),
+    path: text('Path of push requests. Empty if `endpoint` is the whole address.', { default: '/loki/api/v1/push' }),
     labels: map(
       template('Value of the label.'),
       'Labels that choose the stream of an event. Names and values are templates. A name that ends in `*` expands an object into several labels. In names built from fields, characters other than letters, digits and `_` become `_`; if names then coincide, the sink sends one of the labels. A literal name takes precedence. Keep the number of label values small.',

@@ -94,12 +94,21 @@ export function pushOf(
     report.replaced(
       part,
       `${part.name}: url`,
-      'a variable contains the whole address, and the sink appends `path`',
-      'Remove `/loki/api/v1/push` from the address in the Secret, or change `path`.',
+      'the sink sends to the whole address in the Secret, and has no health check, whose address is unknown',
+      'Put the value of the variable into the Secret unchanged, with its path, such as `http://loki:3100/loki/api/v1/push`.',
     )
   }
-  if (address === undefined) {
-    report.gap(part, `${part.name}: url`, 'it is not a valid address', 'Set `endpoint` of the sink.')
+  const placeholder = 'http://loki:3100'
+  const given = textOf(option(part, 'url'))
+  const missing =
+    address !== undefined
+      ? undefined
+      : given === undefined || given === ''
+        ? 'there is no address'
+        : `\`${given.replace(/\/\/[^@/]*@/, '//***@')}\` is not a valid address`
+  if (missing !== undefined) {
+    const nearest = `Set \`endpoint\` of the sink, which is \`${placeholder}\` for now.`
+    report.gap(part, `${part.name}: url`, missing, nearest)
   }
   const { batch, request } = limitsOf(part, names, secret)
   const auth = authOf(part, report, secret) ?? address?.auth
@@ -108,13 +117,14 @@ export function pushOf(
   const labels = externalLabels(external, report)
   const tenant = secret(option(part, 'tenant_id')) ?? ''
   const config = {
-    endpoint: address?.endpoint ?? 'http://loki:3100',
-    ...(address === undefined || address.path === '/loki/api/v1/push' ? {} : { path: address.path }),
+    endpoint: address?.endpoint ?? placeholder,
+    ...(address === undefined || address.path === pushPath ? {} : { path: address.path }),
     labels: { '*': '{{ labels }}', ...labels.ofSink },
     structured_metadata: { '*': '{{ metadata }}' },
     tenant_id: '{{ tenant }}',
     out_of_order_action: 'accept',
     encoding: { codec: 'text' },
+    ...(address?.isVariable === true ? { healthcheck: { enabled: false } } : {}),
     ...(auth === undefined ? {} : { auth }),
     ...(Object.keys(tls).length > 0 ? { tls } : {}),
     ...(proxy === undefined ? {} : { proxy: { http: proxy, https: proxy } }),
@@ -137,7 +147,11 @@ export function pushOf(
     'labels = filter(object!(.labels)) -> |name, value| { !starts_with(name, "__") && value != "" }',
     '. = { "message": .message, "timestamp": .timestamp, "labels": labels, "metadata": .metadata, "tenant": tenant }',
   ]
-  return { component: { type: 'log_aggregator', config }, lines }
+  const comments =
+    missing === undefined
+      ? []
+      : [`GAP: ${missing} (${part.file}:${part.line}, \`url\`). Replace the endpoint \`${placeholder}\`.`]
+  return { component: { type: 'log_aggregator', config, ...(comments.length > 0 && { comments }) }, lines }
 }
 
 /** The option `buffer` of sinks for a write-ahead log. */
@@ -181,30 +195,29 @@ interface Address {
   readonly endpoint: string
   readonly path: string
   readonly auth?: Readonly<Record<string, unknown>>
-  /** Whether only a Secret contains it. */
+  /** Whether it begins with a Secret, which also contains its path. */
   readonly isVariable?: true
 }
+
+const pushPath = '/loki/api/v1/push'
+/** A name, or an address in brackets, and a port. Each may come from a Secret. */
+const hostPattern = /^(?:\[[0-9a-f:.%]+\]|(?:[\p{L}\p{N}._-]|SECRET\[env\.\w+\])+)(?::(?:\d+|SECRET\[env\.\w+\]))?$/iu
 
 function addressOf(url: string): Address | undefined {
   const found = /^(https?:\/\/)(?:([^@/]*)@)?([^/?]+)(\/[^?]*)?(\?.*)?$/.exec(url.trim())
   if (found === null) {
-    // A variable may contain the whole address.
-    return /^SECRET\[env\.\w+\]/.test(url)
-      ? {
-          endpoint: url.replace(/\/loki\/api\/v1\/push$/, ''),
-          path: '/loki/api/v1/push',
-          ...(/^SECRET\[env\.\w+\]$/.test(url) ? { isVariable: true } : {}),
-        }
-      : undefined
+    if (!/^SECRET\[env\.\w+\]/.test(url)) return undefined
+    if (url.endsWith(pushPath)) return { endpoint: url.slice(0, -pushPath.length), path: pushPath }
+    return { endpoint: url, path: '', isVariable: true }
   }
+  if (!hostPattern.test(found[3] ?? '')) return undefined
   const [, scheme = '', login, host = '', path = '/', query = ''] = found
   const [user = '', password = ''] = (login ?? '').split(/:(.*)/s)
-  const known = '/loki/api/v1/push'
-  const isKnown = path.endsWith(known) && query === ''
-  const before = isKnown ? path.slice(0, -known.length) : ''
+  const isKnown = path.endsWith(pushPath) && query === ''
+  const before = isKnown ? path.slice(0, -pushPath.length) : ''
   return {
     endpoint: `${scheme}${host}${before}`,
-    path: isKnown ? known : path + query,
+    path: isKnown ? pushPath : path + query,
     ...(login === undefined ? {} : { auth: { strategy: 'basic', user: decoded(user), password: decoded(password) } }),
   }
 }

@@ -119,3 +119,28 @@ scrape_configs:
   expect(gaps).toContainEqual(expect.objectContaining({ subject: 'relabel rule for cluster: ${CLUSTER}', line: 6 }))
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+
+test('a variable with the whole address keeps its path, and the sink has no health check', async () => {
+  const text = source(plain) + write.replace('"http://loki:3100/loki/api/v1/push"', 'sys.env("LOKI_PUSH_URL")')
+  const { document, resource, gaps } = converted(convertAlloy, [{ file: 'c.alloy', text }])
+  const { endpoint, path, healthcheck } = resource.spec.sinks[0].config
+  expect({ endpoint, path, healthcheck }).toEqual({
+    endpoint: 'SECRET[env.LOKI_PUSH_URL]',
+    path: '',
+    healthcheck: { enabled: false },
+  })
+  expect(gaps).toMatchObject([{ subject: 'endpoint: url', isReplaced: true }])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each(['http://{{loki-address}}:{{loki-port}}/loki/api/v1/push', '<http://10.0.0.1:3100/loki/api/v1/push>'])(
+  'the address %s is a gap, and a comment at the sink',
+  async (url) => {
+    const text = `clients: [{ url: '${url}' }]\nscrape_configs:\n- static_configs: [{ labels: { __path__: /a.log } }]\n`
+    const { document, gaps } = converted(convertPromtail, [{ file: 'p.yaml', text }])
+    expect(gaps).toMatchObject([{ subject: 'client: url', line: 1, reason: `\`${url}\` is not a valid address` }])
+    const written = document.toString({ lineWidth: 0 })
+    expect(written).toContain(`# GAP: \`${url}\` is not a valid address (p.yaml:1, \`url\`).`)
+    expect(await lint(written)).toEqual([])
+  },
+)
