@@ -119,6 +119,19 @@ test.each([
   expect(stderr).toContain(`; found one of ${found}. Omit the flag, or use \`--from ${flag}\`.`)
 })
 
+test.each([
+  { from: 'alloy', text: 'logging {\n', place: 'stdin.yaml:2:1' },
+  { from: 'promtail', text: 'clients: []\nscrape_configs: [\n- a: b\n', place: 'stdin.yaml:' },
+  { from: 'otel', text: 'receivers:\n  filelog: { include: [a }\n', place: 'stdin.yaml:2:1' },
+  { from: 'fluentd', text: '<source>\n  path "/a.log\n</source>\n', place: 'stdin.yaml:2:1' },
+  { from: 'fluent-bit', text: '[INPUT]\n    Name tail\n[OUTPUT\n', place: 'stdin.toml:3:1' },
+])('a syntax error in a configuration of $from is an error with exit code 78', ({ from, text, place }) => {
+  const { stderr, status } = convert(['-f', '-', '--from', from], text)
+  expect(stderr).toMatch(/^error: /m)
+  expect(stderr).toContain(`--> ${place}`)
+  expect(status).toBe(78)
+})
+
 test('a text that is not valid YAML is refused with its first mistake', () => {
   const { stdout, stderr, status } = convert(['-f', '-'], 'exporters:\n  es: { password: {{x} }\nservice: {}\n')
   expect([stdout, status]).toEqual(['', 64])

@@ -4,7 +4,7 @@
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseText, positionAt, readYamlDocuments } from '@penstock/agent/config'
-import { fileReason, PenstockError } from '@penstock/agent/errors'
+import { exitCodes, fileReason, PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
 import { namePattern, nameWords } from '../api/pipeline.ts'
 import { agentFor, agentsOf, type FoundAgent, type OldAgent, oldAgents } from '../migrate/agents.ts'
@@ -51,7 +51,7 @@ export const options = {
 
 export const usage = `Usage: penstock convert [-f] PATH… [FLAGS]
 
-Converts the configuration of another agent to a ClusterPipeline, and reports what has no counterpart.
+Converts the configuration of another agent to a ClusterPipeline, and reports what has no counterpart. Exit code 78 if a part of the configuration cannot be parsed, so that the Pipeline may lack it.
 
 ${helpOf(options)}
 `
@@ -95,6 +95,11 @@ export async function run(argv: string[]): Promise<number> {
   const agents = draft.agents({ name: values.name, namespace: values.namespace })
   const documents = [...agents, ...pipelines].map((each) => each.toString({ lineWidth: 0, blockQuote: 'literal' }))
   process.stdout.write(documents.join('---\n'))
+  if (draft.gaps.some(({ isUnreadable }) => isUnreadable === true)) {
+    if (format === 'text')
+      console.error('A part of the configuration cannot be parsed, so the Pipeline may not be complete.')
+    return exitCodes.config
+  }
   return proof === undefined
     ? 0
     : prove(

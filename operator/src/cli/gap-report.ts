@@ -19,8 +19,8 @@ export function gapReport(all: readonly Gap[], format: (typeof reportFormats)[nu
     return ['| Place | Subject | Kind | Reason | Nearest equivalent |', '|---|---|---|---|---|', ...rows].join('\n')
   }
   return renderProblems(
-    gaps.map(({ file, line, subject, reason, nearest, isReplaced }) => ({
-      severity: 'warning',
+    gaps.map(({ file, line, subject, reason, nearest, isReplaced, isUnreadable }) => ({
+      severity: isUnreadable === true ? 'error' : 'warning',
       informational: isReplaced === true,
       path: subject,
       message: reason,
@@ -32,6 +32,7 @@ export function gapReport(all: readonly Gap[], format: (typeof reportFormats)[nu
   )
 }
 
-function rowOf({ file, line, subject, reason, nearest, isReplaced }: Gap) {
-  return { file, line, subject, kind: isReplaced === true ? 'replaced' : 'gap', reason, nearest }
+function rowOf({ file, line, subject, reason, nearest, isReplaced, isUnreadable }: Gap) {
+  const kind = isUnreadable === true ? 'error' : isReplaced === true ? 'replaced' : 'gap'
+  return { file, line, subject, kind, reason, nearest }
 }

@@ -59,7 +59,7 @@ function tableDocument(
   if (!parsed.ok) {
     for (const { offset, message } of parsed.problems.slice(0, maxProblems)) {
       const line = above + positionAt(text, offset).line
-      gaps.push({ file, line, subject: file, reason: message, nearest: 'Correct the file.' })
+      gaps.push({ file, line, subject: file, reason: message, nearest: 'Correct the file.', isUnreadable: true })
     }
     return undefined
   }

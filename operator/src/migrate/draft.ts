@@ -31,6 +31,8 @@ export interface Gap {
   readonly isReplaced?: true
   /** Whether Penstock has no such part, so that no conversion can close the gap. */
   readonly isAbsent?: true
+  /** Whether the text cannot be parsed, so that a part of the old configuration may be missing. */
+  readonly isUnreadable?: true
 }
 
 /** The key of a Secret. */

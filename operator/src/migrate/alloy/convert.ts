@@ -93,7 +93,7 @@ class Conversion {
       const evaluator = new Evaluator(file, above, this.#report, ofAll)
       const { blocks, attributes, problems } = parseAlloy(text)
       for (const { line, message } of problems) {
-        this.#report.gap(evaluator.place(line), file, `the syntax is not valid: ${message}`, 'Correct the file.')
+        this.#report.unreadable(evaluator.place(line), file, `the syntax is not valid: ${message}`)
       }
       for (const { name, line } of attributes) {
         this.#report.gap(evaluator.place(line), name, 'an attribute is outside of all blocks', 'Remove it.')

@@ -30,6 +30,7 @@ export function textsIn({ file, text }: NamedText, gaps: Gap[]): readonly AlloyT
   const found = treesOf({ file, text }, problems).flatMap((tree) => embeddedIn(tree, gaps, 0))
   if (found.length > 0) return found
   if (component.test(text)) return [{ file, text, above: 0 }]
+  gaps.push(...problems)
   gaps.push({
     file,
     line: 1,

@@ -20,6 +20,10 @@ export function readClassic(text: string, file: string): SectionFile {
       sections.push({ ...place, kind: header[1].trim().toLowerCase(), entries: [] })
       continue
     }
+    if (raw.startsWith('[')) {
+      unread.push({ ...place, reason: `\`${line}\` begins a section, and has no \`]\` at its end`, isUnreadable: true })
+      continue
+    }
     const [, key = '', value = ''] = /^(\S+)\s*(.*)$/.exec(line) ?? []
     if (key.toLowerCase() === '@include') {
       includes.push({ ...place, key: 'include', value })
@@ -31,8 +35,10 @@ export function readClassic(text: string, file: string): SectionFile {
       continue
     }
     const section = sections.at(-1)
-    if (key.startsWith('@')) unread.push({ ...place, reason: `Fluent Bit has no command \`${key}\`` })
-    else if (section === undefined) unread.push({ ...place, reason: 'the line is before the first section' })
+    if (key.startsWith('@'))
+      unread.push({ ...place, reason: `Fluent Bit has no command \`${key}\``, isUnreadable: true })
+    else if (section === undefined)
+      unread.push({ ...place, reason: 'the line is before the first section', isUnreadable: true })
     else section.entries.push({ ...place, key: key.toLowerCase(), value })
   }
   return { sections, variables, includes, unread }

@@ -27,6 +27,8 @@ export interface Section extends Place {
 /** Text in the file that the reader does not understand. */
 export interface Unread extends Place {
   readonly reason: string
+  /** Whether the text cannot be parsed. */
+  readonly isUnreadable?: true
 }
 
 export interface SectionFile {

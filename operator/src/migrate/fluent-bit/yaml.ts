@@ -31,6 +31,7 @@ export function readYaml(text: string, file: string): SectionFile {
   const unread = document.errors.map((error) => ({
     ...reader.placeAt(error.pos[0]),
     reason: `the YAML is not valid: ${error.message.split('\n')[0] ?? ''}`,
+    ...(error.code === 'DUPLICATE_KEY' ? {} : { isUnreadable: true as const }),
   }))
   reader.take(document.contents)
   const { sections, variables, includes } = reader

@@ -34,6 +34,8 @@ export interface Remark extends Place {
   readonly subject: string
   readonly reason: string
   readonly nearest: string
+  /** Whether the text cannot be parsed. */
+  readonly isUnreadable?: true
 }
 
 export interface ElementFile {
@@ -111,6 +113,7 @@ class Reader implements ElementFile {
         subject: `<${name}>`,
         reason: `\`</${name}>\` is missing`,
         nearest: 'Add the closing tag.',
+        isUnreadable: true,
       })
       this.#end(name)
     }
@@ -124,6 +127,10 @@ class Reader implements ElementFile {
     this.remarks.push({ ...this.#place(), subject, reason, nearest, ...(isReplaced && { isReplaced }) })
   }
 
+  #unreadable(place: Place, subject: string, reason: string): void {
+    this.remarks.push({ ...place, subject, reason, nearest: 'Correct the file.', isUnreadable: true })
+  }
+
   #begin(name: string, argument: string): void {
     const plain = argument.replace(/^"(.*)"$/s, '$1')
     this.#open.push({ name, argument: this.#ruby(plain), line: this.#at + 1, parameters: [], children: [] })
@@ -133,7 +140,7 @@ class Reader implements ElementFile {
     const open = this.#open.pop()
     if (open === undefined || open.name !== name) {
       if (open !== undefined) this.#open.push(open)
-      this.#remark(`</${name}>`, 'there is no open element with this name', 'Correct the file.')
+      this.#unreadable(this.#place(), `</${name}>`, 'there is no open element with this name')
       return
     }
     const element: Element = { file: this.#file, ...open }
@@ -148,7 +155,7 @@ class Reader implements ElementFile {
     const key = (found?.[1] ?? '').replace(/^(["'])(.*)\1$/s, '$2')
     const open = this.#open.at(-1)
     if (open === undefined) {
-      this.#remark(line, 'a parameter is outside of all elements', 'Correct the file.')
+      this.#unreadable(place, line, 'a parameter is outside of all elements')
       return
     }
     const value = this.#value((found?.[2] ?? '').trim(), key)
@@ -168,10 +175,12 @@ class Reader implements ElementFile {
 
   #quoted(start: string, quote: string, key: string): string {
     let text = start
+    const place = this.#place()
     while (closingQuote(text, quote) < 0 && this.#at + 1 < this.#lines.length) {
       text += `\n${this.#lines[++this.#at] as string}`
     }
     const end = closingQuote(text, quote)
+    if (end < 0) this.#unreadable(place, key, `the text that begins with ${quote} has no closing quote`)
     const inner = text.slice(1, end < 0 ? undefined : end)
     if (quote === "'") return inner.replace(/\\(['\\])/g, '$1')
     return this.#ruby(unescaped(inner), key)

@@ -62,6 +62,12 @@ export class Report {
     this.#add({ file: place.file, line: place.line, subject, reason, nearest })
   }
 
+  /** Reports a text that cannot be parsed. */
+  unreadable(place: Place, subject: string, reason: string): void {
+    const { file, line } = place
+    this.#add({ file, line, subject, reason, nearest: 'Correct the file.', isUnreadable: true })
+  }
+
   /** Gaps by key, because a part may be converted more than once. */
   #add(gap: Gap): void {
     const isSame = ({ file, line, subject, reason }: Gap) =>

@@ -33,7 +33,9 @@ export function treesOf({ file, text }: NamedText, gaps: Gap[], reading: Reading
   return documents.map((document) => {
     for (const error of document.errors) {
       const reason = `the YAML is not valid: ${error.message.split('\n')[0] ?? ''}`
-      gaps.push({ file, line: lineAt(error.pos[0]), subject: file, reason, nearest: 'Correct the file.' })
+      const gap = { file, line: lineAt(error.pos[0]), subject: file, reason, nearest: 'Correct the file.' }
+      // The last value of a repeated key is read, as by older agents.
+      gaps.push(error.code === 'DUPLICATE_KEY' ? gap : { ...gap, isUnreadable: true })
     }
     const treeOf = (node: unknown, depth: number): Tree => {
       const resolved = isAlias(node) ? node.resolve(document) : node
