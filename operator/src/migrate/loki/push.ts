@@ -90,26 +90,7 @@ export function pushOf(
     return found.text
   }
   const address = addressOf(secret(option(part, 'url')) ?? '')
-  if (address?.isVariable === true) {
-    report.replaced(
-      part,
-      `${part.name}: url`,
-      'the sink sends to the whole address in the Secret, and has no health check, whose address is unknown',
-      'Put the value of the variable into the Secret unchanged, with its path, such as `http://loki:3100/loki/api/v1/push`.',
-    )
-  }
-  const placeholder = 'http://loki:3100'
-  const given = textOf(option(part, 'url'))
-  const missing =
-    address !== undefined
-      ? undefined
-      : given === undefined || given === ''
-        ? 'there is no address'
-        : `\`${given.replace(/\/\/[^@/]*@/, '//***@')}\` is not a valid address`
-  if (missing !== undefined) {
-    const nearest = `Set \`endpoint\` of the sink, which is \`${placeholder}\` for now.`
-    report.gap(part, `${part.name}: url`, missing, nearest)
-  }
+  const comments = addressComments(part, address, report)
   const { batch, request } = limitsOf(part, names, secret)
   const auth = authOf(part, report, secret) ?? address?.auth
   const tls = tlsOf(part, report, secret)
@@ -147,11 +128,33 @@ export function pushOf(
     'labels = filter(object!(.labels)) -> |name, value| { !starts_with(name, "__") && value != "" }',
     '. = { "message": .message, "timestamp": .timestamp, "labels": labels, "metadata": .metadata, "tenant": tenant }',
   ]
-  const comments =
-    missing === undefined
-      ? []
-      : [`GAP: ${missing} (${part.file}:${part.line}, \`url\`). Replace the endpoint \`${placeholder}\`.`]
   return { component: { type: 'log_aggregator', config, ...(comments.length > 0 && { comments }) }, lines }
+}
+
+/** Reports an address that is not valid, or comes from a variable. Returns the comments of its sink. */
+function addressComments(part: Part, address: Address | undefined, report: Report): readonly string[] {
+  if (address?.isVariable === true) {
+    report.replaced(
+      part,
+      `${part.name}: url`,
+      'the sink sends to the whole address in the Secret, and has no health check, whose address is unknown',
+      'Put the value of the variable into the Secret unchanged, with its path, such as `http://loki:3100/loki/api/v1/push`.',
+    )
+  }
+  const given = textOf(option(part, 'url'))
+  const missing =
+    address !== undefined
+      ? undefined
+      : given === undefined || given === ''
+        ? 'there is no address'
+        : `\`${given.replace(/\/\/[^@/]*@/, '//***@')}\` is not a valid address`
+  if (missing !== undefined) {
+    const nearest = `Set \`endpoint\` of the sink, which is \`${placeholder}\` for now.`
+    report.gap(part, `${part.name}: url`, missing, nearest)
+  }
+  return missing === undefined
+    ? []
+    : [`GAP: ${missing} (${part.file}:${part.line}, \`url\`). Replace the endpoint \`${placeholder}\`.`]
 }
 
 /** The option `buffer` of sinks for a write-ahead log. */
@@ -199,6 +202,8 @@ interface Address {
   readonly isVariable?: true
 }
 
+/** The endpoint of a sink whose address is missing. */
+const placeholder = 'http://loki:3100'
 const pushPath = '/loki/api/v1/push'
 /** A name, or an address in brackets, and a port. Each may come from a Secret. */
 const hostPattern = /^(?:\[[0-9a-f:.%]+\]|(?:[\p{L}\p{N}._-]|SECRET\[env\.\w+\])+)(?::(?:\d+|SECRET\[env\.\w+\]))?$/iu
