@@ -54,10 +54,13 @@ export function value(section: Section, key: string): string | undefined {
   return found === undefined ? undefined : secret(found)
 }
 
+/** A path as Fluent Bit sends it: with a slash before it. */
+export const rooted = (path: string) => (path === '' || path.startsWith('/') ? path : `/${path}`)
+
 export function addressOf(section: Section, port: string, path: string): string {
   const isSecure = isOn(lastValue(section, 'tls'), false)
   const host = value(section, 'host') ?? '127.0.0.1'
-  return `${isSecure ? 'https' : 'http'}://${host}:${value(section, 'port') ?? port}${path}`
+  return `${isSecure ? 'https' : 'http'}://${host}:${value(section, 'port') ?? port}${rooted(path)}`
 }
 
 /** Options of a service that uses TLS on its default port. */

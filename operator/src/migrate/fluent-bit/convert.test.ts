@@ -328,6 +328,12 @@ test('a Lua filter is a gap with its line, and a comment contains its text', () 
   expect(lint(String(document))).toEqual([])
 })
 
+test('without the file of a Lua filter, the gap names it', () => {
+  const { document, gaps } = convert(`${tail}${filter('lua', 'script /x/a.lua', 'call f')}${output}`)
+  expect(gaps).toMatchObject([{ subject: 'filter lua', nearest: expect.stringContaining('`/x/a.lua` was not given') }])
+  expect(String(document)).not.toContain('Its program')
+})
+
 test.each([
   ['an input', '[INPUT]\n    Name systemd\n    Tag host\n', output, 'input systemd', 1],
   ['an output', tail, '[OUTPUT]\n    Name kafka\n    Match *\n', 'output kafka', 5],

@@ -9,6 +9,7 @@ import { convertForwarded, type Forwarded } from '../fluentd/convert.ts'
 import { holdsOperatorKinds } from '../fluentd/fluent-operator.ts'
 import type { Described, Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
+import { reportEarlier } from './earlier-filters.ts'
 import { embedded } from './embedded.ts'
 import { filters, refusedFilters } from './filters.ts'
 import { inNamespace, isOfNamespace, only } from './guards.ts'
@@ -121,6 +122,8 @@ class Conversion {
   /** Files with resources of the fluent-operator for Fluentd, and the events that go there. */
   readonly #fluentdFiles: readonly NamedText[]
   readonly #forwarded: Forwarded[] = []
+  /** Filters that join lines, and whose rules are those of a source or a gap. */
+  readonly #joining = new Set<Section>()
 
   constructor(draft: Draft, context: Context, included: Included, files: readonly NamedText[]) {
     this.#draft = draft
@@ -143,6 +146,7 @@ class Conversion {
       const branches: Chain[] = []
       for (const section of filterSections) {
         for (const chain of current.filter(({ filters }) => filters.has(section))) {
+          this.#reportUnjoined(section)
           if (pluginOf(section) === rewriteTag.name)
             branches.push(...this.#rewrite(chain, section, filterSections, outputSections))
           else if (pluginOf(section) === streamTask.name)
@@ -343,7 +347,7 @@ class Conversion {
       })
     }
     const { component, steps }: SourcePart = plugin.build(section, this.#context)
-    const whole = this.#joining(component, section, matching)
+    const whole = this.#joinedBy(component, section, matching)
     const origin = { file: section.file, line: section.line, subject: `input ${pluginOf(section)}` }
     const source = this.#draft.add('sources', name, soundComponent('source', whole, origin, this.#draft.gaps))
     const heads = this.#append([source], steps, `${name}-record`, section)
@@ -351,30 +355,44 @@ class Conversion {
   }
 
   /** The source, which joins lines by the rules of the filters `multiline` that match its records. */
-  #joining(component: Component, input: Section, matching: Matches): Component {
+  #joinedBy(component: Component, input: Section, matching: Matches): Component {
     const isPods = component.type === 'orchestrator_logs'
     let whole = component
     const earlier: Section[] = []
     for (const [filter, taken] of matching) {
       const joined = pluginOf(filter) === multilineFilter.name ? multilineOf(filter, this.#context) : undefined
-      const isOfLine = joined === undefined || this.#joinsLine(filter, input, earlier)
+      const before = [...earlier]
+      if (joined !== undefined) this.#joining.add(filter)
+      const isOfLine = joined === undefined || this.#joinsLine(filter, input, before)
       earlier.push(filter)
       if (joined === undefined || !isOfLine) continue
+      reportEarlier(filter, joined, input, before, this.#context)
       if (taken === 'some') {
         const nearest = 'Read the files of these tags with a separate source.'
         this.#context.gap(filter, 'multiline', 'the source joins lines for all its tags', nearest)
       }
-      const before = isPods ? whole.multiline : whole.config?.['multiline']
+      const present = isPods ? whole.multiline : whole.config?.['multiline']
       const rules = isPods ? joined.pods : joined.file
-      if (before === undefined) {
+      if (present === undefined) {
         whole = isPods ? { ...whole, multiline: rules } : { ...whole, config: { ...whole.config, multiline: rules } }
-      } else if (!isDeepStrictEqual(before, rules)) {
+      } else if (!isDeepStrictEqual(present, rules)) {
         const reason = 'a source joins lines once, and the input or an earlier filter has other rules'
         const nearest = 'Merge its rules into the patterns of `multiline` of the source.'
         this.#context.gap(filter, 'multiline', reason, nearest)
       }
     }
     return whole
+  }
+
+  /** Reports a filter that joins lines only of records with another tag than that of an input. */
+  #reportUnjoined(section: Section): void {
+    if (pluginOf(section) !== multilineFilter.name || this.#joining.has(section)) return
+    if (multilineOf(section, this.#context.silent()) === undefined) return
+    this.#joining.add(section)
+    const reason = 'a source joins lines, and this filter joins those of a tag that an earlier step sets'
+    const nearest =
+      'Set `multiline` of the source, if it may join all its lines; or read these files with a separate source.'
+    this.#context.gap(section, 'multiline', reason, nearest)
   }
 
   /** Whether a filter joins the lines as read, which the source can do. Otherwise it is a gap. */
@@ -531,7 +549,10 @@ class Conversion {
       return plugin
     }
     const refusal = refusals.find(({ name }) => name === wanted)
-    this.#context.missing(section, `${section.kind} ${wanted}`, refusal)
+    const script = lastValue(section, 'script')
+    const isMissing = refusal !== undefined && script !== undefined && this.#included(script, section.file).length === 0
+    const nearest = `Rewrite the program as a remap transform. The file \`${script}\` was not given: to have its text in the comment, put it next to the configuration, set \`script\` to its name, and convert again.`
+    this.#context.missing(section, `${section.kind} ${wanted}`, isMissing ? { ...refusal, nearest } : refusal)
     return undefined
   }
 

@@ -34,7 +34,7 @@ function keyOf(input: Section, context: Context): string | undefined {
   return isParsed ? undefined : (lastValue(input, 'key') ?? 'log')
 }
 
-const renames = ['rename', 'hard_rename', 'copy', 'hard_copy']
+export const renames: readonly string[] = ['rename', 'hard_rename', 'copy', 'hard_copy']
 
 /**
  * The fields with the line when its record reaches a filter.

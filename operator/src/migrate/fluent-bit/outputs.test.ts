@@ -103,6 +103,79 @@ test.each([
   },
 )
 
+const own = (lines: string) => `[FILTER]\n    Match *\n    ${lines.replaceAll(';', '\n    ')}\n`
+const lateRules =
+  '[MULTILINE_PARSER]\n    Name late\n    Type regex\n    Rule "start_state" "/^\\d/" "c"\n    Rule "c" "/^(?!\\d).*/" "c"\n'
+
+test.each([
+  ['Name grep;Exclude log readiness', 'gap'],
+  ["Name grep;Exclude $kubernetes['namespace_name'] ^dev", 'none'],
+  ['Name parser;Key_Name log;Parser json;Reserve_Data On', 'gap'],
+  ['Name parser;Key_Name other;Parser json;Reserve_Data On', 'none'],
+  ['Name lua;script a.lua;call f', 'gap'],
+  ['Name throttle;Rate 5', 'gap'],
+  ['Name modify;Set log x', 'gap'],
+  ['Name modify;Copy log raw', 'gap'],
+  ['Name modify;Remove_regex ^lo', 'gap'],
+  ['Name modify;Condition Key_Value_Matches log ^a;Set a b', 'gap'],
+  ['Name modify;Condition Key_exists kubernetes;Set a b;Rename x y', 'none'],
+  ['Name record_modifier;Record cluster prod;Remove_key stream', 'none'],
+  ['Name record_modifier;Record log prod', 'gap'],
+  ['Name record_modifier;Allowlist_key stream', 'gap'],
+  ['Name nest;Operation nest;Wildcard l*;Nest_under a', 'gap'],
+  ['Name nest;Operation lift;Nested_under kubernetes', 'none'],
+  ['Name rewrite_tag;Rule $log ^a new true', 'gap'],
+  ["Name rewrite_tag;Rule $kubernetes['pod_name'] ^a new true", 'none'],
+  ['Name kubernetes;Labels On', 'none'],
+  ['Name kubernetes;Merge_Log On', 'gap'],
+  ['Name kubernetes;Merge_Log On', 'info', 'java'],
+])('a source joins lines before all filters: %s is %s', (before, expected, rules = 'late') => {
+  const from = '[INPUT]\n    Name tail\n    Tag kube.*\n    Path /var/log/containers/*.log\n    multiline.parser cri\n'
+  const json = '[PARSER]\n    Name json\n    Format json\n'
+  const joining = own(`Name multiline;multiline.key_content log;multiline.parser ${rules}`)
+  const rowsOf = (filters: string) => {
+    const text = `${from}${filters}${json}${lateRules}[OUTPUT]\n    Name null\n    Match *\n`
+    const { gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+    return gaps.filter(({ subject }) => subject === 'multiline: order')
+  }
+  const [row, ...others] = rowsOf(`${own(before)}${joining}`)
+  expect(others).toEqual([])
+  expect(row === undefined ? 'none' : row.isReplaced === true ? 'info' : 'gap').toBe(expected)
+  expect(rowsOf(`${joining}${own(before)}`)).toEqual([])
+})
+
+test('the row names the filters in front of the filter multiline, and processors of the input', () => {
+  const from =
+    'pipeline:\n  inputs:\n    - name: tail\n      path: /a.log\n      tag: t\n      processors:\n        logs:\n          - name: sql\n            query: "SELECT * FROM STREAM WHERE log = \'a\';"\n'
+  const rest =
+    '  filters:\n    - name: grep\n      match: t\n      exclude: log b\n    - name: multiline\n      match: t\n      multiline.parser: ruby\n  outputs:\n    - name: "null"\n      match: t\n'
+  const { gaps } = converted(convertFluentBit, [{ file: 'fb.yaml', text: `${from}${rest}` }])
+  expect(gaps.filter(({ subject }) => subject === 'multiline: order')).toMatchObject([
+    { line: 14, reason: expect.stringContaining('after `sql` (line 8), `grep` (line 11)') },
+  ])
+})
+
+test('lines of a tag that a filter sets are not joined: a gap', () => {
+  const rewrite = own('Name rewrite_tag;Rule $log ^a new.x false')
+  const late = '[FILTER]\n    Name multiline\n    Match new.*\n    multiline.parser ruby\n'
+  const text = `${input}${rewrite}${late}[OUTPUT]\n    Name null\n    Match *\n`
+  const { gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  expect(gaps).toMatchObject([{ subject: 'multiline', line: 9, reason: expect.stringContaining('sets') }])
+})
+
+test.each([
+  ['http', 'URI api', 'uri', 'http://h:80/api'],
+  ['http', 'URI /api', 'uri', 'http://h:80/api'],
+  ['es', 'Path pre', 'endpoints', ['http://h:9200/pre']],
+  ['opensearch', 'Path pre', 'endpoints', ['http://h:9200/pre']],
+  ['loki', 'Uri a/push', 'path', '/a/push'],
+  ['kafka-rest', 'URL_Path pre', 'uri', 'http://h:8082/pre/topics/fluent-bit'],
+])('Fluent Bit puts a slash before a path: %s %s', (name, line, option, expected) => {
+  const text = `${input}[OUTPUT]\n    Name ${name}\n    Match *\n    Host h\n    ${line}\n`
+  const { resource } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  expect(resource.spec.sinks[0].config[option]).toEqual(expected)
+})
+
 const docker = (regex: string) =>
   `[INPUT]\n    Name tail\n    Path /var/log/containers/*.log\n    Parser docker\n    Docker_Mode On\n    Docker_Mode_Flush 5\n    Docker_Mode_Parser first\n[PARSER]\n    Name first\n    Format regex\n    Regex ${regex}\n[OUTPUT]\n    Name null\n    Match *\n`
 

@@ -12,6 +12,7 @@ import {
   local,
   login,
   remap,
+  rooted,
   secret,
   serviceAddress,
   unbuffered,
@@ -88,7 +89,7 @@ const loki: Plugin<SinkPart> = {
     const { request, ...others } = connection(section)
     const config = {
       endpoint: addressOf(section, '3100', ''),
-      ...(lastValue(section, 'uri') === undefined ? {} : { path: value(section, 'uri') }),
+      ...(lastValue(section, 'uri') === undefined ? {} : { path: rooted(value(section, 'uri') ?? '') }),
       labels,
       ...(Object.keys(metadata).length === 0 ? {} : { structured_metadata: metadata }),
       out_of_order_action: 'accept',

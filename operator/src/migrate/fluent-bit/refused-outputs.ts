@@ -20,13 +20,19 @@ export const refusedOutputs: readonly Refusal[] = [
     'there is no sink for the forward protocol of Fluentd',
     'Let the receiver listen for HTTP (`in_http` of Fluentd, the input `http` of Fluent Bit), and change the output to `http` with `Format json`, which can be converted. The address then contains the tag.',
   ),
+  {
+    name: 'opentelemetry',
+    reason: '`convert` does not make the form of OTLP from the record',
+    nearest:
+      'Use the sink `http` with `encoding: {codec: json}`, `payload_prefix` \'{"resourceLogs":\', `payload_suffix` "}" and the address with `Logs_uri`, behind a remap transform that makes `{"resource": {"attributes": []}, "scopeLogs": [{"logRecords": [{"timeUnixNano": "…", "body": {"stringValue": "…"}}]}]}` of the event. `penstock convert` writes this sink and this transform for the exporter `otlphttp` of an OpenTelemetry collector.',
+    isHere: true,
+  },
   ...[
     'gelf',
     'syslog',
     'tcp',
     'udp',
     'influxdb',
-    'opentelemetry',
     'cloudwatch_logs',
     'kinesis_firehose',
     'kinesis_streams',

@@ -3,7 +3,7 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { literalTemplate } from '../escape.ts'
 import { eventTime } from '../unix-time.ts'
-import { addressOf, always, connection, itself, login, remap, secret, value } from './connection.ts'
+import { addressOf, always, connection, itself, login, remap, rooted, secret, value } from './connection.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
 import { expressed, translated } from './record-accessor.ts'
 import { type Entry, entriesOf, isOn, lastValue, type Section, upstreamNode } from './sections.ts'
@@ -69,7 +69,7 @@ export const search = (name: string): Plugin<SinkPart> => ({
     const idLines = idOf(section)
     const addresses = nodesOf(section, context) ?? [cloudAddress(section) ?? addressOf(section, '9200', '')]
     const config = {
-      endpoints: addresses.map((address) => `${address}${value(section, 'path') ?? ''}`),
+      endpoints: addresses.map((address) => `${address}${rooted(value(section, 'path') ?? '')}`),
       bulk: { action: isKnown ? operation : 'index', index },
       ...(timeKey === 'timestamp' ? {} : { encoding: { except_fields: ['timestamp'] } }),
       ...(lastValue(section, 'type') === undefined ? {} : { doc_type: lastValue(section, 'type') }),
