@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
 // Filters and matches that join lines: the sources that have their rules.
 
 import { expect, test } from 'vitest'
@@ -64,4 +65,63 @@ test.each([
 test('rules for a field that the parser does not find have no effect', () => {
   const { gaps } = convert(`${source('nginx', '/srv/*.log')}${concat('**', '/^a/')}${end}`)
   expect(missing(gaps)).toEqual([])
+})
+
+const before = (type: string, lines: string, tag = 'k.**') => `<filter ${tag}>\n  @type ${type}\n${lines}\n</filter>\n`
+const traces = '<match k.**>\n  @type detect_exceptions\n  remove_tag_prefix k\n  message message\n</match>\n'
+
+test.each([
+  ['drops lines', 'grep', '<exclude>\n  key message\n  pattern /ready/\n</exclude>', 'grep'],
+  ['drops lines in a group', 'grep', '<or>\n  <regexp>\n    key level\n    pattern /x/\n  </regexp>\n</or>', 'grep'],
+  ['parses the line', 'parser', 'key_name message\nreserve_data true\n<parse>\n  @type json\n</parse>', 'parser'],
+  [
+    'changes the line',
+    'record_transformer',
+    'enable_ruby\n<record>\n  message ${record["message"].strip}\n</record>',
+    'record_transformer',
+  ],
+  [
+    'reads the line',
+    'record_transformer',
+    'enable_ruby\n<record>\n  size ${record["message"].size}\n</record>',
+    'record_transformer',
+  ],
+  ['reads the record', 'record_modifier', '<record>\n  all ${record.to_json}\n</record>', 'record_modifier'],
+  ['removes the line', 'record_transformer', 'remove_keys message', 'record_transformer'],
+  ['merges lines that are JSON', 'kubernetes_metadata', 'merge_json_log true', 'kubernetes_metadata'],
+])('a filter before the rules that %s is a gap of each', (_, type, lines, name) => {
+  for (const [rules, subject] of [
+    [concat('k.**', '/^a/'), 'concat'],
+    [traces, 'detect_exceptions'],
+  ] as const) {
+    const { resource, gaps } = convert(`${pods}${before(type, lines)}${rules}${end}`)
+    const own = missing(gaps).filter((gap) => gap.subject === `${subject}: after ${name}`)
+    expect(own).toMatchObject([{ reason: expect.stringContaining(`\`${name}\` (line 9)`) }])
+    expect(resource.spec.sources[0].multiline).toBeDefined()
+  }
+})
+
+test.each([
+  ['adds fields', 'record_transformer', '<record>\n  cluster a\n  pod ${record["kubernetes"]["pod_name"]}\n</record>'],
+  ['adds metadata', 'kubernetes_metadata', 'skip_master_url true\nskip_namespace_metadata true'],
+  ['chooses containers', 'grep', '<exclude>\n  key $.kubernetes.namespace_name\n  pattern /^kube-/\n</exclude>'],
+  ['renames the line', 'record_transformer', 'remove_keys log\n<record>\n  message ${record["log"]}\n</record>'],
+])('a filter before the rules that %s is no gap', (_, type, lines) => {
+  const { gaps } = convert(`${pods}${before(type, lines)}${concat('k.**', '/^a/')}${end}`)
+  expect(missing(gaps)).toEqual([])
+})
+
+test('a filter for other tags, or behind the rules, is no gap', () => {
+  const grep = '<exclude>\n  key message\n  pattern /ready/\n</exclude>'
+  const rules = concat('k.var.log.containers.job-**', '/^a/')
+  const other = before('grep', grep, 'k.var.log.containers.api-**')
+  expect(missing(convert(`${pods}${other}${rules}${end}`).gaps)).toEqual([])
+  expect(missing(convert(`${pods}${rules}${before('grep', grep)}${end}`).gaps)).toEqual([])
+})
+
+test('a filter before the label of the rules is a gap', () => {
+  const grep = before('grep', '<exclude>\n  key message\n  pattern /ready/\n</exclude>')
+  const label = `<label @L>\n${concat('**', '/^a/')}${end}</label>\n`
+  const { gaps } = convert(`${pods}${grep}<match **>\n  @type relabel\n  @label @L\n</match>\n${label}`)
+  expect(missing(gaps)).toMatchObject([{ subject: 'concat: after grep' }])
 })

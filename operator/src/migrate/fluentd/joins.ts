@@ -5,6 +5,7 @@ import { bare, type Joined, joinedBy, languages, problemOf, reportStates } from 
 import type { Context } from '../fluent-bit/plugin.ts'
 import { lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
+import { reportEarlier } from './before-joins.ts'
 import { listOf, type Plugged } from './element.ts'
 import { joinedBy as beginningWith } from './inputs.ts'
 import { isKnown, matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
@@ -28,6 +29,8 @@ export interface Joining {
 interface Reach {
   readonly all: readonly string[]
   readonly none: readonly string[]
+  /** Filters that events pass before. */
+  readonly before: readonly Plugged[]
 }
 
 /** Maximum number of labels that follow one another. */
@@ -46,13 +49,18 @@ export class Joins {
 
   /** One item for each source that reads the lines. */
   of(label: string, lines: Lines): readonly Joining[] {
-    const rules = [...this.#reached(label, lines.tag, { all: [], none: [] }, 0)].flatMap(({ section, reach }) => {
-      const joined = this.#joined(section, lines)
-      return joined === undefined ? [] : [{ joined, section, reach }]
-    })
+    const rules = [...this.#reached(label, lines.tag, { all: [], none: [], before: [] }, 0)].flatMap(
+      ({ section, reach }) => {
+        const joined = this.#joined(section, lines)
+        return joined === undefined ? [] : [{ joined, section, reach }]
+      },
+    )
     const end = rules.findIndex(({ reach }) => isAny(reach))
     const used = end < 0 ? rules : rules.slice(0, end + 1)
-    for (const { section } of used) this.#taken.add(section)
+    for (const { section, reach } of used) {
+      if (!this.#taken.has(section)) reportEarlier(section, reach.before, this.#context)
+      this.#taken.add(section)
+    }
     const [first] = used
     if (first === undefined) return [{ joined: undefined, condition: undefined }]
     if (isAny(first.reach)) return [{ joined: first.joined, condition: undefined }]
@@ -82,14 +90,17 @@ export class Joins {
   }
 
   *#reached(label: string, tag: Tag, start: Reach, depth: number): Generator<{ section: Plugged; reach: Reach }> {
-    let { all, none } = start
+    let { all, none, before } = start
     for (const section of this.#labels.get(label) ?? []) {
       const match = matchOf(tag, section.pattern)
       if (match === 'none') continue
-      const reach = { all: match === 'all' ? all : [...all, section.pattern], none }
+      const reach = { all: match === 'all' ? all : [...all, section.pattern], none, before }
       const isJoin = section.type === (section.kind === 'filter' ? 'concat' : 'detect_exceptions')
       if (isJoin && !isOfParts(section)) yield { section, reach }
-      if (section.kind === 'filter') continue
+      if (section.kind === 'filter') {
+        if (section.type !== 'concat') before = [...before, section]
+        continue
+      }
       if (section.type === 'relabel' && depth < maxLabels)
         yield* this.#reached(lastValue(section, '@label') ?? '', tag, reach, depth + 1)
       if (match === 'all') return
