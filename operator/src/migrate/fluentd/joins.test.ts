@@ -3,6 +3,7 @@
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
+import type { Gap } from '../draft.ts'
 import { convertFluentd } from './convert.ts'
 
 const source = (parse: string, path: string) =>
@@ -12,7 +13,7 @@ const concat = (tag: string, start: string) =>
   `<filter ${tag}>\n  @type concat\n  key message\n  multiline_start_regexp ${start}\n</filter>\n`
 const end = '<match **>\n  @type stdout\n</match>\n'
 const convert = (text: string) => converted(convertFluentd, [{ file: 'fluent.conf', text }])
-const missing = (gaps: readonly { isReplaced?: true }[]) => gaps.filter(({ isReplaced }) => isReplaced !== true)
+const missing = (gaps: readonly Gap[]) => gaps.filter(({ isReplaced }) => isReplaced !== true)
 const starts = (sources: readonly { multiline?: { custom: { start: string } } }[]) =>
   sources.map(({ multiline }) => multiline?.custom.start)
 

@@ -416,9 +416,14 @@ export const refusedOutputs: readonly Refusal[] = [
       ' ',
     ),
     ...'opentsdb hdfs syslog_rfc5424 heroku-syslog loggly logzio logtail dynatrace honeycomb scalyr'.split(' '),
-    ...'lmlogs vmware_loginsight vmware_log_intelligence oci-logging-analytics opentelemetry clickhouse'.split(' '),
+    ...'lmlogs vmware_loginsight vmware_log_intelligence oci-logging-analytics clickhouse'.split(' '),
     ...'parseable http_ext http_buffered qingstor flowcounter_simple datacounter numeric_monitor grepcounter'.split(
       ' ',
     ),
   ].map((name) => none(name, 'there is no sink for this destination', byHttp)),
+  none(
+    'opentelemetry',
+    'no sink sends OTLP in protobuf or over gRPC',
+    'Use the sink `http` with OTLP in JSON: `uri: http://HOST:4318/v1/logs`, `encoding: {codec: json}`, `payload_prefix` and `payload_suffix` for the object `resourceLogs`, and a remap transform for its items. `penstock convert` writes all of this for the exporter `otlphttp` of an OpenTelemetry Collector.',
+  ),
 ]

@@ -31,6 +31,38 @@ test.each([
     },
   },
   {
+    about: 'URLs with their own ports and paths, and names with the options for them',
+    lines:
+      '@type elasticsearch\nhosts http://es2,https://es3/x,https://es6:9443/,es4,es5:9300\nport 9201\nscheme http\npath /own',
+    config: {
+      endpoints: [
+        'http://es2:80/own',
+        'https://es3:443/x',
+        'https://es6:9443/own',
+        'http://es4:9201/own',
+        'http://es5:9300/own',
+      ],
+    },
+  },
+  {
+    about: 'names with the default port',
+    lines: '@type opensearch\nhosts a,b\nscheme https\nssl_verify false',
+    config: { endpoints: ['https://a:9200', 'https://b:9200'], tls: { verify_certificate: false } },
+  },
+  {
+    about: 'certificates for a URL, whatever the scheme for names',
+    lines: '@type elasticsearch\nhosts https://a\nscheme http\nssl_verify false',
+    config: { endpoints: ['https://a:443'], tls: { verify_certificate: false } },
+  },
+  {
+    about: 'the login of URLs',
+    lines: '@type elasticsearch\nhosts https://u:p%40x@es1/pre,https://u:%{p@x}@es2\nuser other\npassword no',
+    config: {
+      endpoints: ['https://es1:443/pre', 'https://es2:443'],
+      auth: { strategy: 'basic', user: 'u', password: 'p@x' },
+    },
+  },
+  {
     about: 'the path of a Loki address',
     lines: '@type loki\nurl https://gateway.example/team/',
     config: { endpoint: 'https://gateway.example:443', path: '/team/loki/api/v1/push' },
@@ -45,6 +77,13 @@ test.each([
   expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
   expect(resource.spec.sinks[0].config).toMatchObject(config)
   expect((await lint(String(document))).filter((problem) => !problem.includes('env.LOKI'))).toEqual([])
+})
+
+test('addresses with different logins are a gap', () => {
+  const text = output('@type elasticsearch\nhosts https://u:p@a,https://b')
+  const { resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  expect(gaps.map(({ subject }) => subject)).toEqual(['elasticsearch: hosts'])
+  expect(resource.spec.sinks[0].config.endpoints).toEqual(['https://a:443', 'https://b:443'])
 })
 
 test.each(['flatten_hashes true', 'customize_template {"a":"b"}', 'template_name t', 'custom_headers no'])(

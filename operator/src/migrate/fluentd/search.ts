@@ -181,28 +181,112 @@ export const search = (name: string): OutputPlugin =>
     also: (section, context, tag) => searchParts(name, section, context, tag),
   })
 
+/** The address of a server, and the login that it contains. */
+interface Address {
+  readonly isSecure: boolean
+  readonly host: string
+  readonly port: string
+  readonly path: string | undefined
+  readonly login: { readonly user: string; readonly password: string } | undefined
+}
+
+const url = /^(https?|\$\{\w+\}):\/\/(?:(.*)@)?(\[[^\]]*\]|\$\{\w+\}|[^:/]+)(?::(\d+|\$\{\w+\}))?(\/.*)?$/i
+
+const isListed = (section: Plugged) =>
+  ['hosts', 'endpoint.url'].some((key) => listOf(lastValue(section, key)).length > 0)
+
+/** The addresses of servers. The options `scheme` and `port` are for names of hosts; a URL contains both, or the port of its scheme applies. */
+function addressesOf(section: Plugged): {
+  readonly addresses: readonly Address[]
+  readonly service: string | undefined
+} {
+  const read = (key: string) => lastValue(section, key)
+  // The plugin for services of a cloud names one address in an element.
+  const service = read('endpoint.url')
+  const hosts =
+    service === undefined ? listOf(read('hosts')) : [service.includes('://') ? service : `http://${service}`]
+  const isSecureScheme = (text: string) => text.toLowerCase() === 'https' || text.includes('${')
+  const addresses = (hosts.length === 0 ? [read('host') ?? 'localhost'] : hosts).map((text): Address => {
+    const [, scheme, info, host, port, path] = url.exec(text) ?? []
+    if (scheme !== undefined && host !== undefined) {
+      const isSecure = isSecureScheme(scheme)
+      const [user, password] = (info ?? '').split(/:(.*)/s).map(plainText)
+      const login = user === undefined || user === '' ? undefined : { user, password: password ?? '' }
+      const own = path === undefined || /^\/+$/.test(path) ? undefined : path.replace(/\/+$/, '')
+      return {
+        isSecure,
+        host,
+        port: (hosts.length === 0 ? read('port') : undefined) ?? port ?? (isSecure ? '443' : '80'),
+        path: own,
+        login,
+      }
+    }
+    const [, name = text, number] = /^(\$\{\w+\}|\[[^\]]*\]|[^:]+):(\d+|\$\{\w+\})$/.exec(text) ?? []
+    const isSecure = isSecureScheme(read('scheme') ?? 'http')
+    const inBrackets = /^[\da-f]*:[\da-f:]+$/i.test(name) ? `[${name}]` : name
+    return { isSecure, host: inBrackets, port: number ?? read('port') ?? '9200', path: undefined, login: undefined }
+  })
+  return { addresses, service }
+}
+
+/** A user or a password of a URL: escaped, or in the form `%{text}`. */
+function plainText(text: string): string {
+  const braced = /^%\{(.*)\}$/s.exec(text)?.[1]
+  if (braced !== undefined) return braced
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // A percent sign that begins no escape stands for itself.
+    return text
+  }
+}
+
+/** A path with a slash before it. */
+const slashed = (path: string | undefined) =>
+  path?.includes('${') === true ? `/${path.replace(/^\//, '')}` : path?.replace(/\/$/, '')
+
+function endpointOf({ isSecure, host, port, path }: Address, byDefault: string | undefined): string {
+  const own = path ?? slashed(byDefault) ?? ''
+  const behind = own === '' || own.startsWith('/') ? own : `/${own}`
+  return secret(`${isSecure ? 'https' : 'http'}://${host}:${port}${behind}`)
+}
+
+/** The login in the addresses, as options of Fluent Bit. The sink has one login for all addresses. */
+function loginOf(
+  name: string,
+  addresses: readonly Address[],
+  section: Plugged,
+  context: Context,
+): Readonly<Record<string, string>> | undefined {
+  const user = lastValue(section, 'user')
+  const byOptions = user === undefined ? undefined : { user, password: lastValue(section, 'password') ?? '' }
+  const logins = addresses.map(({ login }) => login ?? byOptions)
+  const [first] = logins
+  if (new Set(logins.map((login) => JSON.stringify(login))).size > 1) {
+    const reason =
+      'the addresses have different logins, and the sink has one login for all addresses; it has that of the first'
+    context.gap(section, `${name}: hosts`, reason, 'Add a sink for each login, or use one login for all servers.')
+  }
+  return addresses[0]?.login === undefined || first === undefined
+    ? undefined
+    : { http_user: first.user, http_passwd: first.password }
+}
+
 function searchParts(name: string, section: Plugged, context: Context, tag: Tag | undefined): Parts {
   const read = (key: string) => lastValue(section, key)
   const isDated = isOn(read('logstash_format'), false)
   const { index, steps: indexSteps } = indexOf(name, section, context, tag)
-  // The plugin for services of a cloud names one address in an element.
-  const service = read('endpoint.url')
-  const hosts = service === undefined ? listOf(read('hosts')) : [service.replace(/\/+$/, '')]
-  const [first = `${read('host') ?? 'localhost'}`] = hosts
-  const address = /^(?:(https?):\/\/)?(?:[^@/]*@)?([^:/]+|\$\{\w+\})(?::(\d+|\$\{\w+\}))?/.exec(first)
-  const scheme = (read('scheme') ?? address?.[1] ?? 'http').toLowerCase()
-  const isSecure = scheme === 'https' || scheme.includes('${')
-  const endpoints = hosts.map((host) => {
-    const text = /^https?:\/\//.test(host) ? host : `${isSecure ? 'https' : 'http'}://${host}`
-    const port = service === undefined ? (read('port') ?? '9200') : isSecure ? '443' : '80'
-    return (/:\d+(\/|$)/.test(text.slice(8)) ? text : `${text}:${port}`).replace(/\$\{(\w+)\}/g, 'SECRET[env.$1]')
-  })
+  const { addresses, service } = addressesOf(section)
+  const [first] = addresses
+  const isSecure = addresses.some(({ isSecure: each }) => each)
+  const path = read('path')
+  const endpoints = addresses.map((address) => endpointOf(address, path))
+  const login = loginOf(name, addresses, section, context)
   const isStream = name.includes('data_stream')
   const hasTime = isDated || isStream || isOn(read('include_timestamp'), false)
   const tagSteps: Step[] = isOn(read('include_tag_key'), false)
     ? [{ type: 'remap', text: tagLines(read('tag_key') ?? 'tag', section, context, tag).join('\n') || '.' }]
     : []
-  const path = read('path')
   if (path?.includes('${') === true) {
     context.replaced(
       section,
@@ -217,11 +301,12 @@ function searchParts(name: string, section: Plugged, context: Context, tag: Tag 
   const action = (read('write_operation') ?? (isStream ? 'create' : 'index')).toLowerCase()
   return {
     options: {
-      host: address?.[2] ?? 'localhost',
-      port: read('port') ?? address?.[3],
+      host: first?.host ?? 'localhost',
+      port: first?.port,
       tls: isSecure ? 'on' : 'off',
       'tls.verify': isOn(read('ssl_verify'), true) ? 'on' : 'off',
-      path: path?.includes('${') === true ? `/${path.replace(/^\//, '')}` : path?.replace(/\/$/, ''),
+      path: first?.path ?? slashed(path),
+      ...(login ?? {}),
       write_operation: action,
       ...(service === undefined
         ? {}
@@ -237,7 +322,7 @@ function searchParts(name: string, section: Plugged, context: Context, tag: Tag 
     steps: [...(hasTime ? timeSteps(section, isStream) : []), ...indexSteps, ...tagSteps],
     config: {
       bulk: { action: action === 'create' ? 'create' : 'index', index: index ?? 'fluentd' },
-      ...(endpoints.length > 1 || hosts.length > 0 ? { endpoints } : {}),
+      ...(isListed(section) ? { endpoints } : {}),
       ...inCloud(name, section, context),
       ...(removed.length === 0 ? {} : { encoding: { except_fields: ['timestamp', ...removed] } }),
       ...(Object.keys(request).length === 0 ? {} : { request }),
