@@ -414,12 +414,12 @@ test.each([
   ['multiline_end_regexp /\\n$/', undefined, []],
   [
     'multiline_start_regexp /^a/',
-    { start_pattern: '^a', condition_pattern: '^a', mode: 'halt_before', timeout_ms: 5000 },
+    { start_pattern: '^a', condition_pattern: '^a', mode: 'halt_before', timeout_ms: 60_000 },
     [],
   ],
   [
     'multiline_start_regexp /^a/\n  continuous_line_regexp /^ /',
-    { start_pattern: '(?m)^a', condition_pattern: '(?m)^ ', mode: 'continue_through', timeout_ms: 5000 },
+    { start_pattern: '(?m)^a', condition_pattern: '(?m)^ ', mode: 'continue_through', timeout_ms: 60_000 },
     [],
   ],
 ])('the source joins lines with %j', async (lines, multiline, subjects) => {

@@ -4,6 +4,7 @@ import { textLiteral } from '@penstock/agent/config'
 import { readsNothing } from '../complete.ts'
 import type { Gap, Step } from '../draft.ts'
 import { type Joined, startingWith } from '../fluent-bit/joining.ts'
+import { ownName } from '../fluent-bit/own-time.ts'
 import type { Context, Plugin, SourcePart } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { foundPath, isPodLog, podsAt } from '../fluent-bit/tags.ts'
@@ -91,7 +92,7 @@ const tail: FluentdPlugin<SourcePart> = {
   build: (section, context, gaps) => {
     const paths = datedPaths(section, context)
     const readFrom = isOn(lastValue(section, 'read_from_head'), false) ? 'beginning' : 'end'
-    const older = secondsOf(lastValue(section, 'limit_recently_modified'))
+    const older = wholeSecondsOf(lastValue(section, 'limit_recently_modified'))
     const shared = { read_from: readFrom, ...(older === undefined ? {} : { ignore_older_secs: older }) }
     const charset = charsetOf(section)
     if (paths.length > 0 && paths.every(isPodLog)) {
@@ -127,7 +128,7 @@ const tail: FluentdPlugin<SourcePart> = {
       ].join('\n'),
     })
     if (dropsUnmatched) steps.push({ type: 'filter', text: '%is_parsed == true' })
-    const rotate = secondsOf(lastValue(section, 'rotate_wait'))
+    const rotate = wholeSecondsOf(lastValue(section, 'rotate_wait'))
     const excluded = listOf(lastValue(section, 'exclude_path'))
     const config = {
       include: paths.length === 0 ? readsNothing().config.include : paths,
@@ -179,10 +180,58 @@ function formatless(section: Plugged): Plugged {
   return { ...section, entries: [...section.entries, ...own.map((entry) => ({ ...entry, key: `parse.${entry.key}` }))] }
 }
 
-function secondsOf(text: string | undefined): number | undefined {
-  const found = /^(\d+)(?:\.\d+)?([smhd]?)$/.exec(text ?? '')
+/** The seconds of a duration, such as `90`, `0.5` or `1m`. */
+export function secondsOf(text: string | undefined): number | undefined {
+  const found = /^(\d+(?:\.\d+)?)([smhd]?)$/.exec(text ?? '')
   if (found === null) return undefined
   return Number(found[1]) * { '': 1, s: 1, m: 60, h: 3600, d: 86_400 }[found[2] as '' | 's' | 'm' | 'h' | 'd']
+}
+
+function wholeSecondsOf(text: string | undefined): number | undefined {
+  const seconds = secondsOf(text)
+  return seconds === undefined ? undefined : Math.floor(seconds)
+}
+
+/** What the parser of the lines of containers gives. */
+interface RuntimeLine {
+  /** The field with the text. */
+  readonly key: string
+  readonly isCri: boolean
+  readonly hasLogtag: boolean
+}
+
+/** The source parses the lines of containers itself. Parsers for other lines are reported. */
+function runtimeLine(section: Plugged, context: Context): RuntimeLine {
+  const all = alternatives(section).map(({ section: each, prefix }) => {
+    const read = (name: string) => lastValue(each, `${prefix}${name}`)
+    const format = read('@type') ?? read('type') ?? read('format') ?? lastValue(section, 'format') ?? 'json'
+    const expression = read('expression') ?? (format.startsWith('/') ? format : '')
+    const type = format.toLowerCase()
+    const hasGroups = /\(\?<stream>/.test(expression) && /\(\?<(log|message)>/.test(expression)
+    return {
+      type,
+      text: expression || format,
+      expression,
+      isRuntime: type === 'json' || runtimeFormats.has(type) || hasGroups,
+    }
+  })
+  const own = all.filter(({ isRuntime }) => isRuntime)
+  const read = own.length === 0 ? all : own
+  const types = read.map(({ type }) => type)
+  const expression = read.map((each) => each.expression).join(' ')
+  const isCri = types.includes('cri')
+  const key = (isCri && !types.includes('json')) || /\(\?<message>/.test(expression) ? 'message' : 'log'
+  const others = all.filter(({ isRuntime }) => !isRuntime)
+  const subject = `tail: parse ${others.map(({ text }) => text).join(', ')}`
+  const nearest = `If the text of a line must be parsed, parse the field \`${key}\` in a remap transform.`
+  if (others.length > 0 && all[0]?.isRuntime === true) {
+    const reason = `Fluentd uses it only for lines that \`${all[0].text}\` does not read; the source reads all lines of the container runtime, and gives them the fields of that parser`
+    context.replaced(section, subject, reason, nearest)
+  } else if (others.length > 0) {
+    const reason = 'the parser expects the complete line of the container runtime, which the source parses itself'
+    context.gap(section, subject, reason, nearest)
+  }
+  return { key, isCri, hasLogtag: /\(\?<logtag>/.test(expression) }
 }
 
 function podLogs(
@@ -192,43 +241,16 @@ function podLogs(
   paths: readonly string[],
   shared: Readonly<Record<string, unknown>>,
 ): SourcePart {
-  const formats = alternatives(section).map(({ section: each, prefix }) =>
-    (
-      lastValue(each, `${prefix}@type`) ??
-      lastValue(each, `${prefix}type`) ??
-      lastValue(each, `${prefix}format`) ??
-      lastValue(section, 'format') ??
-      'json'
-    ).toLowerCase(),
-  )
-  const isCri = formats.includes('cri')
-  const expression = alternatives(section)
-    .map(
-      ({ section: each, prefix }) => lastValue(each, `${prefix}expression`) ?? lastValue(each, `${prefix}format`) ?? '',
-    )
-    .join(' ')
-  const isRuntime =
-    formats.every((format) => format === 'json' || runtimeFormats.has(format)) ||
-    (/\(\?<stream>/.test(expression) && /\(\?<(log|message)>/.test(expression)) ||
-    (isCri && formats.includes('json'))
-  if (!isRuntime) {
-    context.gap(
-      section,
-      `tail: parse ${formats.join(', ')}`,
-      'the parser expects the complete line of the container runtime, which the source parses itself',
-      'Parse the field `log` in a remap transform.',
-    )
-  }
-  const key = isCri && !formats.includes('json') ? 'message' : /\(\?<message>/.test(expression) ? 'message' : 'log'
+  const { key, isCri, hasLogtag } = runtimeLine(section, context)
   const pathKey = lastValue(section, 'path_key')
   const isMerged = isOn(lastValue(section, 'parse.merge_cri_fields'), true)
   const fields = [
     `${textLiteral(key)}: .message`,
     ...(isMerged ? ['"stream": .stream'] : []),
     '"timestamp": .timestamp',
-    ...((isCri && isMerged) || /\(\?<logtag>/.test(expression) ? ['"logtag": "F"'] : []),
+    ...((isCri && isMerged) || hasLogtag ? ['"logtag": "F"'] : []),
     ...(pathKey === undefined ? [] : [`${textLiteral(pathKey)}: ${foundPath(paths)}`]),
-    ...keptTime(section),
+    ...keptTime(section, context),
   ]
   const choice = podsAt(paths, listOf(lastValue(section, 'exclude_path')))
   const steps: Step[] = [
@@ -267,16 +289,28 @@ function innerLines(section: Plugged, context: Context, gaps: Gap[]): readonly s
   ]
 }
 
-/** The time text of the container's line, if the record keeps it. The parser `cri` keeps it unless the option or an inner parser says otherwise. */
-function keptTime(section: Plugged): readonly string[] {
+/**
+ * The time text of the container's line, if the record keeps it: always under its name if the parser takes the time from another field, and
+ * otherwise with `keep_time_key`. The parser `cri` keeps it unless the option or an inner parser says otherwise.
+ */
+function keptTime(section: Plugged, context: Context): readonly string[] {
   const [name] = alternatives(section).flatMap(({ section: each, prefix }) => {
     const read = (key: string) => lastValue(each, `${prefix}${key}`) ?? lastValue(section, key)
-    const isCri =
-      [read('@type'), read('format')].includes('cri') && lastValue(section, 'parse.parse.@type') === undefined
-    return isOn(read('keep_time_key'), isCri) ? [read('time_key') ?? 'time'] : []
+    const format = lastValue(each, `${prefix}@type`) ?? lastValue(each, `${prefix}type`) ?? read('format') ?? 'json'
+    const isCri = format === 'cri' && lastValue(section, 'parse.parse.@type') === undefined
+    const wanted = read('time_key') ?? 'time'
+    const expression = read('expression') ?? (format.startsWith('/') ? format : undefined)
+    const isIn = expression === undefined ? wanted === 'time' : expression.includes(`(?<${wanted}>`)
+    if (isIn) return isOn(read('keep_time_key'), isCri) ? [wanted] : []
+    const own = expression === undefined ? 'time' : /\(\?<(\w*time\w*)>/.exec(expression)?.[1]
+    if (own === undefined || expression?.includes('(?<stream>') === false) return []
+    const reason = `the line of the container has no field \`${wanted}\`, so Fluentd keeps its field \`${own}\` and takes the time of reading; the source takes the time of the line`
+    const nearest = 'Nothing, unless you compare times with those of Fluentd.'
+    context.replaced(section, `tail: time_key ${wanted}`, reason, nearest)
+    return [own]
   })
   const value = 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null'
-  return name === undefined ? [] : [`${textLiteral(name)}: ${value}`]
+  return name === undefined ? [] : [`${textLiteral(ownName(name))}: ${value}`]
 }
 
 /** Patterns for first and further lines as `multiline` of a source; undefined if that is not possible. */
@@ -299,7 +333,7 @@ function firstLine(section: Plugged, context: Context): Joined | undefined {
   const start = names.map((name) => lastValue(section, name)).find((text) => text !== undefined)
   if (start === undefined) return undefined
   const wait = secondsOf(lastValue(section, 'multiline_flush_interval')) ?? 5
-  return joinedBy(start, wait * 1000, section, context)
+  return joinedBy(start, Math.max(1, Math.round(wait * 1000)), section, context)
 }
 
 const sample: FluentdPlugin<SourcePart> = {

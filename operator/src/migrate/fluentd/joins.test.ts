@@ -126,3 +126,31 @@ test('a filter before the label of the rules is a gap', () => {
   const { gaps } = convert(`${pods}${grep}<match **>\n  @type relabel\n  @label @L\n</match>\n${label}`)
   expect(missing(gaps)).toMatchObject([{ subject: 'concat: after grep' }])
 })
+
+test.each([
+  ['', 2000, 60_000],
+  ['5', 5000, 5000],
+  ['0.5s', 500, 500],
+  ['1m', 60_000, 60_000],
+  ['0', 3_600_000, 3_600_000],
+])('the time to wait `%s` is the timeout of the source', (time, ofTraces, ofConcat) => {
+  const timeout = (text: string, option: string) => {
+    const given = time === '' ? text : text.replace(/(@type (?:concat|detect_exceptions)\n)/, `$1  ${option} ${time}\n`)
+    return convert(`${pods}${given}${end}`).resource.spec.sources[0].multiline.custom.timeoutMs
+  }
+  expect(timeout(traces, 'multiline_flush_interval')).toBe(ofTraces)
+  expect(timeout(concat('k.**', '/^a/'), 'flush_interval')).toBe(ofConcat)
+})
+
+test('limits of detect_exceptions are reported', () => {
+  const { gaps } = convert(`${pods}${traces.replace('</match>', '  max_lines 9\n  max_bytes 5\n</match>')}${end}`)
+  const subjects = gaps.map(({ subject }) => subject)
+  expect(subjects).toEqual(expect.arrayContaining(['detect_exceptions: max_lines', 'detect_exceptions: max_bytes']))
+})
+
+test('lines of containers with another time key keep their time', () => {
+  const given = source('json\n    time_key @timestamp', '/var/log/containers/*.log')
+  const { resource, gaps } = convert(`${given}${end}`)
+  expect(gaps.map(({ subject }) => subject)).toEqual(['tail: time_key @timestamp'])
+  expect(resource.spec.transforms[0].config.source).toContain('"time": format_timestamp(')
+})

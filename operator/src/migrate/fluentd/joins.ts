@@ -7,7 +7,7 @@ import { lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import { reportEarlier } from './before-joins.ts'
 import { listOf, type Plugged } from './element.ts'
-import { joinedBy as beginningWith } from './inputs.ts'
+import { joinedBy as beginningWith, secondsOf } from './inputs.ts'
 import { isKnown, matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
 
 /** The lines of a source. */
@@ -151,14 +151,36 @@ function ofConcat(section: Plugged, { between }: Lines, context: Context): Joine
     const reason = 'the source puts a line feed between joined lines'
     context.replaced(section, 'concat: separator', reason, 'Replace the line feeds in a remap transform.')
   }
-  if (further !== undefined) return continued(start, further, section, context)
-  const seconds = Number(/^\d+/.exec(lastValue(section, 'flush_interval') ?? '')?.[0] ?? 5)
-  return beginningWith(start, 1000 * seconds, section, context)
+  const timeoutMs = timeoutOf(section, 'flush_interval', 60_000, context)
+  if (further !== undefined) return continued(start, further, timeoutMs, section, context)
+  return beginningWith(start, timeoutMs, section, context)
+}
+
+/** The longest time for which a source waits for a further line. */
+const longestWaitMs = 3_600_000
+
+/** The time after which an event without further lines is complete. Zero means that the plugin waits without a limit. */
+function timeoutOf(section: Plugged, option: string, byDefault: number, context: Context): number {
+  const given = lastValue(section, option)
+  const seconds = secondsOf(given)
+  if (given !== undefined && seconds !== 0) {
+    return seconds === undefined ? byDefault : Math.max(1, Math.round(1000 * seconds))
+  }
+  if (given === undefined) return byDefault
+  const reason = 'the plugin waits for further lines without a limit, and the source waits for up to an hour'
+  context.replaced(section, `${section.type}: ${option}`, reason, 'Set `timeoutMs` of `multiline` to a longer time.')
+  return longestWaitMs
 }
 
 /** Joins a line that matches one pattern with following lines that match another pattern. */
-function continued(start: string, further: string, section: Plugged, context: Context): Joined | undefined {
-  const machine = { starts: [bare(start)], others: [bare(further)], isExact: true, timeoutMs: 5000 }
+function continued(
+  start: string,
+  further: string,
+  timeoutMs: number,
+  section: Plugged,
+  context: Context,
+): Joined | undefined {
+  const machine = { starts: [bare(start)], others: [bare(further)], isExact: true, timeoutMs }
   const problem = problemOf(machine)
   if (problem === undefined) return joinedBy([machine])
   context.gap(section, 'concat', problem, 'Set `multiline.custom` of the source.')
@@ -170,5 +192,13 @@ function ofExceptions(section: Plugged, context: Context): Joined | undefined {
   const names = named.length === 0 || named.includes('all') ? Object.keys(languages) : named
   const machines = [...new Set(names.flatMap((name) => languages[name] ?? []))]
   reportStates(section, 'detect_exceptions', context)
-  return joinedBy(machines)
+  for (const entry of section.entries.filter(({ key, value }) => /^max_(?:lines|bytes)$/.test(key) && value !== '0')) {
+    const unit = entry.key === 'max_lines' ? 'lines' : 'bytes'
+    const reason = `the plugin ends an event after ${entry.value} ${unit} and begins another; the source joins all of its lines`
+    const nearest = 'To limit the text, use `truncate` in a remap transform.'
+    context.replaced(entry, `detect_exceptions: ${entry.key}`, reason, nearest)
+  }
+  const byDefault = Math.max(0, ...machines.map(({ timeoutMs }) => timeoutMs))
+  const timeoutMs = timeoutOf(section, 'multiline_flush_interval', byDefault, context)
+  return joinedBy(machines.map((machine) => ({ ...machine, timeoutMs })))
 }
