@@ -192,7 +192,7 @@ function wholeSecondsOf(text: string | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.floor(seconds)
 }
 
-/** What the parser of the lines of containers gives. */
+/** The fields that the parser of the lines of containers gives. */
 interface RuntimeLine {
   /** The field with the text. */
   readonly key: string

@@ -107,12 +107,12 @@ test.each([
   ['adds metadata', 'kubernetes_metadata', 'skip_master_url true\nskip_namespace_metadata true'],
   ['chooses containers', 'grep', '<exclude>\n  key $.kubernetes.namespace_name\n  pattern /^kube-/\n</exclude>'],
   ['renames the line', 'record_transformer', 'remove_keys log\n<record>\n  message ${record["log"]}\n</record>'],
-])('a filter before the rules that %s is no gap', (_, type, lines) => {
+])('a filter before the rules that %s is not a gap', (_, type, lines) => {
   const { gaps } = convert(`${pods}${before(type, lines)}${concat('k.**', '/^a/')}${end}`)
   expect(missing(gaps)).toEqual([])
 })
 
-test('a filter for other tags, or behind the rules, is no gap', () => {
+test('a filter for other tags, or behind the rules, is not a gap', () => {
   const grep = '<exclude>\n  key message\n  pattern /ready/\n</exclude>'
   const rules = concat('k.var.log.containers.job-**', '/^a/')
   const other = before('grep', grep, 'k.var.log.containers.api-**')
