@@ -247,10 +247,11 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('pods keep the time field if the configuration says so', () => {
-  const text = `<source>\n  @type tail\n  path /var/log/containers/*.log\n  tag kube.*\n  format json\n  time_key at\n  keep_time_key true\n</source>\n<match **>\n  @type stdout\n</match>\n`
+// With another key, the time of the line is a field like any other.
+test.each(['time', 'at'])('pods keep the time field of the line with the key %s', (key) => {
+  const text = `<source>\n  @type tail\n  path /var/log/containers/*.log\n  tag kube.*\n  format json\n  time_key ${key}\n  keep_time_key true\n</source>\n<match **>\n  @type stdout\n</match>\n`
   const { resource } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
-  expect(resource.spec.transforms[0].config.source).toContain('"at": format_timestamp(')
+  expect(resource.spec.transforms[0].config.source).toContain('"time": format_timestamp(')
 })
 
 test.each([
