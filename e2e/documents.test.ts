@@ -99,7 +99,7 @@ scrape_configs:
       'collector.yaml': `receivers:
   filelog: { include: [/var/log/pods/*/*/*.log], operators: [{ type: container }] }
 exporters:
-  debug: {}
+  debug: { verbosity: detailed }
 service:
   pipelines:
     logs: { receivers: [filelog], exporters: [debug] }
