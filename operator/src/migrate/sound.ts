@@ -43,6 +43,10 @@ function problemWith(whole: string, kind: 'source' | 'sink', { type, config = {}
 /** Possible values of a Secret: an address, or a base64 key. */
 export const secretForms = ['http://secret', 'c2VjcmV0'] as const
 
+/** A message about an option, which names no sample value that the configuration does not contain. */
+export const withoutSample = (message: string): string =>
+  message.replace(`found "${secretForms[0]}"`, 'found a variable')
+
 /**
  * Replaces references to Secrets with sample values, because their values are unknown until the Pipeline runs: an address if the reference
  * is the whole text or comes before a path, a number for a port, and otherwise any text.

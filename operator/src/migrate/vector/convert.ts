@@ -20,7 +20,7 @@ import { complete } from '../complete.ts'
 import type { Table } from '../documents.ts'
 import type { Component, Draft, Gap, Included, NamedText, Selector, Step } from '../draft.ts'
 import { podFieldsIn } from '../inner.ts'
-import { secretForms, withValues } from '../sound.ts'
+import { secretForms, withoutSample, withValues } from '../sound.ts'
 import {
   adjustCondition,
   adjustSink,
@@ -546,7 +546,13 @@ class Conversion {
       const path = [old.kind, old.id, ...segments]
       const isRemoved = removeAt(config, segments)
       const nearest = help ?? (isRemoved ? 'The option is left out.' : 'Set the option, and convert again.')
-      this.#gap(old.root, path, problem.path === '' ? old.id : `${old.id}: ${problem.path}`, message, nearest)
+      this.#gap(
+        old.root,
+        path,
+        problem.path === '' ? old.id : `${old.id}: ${problem.path}`,
+        withoutSample(message),
+        nearest,
+      )
       if (!isRemoved) return undefined
     }
     return undefined

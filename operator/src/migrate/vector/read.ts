@@ -6,6 +6,7 @@ import { isTable } from '@penstock/agent/schema'
 import { type Root as FoundRoot, type Table, type TableDocument, tableDocuments } from '../documents.ts'
 import type { AggregatorPods, Gap, NamedText } from '../draft.ts'
 import { isBlank } from '../inner.ts'
+import { withQuotedVariables } from './bare-variables.ts'
 import { type Mount, mountsIn } from './mounts.ts'
 import { isOldChart, oldChartConfig } from './old-chart.ts'
 import { settings } from './settings.ts'
@@ -83,7 +84,12 @@ export function readRoots(given: NamedText, gaps: Gap[]): readonly Root[] {
 
 /** A file of a configuration that contains only settings, or tests. */
 const ofSettings = (given: NamedText): readonly Root[] =>
-  tableDocuments(given, { format: formatOf(given.file), above: 0, gaps: [], maxProblems: 0 }).flatMap((document) => {
+  tableDocuments(withQuotedVariables(given), {
+    format: formatOf(given.file),
+    above: 0,
+    gaps: [],
+    maxProblems: 0,
+  }).flatMap((document) => {
     const names = Object.keys(document.value)
     const isKnown = names.every((name) => name === 'tests' || Object.hasOwn(settings, name))
     return isKnown && names.length > 0 ? [document.below([], document.value)] : []
@@ -91,7 +97,8 @@ const ofSettings = (given: NamedText): readonly Root[] =>
 
 /** @param above number of lines of the file before the text */
 function rootsOf(given: NamedText, above: number, gaps: Gap[]): readonly Root[] {
-  return tableDocuments(given, { format: formatOf(given.file), above, gaps, maxProblems: 5 }).flatMap((document) =>
+  const text = withQuotedVariables(given)
+  return tableDocuments(text, { format: formatOf(given.file), above, gaps, maxProblems: 5 }).flatMap((document) =>
     rootsIn(document, gaps),
   )
 }

@@ -130,3 +130,25 @@ customConfig:
   )
   expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([['$NODE_NAME', true]])
 })
+
+test.each([
+  {
+    about: 'TOML',
+    file: 'v.toml',
+    text: '[sources.f]\ntype = "file"\ninclude = [${LOGS:-/a.log}, "/b.log"]\n[transforms.t]\ntype = "remap"\ninputs = ["f"]\nsource = \'\'\'\n.a = [ $A ]\n\'\'\'\n[sinks.out]\ntype = "loki"\ninputs = ["t"]\nendpoint = $LOKI # a comment\nencoding.codec = "json"\nlabels.a = "b"\nbatch.max_events = ${N}\n',
+  },
+  {
+    about: 'YAML',
+    file: 'v.yaml',
+    text: 'sources:\n  f:\n    type: file\n    include: [${LOGS:-/a.log}, /b.log]\ntransforms:\n  t:\n    type: remap\n    inputs: [f]\n    source: |\n      .a = [ $A ]\nsinks:\n  out:\n    type: loki\n    inputs: [t]\n    endpoint: $LOKI\n    encoding: { codec: json }\n    labels: { a: b }\n    batch: { max_events: "${N}" }\n',
+  },
+])('in $about, a variable may stand outside of quotes', async ({ file, text }) => {
+  const { document, resource, gaps } = converted(convertVector, [{ file, text }])
+  expect(resource.spec.sources).toMatchObject([{ name: 'f', config: { include: ['/a.log', '/b.log'] } }])
+  expect(resource.spec.sinks[0].config.endpoint).toBe('SECRET[env.LOKI]')
+  expect(JSON.stringify(resource.spec.transforms)).not.toContain('\\"$A\\"')
+  expect(gaps).toContainEqual(
+    expect.objectContaining({ subject: 'out: batch.max_events', reason: expect.stringMatching(/found a variable$/) }),
+  )
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
