@@ -546,13 +546,8 @@ class Conversion {
       const path = [old.kind, old.id, ...segments]
       const isRemoved = removeAt(config, segments)
       const nearest = help ?? (isRemoved ? 'The option is left out.' : 'Set the option, and convert again.')
-      this.#gap(
-        old.root,
-        path,
-        problem.path === '' ? old.id : `${old.id}: ${problem.path}`,
-        withoutSample(message),
-        nearest,
-      )
+      const subject = problem.path === '' ? old.id : `${old.id}: ${problem.path}`
+      this.#gap(old.root, path, subject, withoutSample(message), nearest)
       if (!isRemoved) return undefined
     }
     return undefined
