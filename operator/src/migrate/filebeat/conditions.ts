@@ -1,6 +1,7 @@
 // Conditions of processors and outputs as conditions of programs.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { nodeRead } from '../environment.ts'
 import type { Report } from '../loki/context.ts'
 import { textExpression } from '../loki/fields.ts'
 import { isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
@@ -224,5 +225,4 @@ export function assignments(name: string, tree: Tree, subject: string, report: R
  * The name of the node: that of the pod, or for files, the variable that agents have in Kubernetes, where the name of the host is that of the
  * pod of the agent. Programs of a namespaced Pipeline, which read only pods, may not ask for these.
  */
-export const nodeName = (readsEnvironment: boolean) =>
-  `(string(%orchestrator.pod_node_name) ??${readsEnvironment ? ' get_env_var("AGENT_SELF_NODE_NAME") ?? get_hostname() ??' : ''} "")`
+export const nodeName = (readsEnvironment: boolean) => nodeRead(readsEnvironment, 'get_hostname()')

@@ -4,10 +4,10 @@
 import { textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
-import { readReport, variableRead } from '../environment.ts'
+import { nodeRead, readReport, variableRead } from '../environment.ts'
 import type { Context, Mapping, Part } from './mapping.ts'
 import { fieldAt } from './record.ts'
-import { nodeRead, regexLiteral } from './text.ts'
+import { regexLiteral } from './text.ts'
 
 type Steps = readonly Step[]
 

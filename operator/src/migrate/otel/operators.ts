@@ -2,7 +2,7 @@
 // that `output` names. Operators without a counterpart pass records unchanged.
 
 import type { Step } from '../draft.ts'
-import { readReport, variableRead } from '../environment.ts'
+import { nodeRead, readReport, variableRead } from '../environment.ts'
 import type { Described } from '../page.ts'
 import { isNodeVariable } from './environment.ts'
 import { failureOf, parseExpression, UnknownExpression, valueText } from './expression.ts'
@@ -27,7 +27,7 @@ import {
 import { fieldAt } from './record.ts'
 import { severityLines, severityOptions, timeLines, timeOptions } from './record-time.ts'
 import { scopeLines, scopeOptions, traceLines, traceOptions } from './record-trace.ts'
-import { decimal, indent, nodeRead, regexLiteral, valueLiteral } from './text.ts'
+import { decimal, indent, regexLiteral, valueLiteral } from './text.ts'
 
 /**
  * An operator that changes fields.

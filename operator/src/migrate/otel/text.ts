@@ -1,7 +1,7 @@
 // Parts of programs for values of the collector: regular expressions in Go's dialect, literals, time layouts.
 
 import { textLiteral } from '@penstock/agent/config'
-import { variableRead } from '../environment.ts'
+import { nodeRead, variableRead } from '../environment.ts'
 
 /** Go's character classes match only ASCII; those of remap match Unicode. */
 const classes: Readonly<Record<string, string>> = { d: '0-9', w: '0-9A-Za-z_', s: '\\t\\n\\f\\r ' }
@@ -64,10 +64,6 @@ const mark = '\u{e001}'
 
 /** A variable in a text that a program assigns to a field. */
 export const variableMark = (name: string, byDefault: string) => `${mark}${variableRead(name, byDefault)}${mark}`
-
-/** An expression for the name of the node: that of a pod, or of the agent, which reads the files of its node. */
-export const nodeRead = (readsEnvironment: boolean) =>
-  `(string(%orchestrator.pod_node_name) ?? ${readsEnvironment ? 'get_env_var("AGENT_SELF_NODE_NAME") ?? ' : ''}"")`
 
 /** The name of the node in a text that a program assigns to a field. */
 export const nodeMark = (readsEnvironment: boolean) => `${mark}${nodeRead(readsEnvironment)}${mark}`
