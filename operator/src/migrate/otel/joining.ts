@@ -3,6 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { multilineProblems } from '@penstock/agent/config'
+import type { MultilineMode } from '@penstock/agent/schema'
 import { escapedText } from '../escape.ts'
 import { type Expression, parseExpression, UnknownExpression } from './expression.ts'
 import { type Field, fieldOf } from './field.ts'
@@ -19,7 +20,7 @@ export const typeOfOperator = (part: Part) => (part.text('type') ?? '').replaceA
 interface Rules {
   readonly start: string
   readonly condition: string
-  readonly mode: 'continue_through' | 'halt_before' | 'end_with'
+  readonly mode: MultilineMode
   readonly timeoutMs: number
 }
 
