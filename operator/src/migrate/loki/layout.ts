@@ -20,9 +20,13 @@ const elements: readonly (readonly [string, string])[] = [
   ['Monday', '%A'],
   ['2006', '%Y'],
   ['-07:00:00', ''],
+  ['Z07:00:00', ''],
+  ['-070000', ''],
+  ['Z070000', ''],
   ['Z07:00', '%#z'],
   ['-07:00', '%:z'],
   ['Z0700', '%#z'],
+  ['Z07', '%#z'],
   ['-0700', '%z'],
   ['-07', '%#z'],
   ['Jan', '%b'],
@@ -53,6 +57,8 @@ export interface Format {
   readonly hasZone: boolean
   /** Whether the text contains the name of a zone, such as `CET`. */
   readonly hasZoneName: boolean
+  /** Whether a comma in the text can only be in front of the fraction of a second. Go reads it like a dot. */
+  readonly mayHaveComma: boolean
 }
 
 /** Returns undefined if an element has no counterpart. */
@@ -62,10 +68,7 @@ export function formatOfLayout(layout: string): Format | undefined {
   while (rest !== '') {
     const fraction = /^([.,])(0+|9+)(?!\d)/.exec(rest)
     if (fraction !== null && out.endsWith('%S')) {
-      const digits = fraction[2]?.length ?? 0
-      if (fraction[1] === '.') out += '%.f'
-      else if (fraction[2]?.startsWith('0') && [3, 6, 9].includes(digits)) out += `,%${digits}f`
-      else return undefined
+      out += '%.f'
       rest = rest.slice(fraction[0].length)
       continue
     }
@@ -83,5 +86,11 @@ export function formatOfLayout(layout: string): Format | undefined {
   }
   const hasDate = /%[mbB]/.test(out) && /%[de]/.test(out)
   if (/%j/.test(out) || !hasDate || !/%[HI]/.test(out)) return undefined
-  return { strftime: out, hasYear: /%[Yy]/.test(out), hasZone: /%#?:?z/.test(out), hasZoneName: /%Z/.test(out) }
+  return {
+    strftime: out,
+    hasYear: /%[Yy]/.test(out),
+    hasZone: /%#?:?z/.test(out),
+    hasZoneName: /%Z/.test(out),
+    mayHaveComma: out.includes('%.f') && !/[a-zA-Z],%/.test(out),
+  }
 }

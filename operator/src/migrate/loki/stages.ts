@@ -195,6 +195,9 @@ const labelAllow: Stage = {
   ],
 }
 
+/** Go reads a comma in front of the fraction of a second like a dot. */
+const dotted = `from = replace(from, r'([0-9]),([0-9])', "$1.$2")`
+
 /** Statements that parse the text in `from` into `time` and `error`; undefined if the layout has no counterpart. */
 function timeLines(format: string, location: string | undefined): Lines | undefined {
   const units: Readonly<Record<string, string>> = {
@@ -211,13 +214,16 @@ function timeLines(format: string, location: string | undefined): Lines | undefi
   const parse = (strftime: string, zone: string) =>
     `time, error = parse_timestamp(from, ${textLiteral(strftime)}${zone})`
   if (format === 'Unix') return [parse('%s%.f', '')]
-  if (format === 'RFC3339' || format === 'RFC3339Nano') return [parse('%+', '')]
+  if (format === 'RFC3339' || format === 'RFC3339Nano') return [dotted, parse('%+', '')]
   const known = formatOfLayout(format)
   if (known === undefined || (known.hasZoneName && !isNamedLayout(format) && !isUtc(location))) return undefined
   // Named layouts ignore the location.
   const zone = known.hasZone ? '' : `, timezone: ${textLiteral(isNamedLayout(format) ? 'UTC' : (location ?? 'UTC'))}`
   const strftime = withoutZoneName(known.strftime)
-  const before = known.hasZoneName ? [`from = ${zoneNameReplaced('from')}`] : []
+  const before = [
+    ...(known.mayHaveComma ? [dotted] : []),
+    ...(known.hasZoneName ? [`from = ${zoneNameReplaced('from')}`] : []),
+  ]
   if (known.hasYear) return [...before, parse(strftime, zone)]
   // A time without a year is in the current year, except around the turn of the year.
   return [
