@@ -37,14 +37,25 @@ function isConfig(tree: Tree): boolean {
   return jobs.some(
     (job) =>
       ownKeys.some((key) => below(job, key) !== undefined) ||
-      itemsOf(below(job, 'static_configs')).some((group) => below(group, 'labels', '__path__') !== undefined),
+      itemsOf(below(job, 'static_configs')).some((group) => below(group, 'labels', '__path__') !== undefined) ||
+      itemsOf(below(job, 'relabel_configs')).some((rule) => textOf(below(rule, 'target_label')) === '__path__'),
+  )
+}
+
+/** The configurations of the Grafana Agent. Those without clients have the clients of all. */
+function agentConfigs(logs: Tree | undefined): readonly Tree[] {
+  const clients = below(logs, 'global', 'clients')
+  return itemsOf(below(logs, 'configs')).map((config) =>
+    clients === undefined || !isMap(config) || itemsOf(below(config, 'clients')).length > 0
+      ? config
+      : { ...config, value: new Map([...config.value, ['clients', clients] as const]) },
   )
 }
 
 function rootsIn(tree: Tree, gaps: Gap[], depth: number): readonly Tree[] {
   if (!isMap(tree) || depth > 4) return []
   if (isConfig(tree)) return [tree]
-  const agent = itemsOf(below(tree, 'logs', 'configs')).filter(isConfig)
+  const agent = ['logs', 'loki'].flatMap((name) => agentConfigs(below(tree, name))).filter(isConfig)
   if (agent.length > 0) return agent
   const config = below(tree, 'config')
   if (config !== undefined && isChartConfig(config)) return [chartConfig(config, gaps)]
