@@ -7,7 +7,7 @@ import { compileSelector } from '@penstock/agent/kube'
 import { none } from '../page.ts'
 import type { Report } from './context.ts'
 import type { Rule } from './relabel.ts'
-import { below, type Tree, textOf } from './tree.ts'
+import { below, flagOf, type Tree, textOf } from './tree.ts'
 
 const meta = '__meta_kubernetes_'
 
@@ -37,6 +37,9 @@ const families: readonly (readonly [string, readonly string[], boolean])[] = [
   [`${meta}node_labelpresent_`, ['orchestrator', 'node_labels'], true],
 ]
 
+/** Labels of other kinds of targets. Discovery of pods never sets them, so they are empty for the old agent, too. */
+const ofOthers = /^__meta_kubernetes_(?:service|endpoint|endpoints|endpointslice|ingress)_/
+
 /** Facts of pods that only targets have. */
 const phase = /_pod_(?:phase|ready|container_init)$/
 
@@ -47,6 +50,13 @@ function namesIn(rules: readonly Rule[]): ReadonlySet<string> {
   return new Set(
     rules.flatMap(({ action, sources, target }) => (action.endsWith('equal') ? [...sources, target] : sources)),
   )
+}
+
+/** Rules of pods to which discovery adds metadata of their nodes: the label with the name of the node is then that of the pod. */
+export function withNodeName(rules: readonly Rule[], attached: Tree | undefined): readonly Rule[] {
+  if (flagOf(below(attached, 'node')) !== true) return rules
+  const nameOf = (name: string) => (name === `${meta}node_name` ? `${meta}pod_node_name` : name)
+  return rules.map((rule) => ({ ...rule, sources: rule.sources.map(nameOf) }))
 }
 
 /** Whether a name with this prefix can match an expression. */
@@ -64,7 +74,12 @@ function canMatch(regex: string, prefix: string): boolean {
 export function knownRules(rules: readonly Rule[], report: Report, given: ReadonlySet<string>): readonly Rule[] {
   return rules.filter((rule) => {
     const unknown = rule.sources.find(
-      (name) => name.startsWith(meta) && facts[name] === undefined && familyOf(name) === undefined && !given.has(name),
+      (name) =>
+        name.startsWith(meta) &&
+        facts[name] === undefined &&
+        familyOf(name) === undefined &&
+        !ofOthers.test(name) &&
+        !given.has(name),
     )
     if (unknown === undefined) return true
     // The phase of a pod matters only to targets; the source reads all existing files.
@@ -170,10 +185,10 @@ export function givenSelectors(items: readonly Tree[], report: Report): Readonly
   for (const item of items) {
     if ((textOf(below(item, 'role')) ?? 'pod') !== 'pod') continue
     add('extra_label_selector', textOf(below(item, 'label')) ?? '', compileSelector, item)
-    // The source reads only pods of its own node anyway.
+    // The source reads only pods of its own node anyway, whose name is a variable.
     const fields = (textOf(below(item, 'field')) ?? '')
       .split(',')
-      .filter((text) => !/^\s*spec\.nodeName\s*=/.test(text))
+      .filter((text) => !/^\s*spec\.nodeName\s*==?\s*(?:\$|$)/.test(text))
     add('extra_field_selector', fields.join(','), compileFieldSelector, item)
   }
   return selectors

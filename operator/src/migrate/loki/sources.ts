@@ -127,7 +127,7 @@ export function addPods(
   place: Place,
 ): string {
   const isCluster = draft.namespace === undefined
-  const nodeRules = pods.rules.filter(({ action, sources, target }) => !isNodeRule(action, sources, target))
+  const nodeRules = withoutOwnNode(pods.rules)
   if (pods.needsPath === true && !nodeRules.some(({ target }) => target === pathLabel)) {
     const reason = 'no rule sets the path, so the old agent reads no files of these pods, but the source reads them'
     report.replaced(place, `label ${pathLabel}`, reason, 'Remove the job if it has no use.')
@@ -199,13 +199,19 @@ function selectorOf(
   return Object.keys(rest).length === 0 ? {} : { selector: rest }
 }
 
-/** Whether a rule only limits targets to pods of the own node. */
-function isNodeRule(action: string, sources: readonly string[], target: string): boolean {
-  const [name] = sources
-  if (target === '__host__') return true
-  return (
-    action === 'keep' && sources.length === 1 && (name === '__meta_kubernetes_pod_node_name' || name === '__host__')
+/** Removes rules that only limit targets to pods of the own node, whose name is a variable. A rule with the names of nodes stays. */
+function withoutOwnNode(rules: readonly Rule[]): readonly Rule[] {
+  const rest = rules.filter(
+    ({ action, sources: [name, ...more], regex }) =>
+      !(
+        action === 'keep' &&
+        more.length === 0 &&
+        (name === '__meta_kubernetes_pod_node_name' || name === '__host__') &&
+        /\$[{(\w]/.test(regex)
+      ),
   )
+  const read = new Set(rest.flatMap(({ sources }) => sources))
+  return rest.filter(({ target }) => target !== '__host__' || read.has(target))
 }
 
 function staticLines(labels: readonly (readonly [string, string, Tree])[], report: Report): string[] {

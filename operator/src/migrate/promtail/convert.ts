@@ -7,10 +7,10 @@ import { podLogPath } from '../fluent-bit/tags.ts'
 import { Chain } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
 import { asksForNode } from '../loki/fields.ts'
-import { pathAfter, pathLabel } from '../loki/file-paths.ts'
+import { excludedAfter, excludeLabel, pathAfter, pathLabel } from '../loki/file-paths.ts'
 import { type Joined, parsesRuntime, type Variant, variantsOf } from '../loki/joining.ts'
 import { nodeLabels, nodeRules } from '../loki/nodes.ts'
-import { givenSelectors } from '../loki/pods.ts'
+import { givenSelectors, withNodeName } from '../loki/pods.ts'
 import { diskBuffer, type PushNames, pushItself, pushOf, pushOptions } from '../loki/push.ts'
 import { decompression } from '../loki/refusals.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
@@ -292,7 +292,7 @@ class Conversion {
       this.#sources,
       chain,
       {
-        rules: job.rules,
+        rules: withNodeName(job.rules, below(tree, 'attach_metadata')),
         selectors,
         namespaces,
         joined: job.joined,
