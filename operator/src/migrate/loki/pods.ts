@@ -64,7 +64,18 @@ function canMatch(regex: string, prefix: string): boolean {
   const start = /^\^?(?:\(\?:)?([\w]*)/.exec(regex)?.[1] ?? ''
   // A repeated part may occur zero times.
   const fixed = /^[*?{]/.test(regex.replace(/^\^?(?:\(\?:)?[\w]*/, '')) ? start.slice(0, -1) : start
-  return regex.includes('|') || fixed.startsWith(prefix) || prefix.startsWith(fixed)
+  return hasAlternatives(regex) || fixed.startsWith(prefix) || prefix.startsWith(fixed)
+}
+
+/** Whether an expression has alternatives at its beginning. Those of a later group do not change the beginning. */
+function hasAlternatives(regex: string): boolean {
+  if (/^\^?\(/.test(regex)) return regex.includes('|')
+  let rest = regex.replace(/\\.|\[\^?\]?[^\]]*\]/gs, '')
+  for (let before = ''; rest !== before; ) {
+    before = rest
+    rest = rest.replace(/\([^()]*\)/g, '')
+  }
+  return rest.includes('|')
 }
 
 /**
