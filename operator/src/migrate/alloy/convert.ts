@@ -5,7 +5,7 @@ import type { Draft, Included, NamedText } from '../draft.ts'
 import { Chain } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
 import { textExpression } from '../loki/fields.ts'
-import { pathAfter, pathLabel } from '../loki/file-paths.ts'
+import { excludedAfter, pathAfter, pathLabel } from '../loki/file-paths.ts'
 import { type Joined, variantsOf } from '../loki/joining.ts'
 import { diskBuffer, pushOf } from '../loki/push.ts'
 import { ruleLines } from '../loki/relabel.ts'
@@ -315,12 +315,11 @@ class Conversion {
     const runtime = this.#following.runtimeFor(found)
     return targets.flatMap((each) => {
       const { path, unknown } = pathAfter(each.kind === 'files' ? each.labels : [], each.rules)
-      const excluded =
-        each.kind === 'files' ? each.labels.find(([label]) => label === '__path_exclude__')?.[1] : undefined
+      const excluded = each.kind === 'files' ? excludedAfter(each.labels, each.rules, this.#report) : []
       const isAllPods =
         each.kind === 'files' &&
         path !== undefined &&
-        excluded === undefined &&
+        excluded.length === 0 &&
         isPodPath(path) &&
         /\/pods\/[*/]+(?:\.log)?$/.test(path) &&
         runtime === undefined
@@ -357,7 +356,7 @@ class Conversion {
         const files = {
           ...shared,
           paths: [path ?? `/var/empty/${name}`],
-          excluded: excluded === undefined ? [] : [excluded],
+          excluded,
           labels: each.labels,
           charset: textOf(evaluator.attribute(block, 'encoding')),
           readsFromEnd: flagOf(evaluator.attribute(block, 'tail_from_end')) === true,

@@ -6,7 +6,7 @@ import { none } from '../page.ts'
 import type { Chain } from './chain.ts'
 import type { Report } from './context.ts'
 import { textExpression } from './fields.ts'
-import { foundPath, pathLabel, readsPath } from './file-paths.ts'
+import { excludeLabel, foundPath, isConstant, pathLabel, readsPath } from './file-paths.ts'
 import { fileMultiline, type Joined, podMultiline } from './joining.ts'
 import { discoveredLines, knownRules, type Selection, selectionOf } from './pods.ts'
 import { type Rule, ruleLines } from './relabel.ts'
@@ -111,6 +111,17 @@ function withoutPaths(rules: readonly Rule[], report: Report): readonly Rule[] {
   })
 }
 
+/** Patterns of files of pods that rules exclude. */
+function excludedBy(rules: readonly Rule[], report: Report): readonly string[] {
+  const last = rules.findLast(({ target }) => target === excludeLabel)
+  if (last === undefined) return []
+  if (isConstant(last)) return [last.replacement]
+  const reason = 'the source excludes the same files of all pods'
+  const nearest = 'Set `exclude_paths_glob_patterns` of the source, or drop the events in the program.'
+  report.gap(last, `relabel rule on ${excludeLabel}`, reason, nearest)
+  return []
+}
+
 /** Removes rules that set a path which no other rule reads, because the API server provides pods, not files. */
 function withoutUnreadPath(rules: readonly Rule[]): readonly Rule[] {
   return readsPath(rules) ? rules : rules.filter(({ target }) => target !== pathLabel)
@@ -133,6 +144,7 @@ export function addPods(
     report.replaced(place, `label ${pathLabel}`, reason, 'Remove the job if it has no use.')
   }
   const rules = pods.file === undefined ? withoutUnreadPath(nodeRules) : withoutPaths(nodeRules, report)
+  const excluded = pods.file === undefined ? [] : excludedBy(rules, report)
   const known = knownRules(rules, report, new Set(pods.labels.map(([name]) => name)))
   const selection: Selection = selectionOf(known, isCluster)
   const { extra_field_selector: refused, ...allowed } = pods.selectors
@@ -154,6 +166,7 @@ export function addPods(
   const { bytes, truncates, olderSecs } = pods.limits
   const config = {
     ...fields,
+    ...(excluded.length > 0 ? { exclude_paths_glob_patterns: excluded } : {}),
     ...(pods.readsFromEnd === true ? { read_from: 'end' } : {}),
     ...(olderSecs === undefined ? {} : { ignore_older_secs: olderSecs }),
     ...(bytes === undefined ? {} : { max_merged_line_bytes: bytes }),
@@ -310,7 +323,7 @@ export function addLabels(
     ...(asksNode ? ['%node_name = get_env_var("AGENT_SELF_NODE_NAME") ?? ""'] : []),
     'labels = {}',
     ...staticLines(
-      labels.filter(([name]) => name !== '__path_exclude__' && (name !== pathLabel || readsPath(rules))),
+      labels.filter(([name]) => name !== excludeLabel && (name !== pathLabel || readsPath(rules))),
       report,
     ),
     ...rules.flatMap(

@@ -196,7 +196,8 @@ class Conversion {
     for (const group of [...itemsOf(below(job, 'static_configs')), ...this.#ofFiles(job)]) {
       const labels = pairsOf(below(group, 'labels'))
       const { path } = pathAfter(labels, rules)
-      const hasExclusion = labels.some(([label]) => label === '__path_exclude__')
+      const excluded = pathAfter(labels, rules, excludeLabel)
+      const hasExclusion = (excluded.path ?? excluded.unknown) !== undefined
       const isAllPods =
         path !== undefined && !hasExclusion && isPodPath(path) && /\/(?:pods|containers)\/[*/]+(?:\.log)?$/.test(path)
       const isPods = isAllPods && runtime === undefined
@@ -358,7 +359,7 @@ class Conversion {
       chain,
       {
         paths: [path ?? `/var/empty/${job.name.toLowerCase().replace(/[^a-z0-9-]+/g, '-')}`],
-        excluded: labels.flatMap(([name, text]) => (name === '__path_exclude__' ? [text] : [])),
+        excluded: excludedAfter(labels, job.rules, this.#report),
         labels,
         rules: job.rules,
         joined: job.joined,
