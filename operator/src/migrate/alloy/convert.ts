@@ -19,6 +19,7 @@ import {
   components,
   endpoint,
   endpointNames,
+  ownLog,
   refusedComponents,
   refusedSources,
   replacedBlocks,
@@ -62,7 +63,7 @@ class Conversion {
   readonly #heads = new Map<string, Head[]>()
   readonly #targets: TargetReader
   readonly #collector: Collector
-  /** Components whose rules others use. */
+  /** Components whose rules others use, and those that only get the log of Alloy. */
   readonly #used = new Set<string>()
   /** Components whose events reach no other component. */
   readonly #ends: string[] = []
@@ -232,6 +233,7 @@ class Conversion {
     }
     const how = replacedBlocks[block.name]
     if (how !== undefined) {
+      if (block.name === 'logging') this.#ownLog(found)
       if (!['logging', 'livedebugging', 'local.file'].includes(block.name))
         this.#report.replaced(
           place,
@@ -245,6 +247,14 @@ class Conversion {
       name.endsWith('.') ? block.name.startsWith(name) : block.name === name,
     )
     this.#report.missing(place, idOf(block), known, 'component')
+  }
+
+  /** The log of Alloy itself, which `logging` may pass on. */
+  #ownLog({ block, evaluator }: Found): void {
+    const receivers = itemsOf(evaluator.attribute(block, 'write_to'))
+    const ids = receivers.flatMap((item) => componentOf(referenceOf(item) ?? '') || [])
+    for (const id of ids) this.#used.add(id)
+    if (receivers.length > 0) this.#report.missing(evaluator.place(block.line), 'logging: write_to', ownLog, 'option')
   }
 
   /** A receiver of the collector. */
@@ -479,6 +489,7 @@ class Conversion {
       return
     }
     if (heads.length === 0) {
+      if (this.#used.has(idOf(block))) return
       this.#report.gap(place, idOf(block), 'no component forwards to it', 'The component is left out.')
       return
     }

@@ -135,6 +135,7 @@ const connection: Readonly<Record<string, string>> = {
   tls_config: '{ ca_file: /ca }',
   backoff_config: '{ min_period: 7s }',
   headers: '{ A: b }',
+  http_headers: '{ A: [b] }',
   external_labels: '{ a: b }',
   url: 'http://other:1/x',
 }
@@ -166,6 +167,7 @@ test.each(Object.keys(endpoint.options))('endpoint: %s has an effect', (option) 
     '{credentials = "c"}',
     '{ca_file = "/ca"}',
     '{A = "b"}',
+    '{A = ["b"]}',
     '"http://other:1/x"',
   ]
   expect(others.filter((value) => made(`${base}    ${option} = ${value}`) !== made(base))).not.toEqual([])

@@ -5,7 +5,7 @@ import type { Component } from '../draft.ts'
 import type { Exception } from '../page.ts'
 import { option, type Part, type Report, textIn } from './context.ts'
 import { label, secretText, textExpression, unknownVariables } from './fields.ts'
-import { below, bytesOf, flagOf, millisecondsOf, pairsOf, type Tree, textOf } from './tree.ts'
+import { below, bytesOf, flagOf, isList, itemsOf, millisecondsOf, pairsOf, type Tree, textOf } from './tree.ts'
 
 export interface Push {
   readonly component: Component
@@ -36,7 +36,9 @@ export const pushOptions = (names: PushNames): Readonly<Record<string, string>> 
   authorization: '`auth`, for the type `Bearer`',
   tls_config: '`tls`',
   proxy_url: '`proxy`',
+  no_proxy: '`proxy.no_proxy`',
   headers: '`request.headers`',
+  http_headers: '`request.headers`',
   external_labels: 'labels that an event lacks',
 })
 
@@ -45,6 +47,7 @@ export const pushItself: Readonly<Record<string, string | Exception>> = {
   stream_lag_labels: 'the metric has no stream labels',
   enable_http2: 'the sink uses HTTP/1.1',
   follow_redirects: 'the sink does not follow redirects',
+  proxy_from_environment: 'the agent reads the usual variables for proxies',
   oauth2: {
     how: 'no option',
     unless: /^/,
@@ -94,7 +97,7 @@ export function pushOf(
   const { batch, request } = limitsOf(part, names, secret)
   const auth = authOf(part, report, secret) ?? address?.auth
   const tls = tlsOf(part, report, secret)
-  const proxy = secret(option(part, 'proxy_url'))
+  const proxy = proxyOf(part, secret)
   const labels = externalLabels(external, report)
   const tenant = secret(option(part, 'tenant_id')) ?? ''
   const config = {
@@ -108,7 +111,7 @@ export function pushOf(
     ...(address?.isVariable === true ? { healthcheck: { enabled: false } } : {}),
     ...(auth === undefined ? {} : { auth }),
     ...(Object.keys(tls).length > 0 ? { tls } : {}),
-    ...(proxy === undefined ? {} : { proxy: { http: proxy, https: proxy } }),
+    ...(Object.keys(proxy).length > 0 ? { proxy } : {}),
     ...(Object.keys(batch).length > 0 ? { batch } : {}),
     ...(Object.keys(request).length > 0 ? { request } : {}),
   }
@@ -176,9 +179,10 @@ function limitsOf(part: Part, names: PushNames, secret: Secret) {
   const min = millisecondsOf(textOf(below(backoff, names.minWait)))
   const max = millisecondsOf(textOf(below(backoff, names.maxWait)))
   const retries = Number(textOf(below(backoff, names.retries)) ?? Number.NaN)
-  const headers = Object.fromEntries(
-    pairsOf(option(part, 'headers')).map(([name, , tree]) => [name, secret(tree) ?? ''] as const),
-  )
+  const headers = Object.fromEntries([
+    ...pairsOf(option(part, 'headers')).map(([name, , tree]) => [name, secret(tree) ?? ''] as const),
+    ...pairsOf(option(part, 'http_headers')).map(([name, , tree]) => [name, headerValue(tree, secret)] as const),
+  ])
   const request = {
     ...(timeout === undefined ? {} : { timeout_secs: seconds(timeout) }),
     ...(min === undefined ? {} : { retry_initial_backoff_secs: seconds(min) }),
@@ -192,6 +196,21 @@ function limitsOf(part: Part, names: PushNames, secret: Secret) {
     ...(wait === undefined ? {} : { timeout_secs: Math.max(0.001, wait / 1000) }),
   }
   return { batch, request }
+}
+
+/** The values of a header, which are a list, or the member `values` of a group. Several values are one with commas. */
+const headerValue = (tree: Tree, secret: Secret): string =>
+  itemsOf(isList(tree) ? tree : below(tree, 'values'))
+    .map((item) => secret(item) ?? '')
+    .join(', ')
+
+function proxyOf(part: Part, secret: Secret): Readonly<Record<string, unknown>> {
+  const url = secret(option(part, 'proxy_url'))
+  const direct = (textIn(part, 'no_proxy') ?? '').split(',').flatMap((item) => item.trim() || [])
+  return {
+    ...(url === undefined ? {} : { http: url, https: url }),
+    ...(direct.length > 0 ? { no_proxy: direct } : {}),
+  }
 }
 
 interface Address {

@@ -368,7 +368,13 @@ const match: Stage = {
   build: (part, scope) => {
     const condition = selectorCondition(textIn(part, 'selector') ?? '')
     if (!condition.ok) return scope.refuse(part, condition.reason)
-    if (textIn(part, 'action') === 'drop') return [`if ${condition.text} { abort }`]
+    if (textIn(part, 'action') === 'drop') {
+      if (itemsOf(option(part, 'stages')).length > 0) {
+        const reason = 'the old agent rejects stages together with the action `drop`'
+        scope.report.gap(part, 'stage match: stages', reason, 'Remove the stages, or the action.')
+      }
+      return [`if ${condition.text} { abort }`]
+    }
     if (itemsOf(option(part, 'stages')).length === 0) return scope.refuse(part, 'it has no stages')
     return block(condition.text, [
       // Inner stages begin with the labels as extracted values.
