@@ -10,7 +10,7 @@ import { refusedStages } from './refusals.ts'
 import { selectorCondition } from './selector.ts'
 import { type Lines, partsOf, type Scope, type Stage } from './stage.ts'
 import { stages } from './stages.ts'
-import { isMap, type Place, type Tree, textOf } from './tree.ts'
+import { isMap, type Place, plain, type Tree, textOf } from './tree.ts'
 
 /** Keeps the events of one source for a `match` that joins lines. */
 const only: Stage = {
@@ -44,6 +44,7 @@ export class Chain {
   readonly #pieces: Piece[] = []
   #matches = 0
   #joinsMatches = false
+  #words: ReadonlySet<string> = new Set()
 
   constructor(report: Report, isPods: boolean) {
     this.#report = report
@@ -72,6 +73,7 @@ export class Chain {
    */
   addStages(list: Tree | undefined, joins = true): void {
     const parts = partsOf(list)
+    this.#words = new Set(list === undefined ? [] : JSON.stringify(plain(list)).match(/\w+/g))
     const at = parts.findIndex(({ name }) => name === 'multiline' || name === onlyName)
     this.#joinsMatches = parts[at]?.name === onlyName
     const isWrapped = joins && at > 0 && readsFirstLine(parts.slice(0, at))
@@ -129,6 +131,7 @@ export class Chain {
     const scope: Scope = {
       report: this.#report,
       isPods: this.#isPods,
+      mentions: (word) => this.#words.has(word),
       refuse,
       nested:
         nested ??

@@ -10,7 +10,7 @@ import { formatOfLayout, isNamedLayout } from './layout.ts'
 import { logfmt } from './logfmt.ts'
 import { colours, groupNames, segmentsOf, withoutRepeatedNames } from './regex.ts'
 import { selectorCondition } from './selector.ts'
-import { block, indent, type Lines, onSource, pattern, type Stage } from './stage.ts'
+import { block, indent, type Lines, onSource, pattern, type Scope, type Stage } from './stage.ts'
 import { type Fields, templateLines } from './template.ts'
 import { bytesOf, itemsOf, millisecondsOf, pairsOf, textsOf } from './tree.ts'
 
@@ -446,14 +446,20 @@ const ofRuntime = (isPods: boolean, values: Lines, otherwise: Lines): Lines =>
     ? ['if is_string(.stream) {', '  .labels.stream = .stream', '  .extracted.stream = .stream', '}', ...values]
     : otherwise
 
+/** The time of the runtime as an extracted value, if other stages may read it. */
+const timeOfRuntime = (name: string, mentions: Scope['mentions']): Lines =>
+  mentions(name)
+    ? [`${extracted(name)} = format_timestamp!(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.9fZ")`]
+    : []
+
 const docker: Stage = {
   name: 'docker',
   becomes: 'nothing for pods, whose lines the source parses; otherwise `parse_json`',
   options: {},
-  build: (_, { isPods }) =>
+  build: (_, { isPods, mentions }) =>
     ofRuntime(
       isPods,
-      ['.extracted.output = .message'],
+      ['.extracted.output = .message', ...timeOfRuntime('timestamp', mentions)],
       [
         `parsed, error = parse_json(${lineText})`,
         'if error == null && is_object(parsed) {',
@@ -478,10 +484,10 @@ const cri: Stage = {
     max_partial_line_size: 'the source joins partial lines up to `max_merged_line_bytes`',
     max_partial_line_size_truncate: '`max_merged_line_action` of the source',
   },
-  build: (_, { isPods }) =>
+  build: (_, { isPods, mentions }) =>
     ofRuntime(
       isPods,
-      ['.extracted.content = .message', '.extracted.flags = "F"'],
+      ['.extracted.content = .message', '.extracted.flags = "F"', ...timeOfRuntime('time', mentions)],
       [
         `found, error = parse_regex(${lineText}, r'^(?s)(?P<time>[^\\t\\n\\f\\r\\x20]+?) (?P<stream>stdout|stderr) (?P<flags>[^\\t\\n\\f\\r\\x20]+?) (?P<content>.*)$')`,
         'if error == null {',
