@@ -133,7 +133,7 @@ function oldClients(config: Tree, text: (tree: Tree | undefined) => Tree | undef
 }
 
 /** Values that some releases of the chart render as templates. Then, actions with only a literal escape the braces of stages. */
-function unescaped(tree: Tree | undefined): Tree | undefined {
+export function unescaped(tree: Tree | undefined): Tree | undefined {
   const visit = (each: Tree): Tree => {
     if (isList(each)) return { ...each, value: each.value.map(visit) }
     if (isMap(each)) return { ...each, value: new Map([...each.value].map(([name, item]) => [name, visit(item)])) }
@@ -142,7 +142,7 @@ function unescaped(tree: Tree | undefined): Tree | undefined {
   return tree && visit(tree)
 }
 
-function relocated(tree: Tree, place: Place): Tree {
+export function relocated(tree: Tree, place: Place): Tree {
   const value = isList(tree)
     ? tree.value.map((item) => relocated(item, place))
     : isMap(tree)

@@ -4,6 +4,7 @@ import type { Gap, NamedText } from '../draft.ts'
 import { below, isMap, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
 import { chartConfig, isChartConfig } from './chart.ts'
+import { isOldChart, oldChartConfig } from './old-chart.ts'
 
 /** Whether a text contains a Promtail configuration. */
 export function isPromtail({ file, text }: NamedText): boolean {
@@ -59,6 +60,7 @@ function rootsIn(tree: Tree, gaps: Gap[], depth: number): readonly Tree[] {
   if (agent.length > 0) return agent
   const config = below(tree, 'config')
   if (config !== undefined && isChartConfig(config)) return [chartConfig(config, gaps)]
+  if (isOldChart(tree)) return [oldChartConfig(tree, gaps)]
   const kind = textOf(below(tree, 'kind'))
   if (kind === 'ConfigMap' || kind === 'Secret') {
     return [...pairsOf(below(tree, 'data')), ...pairsOf(below(tree, 'stringData'))].flatMap(([name, text, inner]) => {
