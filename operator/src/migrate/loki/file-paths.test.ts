@@ -211,3 +211,12 @@ relabel_configs:
   expect(all.resource.spec.sources[0].config).toEqual({ exclude_paths_glob_patterns: ['/var/log/pods/*/proxy/*.log'] })
   expect(missing(pods('/var/log/pods/*/$1/*.log'))).toEqual(['relabel rule on __path_exclude__'])
 })
+
+test('a character set that the source does not know is a gap', async () => {
+  const files = (name: string) =>
+    promtail(`encoding: ${name}\nstatic_configs: [{ labels: { job: a, __path__: /srv/a.log } }]`)
+  expect(missing(files('UTF-16LE'))).toEqual([])
+  const made = files('UTF-32')
+  expect(missing(made)).toEqual(['encoding'])
+  expect(await lint(String(made.document))).toEqual([])
+})

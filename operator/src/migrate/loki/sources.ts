@@ -1,6 +1,7 @@
 // Sources for the lines that Promtail and Alloy read, and the first program after a source, which sets the labels of events.
 
 import { compileGlob, fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { isCharset } from '../charsets.ts'
 import type { Component, Draft, Selector } from '../draft.ts'
 import { none } from '../page.ts'
 import type { Chain } from './chain.ts'
@@ -255,6 +256,19 @@ export interface Files {
   readonly asksNode: boolean
 }
 
+/** A character set; undefined if the source does not know it. */
+function charsetOf(name: string | undefined, report: Report, place: Place): string | undefined {
+  if (name === undefined || isCharset(name)) return name
+  const reason = `the source does not know the character set \`${name}\``
+  report.gap(
+    place,
+    'encoding',
+    reason,
+    'Set `encoding.charset` of the source, such as `utf-16le`, or let the program write UTF-8.',
+  )
+  return undefined
+}
+
 /** Whether a path begins with a drive letter or the name of a server. */
 const isOfWindows = (path: string) => /^(?:[A-Za-z]:[\\/]|\\\\)/.test(path)
 const windowsPath = none('', 'there is no agent for Windows nodes', 'Keep the old agent on these nodes.')
@@ -293,6 +307,7 @@ export function addFiles(
       'Read the pods with `orchestrator_logs`, which parses the lines first, and set its `multiline`.',
     )
   }
+  const charset = charsetOf(files.charset, report, place)
   const paths = files.paths.filter(isReadable)
   const excluded = files.excluded.filter(isReadable)
   const config = {
@@ -300,7 +315,7 @@ export function addFiles(
     ...(excluded.length > 0 ? { exclude: excluded } : {}),
     ...(files.readsFromEnd === true ? { read_from: 'end' } : {}),
     ...(olderSecs === undefined ? {} : { ignore_older_secs: olderSecs }),
-    ...(files.charset === undefined ? {} : { encoding: { charset: files.charset } }),
+    ...(charset === undefined ? {} : { encoding: { charset } }),
     ...(bytes === undefined ? {} : { max_line_bytes: bytes }),
     ...(joined === undefined || joined.isAfterRuntime ? {} : { multiline: fileMultiline(joined) }),
   }
