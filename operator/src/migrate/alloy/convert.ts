@@ -1,7 +1,7 @@
 // Converts an Alloy configuration to a Pipeline. Follows `forward_to` from the sources to programs and sinks.
 
 import { completeSink } from '../complete.ts'
-import type { Draft, Included, NamedText } from '../draft.ts'
+import { type Draft, type Included, type NamedText, nameLike } from '../draft.ts'
 import { Chain } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
 import { textExpression } from '../loki/fields.ts'
@@ -388,14 +388,10 @@ class Conversion {
   #events(found: Found, tree: Tree): void {
     const { block, evaluator } = found
     const place = evaluator.place(block.line)
-    const given = textsOf(pick(tree, 'namespaces'))
+    const given = textsOf(pick(tree, 'namespaces')).filter((name) => name !== '')
+    const isName = (name: string) => /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/.test(name)
     // A name with a variable is not valid. Its text replaces it, so that the source does not read other namespaces.
-    const namespaces = given.map((name) =>
-      name
-        .replace(/[^\w-]+/g, '')
-        .replaceAll('_', '-')
-        .toLowerCase(),
-    )
+    const namespaces = given.map((name) => (isName(name) ? name : nameLike(name)))
     const source = this.#sources.add(nameOf(block), {
       type: 'orchestrator_events',
       config: { include_object: true, ...(namespaces.length > 0 ? { namespaces } : {}) },
@@ -403,7 +399,16 @@ class Conversion {
     const chain = new Chain(this.#report, false)
     const job = textOf(pick(tree, 'job_name')) ?? 'loki.source.kubernetes_events'
     this.#report.variables(place, `${idOf(block)}: job_name`, job)
-    for (const name of given) this.#report.literal(place, `${idOf(block)}: namespaces`, name)
+    for (const name of given) {
+      this.#report.literal(place, `${idOf(block)}: namespaces`, name)
+      if (!isName(name) && !name.includes('$'))
+        this.#report.gap(
+          place,
+          `${idOf(block)}: namespaces`,
+          `\`${name}\` is not the name of a namespace`,
+          'Correct it.',
+        )
+    }
     const lines = eventLines(
       textExpression(job, this.#report.readsEnvironment),
       idOf(block),

@@ -1,7 +1,7 @@
 // Options of Alloy's components that become options of sinks, or that have no counterpart.
 
 import { expect, test } from 'vitest'
-import { converted } from '../../testing/conversions.ts'
+import { converted, lint } from '../../testing/conversions.ts'
 import { convertAlloy } from './convert.ts'
 
 const convert = (endpoint: string, more = '') =>
@@ -64,4 +64,19 @@ loki.write "other" {
   ])
   expect(resource.spec.sinks).toHaveLength(1)
   expect(convert('', 'logging { level = "info" }\n').gaps).toHaveLength(1)
+})
+
+test('namespaces of events that are not valid names give a gap and a Pipeline that lint accepts', async () => {
+  const text = `loki.source.kubernetes_events "e" {
+  namespaces = ["", "1-shop", "(x)"]
+  forward_to = [loki.write.w.receiver]
+}
+loki.write "w" {
+  endpoint { url = "http://loki/loki/api/v1/push" }
+}
+`
+  const { document, resource, gaps } = converted(convertAlloy, [{ file: 'config.alloy', text }])
+  expect(gaps.map(({ subject }) => subject)).toEqual(['loki.source.kubernetes_events.e: namespaces'])
+  expect(resource.spec.sources[0].config.namespaces).toEqual(['1-shop', 'x'])
+  expect(await lint(String(document))).toEqual([])
 })

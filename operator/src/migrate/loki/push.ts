@@ -97,7 +97,7 @@ export function pushOf(
   const { batch, request } = limitsOf(part, names, secret)
   const auth = authOf(part, report, secret) ?? address?.auth
   const tls = tlsOf(part, report, secret)
-  const proxy = proxyOf(part, secret)
+  const proxy = proxyOf(part, report, secret)
   const labels = externalLabels(external, report)
   const tenant = secret(option(part, 'tenant_id')) ?? ''
   const config = {
@@ -150,7 +150,7 @@ function addressComments(part: Part, address: Address | undefined, report: Repor
       ? undefined
       : given === undefined || given === ''
         ? 'there is no address'
-        : `\`${given.replace(/\/\/[^@/]*@/, '//***@')}\` is not a valid address`
+        : `\`${withoutLogin(given)}\` is not a valid address`
   if (missing !== undefined) {
     const nearest = `Set \`endpoint\` of the sink, which is \`${placeholder}\` for now.`
     report.gap(part, `${part.name}: url`, missing, nearest)
@@ -158,6 +158,13 @@ function addressComments(part: Part, address: Address | undefined, report: Repor
   return missing === undefined
     ? []
     : [`GAP: ${missing} (${part.file}:${part.line}, \`url\`). Replace the endpoint \`${placeholder}\`.`]
+}
+
+const withoutLogin = (address: string) => address.replace(/\/\/[^@/]*@/, '//***@')
+
+/** Whether a text is an address of the web. Nothing is known about one that contains a Secret. */
+function isAddress(text: string): boolean {
+  return text.includes('SECRET[') || (/^https?:\/\//.test(text) && URL.canParse(text))
 }
 
 /** The option `buffer` of sinks for a write-ahead log. */
@@ -204,8 +211,13 @@ const headerValue = (tree: Tree, secret: Secret): string =>
     .map((item) => secret(item) ?? '')
     .join(', ')
 
-function proxyOf(part: Part, secret: Secret): Readonly<Record<string, unknown>> {
-  const url = secret(option(part, 'proxy_url'))
+function proxyOf(part: Part, report: Report, secret: Secret): Readonly<Record<string, unknown>> {
+  const given = secret(option(part, 'proxy_url')) ?? ''
+  const url = isAddress(given) ? given : undefined
+  if (url === undefined && given !== '') {
+    const reason = `\`${withoutLogin(given)}\` is not an address with the scheme http or https`
+    report.gap(part, `${part.name}: proxy_url`, reason, 'Set `proxy` of the sink.')
+  }
   const direct = (textIn(part, 'no_proxy') ?? '').split(',').flatMap((item) => item.trim() || [])
   return {
     ...(url === undefined ? {} : { http: url, https: url }),
@@ -234,7 +246,7 @@ function addressOf(url: string): Address | undefined {
     if (url.endsWith(pushPath)) return { endpoint: url.slice(0, -pushPath.length), path: pushPath }
     return { endpoint: url, path: '', isVariable: true }
   }
-  if (!hostPattern.test(found[3] ?? '')) return undefined
+  if (!hostPattern.test(found[3] ?? '') || !isAddress(`${found[1]}${found[3]}`)) return undefined
   const [, scheme = '', login, host = '', path = '/', query = ''] = found
   const [user = '', password = ''] = (login ?? '').split(/:(.*)/s)
   const isKnown = path.endsWith(pushPath) && query === ''
@@ -252,15 +264,17 @@ function decoded(text: string): string {
 
 type Secret = (tree: Tree | undefined) => string | undefined
 
-/** Replaces the content of a file with a key of the Secret. */
-function fileSecret(report: Report, part: Part, tree: Tree, what: string): string {
-  const base = (textOf(tree) ?? '').split('/').at(-1) ?? ''
+/** The content of a file as a key of the Secret; undefined if no file is named. */
+function fileSecret(report: Report, part: Part, tree: Tree | undefined, what: string): string | undefined {
+  const path = textOf(tree) ?? ''
+  if (tree === undefined || path === '') return undefined
+  const base = path.split('/').at(-1) ?? ''
   const key = base.toUpperCase().replace(/[^A-Z0-9]+/g, '_') || what.toUpperCase()
   report.replaced(
     tree,
     `${part.name}: ${what}_file`,
     'a sink does not read secrets from files',
-    `Put the content of \`${textOf(tree)}\` into the key \`${key}\` of the Secret.`,
+    `Put the content of \`${path}\` into the key \`${key}\` of the Secret.`,
   )
   return `SECRET[env.${key}]`
 }
@@ -268,13 +282,9 @@ function fileSecret(report: Report, part: Part, tree: Tree, what: string): strin
 function authOf(part: Part, report: Report, secret: Secret): Readonly<Record<string, unknown>> | undefined {
   const basic = option(part, 'basic_auth')
   if (basic !== undefined) {
-    const file = below(basic, 'password_file')
-    const password =
-      secret(below(basic, 'password')) ?? (file === undefined ? '' : fileSecret(report, part, file, 'password'))
-    const userFile = below(basic, 'username_file')
-    const user =
-      secret(below(basic, 'username')) ?? (userFile === undefined ? '' : fileSecret(report, part, userFile, 'username'))
-    return { strategy: 'basic', user, password }
+    const read = (name: string) =>
+      secret(below(basic, name)) ?? fileSecret(report, part, below(basic, `${name}_file`), name) ?? ''
+    return { strategy: 'basic', user: read('username'), password: read('password') }
   }
   const authorization = option(part, 'authorization')
   const type = textOf(below(authorization, 'type')) ?? 'Bearer'
@@ -290,7 +300,8 @@ function authOf(part: Part, report: Report, secret: Secret): Readonly<Record<str
   const token = secret(option(part, 'bearer_token')) ?? secret(below(authorization, 'credentials'))
   if (token !== undefined) return { strategy: 'bearer', token }
   const file = option(part, 'bearer_token_file') ?? below(authorization, 'credentials_file')
-  return file === undefined ? undefined : { strategy: 'bearer', token: fileSecret(report, part, file, 'bearer_token') }
+  const content = fileSecret(report, part, file, 'bearer_token')
+  return content === undefined ? undefined : { strategy: 'bearer', token: content }
 }
 
 function tlsOf(part: Part, report: Report, secret: Secret): Readonly<Record<string, unknown>> {
@@ -308,8 +319,14 @@ function tlsOf(part: Part, report: Report, secret: Secret): Readonly<Record<stri
   for (const [name, , item] of pairsOf(tree)) {
     const to = Object.hasOwn(names, name) ? names[name] : undefined
     const text = secret(item)
-    if (to !== undefined && text !== undefined) tls[to] = text
-    else if (name === 'insecure_skip_verify') {
+    if (to !== undefined && text !== undefined) {
+      const isUsable = !name.endsWith('_file') || /^\/|SECRET\[/.test(text)
+      if (isUsable) tls[to] = text
+      else if (text !== '') {
+        const nearest = 'Set the path in the pod of the agent, or the text of the file.'
+        report.gap(item, `${part.name}: tls_config.${name}`, `the path \`${text}\` is not absolute`, nearest)
+      }
+    } else if (name === 'insecure_skip_verify') {
       if (flagOf(item) === true) Object.assign(tls, { verify_certificate: false, verify_hostname: false })
     } else if (name !== 'min_version') {
       report.gap(item, `${part.name}: tls_config.${name}`, 'the option has no counterpart', 'See `tls` of the sink.')
