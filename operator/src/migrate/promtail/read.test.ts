@@ -53,3 +53,19 @@ test('a rule that sets the path marks a configuration', () => {
   expect(isPromtail({ file: 'c.yaml', text: jobs('__path__') })).toBe(true)
   expect(isPromtail({ file: 'c.yaml', text: jobs('__address__') })).toBe(false)
 })
+
+test('a configuration in a text of another file keeps its line numbers', () => {
+  const { resource, gaps } = convert(`services: { promtail: { image: promtail } }
+configs:
+  promtail:
+    content: |
+      clients: [{ url: "http://loki:3100/loki/api/v1/push", moon: 1 }]
+      scrape_configs:
+      - job_name: sys
+        static_configs: [{ labels: { __path__: /var/log/sys.log } }]
+`)
+  expect(gaps).toMatchObject([{ subject: 'client: moon', line: 5 }])
+  expect(resource.spec.sources).toMatchObject([{ name: 'sys' }])
+  const prometheus = 'data:\n  prometheus.txt: |\n    scrape_configs:\n    - job_name: a\n'
+  expect(isPromtail({ file: 'c.yaml', text: prometheus })).toBe(false)
+})

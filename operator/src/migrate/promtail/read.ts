@@ -1,7 +1,7 @@
 // Finds a Promtail configuration in a file, in `logs` of the Grafana Agent, in a ConfigMap or Secret, or in chart values.
 
 import type { Gap, NamedText } from '../draft.ts'
-import { below, isMap, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
+import { below, isList, isMap, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
 import { chartConfig, isChartConfig } from './chart.ts'
 import { isOldChart, oldChartConfig } from './old-chart.ts'
@@ -14,8 +14,25 @@ export function isPromtail({ file, text }: NamedText): boolean {
 
 /** All configurations of a file. */
 export function rootsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
-  return treesOf(given, gaps).flatMap((tree) => rootsIn(tree, gaps, 0))
+  const trees = treesOf(given, gaps)
+  const found = trees.flatMap((tree) => rootsIn(tree, gaps, 0))
+  return found.length > 0 ? found : trees.flatMap((tree) => rootsBelow(tree, 0))
 }
+
+/** Configurations in texts of any setting, such as `configs` of a Compose file or values of an own chart. */
+function rootsBelow(tree: Tree, depth: number): readonly Tree[] {
+  if (depth > maxDepth) return []
+  if (isList(tree)) return tree.value.flatMap((item) => rootsBelow(item, depth + 1))
+  if (isMap(tree)) return [...tree.value.values()].flatMap((item) => rootsBelow(item, depth + 1))
+  if (textOf(tree)?.includes('scrape_configs:') !== true) return []
+  // Texts with mistakes are left alone, because they may have another meaning.
+  const problems: Gap[] = []
+  const inner = embedded(tree, problems)
+  return inner === undefined || problems.length > 0 || !isConfig(inner) ? [] : [inner]
+}
+
+/** Settings nested deeper than this are not searched. */
+const maxDepth = 10
 
 /** Keys that only occur in jobs of Promtail. */
 const ownKeys = [
