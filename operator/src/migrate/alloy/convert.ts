@@ -396,6 +396,15 @@ class Conversion {
       type: 'orchestrator_events',
       config: { include_object: true, ...(namespaces.length > 0 ? { namespaces } : {}) },
     })
+    if (this.#draft.namespace !== undefined) {
+      const reason = 'a Pipeline of a namespace reads events only if a TenantPolicy allows this'
+      this.#report.replaced(
+        place,
+        idOf(block),
+        reason,
+        'Allow the source `orchestrator_events`, or convert without `-n`.',
+      )
+    }
     const chain = new Chain(this.#report, false)
     const job = textOf(pick(tree, 'job_name')) ?? 'loki.source.kubernetes_events'
     this.#report.variables(place, `${idOf(block)}: job_name`, job)

@@ -78,5 +78,7 @@ loki.write "w" {
   const { document, resource, gaps } = converted(convertAlloy, [{ file: 'config.alloy', text }])
   expect(gaps.map(({ subject }) => subject)).toEqual(['loki.source.kubernetes_events.e: namespaces'])
   expect(resource.spec.sources[0].config.namespaces).toEqual(['1-shop', 'x'])
+  const own = converted(convertAlloy, [{ file: 'config.alloy', text }], 'shop')
+  expect(own.gaps.map(({ reason }) => reason)[0]).toContain('TenantPolicy')
   expect(await lint(String(document))).toEqual([])
 })
