@@ -323,6 +323,7 @@ function podsText(id: string, pods: Tree | undefined, version: Version, receiver
     '  role = "pod"',
     ...(namespaces.length > 0 ? [`  namespaces {\n    names = [${namespaces.map(quote).join(', ')}]\n  }`] : []),
     ...selectorOf(below(pods, 'labelSelectors')),
+    ...(nodeRules(pods).length > 0 ? ['  attach_metadata {\n    node = true\n  }'] : []),
     '}',
     `discovery.relabel "${id}" {`,
     `  targets = discovery.kubernetes.${id}.targets`,

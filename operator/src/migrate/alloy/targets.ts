@@ -3,7 +3,7 @@
 import type { Report } from '../loki/context.ts'
 import { foundPath, readsPath } from '../loki/file-paths.ts'
 import { nodeLabels, nodeRules } from '../loki/nodes.ts'
-import { givenSelectors, withNodeName } from '../loki/pods.ts'
+import { givenSelectors, withAttached } from '../loki/pods.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
 import { below, isMap, itemsOf, millisecondsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { ruleBlock, unreadTargets } from './components.ts'
@@ -123,7 +123,7 @@ export class TargetReader {
 
   #rulesFor(targets: Targets, rules: readonly Rule[]): readonly Rule[] {
     if (targets.kind === 'files' && targets.isOfNodes === true) return nodeRules(rules, this.#report)
-    return targets.kind === 'pods' ? withNodeName(rules, targets.attached) : rules
+    return targets.kind === 'pods' ? withAttached(rules, targets.attached, this.#report) : rules
   }
 
   #matched({ block, evaluator }: Found, depth: number): readonly Targets[] {

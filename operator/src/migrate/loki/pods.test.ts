@@ -84,3 +84,10 @@ test('alternatives in a group of a rule do not add labels of other kinds', () =>
   expect(text('__meta_kubernetes_pod_(label|annotation)_(.+)')).toContain('pod_annotation')
   expect(text('(__meta_kubernetes_pod_label_|__meta_kubernetes_pod_annotation_)(.+)')).toContain('pod_annotation')
 })
+
+test('a rule on labels of nodes has a row if discovery adds none', () => {
+  const rule = ['source_labels: [__meta_kubernetes_node_label_zone], target_label: zone']
+  const subjects = (more: string) => convert(rule, more).all.map(({ subject, isReplaced }) => [subject, isReplaced])
+  expect(subjects('')).toEqual([['relabel rule on labels of the node', true]])
+  expect(subjects(', attach_metadata: { node: true }')).toEqual([])
+})

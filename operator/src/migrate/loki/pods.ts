@@ -52,8 +52,19 @@ function namesIn(rules: readonly Rule[]): ReadonlySet<string> {
   )
 }
 
-/** Rules of pods to which discovery adds metadata of their nodes: the label with the name of the node is then that of the pod. */
-export function withNodeName(rules: readonly Rule[], attached: Tree | undefined): readonly Rule[] {
+/**
+ * Rules of pods to which discovery may add metadata of their nodes and namespaces. The label with the name of the node is then that of the
+ * pod. Reports rules that read labels which discovery does not add, because the source always has them.
+ */
+export function withAttached(rules: readonly Rule[], attached: Tree | undefined, report: Report): readonly Rule[] {
+  for (const kind of ['node', 'namespace']) {
+    if (flagOf(below(attached, kind)) === true) continue
+    const family = new RegExp(`^${meta}${kind}_label(?:present)?_`)
+    for (const rule of rules.filter(({ sources }) => sources.some((name) => family.test(name)))) {
+      const reason = `without \`attach_metadata\`, the old agent has no labels of the ${kind}, but the source has them`
+      report.replaced(rule, `relabel rule on labels of the ${kind}`, reason, 'Remove the rule if it shall do nothing.')
+    }
+  }
   if (flagOf(below(attached, 'node')) !== true) return rules
   const nameOf = (name: string) => (name === `${meta}node_name` ? `${meta}pod_node_name` : name)
   return rules.map((rule) => ({ ...rule, sources: rule.sources.map(nameOf) }))

@@ -10,7 +10,7 @@ import { asksForNode } from '../loki/fields.ts'
 import { excludedAfter, excludeLabel, pathAfter, pathLabel } from '../loki/file-paths.ts'
 import { type Joined, parsesRuntime, type Variant, variantsOf } from '../loki/joining.ts'
 import { nodeLabels, nodeRules } from '../loki/nodes.ts'
-import { givenSelectors, withNodeName } from '../loki/pods.ts'
+import { givenSelectors, withAttached } from '../loki/pods.ts'
 import { diskBuffer, type PushNames, pushItself, pushOf, pushOptions } from '../loki/push.ts'
 import { decompression } from '../loki/refusals.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
@@ -293,7 +293,7 @@ class Conversion {
       this.#sources,
       chain,
       {
-        rules: withNodeName(job.rules, below(tree, 'attach_metadata')),
+        rules: withAttached(job.rules, below(tree, 'attach_metadata'), this.#report),
         selectors,
         namespaces,
         joined: job.joined,
