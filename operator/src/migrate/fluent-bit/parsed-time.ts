@@ -1,6 +1,7 @@
 // The time of a parsed text, by a format of `strptime`.
 
 import { textLiteral } from '@penstock/agent/config'
+import { apart } from './own-time.ts'
 import { isOn, lastValue, type Section } from './sections.ts'
 
 export interface TimeRules {
@@ -19,8 +20,8 @@ export const failed = 'has_failed = true'
 export function timeLines(parser: Section, rules: TimeRules): string[] {
   const key = lastValue(parser, 'time_key')
   const format = lastValue(parser, 'time_format')
-  const apart = 'if exists(parsed.timestamp) { parsed.log_timestamp = del(parsed.timestamp) }'
-  if (format === undefined) return [apart]
+  const last = apart('parsed')
+  if (format === undefined) return [last]
   const at = `parsed.${textLiteral(key ?? 'time')}`
   const keeps = isOn(lastValue(parser, 'time_keep'), false)
   if (rules.isStrict === true)
@@ -35,14 +36,14 @@ export function timeLines(parser: Section, rules: TimeRules): string[] {
       `    ${failed}`,
       '  }',
       '}',
-      apart,
+      last,
     ]
   // The parser of JSON removes only a time that it can read; the one of expressions also removes others.
   const isLeft = !keeps && rules.ignoresRest && lastValue(parser, 'format')?.toLowerCase() === 'json'
   const set = isLeft
     ? ['if error == null {', '  .timestamp = time', `  del(${at})`, '}']
     : ['if error == null { .timestamp = time }', ...(keeps ? [] : [`del(${at})`])]
-  return [`time, error = ${timeCall(at, format, rules)}`, ...set, apart]
+  return [`time, error = ${timeCall(at, format, rules)}`, ...set, last]
 }
 
 /** Parses a time with a format. A time without a year is in the current year. */

@@ -188,7 +188,7 @@ export function tagTest(section: Section): string {
 }
 
 /** Converts a Ruby expression to JavaScript, as far as tags need it. */
-function rubyLike(text: string): string {
+export function rubyLike(text: string): string {
   const plain = text
     .replace(/^\/(.*)\/[a-z]*$/s, '$1')
     .replaceAll('\\A', '^')
