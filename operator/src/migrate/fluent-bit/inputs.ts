@@ -6,6 +6,7 @@ import { isTable } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
 import { none, type Refusal } from '../page.ts'
 import { bare, type Joined, multilineOf, runtimeParsers, startingWith } from './joining.ts'
+import { apart, reportOwnTime } from './own-time.ts'
 import { findParser, parserLines } from './parsers.ts'
 import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
 import { charsetOf, firstLinesOfDocker, ownParser, podLogs, reportIgnored, seconds } from './pod-logs.ts'
@@ -339,7 +340,13 @@ const dummy: Plugin<SourcePart> = {
       interval: isRate ? 1 / rate : 1,
       ...(Number.isInteger(count) && count > 0 ? { count } : {}),
     }
-    const text = 'record = object!(parse_json!(string!(.message)))\n. = merge(record, { "timestamp": .timestamp })'
+    const isOwn = line !== undefined && Object.hasOwn(JSON.parse(line) as object, 'timestamp')
+    if (isOwn) reportOwnTime(section, 'dummy: timestamp', context)
+    const text = [
+      'record = object!(parse_json!(string!(.message)))',
+      ...(isOwn ? [apart('record')] : []),
+      '. = merge(record, { "timestamp": .timestamp })',
+    ].join('\n')
     return { component: { type: 'demo_logs', config }, steps: [{ type: 'remap', text }] }
   },
 }
