@@ -299,12 +299,22 @@ const shaped: readonly {
     text: 'Name chronicle\n    customer_id c8c65bfa-5f2c-42d4-9189-64bb7b939f2c\n    log_type T\n    log_key log\n    region UK',
     assert: '.message == "a b"',
   },
+  {
+    name: 'an index from a field',
+    text: 'Name es\n    Index other\n    Target_Index logs-$gone',
+    assert: '%index == "logs-x"',
+  },
+  {
+    name: 'the other index for records without the field',
+    text: 'Name opensearch\n    Index other-$n\n    Target_Index logs-$none',
+    assert: '%index == "other-1"',
+  },
   { name: 'a tag', text: 'Name es\n    Include_Tag_Key On\n    Tag_Key t', assert: '.t == "app.web"' },
   {
     name: 'a tag from the path',
     from: other,
     text: 'Name es\n    Include_Tag_Key On',
-    assert: '."_flb-key" == "app.srv.a.x.log"',
+    assert: '."flb-key" == "app.srv.a.x.log"',
   },
   {
     name: 'tags of several inputs',

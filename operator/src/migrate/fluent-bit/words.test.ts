@@ -1,0 +1,83 @@
+// Words of options that Fluent Bit takes literally or does not know, and options that the fluent-operator names in its own way.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertFluentBit } from './convert.ts'
+import { sectionsOf } from './resources.ts'
+
+const section = (kind: string, ...lines: string[]) => `[${kind}]\n${lines.map((line) => `    ${line}\n`).join('')}`
+const input = section('INPUT', 'Name tail', 'Tag app', 'Path /srv/app.log', 'Parser json')
+const end = section('OUTPUT', 'Name stdout', 'Match *', 'Format json_lines', 'Json_Date_Key false')
+const convert = (...parts: readonly string[]) =>
+  converted(convertFluentBit, [{ file: 'fb.conf', text: parts.join('') }])
+
+test('an asterisk of Remove_wildcard is a part of the name', async () => {
+  const filter = section('FILTER', 'Name modify', 'Match *', 'Remove_wildcard tmp*')
+  const { document, resource, gaps } = convert(input, filter, end)
+  expect(gaps).toMatchObject([
+    { line: 9, subject: 'modify: remove_wildcard tmp*', reason: expect.stringContaining('asterisk'), isReplaced: true },
+  ])
+  withTest(document, resource, { message: '{"tmp*1":1,"tmp1":2}' }, { '"tmp*1" == null && .tmp1': 2 })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('nest knows the older name of Add_prefix', async () => {
+  const filter = section('FILTER', 'Name nest', 'Match *', 'Operation lift', 'Nested_under a', 'Prefix_with a_')
+  const { document, resource, gaps } = convert(input, filter, end)
+  expect(gaps).toEqual([])
+  withTest(document, resource, { message: '{"a":{"b":1}}' }, { a_b: 1 })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a rule of grep without an expression is a gap', async () => {
+  const filter = section('FILTER', 'Name grep', 'Match *', 'Regex (password|token)', 'Exclude true', 'Exclude a ^b')
+  const { document, resource, gaps } = convert(input, filter, end)
+  expect(gaps.map(({ line, subject, isReplaced }) => [line, subject, isReplaced])).toEqual([
+    [9, 'grep: regex (password|token)', undefined],
+    [10, 'grep: exclude true', undefined],
+  ])
+  withTest(document, resource, { message: '{"a":"c"}' }, { a: 'c' })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each([
+  [['File /srv/a.log'], '/srv/a.log', 0],
+  [['File a.log'], 'a.log', 1],
+  [[], '{{ %tag }}', 1],
+  [['Path /srv/'], '/srv/{{ %tag }}', 0],
+])('the output file with %j writes to %s', (lines, path, reports) => {
+  const { resource, gaps } = convert(input, section('OUTPUT', 'Name file', 'Match *', ...lines))
+  expect(resource.spec.sinks[0].config).toMatchObject({ path })
+  expect(gaps.filter(({ subject }) => subject === 'file: no Path')).toHaveLength(reports)
+})
+
+test.each([
+  ['http', 'zstd', 'zstd'],
+  ['http', 'snappy', 'snappy'],
+  ['es', 'GZIP', 'gzip'],
+])('%s compresses with %s', (name, word, compression) => {
+  const { resource, gaps } = convert(
+    input,
+    section('OUTPUT', `Name ${name}`, 'Match *', 'Format json', `Compress ${word}`),
+  )
+  expect(gaps.filter(({ subject }) => subject.includes('ompress'))).toEqual([])
+  expect(resource.spec.sinks[0].config).toMatchObject({ compression })
+})
+
+test.each(['es', 'opensearch', 'loki', 'splunk', 'datadog', 'nrlogs'])('%s reports an unknown compression', (name) => {
+  const { gaps } = convert(input, section('OUTPUT', `Name ${name}`, 'Match *', 'Compress brotli'))
+  expect(gaps).toContainEqual(expect.objectContaining({ line: 9, subject: `${name}: compress brotli` }))
+})
+
+test.each([
+  [
+    'ClusterOutput',
+    'es: { tls: { keyPassword: { valueFrom: { secretKeyRef: { name: s, key: k } } } } }',
+    'tls.key_passwd',
+  ],
+  ['ClusterFilter', 'filters: [{ rewriteTag: { emitterStorageType: memory } }]', 'emitter_storage.type'],
+])('the option of a %s has the name of Fluent Bit: %s', (kind, spec, key) => {
+  const text = `apiVersion: fluentbit.fluent.io/v1alpha2\nkind: ${kind}\nmetadata: { name: x }\nspec:\n  match: "*"\n  ${spec}\n`
+  const [found] = sectionsOf([{ file: 'f.yaml', text }], []).sections
+  expect(found?.entries.map((entry) => entry.key)).toContain(key)
+})
