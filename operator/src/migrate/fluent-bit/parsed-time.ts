@@ -51,7 +51,7 @@ function timeCall(at: string, given: string, { zone, ignoresRest }: TimeRules): 
   const isDated = /%[-_0^#]?[YyCGgFDcsxv+]/.test(given)
   const hasZone = /%:*[zZ]|%[s+c]/.test(given)
   const offset = hasZone ? undefined : /^([-+]\d{2}):?(\d{2})$/.exec(zone ?? '')
-  const format = given.replace(/[,:.]?%L/g, (found) => (found === '%L' ? '%f' : '%.f'))
+  const format = given.replace(/[,:.]?%L/g, (found) => (found === '%L' ? '%f' : '%.f')).replace('%Z', '%z')
   let text = at
   const asText = () => (text === at ? `string(${at}) ?? ""` : text)
   const extent = ignoresRest && !/%[zZ]$/.test(given) ? extentOf(given) : undefined
@@ -61,6 +61,8 @@ function timeCall(at: string, given: string, { zone, ignoresRest }: TimeRules): 
   if (sign !== undefined) text = `replace(${asText()}, r'(?s)^(.*)${sign}(\\d+)', "$1.$2")`
   // The old agents take `Z` for an offset, at the end of a text; the language does not.
   if (/%z$/.test(given)) text = `replace(${asText()}, r'Z$', "+0000")`
+  // Of the names of zones, both know those of universal time.
+  if (given.includes('%Z')) text = `replace(${asText()}, r'\\b(?:UTC|GMT)\\b', "+0000")`
   if (!isDated) text = `(format_timestamp(now(), "%Y ") ?? "") + ${parens(asText())}`
   if (offset != null) text = `${parens(asText())} + ${textLiteral(` ${offset[1]}${offset[2]}`)}`
   const whole = `${isDated ? '' : '%Y '}${format}${offset == null ? '' : ' %z'}`
