@@ -31,7 +31,8 @@ import { lastValue, type Place, type Section } from './sections.ts'
 import { parseQuery } from './sql.ts'
 import { streamTask, streamTasks, taskOptions } from './streams.ts'
 import { fixedTag, type Matched, type Matches, matchesOf, type Tag, tagOf, tagTest } from './tags.ts'
-import { hostVariable, isConfiguration } from './text.ts'
+import { hostVariable, isConfiguration, isOfNode } from './text.ts'
+import { withVariables } from './variables.ts'
 
 /** Whether a text is in the classic syntax or the YAML syntax, or contains such a text. */
 export function isFluentBit(given: NamedText): boolean {
@@ -486,7 +487,8 @@ class Conversion {
       return
     }
     const { heads, program } = this.#tagged(section, arrivals)
-    const { component, steps } = plugin.build(section, this.#context, program)
+    const part = plugin.build(section, this.#context, program)
+    const { component, steps } = withVariables(part, section, plugin, this.#context)
     const { namespace } = section
     const chosen: readonly Step[] =
       namespace === undefined ? steps : [{ type: 'filter', text: isOfNamespace(namespace) }, ...steps]
@@ -562,7 +564,7 @@ class Conversion {
     for (const entry of section.entries) {
       if (typeof itself[entry.key] === 'string' || isGeneral(section.kind, entry.key)) continue
       for (const [whole, name = ''] of entry.value.matchAll(/\$\{([A-Za-z0-9_]+)\}/g)) {
-        if (whole === hostVariable) continue
+        if (whole === hostVariable || (expresses.includes(entry.key) && isOfNode(name))) continue
         if (expresses.includes(entry.key) && this.#context.readsEnvironment) {
           const { reason, nearest } = readReport(name)
           this.#context.replaced(entry, whole, reason, nearest)

@@ -77,7 +77,6 @@ const loki: Plugin<SinkPart> = {
     const lines = [
       ...tag,
       ...named,
-      ...(Object.values(labels).includes('{{ %hostname }}') ? ['%hostname = get_hostname() ?? ""'] : []),
       ...(tenantKey === undefined
         ? []
         : [
@@ -211,7 +210,7 @@ const http: Plugin<SinkPart> = {
     const isLines = format === 'json_lines' || format === 'json_stream'
     if (format !== 'json' && !isLines) {
       context.gap(
-        section,
+        entriesOf(section, 'format').at(-1) ?? section,
         `http: Format ${format}`,
         `the sink does not support the format \`${format}\``,
         'The sink writes a JSON array; configure the receiver to read it.',
@@ -381,8 +380,10 @@ const datadog: Plugin<SinkPart> = {
   build: (section, context, tag = []) => {
     const key = lastValue(section, 'dd_message_key') ?? 'log'
     const set = (name: string, from: string) => {
-      const text = lastValue(section, from)
-      return text === undefined ? [] : [`.${name} = ${textLiteral(text)}`]
+      const entry = entriesOf(section, from).at(-1)
+      if (entry === undefined) return []
+      context.variables(entry, `datadog: ${from}`, entry.value)
+      return [`.${name} = ${textOf(entry.value, context.readsEnvironment)}`]
     }
     const { request, ...others } = connection(section)
     const config = {

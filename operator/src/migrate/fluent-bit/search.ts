@@ -7,7 +7,8 @@ import { addressOf, always, compressed, connection, itself, login, remap, rooted
 import type { Context, Plugin, SinkPart } from './plugin.ts'
 import { expressed, partsOf, translated } from './record-accessor.ts'
 import { type Entry, entriesOf, isOn, lastValue, type Section, upstreamNode } from './sections.ts'
-import { accessor } from './text.ts'
+import { accessor, textOf } from './text.ts'
+import { templateOf } from './variables.ts'
 
 /** The counterparts of the options of outputs for search engines. */
 const searchOptions = {
@@ -168,9 +169,11 @@ function indexOf(section: Section, plugin: string, context: Context): Index {
   const form = lastValue(section, 'logstash_dateformat') ?? '%Y.%m.%d'
   const date = isCurrent ? '{{ %index_date }}' : form
   const dated = isCurrent ? [`%index_date = format_timestamp(now(), ${textLiteral(form)}) ?? ""`] : []
-  const prefix = lastValue(section, 'logstash_prefix') ?? 'logstash'
+  const fixed = entriesOf(section, 'logstash_prefix').at(-1)
+  const prefix = fixed?.value ?? 'logstash'
   const end = `${lastValue(section, 'logstash_prefix_separator') ?? '-'}${date}`
-  const plain = { index: `${literalTemplate(prefix)}${end}`, lines: dated }
+  const named = templateOf(literalTemplate(prefix), context.readsEnvironment)
+  const plain = { index: `${named.text}${end}`, lines: [...dated, ...named.lines] }
   const entry = entriesOf(section, 'logstash_prefix_key').at(-1)
   if (entry === undefined || entry.value === '') return plain
   const found = translated(prefixAccessor(entry.value))
@@ -182,17 +185,20 @@ function indexOf(section: Section, plugin: string, context: Context): Index {
   const lines = [
     ...dated,
     `prefix = ${found}`,
-    `%logstash_prefix = if prefix != "" { prefix } else { ${textLiteral(prefix)} }`,
+    `%logstash_prefix = if prefix != "" { prefix } else { ${textOf(prefix, context.readsEnvironment)} }`,
   ]
+  if (fixed !== undefined) context.variables(fixed, 'logstash_prefix', prefix)
   return { index: `{{ %logstash_prefix }}${end}`, lines }
 }
 
 /** The index without `Logstash_Format`. That of `opensearch` may refer to fields. */
 function plainIndex(section: Section, plugin: string, context: Context): Index {
   const entry = entriesOf(section, 'index').at(-1)
-  const plain = { index: (entry?.value ?? 'fluent-bit').replaceAll('{{', '\\{{'), lines: [] }
+  const { text, lines } = templateOf((entry?.value ?? 'fluent-bit').replaceAll('{{', '\\{{'), context.readsEnvironment)
+  const plain = { index: text, lines }
   if (entry === undefined || plugin !== 'opensearch' || !/\$(?!\{)/.test(entry.value)) return plain
   const found = expressed(entry.value, context.readsEnvironment)
+  context.variables(entry, 'opensearch: index', entry.value)
   if (found !== undefined) return { index: '{{ %index }}', lines: [`%index = ${found}`] }
   const reason = 'a program cannot refer to the field'
   context.gap(entry, `opensearch: index ${entry.value}`, reason, 'Set `bulk.index` of the sink.')
@@ -202,6 +208,7 @@ function plainIndex(section: Section, plugin: string, context: Context): Index {
 /** The index with fields of the record; the other one for records that lack one of them. */
 function targetIndex(entry: Entry, plain: Index, context: Context): Index {
   const found = expressed(entry.value, context.readsEnvironment)
+  context.variables(entry, 'target_index', entry.value)
   const fields = partsOf(entry.value)
     .filter((part) => /^\$(?!TAG\b)/.test(part))
     .map((part) => accessor(part))
