@@ -302,6 +302,17 @@ test.each([
   expect(await lint(made.text)).toEqual([])
 })
 
+test('variables have the values that a resource of the fluent-operator sets', () => {
+  const group = 'apiVersion: fluentbit.fluent.io/v1alpha2'
+  const text = [
+    `${group}\nkind: FluentBit\nmetadata: { name: f }\nspec: { envVars: [{ name: ES_HOST, value: es.logging }] }`,
+    `${group}\nkind: ClusterInput\nmetadata: { name: i }\nspec: { tail: { tag: kube.*, path: /var/log/containers/*.log, parser: cri } }`,
+    `${group}\nkind: ClusterOutput\nmetadata: { name: o }\nspec: { match: "*", es: { host: "\${ES_HOST}" } }`,
+  ].join('\n---\n')
+  const { resource } = convert({ file: 'all.yaml', text })
+  expect(resource.spec.sinks[0].config.endpoints).toEqual(['http://es.logging:9200'])
+})
+
 test('a variable without a value can be the port of an address', async () => {
   const config =
     '[INPUT]\n  Name tail\n  Path /var/log/containers/*.log\n  Parser cri\n  Tag kube.*\n[OUTPUT]\n  Name es\n  Match *\n  Host ${HOST}\n  Port ${PORT}\n'

@@ -161,7 +161,7 @@ const plainValue = /^[\w./:@%+,=-]*$/
 /** Variables to which `env` entries assign values. */
 export function valuesIn(given: NamedText): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
-  if (!/\benv\b/.test(given.text)) return found
+  if (!/\benv(?:Vars)?\b/.test(given.text)) return found
   for (const { entry } of entriesIn(given)) {
     const [name, value] = [textOf(below(entry, 'name')) ?? '', textOf(below(entry, 'value'))]
     const isEntry = isMap(entry) && entry.value.size === 2

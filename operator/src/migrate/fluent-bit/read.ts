@@ -2,12 +2,12 @@
 
 import type { Gap, Included, NamedText, SecretKey } from '../draft.ts'
 import { holdsOperatorKinds } from '../fluentd/fluent-operator.ts'
-import { includedFrom } from '../inner.ts'
+import { includedFrom, podFieldsIn } from '../inner.ts'
 import { readClassic } from './classic.ts'
 import { embedded } from './embedded.ts'
 import { holdsResources, sectionsOf } from './resources.ts'
 import type { Entry, Section, SectionFile } from './sections.ts'
-import { isClassic } from './text.ts'
+import { isClassic, nodeVariable } from './text.ts'
 import { readYaml } from './yaml.ts'
 
 const maxFiles = 100
@@ -33,6 +33,8 @@ export function read(given: readonly NamedText[], onDisk: Included, gaps: Gap[])
   const included = includedFrom(neighbours, onDisk)
   const sections: Section[] = [...resources.sections]
   const variables = new Map<string, string>(inner.flatMap((each) => [...(each?.variables ?? [])]))
+  const ofNode = given.flatMap((file) => [...podFieldsIn(file)]).filter(([, path]) => path === 'spec.nodeName')
+  for (const [name] of ofNode) variables.set(name, nodeVariable)
   const seen = new Set<string>()
   const take = ({ file, text }: NamedText): void => {
     const key = `${file}\n${text}`

@@ -16,6 +16,9 @@ export function accessor(given: string): readonly string[] | undefined {
 /** A variable that every process in a pod has. */
 export const hostVariable = '$'.concat('{HOSTNAME}')
 
+/** The usual variable for the name of the node. */
+export const nodeVariable = '$'.concat('{NODE_NAME}')
+
 /** Whether a variable has the name of the node, as in the manifests and charts of Fluent Bit. */
 export const isOfNode = (name: string) => /^(?:\w+_)?NODE_?NAME$|^HOST_NAME$/i.test(name)
 

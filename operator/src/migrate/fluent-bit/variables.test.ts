@@ -54,6 +54,26 @@ test('filters know the name of the node', async () => {
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
+test.each([
+  ['a workload', 'kind: DaemonSet\nspec: { template: { spec: { containers: [{ name: f, env: ENTRIES }] } } }'],
+  [
+    'a resource of the operator',
+    'apiVersion: fluentbit.fluent.io/v1alpha2\nkind: FluentBit\nspec: { envVars: ENTRIES }',
+  ],
+])('the entries of %s name the field of the node', async (_, workload) => {
+  const entries = '[{ name: PLACE, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }]'
+  const filter = section('FILTER', 'Name modify', 'Match *', 'Set node ${PLACE}')
+  const configuration = input + filter + section('OUTPUT', 'Name null', 'Match *')
+  const map = `kind: ConfigMap\ndata:\n  fluent-bit.conf: |\n${configuration.replace(/^(?=.)/gm, '    ')}`
+  const other = workload.replace('ENTRIES', entries)
+  const texts = workload.startsWith('kind') ? [`${map}---\n${other}\n`] : [map, other]
+  const files = texts.map((text, index) => ({ file: `${index}.yaml`, text }))
+  const { document, resource, gaps } = converted(convertFluentBit, files)
+  expect(unmet(gaps)).toEqual([])
+  withTest(document, resource, { message: 'x' }, { node: 'n1' })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
 test.each<[name: string, lines: readonly string[], subject: string]>([
   ['es', ['Time_Key ${KEY}'], '${KEY}'],
   ['es', ['Logstash_Format ${ON}'], '${ON}'],
