@@ -366,13 +366,23 @@ const shaped: readonly {
   },
   {
     name: 'a file with members',
-    text: 'Name file\n    Path /out\n    File x\n    Format ltsv\n    Label_Delimiter =',
-    assert: "match!(.message, r'^time=\\d+\\.\\d{9}\\tgone=x\\tlog=a b\\tn=1$')",
+    text: 'Name file\n    Path /out\n    File x\n    Format ltsv\n    Label_Delimiter comma',
+    assert: 'match!(.message, r\'^"time",\\d+\\.\\d{6}\\t"gone","x"\\t"log","a b"\\t"n",1$\')',
+  },
+  {
+    name: 'a file with members and a delimiter that Fluent Bit does not know',
+    text: 'Name file\n    Path /out\n    File x\n    Format ltsv\n    Label_Delimiter =\n    Delimiter |',
+    assert: 'match!(.message, r\'^"time":\\d+\\.\\d{6}\\t"gone":"x"\\t\')',
+  },
+  {
+    name: 'a file with values',
+    text: 'Name file\n    Path /out\n    File x\n    Format csv',
+    assert: 'match!(.message, r\'^\\d+\\.\\d{9},"x","a b",1$\')',
   },
   {
     name: 'a file with a template',
-    text: 'Name file\n    Path /out\n    File x\n    Format template\n    Template {n}: {log}',
-    assert: '.message == "1: a b"',
+    text: 'Name file\n    Path /out\n    File x\n    Format template\n    Template {time} {n}: {log} {none}',
+    assert: "match!(.message, r'^\\d+\\.\\d{6} 1: a b \\{none\\}$')",
   },
 ]
 
