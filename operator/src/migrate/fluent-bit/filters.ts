@@ -160,6 +160,16 @@ const isLike = (text: string, regex: string) => `is_object(parse_grok(${text}, $
 const someField = (test: string, value: string) =>
   `!is_empty(filter(.) -> |key, ${value}| { key != "timestamp" && ${test} })`
 
+/** Reports a rule with too many or too few words. */
+function reportWords(entry: Entry, count: number, context: Context): void {
+  const [takes, number] = entry.key.startsWith('remove') ? [1, 'one word'] : [2, 'two words']
+  if (count === takes) return
+  const reason = `Fluent Bit reads ${number} in this rule, and a text with spaces only in quotes; it refuses other rules, or reads them as a renaming`
+  const nearest =
+    'The statement takes all words after the first as one text. Write the rule with quotes, and convert again.'
+  context.replaced(entry, `modify: ${entry.key} ${entry.value}`, reason, nearest)
+}
+
 const modify: Plugin<Steps> = {
   name: 'modify',
   becomes: 'a remap transform',
@@ -204,8 +214,10 @@ const modify: Plugin<Steps> = {
     }
     const statements = section.entries.flatMap((entry) => {
       const make = Object.hasOwn(modifyRules, entry.key) ? modifyRules[entry.key] : undefined
+      if (make === undefined) return []
       const [name = '', ...rest] = ruleWords(entry.value)
-      return make === undefined ? [] : [make(name, rest.join(' '), context.readsEnvironment)]
+      reportWords(entry, rest.length + 1, context)
+      return [make(name, rest.join(' '), context.readsEnvironment)]
     })
     if (statements.length === 0) return []
     const text = statements.join('\n')

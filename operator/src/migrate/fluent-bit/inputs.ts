@@ -105,9 +105,7 @@ const tail: Plugin<SourcePart> = {
     }
     const key = lastValue(section, 'key') ?? 'log'
     const charset = charsetOf(section)
-    if (paths.some((path) => /^[A-Za-z]:[\\/]/.test(path))) {
-      context.missing(section, `tail: path ${paths.join(', ')}`, windows)
-    }
+    reportPlaces(section, paths, context)
     const firstLine = entriesOf(section, 'docker_mode_parser').at(-1)
     if (firstLine !== undefined) {
       const reason = 'the source of files does not read the format of Docker'
@@ -160,6 +158,16 @@ const tail: Plugin<SourcePart> = {
     }
     return { component: { type: 'file', config }, steps }
   },
+}
+
+/** Reports paths that mean other places than for Fluent Bit. */
+function reportPlaces(section: Section, paths: readonly string[], context: Context): void {
+  const isOfWindows = (path: string) => /^[A-Za-z]:[\\/]/.test(path)
+  if (paths.some(isOfWindows)) context.missing(section, `tail: path ${paths.join(', ')}`, windows)
+  for (const path of paths.filter((each) => !/^[/$]/.test(each) && !isOfWindows(each))) {
+    const reason = 'Fluent Bit finds the files below its working directory, and the source below that of the agent'
+    context.replaced(section, `tail: path ${path}`, reason, 'Write the whole path.')
+  }
 }
 
 function reportLongLines(section: Section, context: Context): void {

@@ -100,9 +100,14 @@ function reportReferences(sections: readonly Section[], gaps: Gap[]): void {
       // The syntax has no defaults, as in `NAME:-default`.
       const [odd] = /\$\{(?!\w+\})[^}$]+\}/.exec(value) ?? []
       if (odd === undefined || kind.endsWith('parser')) continue
-      const reason =
-        'Fluent Bit takes the whole text in braces for the name of a variable, and no variable has such a name'
-      gaps.push({ file, line, subject: odd, reason, nearest: 'Write the value.' })
+      const isName = /^\$\{[\w.-]+\}$/.test(odd)
+      const reason = isName
+        ? 'names of variables with dots or dashes have no counterpart'
+        : 'Fluent Bit takes the whole text in braces for the name of a variable, and no variable has such a name'
+      const nearest = isName
+        ? 'Use letters, digits and underscores in the name, or write the value.'
+        : 'Write the value.'
+      gaps.push({ file, line, subject: odd, reason, nearest })
     }
   }
 }

@@ -91,3 +91,11 @@ test('a program of a namespace reads no variables', () => {
   const { gaps } = convert('datadog', ['apikey k', 'dd_service ${ENV}'], 'shop')
   expect(unmet(gaps)).toEqual([[9, 'datadog: dd_service: ${ENV}']])
 })
+
+test.each([
+  ['${app.proxy.version}', 'dots or dashes'],
+  ['${NAME:-default}', 'the whole text in braces'],
+])('the name %s is a gap with its reason', (text, reason) => {
+  const { gaps } = convert('es', [`Index ${text}`])
+  expect(gaps).toMatchObject([{ subject: text, reason: expect.stringContaining(reason) }])
+})

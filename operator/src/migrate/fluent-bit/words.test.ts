@@ -21,6 +21,24 @@ test('an asterisk of Remove_wildcard is a part of the name', async () => {
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
+test('rules of modify with other counts of words are reported', async () => {
+  const rules = ['Set a one two', 'Rename b c', 'Remove d', 'Remove e f', 'Add "g h" \'i j\'', 'Set k']
+  const { document, resource, gaps } = convert(input, section('FILTER', 'Name modify', 'Match *', ...rules), end)
+  expect(gaps.map(({ line, subject, isReplaced }) => [line, subject, isReplaced])).toEqual([
+    [9, 'modify: set a one two', true],
+    [12, 'modify: remove e f', true],
+    [14, 'modify: set k', true],
+  ])
+  withTest(document, resource, { message: '{"b":1}' }, { a: 'one two', '"g h"': 'i j', c: 1 })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('relative paths of files are reported', () => {
+  const { resource, gaps } = convert(section('INPUT', 'Name tail', 'Tag app', 'Path logs/*.log,/srv/a.log'), end)
+  expect(gaps).toMatchObject([{ line: 1, subject: 'tail: path logs/*.log', isReplaced: true }])
+  expect(resource.spec.sources[0].config.include).toEqual(['logs/*.log', '/srv/a.log'])
+})
+
 test('nest knows the older name of Add_prefix', async () => {
   const filter = section('FILTER', 'Name nest', 'Match *', 'Operation lift', 'Nested_under a', 'Prefix_with a_')
   const { document, resource, gaps } = convert(input, filter, end)
