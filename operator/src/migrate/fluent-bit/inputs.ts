@@ -95,6 +95,7 @@ const tail: Plugin<SourcePart> = {
     const paths = list(section, 'path').map((path) => path.replace(/\*{2,}/g, '*'))
     const excluded = list(section, 'exclude_path')
     reportLongLines(section, context)
+    reportQuotes(section, [...paths, ...excluded], context)
     const joined = multilineOf(section, context)
     const older = seconds(lastValue(section, 'ignore_older'))
     const readFrom = isOn(lastValue(section, 'read_from_head'), false) ? 'beginning' : 'end'
@@ -160,11 +161,20 @@ const tail: Plugin<SourcePart> = {
   },
 }
 
+/** Reports patterns in quotes, which Fluent Bit does not remove. */
+function reportQuotes(section: Section, patterns: readonly string[], context: Context): void {
+  for (const pattern of patterns.filter((each) => /^["']|["']$/.test(each))) {
+    const reason = 'Fluent Bit takes the quotes for a part of the pattern, so it matches no usual name of a file'
+    const nearest = 'Nothing to do for the same events. To match the files, remove the quotes, and convert again.'
+    context.replaced(section, `tail: pattern ${pattern}`, reason, nearest)
+  }
+}
+
 /** Reports paths that mean other places than for Fluent Bit. */
 function reportPlaces(section: Section, paths: readonly string[], context: Context): void {
   const isOfWindows = (path: string) => /^[A-Za-z]:[\\/]/.test(path)
   if (paths.some(isOfWindows)) context.missing(section, `tail: path ${paths.join(', ')}`, windows)
-  for (const path of paths.filter((each) => !/^[/$]/.test(each) && !isOfWindows(each))) {
+  for (const path of paths.filter((each) => !/^[/$"']/.test(each) && !isOfWindows(each))) {
     const reason = 'Fluent Bit finds the files below its working directory, and the source below that of the agent'
     context.replaced(section, `tail: path ${path}`, reason, 'Write the whole path.')
   }

@@ -39,6 +39,15 @@ test('relative paths of files are reported', () => {
   expect(resource.spec.sources[0].config.include).toEqual(['logs/*.log', '/srv/a.log'])
 })
 
+test.each([
+  ['Path "/srv/*.log"', ['"/srv/*.log"']],
+  ['Path /var/log/containers/*.log\n    Exclude_Path "*_a_*,*_b_*"', ['"*_a_*', '*_b_*"']],
+])('quotes of %j are reported', (lines, patterns) => {
+  const { gaps } = convert(section('INPUT', 'Name tail', 'Tag kube.*', lines), end)
+  const replaced = gaps.filter(({ isReplaced }) => isReplaced)
+  expect(replaced.map(({ subject }) => subject)).toEqual(patterns.map((pattern) => `tail: pattern ${pattern}`))
+})
+
 test('nest knows the older name of Add_prefix', async () => {
   const filter = section('FILTER', 'Name nest', 'Match *', 'Operation lift', 'Nested_under a', 'Prefix_with a_')
   const { document, resource, gaps } = convert(input, filter, end)
