@@ -325,16 +325,12 @@ const dummy: Plugin<SourcePart> = {
     ...common,
     ...tagged,
     dummy: '`lines`',
-    rate: '`interval`',
+    rate: '`interval`, unless an interval is given',
+    interval_sec: '`interval`',
+    interval_nsec: '`interval`',
     samples: '`count`',
   },
   itself: {
-    interval_sec: {
-      how: '`interval`',
-      unless: /^(?!0$)/,
-      reason: 'Fluent Bit generates this many records at once, whereas the source generates one at a time',
-      nearest: 'Set `interval` of the source.',
-    },
     copies: {
       how: 'one record at a time',
       unless: /^(?!1$)/,
@@ -349,14 +345,14 @@ const dummy: Plugin<SourcePart> = {
     if (line === undefined) {
       context.gap(section, 'dummy: dummy', 'the record is not a JSON object', 'Correct `lines` of the source.')
     }
-    const rate = Number(lastValue(section, 'rate') ?? 1)
-    const count = Number(lastValue(section, 'samples') ?? 0)
-    const isRate = Number.isFinite(rate) && rate > 0
+    const number = (key: string) => Math.trunc(Number(lastValue(section, key) ?? 0)) || 0
+    const [rate, count] = [number('rate'), number('samples')]
+    const interval = number('interval_sec') + number('interval_nsec') / 1e9
     const config = {
       format: 'shuffle',
       lines: [line ?? '{"message":"dummy"}'],
-      interval: isRate ? 1 / rate : 1,
-      ...(Number.isInteger(count) && count > 0 ? { count } : {}),
+      interval: interval > 0 ? interval : 1 / Math.max(rate, 1),
+      ...(count > 0 ? { count } : {}),
     }
     const isOwn = line !== undefined && Object.hasOwn(JSON.parse(line) as object, 'timestamp')
     if (isOwn) reportOwnTime(section, 'dummy: timestamp', context)

@@ -48,6 +48,18 @@ test.each([
   expect(replaced.map(({ subject }) => subject)).toEqual(patterns.map((pattern) => `tail: pattern ${pattern}`))
 })
 
+test.each([
+  [[], 1],
+  [['Rate 4'], 0.25],
+  [['Rate 0'], 1],
+  [['Rate 4', 'Interval_Sec 30'], 30],
+  [['Interval_Sec 1', 'Interval_NSec 500000000'], 1.5],
+])('the input dummy with %j has the interval %d', (lines, interval) => {
+  const { resource, gaps } = convert(section('INPUT', 'Name dummy', 'Tag app', ...lines), end)
+  expect(gaps).toEqual([])
+  expect(resource.spec.sources[0].config).toMatchObject({ interval })
+})
+
 test('nest knows the older name of Add_prefix', async () => {
   const filter = section('FILTER', 'Name nest', 'Match *', 'Operation lift', 'Nested_under a', 'Prefix_with a_')
   const { document, resource, gaps } = convert(input, filter, end)
