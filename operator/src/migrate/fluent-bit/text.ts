@@ -37,6 +37,12 @@ export function textOf(text: string, readsEnvironment: boolean): string {
   return all.join(' + ') || '""'
 }
 
+/** A text with the name of the host in the place of its variable, as an expression. */
+export function hostText(text: string): string {
+  const parts = text.split(hostVariable).map((part) => (part === '' ? [] : [textLiteral(part)]))
+  return parts.flatMap((part, index) => (index === 0 ? part : ['(get_hostname() ?? "")', ...part])).join(' + ') || '""'
+}
+
 /** A template that renders a field. */
 export function template(path: readonly string[]): string {
   return `{{ ${fieldLiteral(path).slice(1)} }}`

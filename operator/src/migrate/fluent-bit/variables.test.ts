@@ -99,3 +99,36 @@ test.each([
   const { gaps } = convert('es', [`Index ${text}`])
   expect(gaps).toMatchObject([{ subject: text, reason: expect.stringContaining(reason) }])
 })
+
+test.each([
+  ['Name grep', 'Regex level ${HOSTNAME}', '${HOSTNAME}'],
+  ['Name modify', 'Add ${HOSTNAME} v', '${HOSTNAME}'],
+  ['Name modify', 'Add ${KEY} v', '${KEY}'],
+  ['Name modify', 'Set ${NODE_NAME} v', '${NODE_NAME}'],
+  ['Name modify', 'Rename a ${HOSTNAME}', '${HOSTNAME}'],
+  ['Name record_modifier', 'Record ${KEY} v', '${KEY}'],
+  ['Name record_modifier', 'Remove_key ${HOSTNAME}', '${HOSTNAME}'],
+])('the filter %s with %s has a gap, because the variable is not in the text of a field', (name, line, subject) => {
+  const text = input + section('FILTER', name, 'Match *', line) + section('OUTPUT', 'Name null', 'Match *')
+  const { gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text }])
+  expect(unmet(gaps)).toEqual([[8, subject]])
+})
+
+test('a path with the name of the host is a gap', () => {
+  const text = section('INPUT', 'Name tail', 'Tag a', 'Path /srv/${HOSTNAME}/*.log') + section('OUTPUT', 'Name null')
+  expect(unmet(converted(convertFluentBit, [{ file: 'fb.conf', text }]).gaps)).toContainEqual([4, '${HOSTNAME}'])
+})
+
+test.each([
+  ['${HOSTNAME}.app', '/srv/a.log', '.app'],
+  ['app.${HOSTNAME}.*', '/srv/a.log', '.srv.a.log'],
+])('the tag %s has the name of the host', async (tag, path, end) => {
+  const from = section('INPUT', 'Name tail', `Tag ${tag}`, `Path ${path}`)
+  const to = section('OUTPUT', 'Name splunk', `Match ${tag}`, 'Splunk_Token t', 'Event_Source $TAG')
+  const { document, resource, gaps } = converted(convertFluentBit, [{ file: 'fb.conf', text: from + to }])
+  expect(unmet(gaps)).toEqual([])
+  const start = tag.startsWith('app') ? '"app." + ' : ''
+  const expected = `source == ${start}get_hostname!() + ${JSON.stringify(end)}`
+  withTest(document, resource, { message: 'x', file: path }, { [`${expected} && true`]: true })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})

@@ -1,11 +1,12 @@
-// Environment variables in options of outputs. In options of a sink, they become references to a Secret, except for the name of the host and
-// that of the node, which an event can carry. In other places, their value decides about the Pipeline, so they are gaps.
+// Environment variables. Programs read them for texts of fields. In options of a sink, they become references to a Secret, except for the name
+// of the host and that of the node, which an event can carry. In other places, their value decides about the Pipeline, so they are gaps.
 
-import { nodeRead } from '../environment.ts'
+import { nodeRead, readReport } from '../environment.ts'
 import type { Described } from '../page.ts'
 import { secret } from './connection.ts'
-import { type Context, common, matched, type SinkPart } from './plugin.ts'
-import type { Entry, Section } from './sections.ts'
+import { pluginOf } from './names.ts'
+import { type Context, common, isGeneral, matched, type Plugin, type SinkPart } from './plugin.ts'
+import { type Entry, lastValue, type Section } from './sections.ts'
 import { hostVariable, isOfNode } from './text.ts'
 
 interface Templated {
@@ -71,4 +72,40 @@ function reportNode(entry: Entry, whole: string, context: Context): void {
 function reportMissing(entry: Entry, whole: string, context: Context): void {
   const reason = `the conversion needs the value of the variable for the option \`${entry.key}\``
   context.gap(entry, whole, reason, 'Replace it with its value, and convert again.')
+}
+
+/** Reports the variables of an input, a filter or a processor. Options that are left out need no value. */
+export function reportVariables(
+  section: Section,
+  plugins: readonly (Described & Pick<Plugin<unknown>, 'expresses'>)[],
+  context: Context,
+): void {
+  const { itself = {}, expresses = [] } = plugins.find(({ name }) => name === pluginOf(section)) ?? {}
+  for (const entry of section.entries) {
+    if (typeof itself[entry.key] === 'string' || isGeneral(section.kind, entry.key)) continue
+    const from = expresses.includes(entry.key) ? startOfText(section, entry) : Infinity
+    for (const { 0: whole, 1: name = '', index } of entry.value.matchAll(/\$\{([A-Za-z0-9_]+)\}/g)) {
+      const isText = index >= from
+      // Tags have the name of the host, and patterns for tags compare the variable itself.
+      if (whole === hostVariable && (isText || ['tag', 'match'].includes(entry.key))) continue
+      if (isText && isOfNode(name)) continue
+      if (isText && context.readsEnvironment) {
+        const { reason, nearest } = readReport(name)
+        context.replaced(entry, whole, reason, nearest)
+        continue
+      }
+      context.gap(
+        entry,
+        whole,
+        'a resource is literal text, and the environment variable has no value here',
+        'Replace it with its value, or set the field from `.kubernetes`.',
+      )
+    }
+  }
+}
+
+/** Where the text for a field begins: after its name, or with the option `value`, unless that is a name as well. */
+function startOfText(section: Section, { key, value }: Entry): number {
+  if (key === 'value') return /^rename$/i.test(lastValue(section, 'action') ?? '') ? Infinity : 0
+  return /^\s*\S+\s+/.exec(value)?.[0].length ?? Infinity
 }
