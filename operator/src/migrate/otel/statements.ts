@@ -151,7 +151,7 @@ function anyOf(
   const tests: string[] = []
   convertEach(part, path, texts, context, program, (text) => {
     const own = program.newLines()
-    const test = program.condition(parseCondition(text), own, false)
+    const test = program.condition(parseCondition(text), own)
     lines.add(...own.text())
     tests.push(test)
   })
