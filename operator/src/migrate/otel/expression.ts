@@ -9,7 +9,8 @@ import { type Token, TokenReader } from './tokens.ts'
 export type Expression =
   | { readonly type: 'literal'; readonly value: string | number | boolean | null }
   | { readonly type: 'list'; readonly items: readonly Expression[] }
-  | { readonly type: 'path'; readonly path: readonly Key[] }
+  /** `isSafe` if a missing object around a key is no failure. */
+  | { readonly type: 'path'; readonly path: readonly Key[]; readonly isSafe?: boolean }
   | { readonly type: 'call'; readonly name: string; readonly values: readonly Expression[] }
   | { readonly type: 'not'; readonly value: Expression }
   /** `test ? yes : no`, or `yes ?? no` without a test. */
@@ -35,7 +36,7 @@ function tokensOf(text: string): Token[] {
     else if (number !== undefined) tokens.push({ kind: 'number', text: number })
     else if (quoted !== undefined) tokens.push({ kind: 'text', text: unescaped(quoted) })
     else if (raw !== undefined) tokens.push({ kind: 'text', text: raw })
-    else if (sign !== undefined) tokens.push({ kind: 'sign', text: sign === '?.' ? '.' : sign })
+    else if (sign !== undefined) tokens.push({ kind: 'sign', text: sign })
   }
   tokens.push({ kind: 'end', text: '' })
   return tokens
@@ -153,9 +154,10 @@ class Parser {
     const root = roots[name.replace(/^\$/, '')]
     if (root === undefined) throw new UnknownExpression(`\`${name}\` is not a part of a record`)
     const path: Key[] = [...root]
+    let isSafe = false
     for (;;) {
-      if (this.#tokens.is('.')) {
-        this.#tokens.at++
+      if (this.#tokens.is('.') || this.#tokens.is('?.')) {
+        isSafe = this.#tokens.take().text === '?.' || isSafe
         // `a?.["b"]`
         if (this.#tokens.is('[')) continue
         const key = this.#tokens.take()
@@ -167,7 +169,7 @@ class Parser {
         if (key.kind !== 'text' && key.kind !== 'number') throw new UnknownExpression('keys must be texts or numbers')
         path.push(key.kind === 'number' ? Number(key.text) : key.text)
         this.#tokens.expect(']')
-      } else return { type: 'path', path }
+      } else return { type: 'path', path, isSafe }
     }
   }
 }
@@ -183,7 +185,7 @@ function callOf(name: string, values: readonly Expression[]): Expression {
     return { type: 'operation', operator, left: from, right: key }
   if (name === 'get' && values.length === 2 && from?.type === 'path' && key?.type === 'literal') {
     if (typeof key.value === 'string' || typeof key.value === 'number')
-      return { type: 'path', path: [...from.path, key.value] }
+      return { type: 'path', path: [...from.path, key.value], isSafe: true }
   }
   return { type: 'call', name, values }
 }
@@ -256,13 +258,17 @@ function operationOf(operator: string, left: Expression, right: Expression, when
   switch (operator) {
     case 'or':
     case '||':
-      return `(${conditionOf(left, whenFailing)} || ${conditionOf(right, whenFailing)})`
     case 'and':
     case '&&':
-      return `(${conditionOf(left, whenFailing)} && ${conditionOf(right, whenFailing)})`
+      return bothOf(/^(?:and|&&)$/.test(operator), left, right, whenFailing)
     case '==':
-    case '!=':
-      return `(${valueText(left)} ${operator} ${valueText(right)})`
+    case '!=': {
+      const others = [left, right].filter(({ type }) => type === 'literal')
+      const isNil = others.some((other) => other.type === 'literal' && other.value === null)
+      const absent = others.length === 0 ? undefined : isNil === (operator === '==')
+      const code = `(${valueText(left)} ${operator} ${valueText(right)})`
+      return guarded(code, [left, right], absent, whenFailing)
+    }
     case '<':
     case '<=':
     case '>':
@@ -277,21 +283,88 @@ function operationOf(operator: string, left: Expression, right: Expression, when
         throw new UnknownExpression('the expression after `matches` must be a text')
       }
       const { code, fields } = textOf(left)
-      return onTexts(fields, `match(${code}, ${regexLiteral(right.value)})`, whenFailing)
+      return guarded(
+        onTexts(fields, `match(${code}, ${regexLiteral(right.value)})`, whenFailing),
+        [left],
+        false,
+        whenFailing,
+      )
     }
     case 'in':
-      if (right.type === 'list') return itemTest(left, right.items)
+      if (right.type === 'list') return guarded(itemTest(left, right.items), [left], false, whenFailing)
       if (right.type === 'path' && left.type === 'literal' && typeof left.value === 'string') {
-        return `exists(${fieldAt([...right.path, left.value])})`
+        return guarded(`exists(${fieldAt([...right.path, left.value])})`, [right], false, whenFailing)
       }
       throw new UnknownExpression('the right side of `in` must be a list or a field')
     default: {
       const call = Object.hasOwn(textCalls, operator) ? textCalls[operator] : undefined
       if (call === undefined) throw new UnknownExpression(`\`${operator}\` is not a condition`)
       const [a, b] = [textOf(left), textOf(right)]
-      return onTexts([...a.fields, ...b.fields], `${call}(${a.code}, ${b.code})`, whenFailing)
+      const code = onTexts([...a.fields, ...b.fields], `${call}(${a.code}, ${b.code})`, whenFailing)
+      return guarded(code, [left, right], false, whenFailing)
     }
   }
+}
+
+/** The paths that an expression reads. */
+export function pathsIn(expression: Expression): readonly (Expression & { type: 'path' })[] {
+  switch (expression.type) {
+    case 'path':
+      return [expression]
+    case 'not':
+      return pathsIn(expression.value)
+    case 'operation':
+      return [...pathsIn(expression.left), ...pathsIn(expression.right)]
+    case 'list':
+      return expression.items.flatMap(pathsIn)
+    case 'call':
+      return expression.values.flatMap(pathsIn)
+    case 'choice':
+      return [expression.test, expression.yes, expression.no].flatMap((each) =>
+        each === undefined ? [] : pathsIn(each),
+      )
+    default:
+      return []
+  }
+}
+
+/** A condition for events in which a path has a key below something else than an object; undefined if there are none. */
+function pathFailure({ path, isSafe = false }: Expression & { type: 'path' }): string | undefined {
+  const around = path.slice(0, -1)
+  const isRoot = Object.values(roots).some((root) => root.join() === around.join() && root[0] !== 'message')
+  if (around.length === 0 || isRoot || Object.values(roots).some((root) => root.join() === path.join()))
+    return undefined
+  const at = fieldAt(around)
+  const test = typeof path.at(-1) === 'number' ? `!exists(${fieldAt(path)})` : `!is_object(${at})`
+  return isSafe ? `(${at} != null && ${test})` : test
+}
+
+/**
+ * A condition that also fails if it reads a key below something else than an object.
+ * @param absent its result if the value is missing
+ */
+function guarded(
+  code: string,
+  sides: readonly Expression[],
+  absent: boolean | undefined,
+  whenFailing: boolean,
+): string {
+  const failures = [...new Set(sides.flatMap(pathsIn).flatMap((path) => pathFailure(path) ?? []))]
+  if (absent === whenFailing || failures.length === 0) return code
+  return whenFailing ? `(${[...failures, code].join(' || ')})` : `(${[...failures.map(negated), code].join(' && ')})`
+}
+
+/** A condition or the call in it, negated. */
+export const negated = (condition: string) =>
+  /^!\w+\([^()]*\)$/.test(condition) ? condition.slice(1) : `!${condition}`
+
+/** `and` or `or`. If the left side fails, so does the expression, whatever the right side is. */
+function bothOf(isAnd: boolean, left: Expression, right: Expression, whenFailing: boolean): string {
+  const both = `(${conditionOf(left, whenFailing)} ${isAnd ? '&&' : '||'} ${conditionOf(right, whenFailing)})`
+  const failure = isAnd === whenFailing ? failureOfSide(left) : undefined
+  // The right side then fails for the same events.
+  if (failure === undefined || failure === failureOfSide(right)) return both
+  return whenFailing ? `(${failure} || ${both})` : `(${negated(failure)} && ${both})`
 }
 
 /** Whether a list has a value. Unlike `includes`, the collector compares integers with floats. */
@@ -304,17 +377,21 @@ function itemTest(value: Expression, items: readonly Expression[]): string {
   return tests.length === 1 ? `(${tests[0]})` : `(${tests.join(' || ')})`
 }
 
+/** The failure of a side of an expression that has to be a boolean. */
+const failureOfSide = (side: Expression) =>
+  side.type === 'path' ? `!is_boolean(${fieldAt(side.path)})` : failureOf(side)
+
 /** A condition for events for which the expression fails; undefined if it never does. */
 export function failureOf(expression: Expression): string | undefined {
   const any = (tests: readonly (string | undefined)[]) => {
-    const found = tests.filter((test) => test !== undefined)
+    const found = [...new Set(tests.filter((test) => test !== undefined))]
     return found.length === 0 ? undefined : found.length === 1 ? found[0] : `(${found.join(' || ')})`
   }
-  /** The failure of a side that has to be a boolean. */
-  const ofSide = (side: Expression) => (side.type === 'path' ? `!is_boolean(${fieldAt(side.path)})` : failureOf(side))
   switch (expression.type) {
+    case 'path':
+      return pathFailure(expression)
     case 'not':
-      return ofSide(expression.value)
+      return failureOfSide(expression.value)
     case 'list':
       return any(expression.items.map(failureOf))
     case 'choice': {
@@ -322,7 +399,7 @@ export function failureOf(expression: Expression): string | undefined {
       if (test === undefined) return any([failureOf(yes), failureOf(no)])
       const [ofYes, ofNo] = [failureOf(yes), failureOf(no)]
       return any([
-        ofSide(test),
+        failureOfSide(test),
         ofYes === undefined ? undefined : `(${conditionOf(test)} && ${ofYes})`,
         ofNo === undefined ? undefined : `(!${conditionOf(test)} && ${ofNo})`,
       ])
@@ -333,9 +410,10 @@ export function failureOf(expression: Expression): string | undefined {
       const { operator, left, right } = expression
       const isBoth = operator === 'and' || operator === '&&'
       if (isBoth || operator === 'or' || operator === '||') {
-        const later = ofSide(right)
+        const [first, later] = [failureOfSide(left), failureOfSide(right)]
+        if (later === undefined || later === first) return first
         const reached = isBoth ? conditionOf(left) : `!${conditionOf(left)}`
-        return any([ofSide(left), later === undefined ? undefined : `(${reached} && ${later})`])
+        return any([first, `(${reached} && ${later})`])
       }
       const sides = [failureOf(left), failureOf(right)]
       if (/^[<>]/.test(operator)) {
@@ -344,6 +422,7 @@ export function failureOf(expression: Expression): string | undefined {
         return any([...sides, `(((${a} < ${b}) == null) ?? true)`])
       }
       const texts = [left, right].flatMap((side) => (side.type === 'path' ? [fieldAt(side.path)] : []))
+      if (operator === '+') return any([...sides, ...texts.map((field) => `!is_string(${field})`)])
       const isOnTexts = operator === 'matches' || Object.hasOwn(textCalls, operator)
       return any([...sides, ...(isOnTexts ? texts.map((field) => `(${field} != null && !is_string(${field}))`) : [])])
     }
@@ -450,11 +529,12 @@ export function valueText(expression: Expression): string {
       if (expression.operator !== '+') return conditionOf(expression)
       const sides = [expression.left, expression.right]
       // `+` joins texts. If neither side is known to be a text, a field may contain a number, and `+` adds numbers.
-      const isJoined = sides.some((side) => isOrdered(side) === 'text')
-      if (!isJoined || sides.some((side) => side.type !== 'path' && isOrdered(side) !== 'text'))
+      const isCased = (side: Expression) => side.type === 'call' && Object.hasOwn(textFunctions, side.name)
+      const isJoined = sides.some((side) => isOrdered(side) === 'text' || isCased(side))
+      if (!isJoined || sides.some((side) => side.type !== 'path' && isOrdered(side) !== 'text' && !isCased(side)))
         throw new UnknownExpression('`+` adds numbers, or values that may be numbers')
       const [left, right] = sides.map((side) =>
-        side.type === 'path' ? `(to_string(${fieldAt(side.path)}) ?? "")` : valueText(side),
+        isOrdered(side) === 'text' ? valueText(side) : `(to_string(${valueText(side)}) ?? "")`,
       )
       return `(${left} + ${right})`
     }

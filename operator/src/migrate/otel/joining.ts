@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { multilineProblems } from '@penstock/agent/config'
 import type { MultilineMode } from '@penstock/agent/schema'
 import { escapedText } from '../escape.ts'
-import { type Expression, parseExpression, UnknownExpression } from './expression.ts'
+import { type Expression, parseExpression, pathsIn, UnknownExpression } from './expression.ts'
 import { type Field, fieldOf } from './field.ts'
 import { type Context, type Part, seconds } from './mapping.ts'
 import type { Key } from './record.ts'
@@ -51,9 +51,6 @@ export interface Branch {
   readonly same?: ReadonlyMap<string, string>
 }
 
-/** The attribute in which parsers for lines of the container runtime put the program's own text. */
-const ofRuntime = ['log', 'message', 'content'].map((name) => `attributes.${name}`)
-
 const fieldsOf = (texts: readonly string[]) => texts.flatMap((text) => fieldOf(text) ?? [])
 
 /** Whether neither of two paths contains the other. */
@@ -64,28 +61,6 @@ function isApart(one: readonly Key[], other: readonly Key[]): boolean {
 
 const isElsewhere = (field: Field | undefined, lines: readonly Field[]) =>
   field !== undefined && lines.every((line) => isApart(field.path, line.path))
-
-/** The paths that an expression reads. */
-function pathsIn(expression: Expression): readonly (readonly Key[])[] {
-  switch (expression.type) {
-    case 'path':
-      return [expression.path]
-    case 'not':
-      return pathsIn(expression.value)
-    case 'operation':
-      return [...pathsIn(expression.left), ...pathsIn(expression.right)]
-    case 'list':
-      return expression.items.flatMap(pathsIn)
-    case 'call':
-      return expression.values.flatMap(pathsIn)
-    case 'choice':
-      return [expression.test, expression.yes, expression.no].flatMap((each) =>
-        each === undefined ? [] : pathsIn(each),
-      )
-    default:
-      return []
-  }
-}
 
 function parsed(text: string): Expression | undefined {
   try {
@@ -100,7 +75,7 @@ function parsed(text: string): Expression | undefined {
 function isSame(text: string, lines: readonly Field[]): boolean {
   const expression = parsed(text)
   return (
-    expression !== undefined && pathsIn(expression).every((path) => lines.every((line) => isApart(path, line.path)))
+    expression !== undefined && pathsIn(expression).every(({ path }) => lines.every((line) => isApart(path, line.path)))
   )
 }
 
@@ -138,8 +113,8 @@ function linesAfter(operator: Part, lines: readonly Field[]): readonly Field[] |
 }
 
 /** The first operator for which a line is not the same as all lines that are joined to it, and the fields with the line there. */
-function firstOf(operators: readonly Part[], isPods: boolean) {
-  let lines: readonly Field[] = fieldsOf(isPods ? ['body', ...ofRuntime] : ['body'])
+function firstOf(operators: readonly Part[], texts: readonly string[]) {
+  let lines: readonly Field[] = fieldsOf(['body', ...texts])
   for (const operator of operators) {
     const after = linesAfter(operator, lines)
     if (after === undefined) return { operator, lines }
@@ -148,8 +123,16 @@ function firstOf(operators: readonly Part[], isPods: boolean) {
   return undefined
 }
 
-/** The sources for a receiver: with rules from its option `multiline`, or from operators that come before all others. */
-export function branchesOf(part: Part, operators: readonly Part[], context: Context): readonly Branch[] {
+/**
+ * The sources for a receiver: with rules from its option `multiline`, or from operators that come before all others.
+ * @param texts fields in which parsers for lines of the container runtime put the program's own text
+ */
+export function branchesOf(
+  part: Part,
+  operators: readonly Part[],
+  context: Context,
+  texts: readonly string[] = [],
+): readonly Branch[] {
   const start = part.text('multiline.line_start_pattern')
   const end = part.text('multiline.line_end_pattern')
   const isFile = !part.list('include').every(isPodLog)
@@ -160,7 +143,7 @@ export function branchesOf(part: Part, operators: readonly Part[], context: Cont
   if (isFile && end !== undefined) {
     return [checked(part, { start: '', condition: bare(end), mode: 'end_with', timeoutMs: 500 }, part, context)]
   }
-  const first = firstOf(operators, !isFile)
+  const first = firstOf(operators, texts)
   const type = first === undefined ? '' : typeOfOperator(first.operator)
   if (first !== undefined && type === 'recombine') return [joinedBy(part, first.operator, first.lines, context)]
   if (first !== undefined && type === 'router') {
