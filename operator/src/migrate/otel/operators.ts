@@ -12,6 +12,7 @@ import { type Context, gapComment, type Mapping, type Part } from './mapping.ts'
 import {
   common,
   condition,
+  containerParser,
   csvParser,
   errorOption,
   failingLines,
@@ -236,6 +237,7 @@ const sanitizeUtf8: Mapping<Lines> = {
 
 /** Operators that become one program. */
 const statements: readonly Mapping<Lines>[] = [
+  containerParser,
   jsonParser,
   jsonArrayParser,
   regexParser,
@@ -288,7 +290,6 @@ const refusals: Readonly<Record<string, readonly [string, string]>> = {
     'only sources join records, before all other operators',
     'Set `multiline` of the source. To join the lines of some containers only, read them with a source of their own.',
   ],
-  container: ['the source reads lines of the container runtime', 'Read the logs of pods in `/var/log/pods`.'],
   fileoutput: ['an operator cannot be an output', 'Add a sink `file`.'],
   stdout: ['an operator cannot be an output', 'Use `penstock tap`.'],
 }

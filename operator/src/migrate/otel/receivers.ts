@@ -8,7 +8,7 @@ import { type Exception, none, type Refusal } from '../page.ts'
 import { events, objects } from './events.ts'
 import { fieldOf } from './field.ts'
 import { type Branch, branchesOf, fileRules, isPodLog, typeOfOperator } from './joining.ts'
-import { type Context, each, type Mapping, type Part, type SourcePart, seconds } from './mapping.ts'
+import { type Context, each, type Mapping, type Part, type Place, type SourcePart, seconds } from './mapping.ts'
 import { followOperators, variableIn } from './operators.ts'
 import { goMatch, regexLiteral, valueLiteral } from './text.ts'
 
@@ -78,15 +78,31 @@ const filelog: Mapping<readonly SourcePart[]> = {
   },
   expresses: ['attributes.*', 'resource.*', 'operators.value'],
   build: (part, context) => {
-    const include = part.list('include')
+    const include = part
+      .list('include')
+      .map((path, index) => unmounted(path, part.place(['include', index]), part, context))
     const ofPods = include.filter(isPodLog)
     const others = include.filter((path) => !isPodLog(path))
-    const reading = (paths: readonly string[]) => part.within([], { ...part.config, include: paths }, part.id)
+    const exclude = part.list('exclude').map((path) => path.replace(mountFolder, ''))
+    const reading = (paths: readonly string[]) =>
+      part.within([], { ...part.config, include: paths, ...(exclude.length === 0 ? {} : { exclude }) }, part.id)
     return [
       ...(ofPods.length > 0 ? pods(reading(ofPods), context) : []),
       ...(others.length > 0 || ofPods.length === 0 ? files(reading(others), context) : []),
     ]
   },
+}
+
+/** A folder under which a container sees the logs of pods of the host. */
+const mountFolder = /^\/.+?(?=\/var\/log\/(?:pods|containers)(?:\/|$))/
+
+/** The path of logs of pods on the host. */
+function unmounted(path: string, place: Place, part: Part, context: Context): string {
+  const [folder] = mountFolder.exec(path) ?? []
+  if (folder === undefined) return path
+  const reason = `the collector sees the logs of pods below \`${folder}\`, and the source reads them at their path on the host, which \`log.file.path\` has too`
+  context.replaced(place, `${part.id}: include`, reason, 'Nothing, unless a query reads `log.file.path`.')
+  return path.slice(folder.length)
 }
 
 /** Fields that the configuration adds to all records, as members of an object. */

@@ -2,7 +2,7 @@
 // among formats.
 
 import { expect, test } from 'vitest'
-import { converted, type Given, problems } from '../../testing/collector.ts'
+import { converted, type Given, problems, record } from '../../testing/collector.ts'
 
 const receiver = { include: ['/var/log/pods/*/*/*.log'], include_file_name: false }
 const line = {
@@ -61,6 +61,39 @@ test('a parser behind the one for the runtime reads the text of the program', as
 test('a body that stays the whole line is a gap', () => {
   const [parser] = named
   expect(missing({ receiver, operators: [parser ?? {}] }).map(({ subject }) => subject)).toEqual(['filelog: body'])
+})
+
+test.each([
+  {
+    format: 'docker',
+    message: '{"log":"hello\\n","stream":"stderr","time":"2024-05-01T10:00:00.25Z","attrs":{"tag":"t"}}',
+    assert: '.message == "hello\\n" && .attributes.attrs.tag == "t" && !exists(.attributes.logtag)',
+  },
+  {
+    format: undefined,
+    message: '2024-05-01T10:00:00.25Z stderr F hello',
+    assert: '.message == "hello" && .attributes.logtag == "F"',
+  },
+])('the operator container reads lines of files with the format $format', async ({ format, message, assert }) => {
+  const operators = [{ type: 'container', format, add_metadata_from_filepath: false }]
+  const event = record({ message })
+  const time = ".timestamp == t'2024-05-01T10:00:00.25Z'"
+  const parts = [assert, '.attributes."log.iostream" == "stderr"', '!exists(.attributes.time)', time]
+  expect(await problems({ operators }, 1, event, parts.join(' && '))).toEqual([])
+})
+
+test('logs of pods below another folder are those of the host', async () => {
+  const include = ['/host/var/log/pods/*/*/*.log']
+  const given: Given = {
+    receiver: { ...receiver, include, exclude: ['/host/var/log/pods/pay_*/*/*.log'] },
+    operators: named,
+  }
+  const { gaps, spec } = converted(given)
+  expect(gaps.map(({ subject }) => subject)).toContain('filelog: include')
+  expect(spec.sources[0].type).toBe('orchestrator_logs')
+  expect(await problems(given, 0, line, '.message == "{\\"n\\":\\"x\\"}"')).toEqual([])
+  const other = { ...line, file: line.file.replace('shop', 'pay') }
+  expect(await problems(given, 0, other, undefined)).toEqual([])
 })
 
 test.each([
