@@ -2,7 +2,8 @@
 
 import type { Described } from '../page.ts'
 import { columnLines } from './csv.ts'
-import { conditionOf, parseExpression, UnknownExpression } from './expression.ts'
+import { conditionOf } from './expression.ts'
+import { parseExpression, UnknownExpression } from './expression-parser.ts'
 import { type Field, fieldOf, openRead, storeLines } from './field.ts'
 import { pairLines } from './key-value.ts'
 import type { Context, Mapping, Part } from './mapping.ts'
