@@ -81,6 +81,64 @@ function isSame(text: string, lines: readonly Field[]): boolean {
 }
 
 /**
+ * The operators, with a router for each condition of `recombine` that has the same value for all lines that are joined.
+ * @param texts fields in which parsers for lines of the container runtime put the program's own text
+ * @param kept operators that stay as they are
+ */
+export function withRouters(
+  operators: readonly Part[],
+  texts: readonly string[] = [],
+  kept: readonly Part[] = [],
+): readonly Part[] {
+  const lines = fieldsOf(['body', ...texts])
+  const testOf = (operator: Part) => {
+    const test = typeOfOperator(operator) === 'recombine' ? operator.text('if') : undefined
+    return test === undefined || kept.includes(operator) || !isSame(test, lines) ? undefined : test
+  }
+  const made: Part[] = []
+  for (let at = 0; at < operators.length; at++) {
+    const first = operators[at] as Part
+    const tests = [testOf(first)].filter((test) => test !== undefined)
+    const joins = [first]
+    // Records that one of several conditions selects pass the others.
+    while (tests.length > 0 && (joins.at(-1) as Part).list('output').length === 0) {
+      const next = operators[at + 1]
+      const test = next === undefined ? undefined : testOf(next)
+      if (next === undefined || test === undefined || !tests.every((each) => areApart(each, test))) break
+      joins.push(next)
+      tests.push(test)
+      at++
+    }
+    made.push(...(tests.length === 0 ? joins : routed(joins, tests, at)))
+  }
+  return made
+}
+
+/** Operators that join lines behind a router with their conditions. */
+function routed(joins: readonly Part[], tests: readonly string[], at: number): readonly Part[] {
+  const [first, last] = [joins[0] as Part, joins.at(-1) as Part]
+  const id = first.text('id') ?? first.text('type') ?? ''
+  const end = `${id}-end-${at}`
+  const idOf = (index: number) => `${id}-join-${at}-${index}`
+  const routes = tests.map((expr, index) => ({ expr, output: idOf(index) }))
+  const { output } = last.config
+  return [
+    first.within([], { type: 'router', id, routes, default: end }, first.id),
+    ...joins.map((join, index) => {
+      const { if: _test, ...options } = join.config
+      return join.within([], { ...options, id: idOf(index), output: end }, join.id)
+    }),
+    last.within([], { type: 'noop', id: end, ...(output === undefined ? {} : { output }) }, last.id),
+  ]
+}
+
+/** Whether two conditions are never true for the same record, because they demand different values of an attribute. */
+function areApart(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((text) => sameValues(parsed(text))) as [Map<string, string>, Map<string, string>]
+  return [...a].some(([name, value]) => b.has(name) && b.get(name) !== value)
+}
+
+/**
  * The fields with the line after an operator; undefined if its result for the first line differs from that for all lines that are joined
  * to it.
  */

@@ -22,6 +22,19 @@ const cases: readonly Case[] = [
       ".attributes.ms == 1500 && .attributes.h == 1.5 && .attributes.old == true && !exists(.attributes.new) && .timestamp == t'2026-01-01T00:00:02Z'",
   },
   {
+    name: 'durations in fields',
+    given: statements(
+      'set(attributes["a"], Milliseconds(Duration(attributes["a"])))',
+      'set(attributes["b"], Seconds(Duration(attributes["b"])))',
+      'set(attributes["c"], Nanoseconds(Duration(attributes["c"])))',
+      'set(attributes["d"], Minutes(Duration(attributes["d"])))',
+      'set(attributes["e"], Minutes(Duration(attributes["e"])))',
+      'set(attributes["f"], Minutes(Duration(attributes["none"])))',
+    ),
+    record: { attributes: { a: '1m2.5s', b: '-1.5s', c: '3.μs', d: '0', e: '1d' } },
+    assert: '.attributes == { "a": 62500, "b": -1.5, "c": 3000, "d": 0.0, "e": "1d" }',
+  },
+  {
     name: 'a division of integers has no fraction',
     given: statements(
       'set(attributes["a"], attributes["n"] / 2)',

@@ -7,7 +7,7 @@ import { foundPath, podLogPath } from '../fluent-bit/tags.ts'
 import { type Exception, none, type Refusal } from '../page.ts'
 import { events, objects } from './events.ts'
 import { fieldOf } from './field.ts'
-import { type Branch, branchesOf, fileRules, isPodLog, typeOfOperator } from './joining.ts'
+import { type Branch, branchesOf, fileRules, isPodLog, typeOfOperator, withRouters } from './joining.ts'
 import { type Context, each, type Mapping, type Part, type Place, type SourcePart, seconds } from './mapping.ts'
 import { followOperators, variableIn } from './operators.ts'
 import { goMatch, regexLiteral, valueLiteral } from './text.ts'
@@ -148,7 +148,7 @@ function recordStep(
 }
 
 function files(part: Part, context: Context): readonly SourcePart[] {
-  const operators = operatorsOf(part)
+  const operators = withRouters(operatorsOf(part))
   return branchesOf(part, operators, context).map((branch) => filesOf(part, operators, branch, context))
 }
 
@@ -315,8 +315,9 @@ function isMoved({ texts }: Runtime, operators: readonly Part[], context: Contex
 }
 
 function pods(part: Part, context: Context): readonly SourcePart[] {
-  const operators = operatorsOf(part)
-  const runtime = runtimeOf(operators)
+  const given = operatorsOf(part)
+  const runtime = runtimeOf(given)
+  const operators = withRouters(given, runtime?.texts, runtime?.skipped)
   if (runtime === undefined) {
     context.gap(
       part.place(['operators']),
@@ -534,6 +535,11 @@ export const refusedReceivers: readonly Refusal[] = [
     'no source decodes OTLP in files',
     'Read the original log files with `filelog`, or keep a collector for the OTLP files.',
   ),
+  none(
+    'receiver_creator',
+    'sources do not start by rules on discovered pods',
+    'Convert the presets or `filelog` for the logs of all pods, and select pods by `extra_label_selector` of the source.',
+  ),
   none('windowseventlog', 'there is no agent for Windows nodes', 'Keep the collector on these nodes.'),
   ...each(
     ['kafka', 'pulsar', 'azureeventhub', 'googlecloudpubsub', 'solace'],
@@ -570,7 +576,6 @@ export const refusedReceivers: readonly Refusal[] = [
       'snmp',
       'vcenter',
       'awscontainerinsights',
-      'receiver_creator',
     ],
     'Penstock has no source for these metrics',
     scraper,

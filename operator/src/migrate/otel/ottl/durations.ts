@@ -2,20 +2,35 @@
 
 import { seconds } from '../mapping.ts'
 import type { Lines, Value } from './code.ts'
-import type { Converter } from './converter.ts'
+import { type Converter, textAt } from './converter.ts'
 import { constantText, required } from './editors.ts'
 import { Unconvertible } from './syntax.ts'
 
 export const duration: Converter = {
   becomes: 'a number of nanoseconds',
   parameters: ['duration'],
-  run: (_program, _lines, values) => {
+  run: (program, lines, values) => {
+    if (required(values, 'duration').type !== 'literal')
+      return parsedDuration(textAt(program, lines, values, 'duration'), lines)
     const text = constantText(values, 'duration')
     const length = seconds(/^\d+$/.test(text) ? undefined : text.replace(/^-/, ''))
     if (length === undefined) throw new Unconvertible(`\`${text}\` is not a duration`)
     const number = Math.round(length * 1e9)
     return { code: String(text.startsWith('-') ? -number : number), kind: 'duration' }
   },
+}
+
+/** The texts that are durations in the collector. */
+const durationPattern = '^[-+]?(?:(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+$'
+
+function parsedDuration(given: string, lines: Lines): Value {
+  const text = lines.keep({ code: `replace(${given}, r'^[-+]?0$', "0s")`, kind: 'text' }).code
+  lines.require(`match(${text}, r'${durationPattern}')`, true)
+  // Remap knows no signs, only one of the two signs for micro, and no point without digits after it.
+  const plain = `replace(replace(replace(${text}, r'^[-+]', ""), "μ", "µ"), r'\\.([a-zµ])', "$1")`
+  const length = lines.fallible(`parse_duration(${plain}, unit: "ns")`, 'float').code
+  const number = lines.keep({ code: `to_int(round(${length}))`, kind: 'integer' }).code
+  return lines.keep({ code: `if starts_with(${text}, "-") { 0 - ${number} } else { ${number} }`, kind: 'duration' })
 }
 
 /** The length of a duration in a unit. Units below a minute have no fraction, except seconds. */
