@@ -51,15 +51,27 @@ function unescaped(text: string): string {
   return text.replace(/\\(.)/gs, (whole, sign: string) => escapes[sign] ?? whole)
 }
 
-/** Precedence of operators. */
-const levels: readonly (readonly string[])[] = [
-  ['or', '||'],
-  ['and', '&&'],
-  ['==', '!=', '<', '<=', '>', '>=', 'matches', 'contains', 'startsWith', 'endsWith', 'in', 'not'],
-  ['..'],
-  ['+', '-'],
-  ['*', '/', '%'],
-]
+/** How strongly operators bind. */
+const strengths: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    '|': 0,
+    or: 10,
+    '||': 10,
+    and: 15,
+    '&&': 15,
+    '..': 25,
+    '+': 30,
+    '-': 30,
+    '*': 60,
+    '/': 60,
+    '%': 60,
+    '??': 500,
+  }),
+)
+const comparisons = ['==', '!=', '<', '<=', '>', '>=', 'matches', 'contains', 'startsWith', 'endsWith', 'in']
+const strengthOf = (operator: string) => (comparisons.includes(operator) ? 20 : strengths.get(operator))
+const ofNot = 50
+const ofSign = 90
 
 export function parseExpression(text: string): Expression {
   return new Parser(tokensOf(text)).whole()
@@ -73,61 +85,60 @@ class Parser {
   }
 
   whole(): Expression {
-    return this.#tokens.end(this.#choice())
+    return this.#tokens.end(this.#expression())
   }
 
-  #choice(): Expression {
-    const first = this.#binary(0)
-    if (this.#tokens.is('??')) {
-      this.#tokens.at++
-      return { type: 'choice', yes: first, no: this.#choice() }
-    }
-    if (!this.#tokens.is('?')) return first
-    this.#tokens.at++
-    const yes = this.#choice()
-    this.#tokens.expect(':')
-    return { type: 'choice', test: first, yes, no: this.#choice() }
-  }
-
-  #binary(level: number): Expression {
-    const operators = levels[level]
-    if (operators === undefined) return this.#piped(this.#unary())
-    let left = this.#binary(level + 1)
-    while (operators.some((operator) => this.#tokens.is(operator))) {
+  /** An expression whose operators bind at least this strongly. */
+  #expression(least = 0): Expression {
+    let left = this.#unary()
+    for (;;) {
       const isNegated = this.#tokens.is('not')
-      if (isNegated) this.#tokens.at++
-      const operator = this.#tokens.take().text
-      const operation: Expression = { type: 'operation', operator, left, right: this.#binary(level + 1) }
-      left = isNegated ? { type: 'not', value: operation } : operation
+      const operator = isNegated ? this.#tokens.following : this.#tokens.next
+      const strength = operator?.kind === 'sign' || operator?.kind === 'name' ? strengthOf(operator.text) : undefined
+      if (operator === undefined || strength === undefined || strength < least) break
+      this.#tokens.at += isNegated ? 2 : 1
+      const made = operator.text === '|' ? this.#piped(left) : this.#operation(operator.text, left, strength)
+      left = isNegated ? { type: 'not', value: made } : made
     }
-    return left
+    return least === 0 ? this.#choice(left) : left
   }
 
-  /** The calls after an expression, which is the first argument of the first one. */
+  #operation(operator: string, left: Expression, strength: number): Expression {
+    const right = this.#expression(strength + 1)
+    if (operator === '??') return { type: 'choice', yes: left, no: right }
+    const made: Expression = { type: 'operation', operator, left, right }
+    // `a < b < c`
+    if (!/^[<>]/.test(operator) || !/^[<>]/.test(this.#tokens.next.text)) return made
+    const next = this.#operation(this.#tokens.take().text, right, strength)
+    return { type: 'operation', operator: 'and', left: made, right: next }
+  }
+
+  /** A call after an expression, which is its first argument. */
   #piped(first: Expression): Expression {
-    if (!this.#tokens.accept('|')) return first
     const name = this.#tokens.take().text
     this.#tokens.expect('(')
-    return this.#piped(this.#items(callOf(name, [first, ...this.#listUntil(')')])))
+    return this.#items(callOf(name, [first, ...this.#listUntil(')')]))
+  }
+
+  #choice(test: Expression): Expression {
+    if (!this.#tokens.accept('?')) return test
+    const yes = this.#tokens.is(':') ? test : this.#expression()
+    this.#tokens.expect(':')
+    return this.#choice({ type: 'choice', test, yes, no: this.#expression() })
   }
 
   #unary(): Expression {
-    if (this.#tokens.is('not') || this.#tokens.is('!')) {
-      // `not` negates a whole comparison, `!` the next operand.
-      return { type: 'not', value: this.#tokens.take().text === 'not' ? this.#binary(2) : this.#unary() }
-    }
-    if (this.#tokens.is('-')) {
-      this.#tokens.at++
-      const token = this.#tokens.take()
-      return token.kind === 'number' ? { type: 'literal', value: -Number(token.text) } : this.#tokens.refuse(token)
-    }
-    return this.#primary()
+    if (this.#tokens.accept('not') || this.#tokens.accept('!')) return { type: 'not', value: this.#expression(ofNot) }
+    if (!this.#tokens.accept('-')) return this.#primary()
+    const value = this.#expression(ofSign)
+    if (value.type === 'literal' && typeof value.value === 'number') return { type: 'literal', value: -value.value }
+    return { type: 'operation', operator: '-', left: { type: 'literal', value: 0 }, right: value }
   }
 
   #listUntil(end: string): Expression[] {
     const items: Expression[] = []
     while (!this.#tokens.is(end)) {
-      items.push(this.#choice())
+      items.push(this.#expression())
       if (!this.#tokens.is(end)) this.#tokens.expect(',')
     }
     this.#tokens.at++
@@ -139,14 +150,12 @@ class Parser {
     if (token.kind === 'text') return { type: 'literal', value: token.text }
     if (token.kind === 'number') return { type: 'literal', value: Number(token.text) }
     if (token.text === '(') {
-      const inner = this.#choice()
-      this.#tokens.expect(')')
-      return inner
+      return this.#items(this.#tokens.expected(this.#expression(), ')'))
     }
     if (token.text === '[') return { type: 'list', items: this.#listUntil(']') }
     if (token.text === '#') return item
     // The condition on the items of a list.
-    if (token.text === '{') return this.#tokens.expected(this.#choice(), '}')
+    if (token.text === '{') return this.#tokens.expected(this.#expression(), '}')
     if (token.kind !== 'name') return this.#tokens.refuse(token)
     if (token.text === 'true' || token.text === 'false') return { type: 'literal', value: token.text === 'true' }
     if (token.text === 'nil' || token.text === 'null') return { type: 'literal', value: null }

@@ -105,6 +105,17 @@ const conditions: readonly (readonly [condition: string, n: unknown, result: boo
   ['all(["a", "b"], {attributes.n contains #})', 'xb', false],
   ['none(["a", "b"], {attributes.n contains #})', 'x', true],
   ['none(["a", "b"], {attributes.n contains #})', 5, undefined],
+  ['"b" == attributes.n ?? "b"', null, true],
+  ['"b" == attributes.n ?? "b"', 'a', false],
+  ['7 == 1 + attributes.n * 3', 2, true],
+  ['2 < attributes.n < 5', 3, true],
+  ['2 < attributes.n <= 5', 6, false],
+  ['"A" + attributes.n | lower() == "ab"', 'b', true],
+  ['-attributes.n < -2', 3, true],
+  ['(attributes.n ?? "abc")[0:2] == "ab"', null, true],
+  ['not attributes.n == true', false, true],
+  ['not attributes.n == true', 'x', undefined],
+  ['attributes.n ? true : false', true, true],
   ['severity_number > 8', 'x', false],
   ['severity_text == ""', 'x', true],
   ['string(int(attributes.n)) startsWith "5"', '503', true],
@@ -134,9 +145,12 @@ test.each([
   expect(await problems(given, 1, record({ attributes: { n } }), assert)).toEqual([])
 })
 
-test.each(['1 + 2 == attributes.n', 'env("X") == "a"', 'attributes.a - "x" == 1', 'any(attributes.a, {# == 1})'])(
-  'the expression %s is unknown',
-  (text) => {
-    expect(() => conditionOf(parseExpression(text))).toThrow(UnknownExpression)
-  },
-)
+test.each([
+  '1 + 2 == attributes.n',
+  'not attributes.n matches "x"',
+  'env("X") == "a"',
+  'attributes.a - "x" == 1',
+  'any(attributes.a, {# == 1})',
+])('the expression %s is unknown', (text) => {
+  expect(() => conditionOf(parseExpression(text))).toThrow(UnknownExpression)
+})
