@@ -6,7 +6,7 @@ import { type Token, TokenReader } from './tokens.ts'
 export type Expression =
   | { readonly type: 'literal'; readonly value: string | number | boolean | null }
   | { readonly type: 'list'; readonly items: readonly Expression[] }
-  /** `isSafe` if a missing object around a key is no failure. */
+  /** `isSafe` if an expression may read a key below a missing object. */
   | { readonly type: 'path'; readonly path: readonly Key[]; readonly isSafe?: boolean }
   | { readonly type: 'call'; readonly name: string; readonly values: readonly Expression[] }
   | { readonly type: 'not'; readonly value: Expression }
@@ -88,19 +88,19 @@ class Parser {
     return this.#tokens.end(this.#expression())
   }
 
-  /** An expression whose operators bind at least this strongly. */
-  #expression(least = 0): Expression {
+  /** An expression with operators of this strength or a higher one. */
+  #expression(min = 0): Expression {
     let left = this.#unary()
     for (;;) {
       const isNegated = this.#tokens.is('not')
       const operator = isNegated ? this.#tokens.following : this.#tokens.next
       const strength = operator?.kind === 'sign' || operator?.kind === 'name' ? strengthOf(operator.text) : undefined
-      if (operator === undefined || strength === undefined || strength < least) break
+      if (operator === undefined || strength === undefined || strength < min) break
       this.#tokens.at += isNegated ? 2 : 1
       const made = operator.text === '|' ? this.#piped(left) : this.#operation(operator.text, left, strength)
       left = isNegated ? { type: 'not', value: made } : made
     }
-    return least === 0 ? this.#choice(left) : left
+    return min === 0 ? this.#choice(left) : left
   }
 
   #operation(operator: string, left: Expression, strength: number): Expression {

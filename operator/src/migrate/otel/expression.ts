@@ -302,7 +302,7 @@ const textFunctions: Readonly<Record<string, string>> = {
   trim: 'strip_whitespace',
 }
 
-/** What replaces a call that makes a text of a text; undefined if it is another one. */
+/** The replacement of a call that makes a text of a text; undefined if it is another one. */
 function textCall(name: string, more: readonly Expression[]): ((code: string) => string) | undefined {
   const known = Object.hasOwn(textFunctions, name) ? textFunctions[name] : undefined
   if (known !== undefined) return more.length === 0 ? (code) => `${known}(${code})` : undefined
@@ -372,7 +372,7 @@ const isKnownText = (side: Expression) =>
   isOrdered(side) === 'text' ||
   (side.type === 'call' && (side.name === 'string' || textCall(side.name, side.values.slice(1)) !== undefined))
 
-/** A number made of two; null if one of them is no number. `+` also joins two texts. */
+/** A number made of two; null if one of them is not a number. `+` also joins two texts. */
 function arithmeticOf({ operator, left, right }: Expression & { readonly type: 'operation' }): string {
   const sides = [left, right]
   if (sides.every((side) => isOrdered(side) === 'number')) throw new UnknownExpression('both sides are known numbers')
@@ -432,7 +432,7 @@ function callText(name: string, value: Expression, more: readonly Expression[]):
   return ifTexts(fields, `split(${code}, ${valueText(second)})`)
 }
 
-/** A value, or null if the fields in it are no texts. */
+/** A value, or null if the fields in it are not texts. */
 function ifTexts(fields: readonly string[], code: string): string {
   const tests = fields.map((field) => `is_string(${field})`)
   return tests.length === 0 ? code : `({ if ${tests.join(' && ')} { ${code} } else { null } })`

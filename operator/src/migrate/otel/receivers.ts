@@ -283,7 +283,7 @@ function runtimeOf(operators: readonly Part[]): Runtime | undefined {
   const isEarly = (part: Part, index: number) => moved < 0 || index < moved || isTarget(part)
   const parsers = operators.filter((part, index) => isEarly(part, index) && groupsOf(part) !== undefined)
   const routed = router !== undefined && parsers.some(isTarget)
-  // Lines of Docker are JSON. Either a router or conditions tell the formats apart.
+  // Lines of Docker are JSON. Either a router or conditions distinguish the formats.
   const others = operators.findIndex((part) => !parsers.includes(part) && typeOfOperator(part) !== 'jsonparser')
   const isChosen = (part: Part, index: number) =>
     routed ? isTarget(part) : part.has('if') && parsers.some((each) => each.has('if')) && (others < 0 || index < others)

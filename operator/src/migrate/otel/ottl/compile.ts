@@ -114,7 +114,7 @@ export class Program {
     return this.#test(node, lines, false).code
   }
 
-  /** @param whenFailing the result if a part of the condition fails, or null to tell this from true and false; `not` inverts it */
+  /** @param whenFailing the result if a part of the condition fails, or null to distinguish it from true and false; `not` inverts it */
   #test(node: Node, lines: Lines, whenFailing: boolean | null): Test {
     if (node.type === 'both') return this.#both(node, lines, whenFailing)
     if (node.type === 'not') {
