@@ -20,6 +20,11 @@ const parsers = [...typed, ...typed.map((lines) => lines.filter((line) => !line.
 const files = ['path /srv/app.log', 'tag t']
 const pods = ['path /var/log/containers/*.log', 'tag t.*', 'parse.@type cri']
 const search = ['host h', 'logstash_format true', 'user u']
+const formats = ['csv', 'tsv', 'ltsv', 'single_value']
+const formatted = formats.flatMap((type) => [
+  [`format.@type ${type}`, 'format.fields a,b', 'format.keys a,b'],
+  [`format ${type}`, 'fields a,b', 'keys a,b'],
+])
 const records = ['record.a ${x}', 'record.b ${record["c"]}', 'remove_keys c']
 const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
   tail: [
@@ -42,8 +47,9 @@ const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
     parsers.flatMap((lines) => [[...lines], [...lines, 'reserve_data true']]),
   ),
   elasticsearch_genid: [[], ['use_record_as_seed true']],
-  http: [[], ['endpoint http://h/', 'auth.username u']],
-  out_http: [[], ['endpoint http://h/', 'auth.username u']],
+  file: [[], ...formatted],
+  http: [[], ['endpoint http://h/', 'auth.username u'], ...formatted],
+  out_http: [[], ['endpoint http://h/', 'auth.username u'], ...formatted],
   loki: [['url http://h', 'username u']],
   ...Object.fromEntries(
     outputs

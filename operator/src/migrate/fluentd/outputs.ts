@@ -3,11 +3,13 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { secret } from '../fluent-bit/connection.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
 import { none, type Refusal } from '../page.ts'
 import { eventTime } from '../unix-time.ts'
 import { datadog } from './datadog.ts'
-import { childrenOf, listOf, objectIn, type Plugged, parameter } from './element.ts'
+import { childrenOf, isOn, listOf, objectIn, type Plugged, parameter } from './element.ts'
+import { file } from './file-output.ts'
+import { formatItself, formatLines, formatOptions } from './formats.ts'
 import { accessorOf, recordPath } from './ruby.ts'
 import { rubyTimeFormat } from './ruby-time.ts'
 import { search } from './search.ts'
@@ -122,6 +124,15 @@ function headersOf(section: Plugged, option: string, context: Context): Readonly
   return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name, secret(value)]))
 }
 
+/** Types of content that the plugin states by itself. */
+const contentTypes: Readonly<Record<string, string>> = {
+  csv: 'text/csv',
+  tsv: 'text/tab-separated-values',
+  ltsv: 'text/tab-separated-values',
+}
+
+const asText = { encoding: { codec: 'text' }, framing: { method: 'newline_delimited' } } as const
+
 const http = translated({
   name: 'http',
   as: 'http',
@@ -133,12 +144,14 @@ const http = translated({
     headers: '`request.headers`',
     json_array: '`framing`',
     'format.@type': '`encoding`',
+    ...formatOptions,
     'auth.method': '`auth`',
     content_type: 'a header',
     tls_verify_mode: '`tls`',
     compress: '`compression`',
   },
   itself: {
+    ...formatItself,
     serializer: {
       how: 'the sink sends JSON',
       unless: /^(?!json$)/,
@@ -166,14 +179,16 @@ const http = translated({
         'the address contains parts of tags',
         'Set `uri` to a template with fields of the event.',
       )
-    const format = read('format.@type') ?? 'json'
-    if (format !== 'json')
+    const format = (read('format.@type') ?? 'json').toLowerCase()
+    const lines = formatLines(section, format)
+    if (format !== 'json' && lines === undefined)
       context.gap(
         section,
         `http: format ${format}`,
         `the sink sends JSON, not \`${format}\``,
         'Configure the receiver to read lines of JSON.',
       )
+    const content = read('content_type') ?? (lines === undefined ? undefined : (contentTypes[format] ?? 'text/plain'))
     const headers = headersOf(section, 'headers', context)
     const method = (read('auth.method') ?? 'basic').toLowerCase()
     if (method !== 'basic') {
@@ -189,10 +204,10 @@ const http = translated({
       },
       several: [
         ...Object.entries(headers).map(([name, value]) => ['header', `${name} ${value}`] as const),
-        ...(read('content_type') === undefined ? [] : [['header', `Content-Type ${read('content_type')}`] as const]),
+        ...(content === undefined ? [] : [['header', `Content-Type ${content}`] as const]),
       ],
-      steps: stepsOf(uri?.lines ?? []),
-      config: { uri: secret(uri?.template ?? endpoint) },
+      steps: [...stepsOf(uri?.lines ?? []), ...stepsOf(lines ?? [])],
+      config: { uri: secret(uri?.template ?? endpoint), ...(lines === undefined ? {} : asText) },
     }
   },
 })
@@ -217,61 +232,6 @@ const stdout = translated({
   },
   also: () => ({ options: { format: 'json_lines', json_date_key: 'false' } }),
 })
-
-const file = (name: string): OutputPlugin =>
-  translated({
-    name,
-    as: 'file',
-    becomes: '`file`',
-    names: {},
-    options: {
-      path: '`path`',
-      compress: '`compression`',
-      'format.@type': '`encoding`',
-      format: 'as `format.@type`',
-    },
-    itself: {
-      add_path_suffix: 'the sink uses the file name as written',
-      path_suffix: 'the sink uses the file name as written',
-      recompress: 'the sink writes files once',
-      append: 'the sink appends to files',
-      symlink_path: {
-        how: 'the sink creates no links',
-        unless: /./,
-        reason: 'the sink creates no links',
-        nearest: 'Read the file with the date in its name.',
-      },
-    },
-    also: (section, context, tag) => {
-      const path = lastValue(section, 'path') ?? '/var/log/fluent/out'
-      const filled = chunkTemplate(path, tag)
-      if (filled === undefined)
-        context.gap(
-          section,
-          `file: ${path}`,
-          'the path contains parts of tags',
-          'Set `path` to a template with fields of the event.',
-        )
-      const format = lastValue(section, 'format.@type') ?? lastValue(section, 'format') ?? 'out_file'
-      if (format === 'out_file') {
-        const reason = 'Fluentd writes the time and the tag before the record; the sink writes the record alone'
-        context.replaced(section, 'file: format', reason, 'Set fields for them in a remap transform.')
-      } else if (format !== 'json')
-        context.gap(
-          section,
-          `file: format ${format}`,
-          'the sink writes lines of JSON',
-          'Build the text in a remap transform, and use the codec `text`.',
-        )
-      const hasDate = /%[YmdHMS]/.test(path)
-      const found = `${filled?.template ?? '/var/log/fluent/out'}${hasDate ? '' : '.%Y%m%d'}`
-      return {
-        options: { path: '/var/log', file: 'out', format: 'plain' },
-        steps: stepsOf(filled?.lines ?? []),
-        config: { path: `${found}.log`, ...(lastValue(section, 'compress') === 'gzip' ? { compression: 'gzip' } : {}) },
-      }
-    },
-  })
 
 const azure = translated({
   name: 'azure-loganalytics',
@@ -342,7 +302,7 @@ export const outputs: readonly OutputPlugin[] = [
   azure,
   newRelic,
   stdout,
-  file('file'),
+  file,
   nothing,
 ]
 
@@ -417,7 +377,7 @@ export const refusedOutputs: readonly Refusal[] = [
     ),
     ...'opentsdb hdfs syslog_rfc5424 heroku-syslog loggly logzio logtail dynatrace honeycomb scalyr'.split(' '),
     ...'lmlogs vmware_loginsight vmware_log_intelligence oci-logging-analytics clickhouse'.split(' '),
-    ...'parseable http_ext http_buffered qingstor flowcounter_simple datacounter numeric_monitor grepcounter'.split(
+    ...'mattermost parseable http_ext http_buffered qingstor flowcounter_simple datacounter numeric_monitor grepcounter'.split(
       ' ',
     ),
   ].map((name) => none(name, 'there is no sink for this destination', byHttp)),

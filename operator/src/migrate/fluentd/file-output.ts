@@ -1,0 +1,90 @@
+// Converts the Fluentd output that writes files.
+
+import { lastValue } from '../fluent-bit/sections.ts'
+import { isOn, type Plugged } from './element.ts'
+import { formatItself, formatLines, formatOptions, oldFormatOptions } from './formats.ts'
+import { secondsOf } from './inputs.ts'
+import { chunkTemplate, stepsOf, translated } from './translation.ts'
+
+/** The date in the name of a file without one: that of the period of a chunk, which is a day by default. */
+function sliceOf(section: Plugged): string {
+  const period = secondsOf(lastValue(section, 'buffer.timekey')) ?? 86_400
+  const byPeriod = ['%Y%m%d', ...(period < 86_400 ? ['%H'] : []), ...(period < 3600 ? ['%M'] : [])].join('')
+  return lastValue(section, 'time_slice_format') ?? (period < 60 ? `${byPeriod}%S` : byPeriod)
+}
+
+/** The path as Fluentd completes it: the date, unless the path has one, and the suffix. */
+function nameOf(section: Plugged): { readonly path: string; readonly suffix: string; readonly slice: string } {
+  const slice = sliceOf(section)
+  const path = lastValue(section, 'path') ?? '/var/log/fluent/out'
+  // In early versions, an asterisk stands for the date, and the path has no suffix.
+  if (path.includes('*')) return { path: path.replace('*', slice), suffix: '', slice }
+  const hasSuffix = isOn(lastValue(section, 'add_path_suffix'), true)
+  return { path, suffix: hasSuffix ? (lastValue(section, 'path_suffix') ?? '.log') : '', slice }
+}
+
+export const file = translated({
+  name: 'file',
+  as: 'file',
+  becomes: '`file`',
+  names: {},
+  options: {
+    path: '`path`',
+    compress: '`compression`',
+    'format.@type': '`encoding`',
+    format: 'as `format.@type`',
+    'buffer.timekey': 'the date in `path`',
+    time_slice_format: 'the date in `path`',
+    add_path_suffix: 'whether `path` ends in the suffix',
+    path_suffix: 'the end of `path`',
+    ...formatOptions,
+    ...oldFormatOptions,
+  },
+  itself: {
+    ...formatItself,
+    recompress: 'the sink writes files once',
+    append: 'the sink appends to files',
+    symlink_path: {
+      how: 'the sink creates no links',
+      unless: /./,
+      reason: 'the sink creates no links',
+      nearest: 'Read the file with the date in its name.',
+    },
+  },
+  also: (section, context, tag) => {
+    const { path, suffix, slice } = nameOf(section)
+    const filled = chunkTemplate(path, tag)
+    if (filled === undefined)
+      context.gap(
+        section,
+        `file: ${path}`,
+        'the path contains parts of tags',
+        'Set `path` to a template with fields of the event.',
+      )
+    const format = (lastValue(section, 'format.@type') ?? lastValue(section, 'format') ?? 'out_file').toLowerCase()
+    const lines = formatLines(section, format)
+    if (format === 'out_file') {
+      const reason = 'Fluentd writes the time and the tag before the record; the sink writes the record alone'
+      context.replaced(section, 'file: format', reason, 'Set fields for them in a remap transform.')
+    } else if (format !== 'json' && lines === undefined)
+      context.gap(
+        section,
+        `file: format ${format}`,
+        'the sink writes lines of JSON',
+        'Build the text in a remap transform, and use the codec `text`.',
+      )
+    const hasDate = /%[YmdHMS]/.test(path)
+    const start = filled?.template ?? '/var/log/fluent/out'
+    const before = suffix !== '' && start.endsWith(suffix) ? start.slice(0, -suffix.length) : start
+    const found = `${before}${hasDate ? '' : `.${slice}`}`
+    return {
+      options: { path: '/var/log', file: 'out', format: 'plain' },
+      steps: [...stepsOf(filled?.lines ?? []), ...stepsOf(lines ?? [])],
+      config: {
+        path: `${found}${suffix}`,
+        ...(lastValue(section, 'compress') === 'gzip' ? { compression: 'gzip' } : {}),
+        ...(lines === undefined ? {} : { encoding: { codec: 'text' } }),
+      },
+    }
+  },
+})
