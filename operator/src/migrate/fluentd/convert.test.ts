@@ -424,7 +424,9 @@ test.each([
   ],
 ])('the source joins lines with %j', async (lines, multiline, subjects) => {
   const lone = files.replace('@type json', '@type none')
-  const { document, resource, gaps } = convert(`${lone}${filter('concat', 'key message', lines)}${end}`)
+  const { document, resource, gaps } = convert(
+    `${lone}${filter('concat', 'key message', 'use_first_timestamp true', lines)}${end}`,
+  )
   expect(gaps.map(({ subject }) => subject)).toEqual(subjects)
   expect(resource.spec.sources[0].config.multiline).toEqual(multiline)
   expect(await lint(document.toString())).toEqual([])

@@ -6,11 +6,12 @@ import type { Gap, Step } from '../draft.ts'
 import { type Joined, startingWith } from '../fluent-bit/joining.ts'
 import { ownName } from '../fluent-bit/own-time.ts'
 import type { Context, Plugin, SourcePart } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
 import { foundPath, isPodLog, podsAt } from '../fluent-bit/tags.ts'
 import { none, type Refusal } from '../page.ts'
-import { listOf, type Plugged } from './element.ts'
+import { isOn, listOf, type Plugged } from './element.ts'
 import { alternatives, nestedOptions, parsedBy, parseItself, parseOptions, parsing, withFailure } from './parsers.ts'
+import { jsonIn } from './ruby.ts'
 
 /** Parameters that all plugins have. */
 export const common: Readonly<Record<string, string>> = {
@@ -19,6 +20,7 @@ export const common: Readonly<Record<string, string>> = {
   '@id': 'the name of the component',
   id: 'the name of the component',
   '@label': 'selects filters and matches',
+  weight: 'the share of a store of `roundrobin`',
 }
 
 export const always: Readonly<Record<string, string>> = {
@@ -336,6 +338,12 @@ function firstLine(section: Plugged, context: Context): Joined | undefined {
   return joinedBy(start, Math.max(1, Math.round(wait * 1000)), section, context)
 }
 
+/** The records of a list in JSON; a single record is a list with one item. */
+function linesOf(text: string): readonly string[] {
+  const records = text.trim().startsWith('[') ? jsonIn(text) : undefined
+  return Array.isArray(records) && records.length > 0 ? records.map((each) => JSON.stringify(each)) : [text]
+}
+
 const sample: FluentdPlugin<SourcePart> = {
   name: 'sample',
   becomes: '`demo_logs`',
@@ -346,14 +354,28 @@ const sample: FluentdPlugin<SourcePart> = {
     dummy: 'the lines',
     rate: '`interval`',
   },
-  itself: { ...always, auto_increment_key: 'lines are not numbered', size: 'one line at a time' },
+  itself: {
+    ...always,
+    auto_increment_key: {
+      how: 'lines are not numbered',
+      unless: /./,
+      reason: 'the source does not number its lines',
+      nearest: 'Set the field in a remap transform, for example to `uuid_v7()`.',
+    },
+    size: {
+      how: 'one line at a time',
+      unless: /^(?!1$)/,
+      reason: 'the source makes one event at a time',
+      nearest: 'Divide `interval` of the source by this number.',
+    },
+  },
   build: (section) => {
-    const lines = lastValue(section, 'sample') ?? lastValue(section, 'dummy') ?? '{"message":"sample"}'
+    const text = lastValue(section, 'sample') ?? lastValue(section, 'dummy') ?? '{"message":"sample"}'
     const rate = Number(lastValue(section, 'rate') ?? 1)
     return {
       component: {
         type: 'demo_logs',
-        config: { format: 'shuffle', lines: [lines], interval: rate > 0 ? 1 / rate : 1 },
+        config: { format: 'shuffle', lines: linesOf(text), interval: rate > 0 ? 1 / rate : 1 },
       },
       steps: [
         {

@@ -6,7 +6,7 @@ import type { Context } from '../fluent-bit/plugin.ts'
 import { lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import { reportEarlier } from './before-joins.ts'
-import { listOf, type Plugged } from './element.ts'
+import { isOn, listOf, type Plugged } from './element.ts'
 import { joinedBy as beginningWith, secondsOf } from './inputs.ts'
 import { isKnown, matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
 
@@ -150,6 +150,12 @@ function ofConcat(section: Plugged, { between }: Lines, context: Context): Joine
   if (separator !== undefined && ![between, '\n'].includes(separator)) {
     const reason = 'the source puts a line feed between joined lines'
     context.replaced(section, 'concat: separator', reason, 'Replace the line feeds in a remap transform.')
+  }
+  if (!isOn(lastValue(section, 'use_first_timestamp'), false)) {
+    const reason =
+      'the plugin gives a joined event the time of the line that ends it; the source, that of its first line'
+    const nearest = 'Nothing, unless you compare times with those of Fluentd.'
+    context.replaced(section, 'concat: use_first_timestamp', reason, nearest)
   }
   const timeoutMs = timeoutOf(section, 'flush_interval', 60_000, context)
   if (further !== undefined) return continued(start, further, timeoutMs, section, context)

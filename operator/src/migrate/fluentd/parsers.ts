@@ -6,9 +6,9 @@ import { reportParsedTime } from '../fluent-bit/own-time.ts'
 import { failed } from '../fluent-bit/parsed-time.ts'
 import { type Dialect, fieldLines, parserLines } from '../fluent-bit/parsers.ts'
 import { Context } from '../fluent-bit/plugin.ts'
-import { type Entry, isOn, lastValue, type Section } from '../fluent-bit/sections.ts'
+import { type Entry, lastValue, type Section } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
-import { childrenOf, listOf, objectIn, type Plugged, sectionOf } from './element.ts'
+import { childrenOf, isOn, listOf, objectIn, type Plugged, sectionOf } from './element.ts'
 import {
   apacheLines,
   columnLines,

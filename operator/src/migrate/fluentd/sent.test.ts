@@ -247,7 +247,10 @@ test.each<[about: string, lines: string, facts: object, expected: Readonly<Recor
 })
 
 test('another separator of joined lines is reported', () => {
-  const { gaps } = filtered('@type concat\nkey message\nmultiline_start_regexp /^a/\nseparator ""', '@type none')
+  const { gaps } = filtered(
+    '@type concat\nkey message\nmultiline_start_regexp /^a/\nseparator ""\nuse_first_timestamp',
+    '@type none',
+  )
   expect(gaps).toMatchObject([{ subject: 'concat: separator', isReplaced: true }])
 })
 

@@ -2,9 +2,9 @@
 
 import { secret } from '../fluent-bit/connection.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
 import { hostVariable } from '../fluent-bit/text.ts'
-import { childrenOf, type Plugged, parameter } from './element.ts'
+import { childrenOf, isOn, type Plugged, parameter } from './element.ts'
 import { accessorOf, recordPath } from './ruby.ts'
 import { matchOf, type Tag } from './tags.ts'
 import { chunkTemplate, expressionOf, type OutputPlugin, security, stepsOf, translated } from './translation.ts'

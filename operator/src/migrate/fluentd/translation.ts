@@ -4,9 +4,9 @@ import { fieldLiteral, minDiskBuffer, textLiteral } from '@penstock/agent/config
 import type { Gap, Step } from '../draft.ts'
 import { outputs as bitOutputs } from '../fluent-bit/outputs.ts'
 import type { Context, SinkPart } from '../fluent-bit/plugin.ts'
-import { type Entry, isOn, lastValue, type Section } from '../fluent-bit/sections.ts'
+import { type Entry, lastValue, type Section } from '../fluent-bit/sections.ts'
 import { eventTime, unixSeconds } from '../unix-time.ts'
-import type { Plugged } from './element.ts'
+import { isOn, type Plugged } from './element.ts'
 import { always, common } from './inputs.ts'
 import { recordPath } from './ruby.ts'
 import { rubyTimeFormat } from './ruby-time.ts'
@@ -198,9 +198,7 @@ export function translated({
         const to = Object.hasOwn(names, entry.key) ? names[entry.key] : undefined
         return to === undefined ? [] : [{ ...entry, key: to }]
       })
-      const isForever = forever.some((key) =>
-        isOn(lastValue(section, key) || undefined, lastValue(section, key) === ''),
-      )
+      const isForever = forever.some((key) => isOn(lastValue(section, key), false))
       const limit = retries.map((key) => lastValue(section, key)).find((value) => value !== undefined)
       const overflows = ['buffer.overflow_action', 'buffer_queue_full_action', 'buffer.buffer_queue_full_action']
       if (overflows.some((key) => lastValue(section, key) === 'drop_oldest_chunk')) {
