@@ -148,3 +148,9 @@ test('an output for errors that the files do not contain is a gap, and so is a c
     { subject: 'ClusterOutput errors', line: 6 },
   ])
 })
+
+test('a flow of a namespace that the operator does not watch is reported', () => {
+  const logging = `${head('Logging', 'l')}spec: { watchNamespaces: [other] }\n`
+  const { gaps } = convert(`${logging}${flow().replace('ClusterFlow', 'Flow')}${out}`)
+  expect(missing(gaps)).toMatchObject([{ subject: 'Flow all', line: 7 }])
+})

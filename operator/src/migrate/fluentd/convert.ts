@@ -14,7 +14,7 @@ import { elementsIn } from './files.ts'
 import { filters, openOptions, refusedFilters } from './filters.ts'
 import { flows, treeOf } from './flows.ts'
 import { holdsOperatorKinds, operatorElements } from './fluent-operator.ts'
-import { always, common, inputs, refusedInputs, replacedInputs } from './inputs.ts'
+import { always, common, endsLines, inputs, refusedInputs, replacedInputs } from './inputs.ts'
 import { Joins } from './joins.ts'
 import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
 import { parserOfLines } from './parsers.ts'
@@ -197,8 +197,8 @@ class Conversion {
       return { heads: [head], tag, label }
     }
     const { component, steps } = plugin.build(section, this.#context, this.#gaps)
-    // Docker ends each line with a line feed, which the source takes away.
-    const isEnded = isPods && lastValue(section, 'parse.@type') !== 'cri'
+    // The source takes the line feed away.
+    const isEnded = isPods && endsLines(section)
     const isPodSource = component.type === 'orchestrator_logs'
     const lines = { tag, between: isEnded ? '' : '\n', parser: isPodSource ? undefined : parserOfLines(section) }
     const { selector, before = [], after = [] } = section.element

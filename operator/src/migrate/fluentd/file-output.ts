@@ -82,7 +82,7 @@ export const file = translated({
       steps: [...stepsOf(filled?.lines ?? []), ...stepsOf(lines ?? [])],
       config: {
         path: `${found}${suffix}`,
-        ...(lastValue(section, 'compress') === 'gzip' ? { compression: 'gzip' } : {}),
+        ...(/^gz/.test(lastValue(section, 'compress') ?? '') ? { compression: 'gzip' } : {}),
         ...(lines === undefined ? {} : { encoding: { codec: 'text' } }),
       },
     }

@@ -11,14 +11,14 @@ import { pattern } from '../fluent-bit/text.ts'
 import { type Described, none, type Refusal } from '../page.ts'
 import { childrenOf, isOn, listOf, type Plugged, parameter } from './element.ts'
 import { fieldFilters } from './field-filters.ts'
-import { always, common } from './inputs.ts'
+import { always, common, oldFormat } from './inputs.ts'
 import { parsedBy, parseItself, parseOptions, withoutFirstLines } from './parsers.ts'
 import { readsOwnFields, recordLines } from './records.ts'
 import { recordPath } from './ruby.ts'
 import { floatIn } from './ruby-methods.ts'
 import { rubyRegex } from './ruby-text.ts'
 import type { Element } from './syntax.ts'
-import type { Tag } from './tags.ts'
+import { podFileSamples, type Tag } from './tags.ts'
 
 export interface FilterPlugin {
   readonly name: string
@@ -270,7 +270,7 @@ const kubernetes: FilterPlugin = {
       ].map((option) => [option, own] as const),
     ),
   },
-  build: (section, context) => {
+  build: (section, context, _gaps, tag) => {
     const skips = (name: string) => isOn(lastValue(section, name), false)
     const unknown = [
       ...(skips('skip_master_url') ? [] : ['master_url']),
@@ -334,9 +334,14 @@ const kubernetes: FilterPlugin = {
         '}',
       )
     }
-    return [{ type: 'remap', text: lines.join('\n') }]
+    // The plugin adds nothing to records whose tags are not those of pods.
+    const isOfPods = tag?.isOfPods === true || tag?.samples === podFileSamples
+    const whole = isOfPods ? lines : ['if %orchestrator.pod_name != null {', ...lines.map(indented), '}']
+    return [{ type: 'remap', text: whole.join('\n') }]
   },
 }
+
+const indented = (line: string) => `  ${line}`
 
 const parser: FilterPlugin = {
   name: 'parser',
@@ -345,6 +350,7 @@ const parser: FilterPlugin = {
   options: {
     ...common,
     ...withoutFirstLines(parseOptions),
+    ...withoutFirstLines(oldFormat),
     parse: 'the type',
     key_name: 'the field to parse',
     reserve_data: 'whether to keep other fields, and events that do not match',

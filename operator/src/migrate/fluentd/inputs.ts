@@ -34,13 +34,21 @@ export interface FluentdPlugin<Result> extends Omit<Plugin<Result>, 'build'> {
 }
 
 /** Parser options in the syntax of Fluentd before 1.0. */
-const oldFormat = Object.fromEntries(
+export const oldFormat = Object.fromEntries(
   Object.entries(parseOptions)
     .map(([name, becomes]) => [name.slice('parse.'.length), becomes] as const)
     .filter(([name]) => !/^@|^type$|\./.test(name)),
 )
 
 const runtimeFormats = new Set(['cri', 'docker', 'containerd'])
+
+/** Whether lines of containers end in a line feed for Fluentd: Docker writes it into its JSON. */
+export function endsLines(section: Plugged): boolean {
+  const [first] = alternatives(section)
+  const read = (name: string) => first && lastValue(first.section, `${first.prefix}${name}`)
+  const format = read('@type') ?? read('type') ?? read('format') ?? lastValue(section, 'format') ?? 'json'
+  return ['json', 'docker'].includes(format.toLowerCase())
+}
 
 const tail: FluentdPlugin<SourcePart> = {
   name: 'tail',

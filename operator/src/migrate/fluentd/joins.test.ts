@@ -159,3 +159,12 @@ test('a joined event with the time of another line is reported', () => {
   const { gaps } = convert(`${pods}${concat('**', '/^a/').replace('  use_first_timestamp\n', '')}${end}`)
   expect(gaps).toMatchObject([{ subject: 'concat: use_first_timestamp', line: 9, isReplaced: true }])
 })
+
+test.each([
+  ['@type json', []],
+  ['@type regexp\n    expression /^(?<time>.+) (?<stream>stdout|stderr) [^ ]* (?<log>.*)$/', ['concat: separator']],
+])('lines of the format %s that are joined without a line feed', (parse, subjects) => {
+  const source = `<source>\n  @type tail\n  path /var/log/containers/*.log\n  tag k.*\n  <parse>\n    ${parse}\n  </parse>\n</source>\n`
+  const rules = concat('k.**', '/^a/').replace('key message', 'key log\n  separator ""')
+  expect(convert(`${source}${rules}${end}`).gaps.map(({ subject }) => subject)).toEqual(subjects)
+})

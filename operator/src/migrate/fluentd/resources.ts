@@ -170,6 +170,8 @@ class Maker {
   readonly #draft: Draft
   readonly #gaps: Gap[]
   readonly #collector: Collector
+  /** The namespaces whose flows have an effect; empty for all. */
+  readonly #watched: readonly string[]
   readonly #make = new ElementMaker({
     elements: elementNames,
     secret: (reference) => this.#secret(reference),
@@ -185,6 +187,7 @@ class Maker {
     const shared = loggings.flatMap(({ tree }) => itemsOf(below(tree, 'spec', 'globalFilters')))
     const flows = ofKinds('Flow', 'ClusterFlow')
     const [first] = resources.filter(({ kind }) => /Flow$/.test(kind))
+    this.#watched = loggings.flatMap(({ tree }) => textsOf(below(tree, 'spec', 'watchNamespaces')))
     this.#collector = collectorOf(resources, first?.tree ?? { file: '', line: 1 }, this.#gaps)
     if (flows[0] !== undefined && this.#collector.key === undefined) {
       const reason = 'the line is in `message`, as with containerd; with Docker, and in early versions, it is in `log`'
@@ -216,6 +219,10 @@ class Maker {
         'a Flow reads the pods of its namespace, but the file does not name one',
         'Set `selector.namespaces` of the source, or convert with `-n`.',
       )
+    }
+    if (kind === 'Flow' && this.#watched.length > 0 && !this.#watched.includes(namespace)) {
+      const reason = 'the operator ignores it, because `watchNamespaces` does not name its namespace'
+      this.#gap(tree, `Flow ${name}`, reason, 'Leave it out, and convert again.')
     }
     const { selector, condition } = selectionOf(spec, own, this.#draft.namespace === undefined)
     const label = textOf(below(spec, 'flowLabel')) ?? `@${kind}/${id}`

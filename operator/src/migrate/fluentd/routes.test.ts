@@ -120,6 +120,23 @@ test.each([
   expect(resource.spec.sinks[0].config.path).toBe(path)
 })
 
+test.each(['gz', 'gzip'])('a file with the compression %s', (name) => {
+  const { resource } = convert(`${source()}<match **>\n  @type file\n  path /srv/x\n  compress ${name}\n</match>\n`)
+  expect(resource.spec.sinks[0].config.compression).toBe('gzip')
+})
+
+test('records of other files get no metadata of pods', async () => {
+  const filter = '<filter **>\n  @type kubernetes_metadata\n</filter>\n'
+  const { document, resource } = convert(`${source()}${filter}${sinkOf('raw.app')}`)
+  withTest(
+    document,
+    resource,
+    { message: '{"a":1}', timestamp: time },
+    { 'kubernetes == null && .docker == null && .a': 1 },
+  )
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
 test('a match that no events reach is reported, also if it passes events on', () => {
   const match = '<match other>\n  @type copy\n  <store>\n    @type stdout\n  </store>\n</match>\n'
   const { gaps } = convert(`${source()}${match}${sinkOf('raw.app')}`)
