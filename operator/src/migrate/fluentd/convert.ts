@@ -186,15 +186,19 @@ class Conversion {
     reportVariables(section, inputs, this.#context)
     const plugin = this.#find(section, inputs, refusedInputs)
     if (plugin === undefined) {
+      const isTagged = ownTags.has(section.type) && lastValue(section, 'tag') === undefined
       const comments = [
         `GAP: the source \`${section.type}\` (${section.file}:${section.line}) has no counterpart. This source reads nothing.`,
+        ...(isTagged
+          ? ['Later steps read the tag of an event from `%tag`, so set it behind the source that replaces this one.']
+          : []),
       ]
       const head = this.#draft.add('sources', name, {
         type: 'file',
         config: { include: [`/var/empty/${name.replace(/[^\w-]/g, '-')}`] },
         comments,
       })
-      return { heads: [head], tag, label }
+      return { heads: [head], tag: isTagged ? anyTag : tag, label }
     }
     const { component, steps } = plugin.build(section, this.#context, this.#gaps)
     // The source takes the line feed away.
@@ -577,6 +581,10 @@ const ends: Ends = {
     comment: 'the configuration has no output.',
   },
 }
+
+/** Inputs whose events bring their tags with them. */
+const ownTags: ReadonlySet<string> = new Set(['forward', 'secure_forward', 'unix', 'http'])
+const anyTag: Tag = { text: '*', isOfPods: false, isKept: true }
 
 /** The matches that have given events a new tag, with one more. */
 const passedBy = (section: Plugged, { passed }: Flow): ReadonlySet<Plugged> => new Set([...(passed ?? []), section])

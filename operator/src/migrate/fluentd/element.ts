@@ -83,7 +83,7 @@ export function listOf(text: string | undefined): string[] {
     }
   }
   return text
-    .replace(/^\[|\]$/g, '')
+    .replace(/^\s*\[(.*)\]\s*$/s, '$1')
     .split(',')
     .map((word) => word.trim().replace(/^["'](.*)["']$/, '$1'))
     .filter((word) => word !== '')

@@ -1,10 +1,15 @@
 // Converts the Fluentd output that writes files.
 
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import type { Context } from '../fluent-bit/plugin.ts'
 import { lastValue } from '../fluent-bit/sections.ts'
+import { eventTime } from '../unix-time.ts'
 import { isOn, type Plugged } from './element.ts'
 import { formatItself, formatLines, formatOptions, oldFormatOptions } from './formats.ts'
 import { secondsOf } from './inputs.ts'
-import { chunkTemplate, stepsOf, translated } from './translation.ts'
+import { rubyTimeFormat } from './ruby-time.ts'
+import type { Tag } from './tags.ts'
+import { chunkTemplate, stepsOf, tagLines, translated } from './translation.ts'
 
 /** The date in the name of a file without one: that of the period of a chunk, which is a day by default. */
 function sliceOf(section: Plugged): string {
@@ -23,6 +28,18 @@ function nameOf(section: Plugged): { readonly path: string; readonly suffix: str
   return { path, suffix: hasSuffix ? (lastValue(section, 'path_suffix') ?? '.log') : '', slice }
 }
 
+/** Fields for the time and the tag, as outputs of early versions add them. */
+function fieldLines(section: Plugged, context: Context, tag: Tag | undefined): readonly string[] {
+  const read = (key: string) => lastValue(section, key)
+  const format = textLiteral(rubyTimeFormat(read('time_format') ?? '%Y-%m-%dT%H:%M:%SZ'))
+  return [
+    ...(isOn(read('include_tag_key'), false) ? tagLines(read('tag_key') ?? 'tag', section, context, tag) : []),
+    ...(isOn(read('include_time_key'), false)
+      ? [`${fieldLiteral([read('time_key') ?? 'time'])} = format_timestamp(${eventTime}, ${format}) ?? null`]
+      : []),
+  ]
+}
+
 export const file = translated({
   name: 'file',
   as: 'file',
@@ -37,6 +54,11 @@ export const file = translated({
     time_slice_format: 'the date in `path`',
     add_path_suffix: 'whether `path` ends in the suffix',
     path_suffix: 'the end of `path`',
+    include_time_key: 'a field for the time',
+    time_key: 'the name of that field',
+    time_format: 'the format of that field',
+    include_tag_key: 'a field for the tag',
+    tag_key: 'the name of that field',
     ...formatOptions,
     ...oldFormatOptions,
   },
@@ -79,7 +101,7 @@ export const file = translated({
     const found = `${before}${hasDate ? '' : `.${slice}`}`
     return {
       options: { path: '/var/log', file: 'out', format: 'plain' },
-      steps: [...stepsOf(filled?.lines ?? []), ...stepsOf(lines ?? [])],
+      steps: [...stepsOf([...(filled?.lines ?? []), ...fieldLines(section, context, tag)]), ...stepsOf(lines ?? [])],
       config: {
         path: `${found}${suffix}`,
         ...(/^gz/.test(lastValue(section, 'compress') ?? '') ? { compression: 'gzip' } : {}),

@@ -47,7 +47,7 @@ const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
     parsers.flatMap((lines) => [[...lines], [...lines, 'reserve_data true']]),
   ),
   elasticsearch_genid: [[], ['use_record_as_seed true']],
-  file: [[], ...formatted],
+  file: [[], ['include_time_key true'], ...formatted],
   http: [[], ['endpoint http://h/', 'auth.username u'], ...formatted],
   out_http: [[], ['endpoint http://h/', 'auth.username u'], ...formatted],
   loki: [['url http://h', 'username u']],

@@ -125,6 +125,42 @@ test.each(['gz', 'gzip'])('a file with the compression %s', (name) => {
   expect(resource.spec.sinks[0].config.compression).toBe('gzip')
 })
 
+test('a file with the time and the tag, in the syntax of early versions', async () => {
+  const output =
+    '<match **>\n  @type file\n  path /srv/x\n  format json\n  include_time_key true\n  time_key at\n  include_tag_key true\n</match>\n'
+  const { document, resource, gaps } = convert(`${source()}${output}`)
+  expect(missing(gaps)).toEqual([])
+  withTest(
+    document,
+    resource,
+    { message: '{"a":1}', timestamp: time },
+    { a: 1, at: '2026-11-24T10:11:12Z', tag: 'raw.app' },
+  )
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('events that bring their tags reach the matches of these tags', async () => {
+  const text = `<source>\n  @type forward\n</source>\n${sinkOf('raw.app')}${sinkOf('**')}`
+  const { document, resource, gaps } = convert(text)
+  expect(gaps).toMatchObject([{ subject: 'source forward' }])
+  expect(resource.spec.sinks).toMatchObject([{ name: 'raw-app' }, { name: 'component' }])
+  expect(document.toString()).toContain('`%tag`')
+  const [{ name: entry }] = resource.spec.transforms
+  document.addIn(
+    ['spec', 'transforms'],
+    document.createNode({
+      name: 'tag',
+      type: 'remap',
+      inputs: ['forward-source'],
+      config: { source: '%tag = "raw.app"' },
+    }),
+  )
+  document.setIn(['spec', 'transforms', 0, 'inputs'], ['tag'])
+  withTest(document, resource, { a: 1 }, { a: 1, t: 'raw.app' }, 'tag')
+  expect(entry).toBe('raw-app-tag')
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
 test('records of other files get no metadata of pods', async () => {
   const filter = '<filter **>\n  @type kubernetes_metadata\n</filter>\n'
   const { document, resource } = convert(`${source()}${filter}${sinkOf('raw.app')}`)
