@@ -66,6 +66,8 @@ export const file = translated({
     ...formatItself,
     recompress: 'the sink writes files once',
     append: 'the sink appends to files',
+    utc: 'the zone of the time is UTC',
+    localtime: 'the zone of the time is UTC, as in containers',
     symlink_path: {
       how: 'the sink creates no links',
       unless: /./,

@@ -14,7 +14,17 @@ import { accessorOf, recordPath } from './ruby.ts'
 import { rubyTimeFormat } from './ruby-time.ts'
 import { search } from './search.ts'
 import { splunk } from './splunk.ts'
-import { chunkTemplate, login, type OutputPlugin, security, stepsOf, tagLines, translated } from './translation.ts'
+import type { Tag } from './tags.ts'
+import {
+  chunkTemplate,
+  headersOf,
+  login,
+  type OutputPlugin,
+  security,
+  stepsOf,
+  tagLines,
+  translated,
+} from './translation.ts'
 
 /** Options of Fluent Bit for labels from fields, and labels with fixed values. */
 function lokiLabels(section: Plugged, context: Context, areExtracted: boolean): readonly [string, string][] {
@@ -115,13 +125,25 @@ const textLabels = (names: readonly string[]): readonly string[] =>
     return [`if !is_string(${fieldLiteral(path)}) { del(${fieldLiteral(path)}) }`]
   })
 
-/** Headers in a JSON object. */
-function headersOf(section: Plugged, option: string, context: Context): Readonly<Record<string, string>> {
-  const headers = objectIn(lastValue(section, option))
-  if (headers === undefined) {
-    context.gap(section, `${section.type}: ${option}`, 'the value is not an object', 'Set `request.headers`.')
-  }
-  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name, secret(value)]))
+/** Headers whose values depend on the events. Lines set the values of their templates. */
+function filledHeaders(
+  section: Plugged,
+  context: Context,
+  tag: Tag | undefined,
+): { readonly headers: Readonly<Record<string, string>>; readonly lines: readonly string[] } {
+  const option = 'headers_from_placeholders'
+  const given = objectIn(lastValue(section, option))
+  if (given === undefined) headersOf(section, option, context)
+  const found = Object.entries(given ?? {}).map(([name, text]) => {
+    const filled = chunkTemplate(text, tag)
+    if (filled === undefined) {
+      const nearest = 'Set `request.headers` to a template with fields of the event.'
+      context.gap(section, `http: ${option} ${name}`, 'the header contains parts of tags', nearest)
+    }
+    return { name, template: secret(filled?.template ?? text), lines: filled?.lines ?? [] }
+  })
+  const headers = Object.fromEntries(found.map(({ name, template }) => [name, template]))
+  return { headers, lines: found.flatMap(({ lines }) => lines) }
 }
 
 /** Types of content that the plugin states by itself. */
@@ -137,11 +159,23 @@ const http = translated({
   name: 'http',
   as: 'http',
   becomes: '`http`',
-  names: { ...security, 'auth.username': 'http_user', 'auth.password': 'http_passwd', http_method: 'http_method' },
+  names: {
+    ...security,
+    ...login,
+    'auth.username': 'http_user',
+    'auth.password': 'http_passwd',
+    http_method: 'http_method',
+    cacert_file: 'tls.ca_file',
+  },
   options: {
     endpoint: '`uri`',
     endpoint_url: '`uri`',
     headers: '`request.headers`',
+    headers_from_placeholders: '`request.headers`, with templates',
+    custom_headers: 'as `headers`',
+    proxy: '`proxy`',
+    ssl_no_verify: '`tls`',
+    compress_request: '`compression`',
     json_array: '`framing`',
     'format.@type': '`encoding`',
     ...formatOptions,
@@ -161,6 +195,10 @@ const http = translated({
     open_timeout: '`request.timeout_secs`',
     read_timeout: '`request.timeout_secs`',
     retryable_response_codes: 'the sink retries requests that may succeed later',
+    recoverable_status_codes: 'the sink retries requests that may succeed later',
+    tls_version: 'the agent negotiates TLS',
+    tls_ciphers: 'the agent negotiates TLS',
+    ssl_timeout: '`request.timeout_secs`',
     error_response_as_unrecoverable: 'the sink discards and counts rejected events',
     bulk_request: '`batch` configures requests',
     rate_limit_msec: 'each request waits for its response',
@@ -189,7 +227,13 @@ const http = translated({
         'Configure the receiver to read lines of JSON.',
       )
     const content = read('content_type') ?? (lines === undefined ? undefined : (contentTypes[format] ?? 'text/plain'))
-    const headers = headersOf(section, 'headers', context)
+    if (read('endpoint_url') !== undefined && read('serializer') === undefined) {
+      const reason = 'the plugin sends forms unless `serializer` is `json`, and the sink sends JSON'
+      context.gap(section, 'http: serializer', reason, 'Configure the receiver to read lines of JSON.')
+    }
+    const headers = { ...headersOf(section, 'custom_headers', context), ...headersOf(section, 'headers', context) }
+    const filled = filledHeaders(section, context, tag)
+    const proxy = read('proxy')
     const method = (read('auth.method') ?? 'basic').toLowerCase()
     if (method !== 'basic') {
       const reason = `the sink does not use the authentication \`${method}\``
@@ -199,15 +243,20 @@ const http = translated({
       options: {
         format: isOn(read('json_array'), false) ? 'json' : 'json_lines',
         json_date_key: 'false',
-        compress: read('compress'),
-        'tls.verify': read('tls_verify_mode') === 'none' ? 'off' : 'on',
+        compress: isOn(read('compress_request'), false) ? 'gzip' : read('compress'),
+        'tls.verify': read('tls_verify_mode') === 'none' || isOn(read('ssl_no_verify'), false) ? 'off' : 'on',
       },
       several: [
         ...Object.entries(headers).map(([name, value]) => ['header', `${name} ${value}`] as const),
         ...(content === undefined ? [] : [['header', `Content-Type ${content}`] as const]),
       ],
-      steps: [...stepsOf(uri?.lines ?? []), ...stepsOf(lines ?? [])],
-      config: { uri: secret(uri?.template ?? endpoint), ...(lines === undefined ? {} : asText) },
+      steps: [...stepsOf([...(uri?.lines ?? []), ...filled.lines]), ...stepsOf(lines ?? [])],
+      config: {
+        uri: secret(uri?.template ?? endpoint),
+        ...(lines === undefined ? {} : asText),
+        ...(proxy === undefined ? {} : { proxy: { http: secret(proxy), https: secret(proxy) } }),
+        request: { headers: filled.headers },
+      },
     }
   },
 })
@@ -229,6 +278,7 @@ const stdout = translated({
     'format.@type': 'the sink writes lines of JSON',
     output_type: 'the sink writes lines of JSON',
     'format.output_type': 'the sink writes lines of JSON',
+    format: 'the sink writes lines of JSON',
   },
   also: () => ({ options: { format: 'json_lines', json_date_key: 'false' } }),
 })

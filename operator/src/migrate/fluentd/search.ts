@@ -104,7 +104,7 @@ const exceptions: OutputPlugin['itself'] = {
       ...'index_date_pattern deflector_alias application_name rollover_index index_prefix ilm_policy'.split(' '),
       ...'enable_ilm ilm_policy_id ilm_policies ilm_policy_overwrite use_legacy_template'.split(' '),
       ...'data_stream_template_name data_stream_template_use_index_patterns_wildcard data_stream_ilm_name'.split(' '),
-      ...'data_stream_ilm_policy data_stream_ilm_policy_overwrite'.split(' '),
+      ...'data_stream_ilm_policy data_stream_ilm_policy_overwrite max_retry_putting_template'.split(' '),
     ].map((name) => [name, template] as const),
   ),
 }
@@ -153,7 +153,8 @@ const searchItself: OutputPlugin['itself'] = Object.fromEntries(
       'reconnect',
     ],
     ...['ignore_exceptions', 'content_type', 'time_precision', 'time_parse_error_tag'],
-    ...['emit_error_for_missing_id', 'emit_error_label_event', 'selector_class_name'],
+    ...['emit_error_for_missing_id', 'emit_error_label_event', 'selector_class_name', 'retry_tag'],
+    ...['truncate_caches_interval', 'catch_transport_exception_on_retry', 'unrecoverable_record_types'],
   ].map((name) => [name, 'the sink detects the version, reuses connections, and logs rejected documents'] as const),
 )
 

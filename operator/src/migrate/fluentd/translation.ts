@@ -2,11 +2,12 @@
 
 import { fieldLiteral, minDiskBuffer, textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
+import { secret } from '../fluent-bit/connection.ts'
 import { outputs as bitOutputs } from '../fluent-bit/outputs.ts'
 import type { Context, SinkPart } from '../fluent-bit/plugin.ts'
 import { type Entry, lastValue, type Section } from '../fluent-bit/sections.ts'
 import { eventTime, unixSeconds } from '../unix-time.ts'
-import { isOn, type Plugged } from './element.ts'
+import { isOn, objectIn, type Plugged } from './element.ts'
 import { always, common } from './inputs.ts'
 import { recordPath } from './ruby.ts'
 import { rubyTimeFormat } from './ruby-time.ts'
@@ -224,6 +225,7 @@ export function translated({
             ...(unbatched.has(as) ? {} : batchOf(section, as)),
             ...waiting(section, context),
             ...config,
+            ...requestOf(built.component.config, config),
             ...(lastValue(section, 'inject.time_key') === 'timestamp' && plain.has(as)
               ? { encoding: { codec: 'json' } }
               : {}),
@@ -233,6 +235,16 @@ export function translated({
       }
     },
   }
+}
+
+type Config = Readonly<Record<string, unknown>>
+
+/** The options of requests of both mappings. */
+function requestOf(one: Config = {}, other: Config): Config {
+  const [first, second] = [one['request'], other['request']] as (Readonly<Record<string, object>> | undefined)[]
+  if (first === undefined || second === undefined) return {}
+  const headers = { ...first['headers'], ...second['headers'] }
+  return { request: { ...first, ...second, ...(Object.keys(headers).length === 0 ? {} : { headers }) } }
 }
 
 /** Outputs whose sinks write the fields of an event as they are. */
@@ -382,4 +394,13 @@ export function expressionOf(template: string): string {
     return /%[A-Za-z]/.test(part) ? `(format_timestamp(${eventTime}, ${textLiteral(part)}) ?? "")` : textLiteral(part)
   })
   return texts.join(' + ')
+}
+
+/** Headers in a JSON object. */
+export function headersOf(section: Plugged, option: string, context: Context): Readonly<Record<string, string>> {
+  const headers = objectIn(lastValue(section, option))
+  if (headers === undefined) {
+    context.gap(section, `${section.type}: ${option}`, 'the value is not an object', 'Set `request.headers`.')
+  }
+  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name, secret(value)]))
 }
