@@ -13,7 +13,8 @@ const given = (lines: string) => ({
   file: 'fluent.conf',
   text: `${source}<match **>\n${lines.replace(/^(?=.)/gm, '  ')}\n</match>\n`,
 })
-const missing = <One extends { isReplaced?: true }>(gaps: readonly One[]) => gaps.filter(({ isReplaced }) => isReplaced !== true)
+const missing = <One extends { isReplaced?: true }>(gaps: readonly One[]) =>
+  gaps.filter(({ isReplaced }) => isReplaced !== true)
 
 const search = '@type elasticsearch\nhost es\n'
 const datadog = '@type datadog\napi_key k\nservice web\ndd_tags env:prod\n'
@@ -420,7 +421,10 @@ test('forms, and headers with unknown parts of tags, are gaps', () => {
   const { gaps } = converted(convertFluentd, [
     given('@type http\nendpoint_url http://h/\nheaders_from_placeholders {"X-Tag":"${tag_suffix[1]}"}'),
   ])
-  expect(missing(gaps).map(({ subject }) => subject)).toEqual(['http: serializer', 'http: headers_from_placeholders X-Tag'])
+  expect(missing(gaps).map(({ subject }) => subject)).toEqual([
+    'http: serializer',
+    'http: headers_from_placeholders X-Tag',
+  ])
 })
 
 test('a match for events that an output sends again is not missing', () => {
@@ -428,4 +432,16 @@ test('a match for events that an output sends again is not missing', () => {
   const text = `${source}<match again>\n  @type elasticsearch\n  host h\n</match>\n${ends}`
   const { gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
   expect(gaps).toMatchObject([{ subject: 'match again', isReplaced: true }])
+})
+
+test.each([
+  ['unixtime', 1795515072],
+  ['unixtime_millis', 1795515072250],
+  ['unixtime_micros', 1795515072250000],
+])('the time of an event as %s', async (type, expected) => {
+  const lines = `@type stdout\n<inject>\n  time_key at\n  time_type ${type}\n</inject>`
+  const { document, resource, gaps } = converted(convertFluentd, [given(lines)])
+  expect(missing(gaps)).toEqual([])
+  withTest(document, resource, { message: '{"a":1}', timestamp: time }, { at: expected })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })

@@ -297,6 +297,14 @@ export function batchOf(section: Section, as: string): { readonly batch?: Readon
   return Object.keys(batch).length === 0 ? {} : { batch }
 }
 
+/** Units of times that are whole numbers. */
+const timeUnits: Readonly<Record<string, string>> = {
+  unixtime: 'seconds',
+  unixtime_millis: 'milliseconds',
+  unixtime_micros: 'microseconds',
+  unixtime_nanos: 'nanoseconds',
+}
+
 /** Adds the fields of `<inject>`. */
 function injected(section: Section, context: Context, tag: Tag | undefined, isPlain: boolean): Step[] {
   const lines: string[] = []
@@ -311,8 +319,8 @@ function injected(section: Section, context: Context, tag: Tag | undefined, isPl
     const value =
       format !== undefined || type === 'string'
         ? `format_timestamp(${time}, ${textLiteral(rubyTimeFormat(format ?? '%Y-%m-%dT%H:%M:%S%:z'))}) ?? null`
-        : type === 'unixtime'
-          ? `to_unix_timestamp(${time})`
+        : Object.hasOwn(timeUnits, type)
+          ? `to_unix_timestamp(${time}, unit: ${textLiteral(timeUnits[type] ?? '')})`
           : unixSeconds(time)
     lines.push(`${fieldLiteral([timeKey])} = ${value}`)
   }
