@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
 // The collector of the logging-operator: which lines flows get from it, and in which form; and the ways of events between flows.
 
 import { expect, test } from 'vitest'
@@ -153,4 +154,25 @@ test('a flow of a namespace that the operator does not watch is reported', () =>
   const logging = `${head('Logging', 'l')}spec: { watchNamespaces: [other] }\n`
   const { gaps } = convert(`${logging}${flow().replace('ClusterFlow', 'Flow')}${out}`)
   expect(missing(gaps)).toMatchObject([{ subject: 'Flow all', line: 7 }])
+})
+
+test('an output with a data stream', async () => {
+  const stream = `${head('ClusterOutput', 'out')}spec: { opensearch: { host: h, data_stream_enable: true, data_stream_name: logs-x } }\n`
+  const { document, resource, gaps } = convert(`${flow()}${stream}`)
+  expect(missing(gaps)).toEqual([])
+  expect(resource.spec.sinks).toMatchObject([
+    { type: 'search_engine', config: { bulk: { action: 'create', index: 'logs-x' } } },
+  ])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a filter behind new tags joins lines, because it is for all tags', () => {
+  const filters =
+    '[ { tag_normaliser: {} }, { concat: { key: message, multiline_start_regexp: "/^a/", use_first_timestamp: true } } ]'
+  const tagged = out
+    .replace('endpoint:', 'content_type: "${tag}", endpoint:')
+    .replace('http://out/', 'http://out/${tag}')
+  const { resource, gaps } = convert(`${flow(filters)}${tagged}`)
+  expect(missing(gaps)).toEqual([])
+  expect(resource.spec.sources).toMatchObject([{ multiline: { custom: { start: '^a' } } }])
 })

@@ -15,7 +15,7 @@ import { filters, openOptions, refusedFilters } from './filters.ts'
 import { flows, treeOf } from './flows.ts'
 import { holdsOperatorKinds, operatorElements } from './fluent-operator.ts'
 import { always, common, endsLines, inputs, refusedInputs, replacedInputs } from './inputs.ts'
-import { Joins } from './joins.ts'
+import { Joins, stepsOfParts } from './joins.ts'
 import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
 import { parserOfLines } from './parsers.ts'
 import { recordReformer, reformed } from './reform.ts'
@@ -27,7 +27,7 @@ import { labelRouter, routesOf } from './router.ts'
 import { recordPath } from './ruby.ts'
 import type { Element } from './syntax.ts'
 import { isOld } from './syntax.ts'
-import { isKnown, matchOf, patternOf, podFileSamples, type Tag, tagProgram } from './tags.ts'
+import { anyTag, isKnown, matchOf, patternOf, podFileSamples, type Tag, tagProgram } from './tags.ts'
 import { reportUnreached } from './unreached.ts'
 
 const errorLabel = '@ERROR'
@@ -237,7 +237,7 @@ class Conversion {
         continue
       }
       // The sources have its rules.
-      if (section.type === 'concat') {
+      if (section.type === 'concat' && stepsOfParts(section).length === 0) {
         this.#filtered(section, flow, label)
         continue
       }
@@ -279,7 +279,7 @@ class Conversion {
     if (section.type === 'concat') {
       this.#joins.report(section)
       this.#reportFlow(section)
-      return [...heads]
+      return this.#append(heads, stepsOfParts(section), nameOf(section), section)
     }
     const { after } = section.element
     if (after !== undefined) return this.#append(heads, after, nameOf(section), section)
@@ -584,7 +584,6 @@ const ends: Ends = {
 
 /** Inputs whose events bring their tags with them. */
 const ownTags: ReadonlySet<string> = new Set(['forward', 'secure_forward', 'unix', 'http'])
-const anyTag: Tag = { text: '*', isOfPods: false, isKept: true }
 
 /** The matches that have given events a new tag, with one more. */
 const passedBy = (section: Plugged, { passed }: Flow): ReadonlySet<Plugged> => new Set([...(passed ?? []), section])

@@ -537,7 +537,7 @@ export const refusedFilters: readonly Refusal[] = [
   ...['dedup', 'uniq', 'suppress'].map((name) =>
     none(name, 'a transform processes one event at a time', 'Let the destination detect duplicates.'),
   ),
-  ...['jq', 'lua', 'viaq_data_model', 'enhance_k8s_metadata', 'k8s_sumologic'].map((name) =>
+  ...['jq', 'lua', 'viaq_data_model', 'enhance_k8s_metadata', 'k8s_sumologic', 'kubernetes_sumologic'].map((name) =>
     none(name, 'Penstock does not run programs of this plugin', 'Rewrite the step as a remap transform.'),
   ),
   none('systemd_entry', 'there is no source that reads the journal', 'Keep Fluentd for it.'),

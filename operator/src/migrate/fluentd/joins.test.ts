@@ -2,7 +2,7 @@
 // Filters and matches that join lines: the sources that have their rules.
 
 import { expect, test } from 'vitest'
-import { converted, lint } from '../../testing/conversions.ts'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
 import type { Gap } from '../draft.ts'
 import { convertFluentd } from './convert.ts'
 
@@ -167,4 +167,22 @@ test.each([
   const source = `<source>\n  @type tail\n  path /var/log/containers/*.log\n  tag k.*\n  <parse>\n    ${parse}\n  </parse>\n</source>\n`
   const rules = concat('k.**', '/^a/').replace('key message', 'key log\n  separator ""')
   expect(convert(`${source}${rules}${end}`).gaps.map(({ subject }) => subject)).toEqual(subjects)
+})
+
+test.each([
+  ['partial_key logtag\n  partial_value P', { 'logtag == null && .message': 'x' }],
+  ['use_partial_cri_logtag true', { 'logtag == null && .message': 'x' }],
+  ['use_partial_cri_logtag true\n  keep_partial_key true', { message: 'x', logtag: 'F' }],
+])('a filter that joins parts with %s removes their mark', async (lines, expected) => {
+  const parts = `<filter k.**>\n  @type concat\n  key message\n  ${lines}\n</filter>\n`
+  const { document, resource, gaps } = convert(`${pods}${parts}${end}`)
+  expect(missing(gaps)).toEqual([])
+  const event = {
+    message: 'x',
+    stream: 'stdout',
+    timestamp: '2026-11-24T10:11:12Z',
+    orchestrator: { pod_name: 'web-1' },
+  }
+  withTest(document, resource, event, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })

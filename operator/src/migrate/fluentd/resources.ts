@@ -377,8 +377,10 @@ class Maker {
     const [key = 'null', options = tree] = found ?? []
     if (found === undefined)
       this.#gap(tree, `${kind} ${name}`, 'the output has no plugin', 'The sink discards its events.')
-    const type = outputTypes[key] ?? key
-    const match = this.#make.plugin('match', type, options, name)
+    const isStream = flagOf(below(options, 'data_stream_enable')) === true
+    const type = isStream ? `${key}_data_stream` : (outputTypes[key] ?? key)
+    const made = this.#make.plugin('match', type, options, name)
+    const match = { ...made, parameters: made.parameters.filter((each) => each.key !== 'data_stream_enable') }
     const whole = type === 'loki' ? this.#loki(match, options) : type === 'relabel' ? relabelled(match) : match
     this.elements.push({ ...element('label', tree, labelOf(output)), children: [whole] })
   }

@@ -8,7 +8,7 @@ import { childrenOf, isOn, type Plugged } from './element.ts'
 import { element } from './element-maker.ts'
 import { regexFlags, rubyRegex } from './ruby-text.ts'
 import type { Element } from './syntax.ts'
-import { isKnown, type Tag, tagProgram } from './tags.ts'
+import { anyTag, isKnown, type Tag, tagProgram } from './tags.ts'
 
 interface Rule {
   /** The new tag as written. */
@@ -146,5 +146,5 @@ export function normalised(section: Plugged): { readonly tag: Tag; readonly step
     return `part_${index}`
   })
   const text = [...lines, `%tag = ${texts.join(' + ')}`].join('\n')
-  return { tag: { text: '*', isOfPods: false, isKept: true }, steps: [{ type: 'remap', text }] }
+  return { tag: anyTag, steps: [{ type: 'remap', text }] }
 }
