@@ -10,7 +10,16 @@ import { lastValue } from '../fluent-bit/sections.ts'
 import { foundPath, isPodLog, podsAt } from '../fluent-bit/tags.ts'
 import { none, type Refusal } from '../page.ts'
 import { isOn, listOf, type Plugged } from './element.ts'
-import { alternatives, nestedOptions, parsedBy, parseItself, parseOptions, parsing, withFailure } from './parsers.ts'
+import {
+  alternatives,
+  nestedOptions,
+  ownFirstLines,
+  parsedBy,
+  parseItself,
+  parseOptions,
+  parsing,
+  withFailure,
+} from './parsers.ts'
 import { jsonIn } from './ruby.ts'
 
 /** Parameters that all plugins have. */
@@ -340,7 +349,10 @@ export function joinedBy(start: string, timeoutMs: number, section: Plugged, con
 
 function firstLine(section: Plugged, context: Context): Joined | undefined {
   const names = ['parse.format_firstline', 'format_firstline', 'parse.multiline_start_regexp', 'multiline_start_regexp']
-  const start = names.map((name) => lastValue(section, name)).find((text) => text !== undefined)
+  const type =
+    lastValue(section, 'parse.@type') ?? lastValue(section, 'parse.type') ?? lastValue(section, 'format') ?? ''
+  const own = Object.hasOwn(ownFirstLines, type) ? ownFirstLines[type] : undefined
+  const start = names.map((name) => lastValue(section, name)).find((text) => text !== undefined) ?? own
   if (start === undefined) return undefined
   const wait = secondsOf(lastValue(section, 'multiline_flush_interval')) ?? 5
   return joinedBy(start, Math.max(1, Math.round(wait * 1000)), section, context)

@@ -17,6 +17,8 @@ const typed = ['regexp', 'csv', 'ltsv', 'grok', 'multiline', 'json', 'syslog', '
   'parse.grok_pattern %{WORD:a}',
 ])
 const parsers = [...typed, ...typed.map((lines) => lines.filter((line) => !line.includes('time_format')))]
+const inOldSyntax = (lines: readonly string[]) =>
+  lines.map((line) => line.replace(/^parse\.@?/, '').replace(/^type/, 'format'))
 const files = ['path /srv/app.log', 'tag t']
 const pods = ['path /var/log/containers/*.log', 'tag t.*', 'parse.@type cri']
 const search = ['host h', 'logstash_format true', 'user u']
@@ -31,10 +33,7 @@ const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
     files,
     [...pods, 'parse.parse.keys a'],
     ...parsers.map((lines) => [...files, ...lines]),
-    ...parsers.map((lines) => [
-      ...files,
-      ...lines.map((line) => line.replace(/^parse\.@?/, '').replace(/^type/, 'format')),
-    ]),
+    ...parsers.map((lines) => [...files, ...inOldSyntax(lines)]),
     pods,
     ...parsers.map((lines) => [...pods, ...lines.map((line) => `parse.${line}`)]),
   ],
@@ -44,7 +43,7 @@ const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
   record_modifier: [records, [...records, 'renew_record true'], []],
   kubernetes_metadata: [['merge_json_log true'], ['de_dot true', 'de_slash true']],
   parser: [[], ['format regexp'], ['format /^(?<time>.*)$/']].concat(
-    parsers.flatMap((lines) => [[...lines], [...lines, 'reserve_data true']]),
+    parsers.flatMap((lines) => [[...lines], inOldSyntax(lines), [...lines, 'reserve_data true']]),
   ),
   elasticsearch_genid: [[], ['use_record_as_seed true']],
   file: [[], ['include_time_key true'], ...formatted],

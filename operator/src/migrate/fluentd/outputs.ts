@@ -255,7 +255,7 @@ const http = translated({
         uri: secret(uri?.template ?? endpoint),
         ...(lines === undefined ? {} : asText),
         ...(proxy === undefined ? {} : { proxy: { http: secret(proxy), https: secret(proxy) } }),
-        request: { headers: filled.headers },
+        ...(Object.keys(filled.headers).length === 0 ? {} : { request: { headers: filled.headers } }),
       },
     }
   },

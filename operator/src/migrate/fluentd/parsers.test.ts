@@ -75,6 +75,24 @@ test.each([
     { a: 1, timestamp: `${today}T03:04:05Z` },
   ],
   [
+    'a line of a program of Kubernetes',
+    '@type kubernetes',
+    'I0204 07:32:30.020537    3368 server.go:1048] POST /stats',
+    {
+      severity: 'I',
+      pid: '3368',
+      source: 'server.go:1048',
+      message: 'POST /stats',
+      timestamp: `${year}-02-04T07:32:30.020537Z`,
+    },
+  ],
+  [
+    'lines of a program of Kubernetes',
+    '@type multiline_kubernetes',
+    'W0204 07:32:30.020537    3368 server.go:1048] one\n  two',
+    { severity: 'W', message: 'one\n  two' },
+  ],
+  [
     'syslog of RFC 5424',
     '@type syslog\nmessage_format rfc5424\nwith_priority true',
     '<34>1 2026-01-02T03:04:05.678Z web app 7 ID1 [a@1 b="c"] text here',
@@ -295,4 +313,11 @@ test.each([
   expect(gaps).toEqual([])
   withTest(document, resource, { message, stream: 'stdout', timestamp: '2026-01-02T03:04:05.5Z' }, expected)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('the first line of a program of Kubernetes begins an event', () => {
+  expect(convert('@type multiline_kubernetes').resource.spec.sources[0].config.multiline).toMatchObject({
+    start_pattern: '^\\w\\d{4}',
+    mode: 'halt_before',
+  })
 })

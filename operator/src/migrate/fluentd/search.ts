@@ -70,6 +70,9 @@ const template = {
   nearest: 'Create them once with the API of the destination.',
 } as const
 
+/** The same for options that are on or off. */
+const templateSwitch = { ...template, unless: /^(?!(?:false|no)$)/ } as const
+
 const delimiter = {
   how: 'tags are split at periods',
   unless: /^(?!\.$)/,
@@ -100,12 +103,17 @@ const exceptions: OutputPlugin['itself'] = {
   },
   ...Object.fromEntries(
     [
-      ...'template_name template_file template_overwrite template_pattern customize_template templates'.split(' '),
-      ...'index_date_pattern deflector_alias application_name rollover_index index_prefix ilm_policy'.split(' '),
-      ...'enable_ilm ilm_policy_id ilm_policies ilm_policy_overwrite use_legacy_template'.split(' '),
-      ...'data_stream_template_name data_stream_template_use_index_patterns_wildcard data_stream_ilm_name'.split(' '),
-      ...'data_stream_ilm_policy data_stream_ilm_policy_overwrite max_retry_putting_template'.split(' '),
+      ...'template_name template_file template_pattern customize_template templates'.split(' '),
+      ...'index_date_pattern deflector_alias application_name index_prefix ilm_policy'.split(' '),
+      ...'ilm_policy_id ilm_policies data_stream_template_name data_stream_ilm_name data_stream_ilm_policy'.split(' '),
+      'max_retry_putting_template',
     ].map((name) => [name, template] as const),
+  ),
+  ...Object.fromEntries(
+    [
+      ...'enable_ilm ilm_policy_overwrite template_overwrite rollover_index use_legacy_template'.split(' '),
+      ...'data_stream_template_use_index_patterns_wildcard data_stream_ilm_policy_overwrite'.split(' '),
+    ].map((name) => [name, templateSwitch] as const),
   ),
 }
 
