@@ -151,7 +151,7 @@ function testOf({ all, none }: Reach): string {
 const isOfParts = (section: Plugged) =>
   section.entries.some(({ key }) => key.includes('partial')) || lastValue(section, 'multiline_end_regexp') === '/\\n$/'
 
-/** The step of a filter that joins parts: it removes the field that tells whether a line is a part. */
+/** The step of a filter that joins parts: it removes the field that marks a part. */
 export function stepsOfParts(section: Plugged): readonly Step[] {
   const key =
     lastValue(section, 'partial_key') ??

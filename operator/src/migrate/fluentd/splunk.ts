@@ -12,6 +12,7 @@ import {
   expressionOf,
   headersOf,
   type OutputPlugin,
+  type Parts,
   security,
   stepsOf,
   translated,
@@ -99,33 +100,35 @@ export const splunk = (name: string): OutputPlugin =>
       'format.time_key': 'the time is the time of the event',
     },
     also: (section, context, tag) => {
-      const read = (key: string) => lastValue(section, key)
-      const url = read('full_url')
       const { members, lines } = eventMembers(name, section, context, tag)
-      const [host, port] = [read('hec_host') ?? 'localhost', read('hec_port') ?? '8088']
-      const scheme = (url?.split(':')[0] ?? read('protocol') ?? 'https') === 'http' ? 'http' : 'https'
-      const path = read('hec_endpoint')
-      const address =
-        url ?? (path === undefined ? undefined : `${scheme}://${host}:${port}/${path.replace(/^\/+/, '')}`)
-      const headers = headersOf(section, 'custom_headers', context)
-      return {
-        options: {
-          host,
-          port,
-          compress: isOn(read('gzip_compression'), false) ? 'gzip' : undefined,
-          tls: scheme === 'http' ? 'off' : 'on',
-          'tls.verify': isOn(read('insecure_ssl'), false) ? 'off' : 'on',
-        },
-        several: members,
-        steps: stepsOf(lines),
-        config: {
-          // The plugin sends to this address without appending a path.
-          ...(address === undefined ? {} : { uri: secret(address) }),
-          ...(Object.keys(headers).length === 0 ? {} : { request: { headers } }),
-        },
-      }
+      return { ...requestParts(section, context), several: members, steps: stepsOf(lines) }
     },
   })
+
+/** The address, and the options of requests. */
+function requestParts(section: Plugged, context: Context): Pick<Parts, 'options' | 'config'> {
+  const read = (key: string) => lastValue(section, key)
+  const url = read('full_url')
+  const [host, port] = [read('hec_host') ?? 'localhost', read('hec_port') ?? '8088']
+  const scheme = (url?.split(':')[0] ?? read('protocol') ?? 'https') === 'http' ? 'http' : 'https'
+  const path = read('hec_endpoint')
+  const address = url ?? (path === undefined ? undefined : `${scheme}://${host}:${port}/${path.replace(/^\/+/, '')}`)
+  const headers = headersOf(section, 'custom_headers', context)
+  return {
+    options: {
+      host,
+      port,
+      compress: isOn(read('gzip_compression'), false) ? 'gzip' : undefined,
+      tls: scheme === 'http' ? 'off' : 'on',
+      'tls.verify': isOn(read('insecure_ssl'), false) ? 'off' : 'on',
+    },
+    config: {
+      // The plugin sends to this address without appending a path.
+      ...(address === undefined ? {} : { uri: secret(address) }),
+      ...(Object.keys(headers).length === 0 ? {} : { request: { headers } }),
+    },
+  }
+}
 
 /** The options of `splunk` for members of the event, from texts and from fields of the record. */
 function eventMembers(name: string, section: Plugged, context: Context, tag: Tag | undefined): Filled {
