@@ -176,3 +176,24 @@ test('a filter behind new tags joins lines, because it is for all tags', () => {
   expect(missing(gaps)).toEqual([])
   expect(resource.spec.sources).toMatchObject([{ multiline: { custom: { start: '^a' } } }])
 })
+
+test.each(['', 'logging:\n', 'kind: HelmRelease\nspec:\n  values:\n    logging:\n'])(
+  'values of a chart below "%s"',
+  async (before) => {
+    const values = `fluentbit: { inputTail: { Parser: docker } }
+globalFilters: [ { record_transformer: { records: [ { team: a } ] } } ]
+clusterFlows:
+  - name: all
+    spec: { match: [ { select: {} } ], filters: [ { parser: { reserve_data: true, parse: { type: json } } } ], globalOutputRefs: [out] }
+clusterOutputs:
+  - name: out
+    spec: { http: { endpoint: 'http://out/' } }
+`
+    const indent = ' '.repeat(before === '' ? 0 : before === 'logging:\n' ? 2 : 6)
+    const { document, resource, gaps } = convert(`${before}${values.replace(/^(?=.)/gm, indent)}`)
+    expect(missing(gaps)).toEqual([])
+    expect(resource.spec.sinks).toMatchObject([{ name: 'out', type: 'http' }])
+    withTest(document, resource, line('{"a":1}'), { a: 1, team: 'a' })
+    expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+  },
+)

@@ -5,6 +5,7 @@ import type { Draft, Gap, NamedText, SecretKey, Step } from '../draft.ts'
 import { below, flagOf, isList, isMap, itemsOf, type Place, plain, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
 import type { Described } from '../page.ts'
+import { holdsChartValues, resourcesOfValues } from './chart-values.ts'
 import { type Collector, collectorOf } from './collector.ts'
 import { ElementMaker, element, parameter, variableFor } from './element-maker.ts'
 import {
@@ -23,11 +24,10 @@ import { conditionOf as conditionOfMatch, filterSteps, outputElements, UnknownSy
 
 const group = /^\s*(?:- +)?apiVersion:\s*["']?logging\.banzaicloud\.io\//m
 
-/** Whether a text contains resources of the logging-operator. */
+/** Whether a text contains resources of the logging-operator, or values of its charts. */
 export function holdsResources({ file, text }: NamedText): boolean {
-  return (
-    /\.(?:ya?ml|json)$/i.test(file) && (group.test(text) || /"apiVersion":\s*"logging\.banzaicloud\.io\//.test(text))
-  )
+  if (!/\.(?:ya?ml|json)$/i.test(file)) return false
+  return group.test(text) || /"apiVersion":\s*"logging\.banzaicloud\.io\//.test(text) || holdsChartValues(text)
 }
 
 /** The counterpart of each kind. */
@@ -98,6 +98,9 @@ const ofAgents: ReadonlySet<string> = new Set([
   'LoggingRoute',
 ])
 
+const ofAgent = 'it describes agents, which are not part of a Pipeline'
+const ofCollector = 'apart from its input and its filters, it describes agents, which are not part of a Pipeline'
+
 /** Outputs whose plugin has a different name. */
 const outputTypes: Readonly<Record<string, string>> = {
   nullout: 'null',
@@ -157,7 +160,7 @@ export function elementsOf(files: readonly NamedText[], draft: Draft): readonly 
 function resourcesIn(tree: Tree): readonly Resource[] {
   const kind = textOf(below(tree, 'kind')) ?? ''
   if (kind === 'List') return itemsOf(below(tree, 'items')).flatMap(resourcesIn)
-  if (!(textOf(below(tree, 'apiVersion')) ?? '').startsWith('logging')) return []
+  if (!(textOf(below(tree, 'apiVersion')) ?? '').startsWith('logging')) return resourcesOfValues(tree)
   const name = textOf(below(tree, 'metadata', 'name')) ?? kind.toLowerCase()
   return [{ kind, name, namespace: textOf(below(tree, 'metadata', 'namespace')) ?? '', tree }]
 }
@@ -259,8 +262,14 @@ class Maker {
     for (const part of ['fluentbit', 'fluentd', 'syslogNG', 'nodeAgents']) {
       const found = below(tree, 'spec', part)
       if (found === undefined) continue
-      const reason = 'it describes agents, which are not part of a Pipeline'
-      this.#gap(found, `Logging: ${part}`, reason, 'The Agent `node` of the installation runs Pipelines.', true)
+      const isCollector = part === 'fluentbit' || part === 'nodeAgents'
+      this.#gap(
+        found,
+        `Logging: ${part}`,
+        isCollector ? ofCollector : ofAgent,
+        'The Agent `node` of the installation runs Pipelines.',
+        true,
+      )
     }
     const override = below(tree, 'spec', 'flowConfigOverride')
     if (override !== undefined) {
@@ -422,7 +431,7 @@ class Maker {
     if (ofAgents.has(kind)) {
       const nearest =
         'The Agent `node` of the installation runs Pipelines. Set resources and tolerations there, or in another Agent.'
-      this.#gap(tree, kind, 'it describes agents, which are not part of a Pipeline', nearest, true)
+      this.#gap(tree, kind, /^(?:Fluentbit|Node)Agent$/.test(kind) ? ofCollector : ofAgent, nearest, true)
     } else if (/^SyslogNG\w*Flow$/.test(kind)) this.#syslogFlow({ kind, name, namespace, tree })
     else if (/^SyslogNG\w*Output$/.test(kind)) this.#syslogOutput({ kind, name, namespace, tree })
     else if (kind === 'HostTailer') this.#hostTailer({ kind, name, namespace, tree })
