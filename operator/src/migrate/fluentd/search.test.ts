@@ -166,3 +166,9 @@ test('fields that are named by variables which may be missing, and switches for 
     auth: { user: 'SECRET[env.NAME]' },
   })
 })
+
+test('addresses in a variable are reported', () => {
+  const lines = '@type elasticsearch\nhosts "#{ENV[\'ES_HOSTS\']}"'
+  const { gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text: output(lines) }])
+  expect(gaps).toMatchObject([{ subject: 'elasticsearch: hosts', isReplaced: true, line: 9 }])
+})

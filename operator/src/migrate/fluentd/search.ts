@@ -304,6 +304,12 @@ function searchParts(name: string, section: Plugged, context: Context, tag: Tag 
       'Put the value into the Secret without a leading slash.',
     )
   }
+  if (/^\$\{\w+\}$/.test(read('hosts') ?? '')) {
+    const reason = 'the sink has one address with the variable, which may contain several addresses in Fluentd'
+    const nearest =
+      'Put the name of one host into the Secret, without a scheme and a port, or list the addresses in `endpoints`.'
+    context.replaced(section, `${name}: hosts`, reason, nearest)
+  }
   const removed = listOf(read('remove_keys')).flatMap((key) => recordPath(key) ?? [])
   const request = requestOf(name, section, context)
   const bytes = bytesOf(read('bulk_message_request_threshold'))
