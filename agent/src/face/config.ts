@@ -3,7 +3,7 @@
 
 export { aliasFinding, minDiskBuffer, optionsOf } from '../config/component-options.ts'
 export { globalOptions, globalsOf, underOperator } from '../config/globals.ts'
-export { isPattern } from '../config/graph.ts'
+export { globPattern, isPattern } from '../config/graph.ts'
 export { lanesOf } from '../config/lanes.ts'
 export { loadConfigObject } from '../config/load.ts'
 export { otherOption, otherOptions, valueAt } from '../config/other-options.ts'

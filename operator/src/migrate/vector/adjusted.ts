@@ -6,7 +6,7 @@ import type { Table } from '../documents.ts'
 import type { Kind } from '../draft.ts'
 import { conditionOf, isOfFields } from './conditions.ts'
 import { settings } from './settings.ts'
-import { merged } from './tables.ts'
+import { merged, withScheme } from './tables.ts'
 
 /** Reports the replacement of the option at a path. */
 type Note = (path: readonly string[], reason: string, nearest: string, isReplaced: boolean) => void
@@ -111,7 +111,15 @@ export function adjustSink(type: string, config: Record<string, unknown>, note: 
   adjustEncoding(type, config)
   adjustBuffer(config, note)
   if (type === 'http') adjustBody(config, note)
+  // The old agent does not ask a service without versions for its version.
+  if (config['opensearch_service_type'] === 'serverless' && (config['api_version'] ?? 'auto') === 'auto')
+    config['api_version'] = 'v8'
   if (type !== 'loki') return
+  if (typeof config['endpoint'] === 'string') config['endpoint'] = withScheme(config['endpoint'])
+  if (config['encoding'] === undefined) {
+    config['encoding'] = { codec: 'json' }
+    note(['encoding'], 'the option is missing, and old versions sent JSON', 'It is set to `codec: json`.', true)
+  }
   // Vector sends late lines since version 0.31; the sink discards them by default.
   config['out_of_order_action'] ??= 'accept'
   if (typeof config['tenant_id'] !== 'string' || !config['tenant_id'].includes('{{')) return

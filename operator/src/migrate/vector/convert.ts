@@ -3,6 +3,7 @@
 
 import {
   findComponent,
+  globPattern,
   globalOptions,
   globalsOf,
   isPattern,
@@ -40,13 +41,13 @@ import { withOwnSources } from './joining-copies.ts'
 import { labelSteps } from './labels.ts'
 import { LogSchema } from './log-schema.ts'
 import { type MountReport, onNode } from './mounts.ts'
-import { inOrder, type Old, oldsIn, ownerOf } from './old.ts'
+import { inOrder, type Old, oldsIn, outputsOf, ownerOf } from './old.ts'
 import { withPrograms } from './programs.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
 import { refusals } from './refusals.ts'
 import { services } from './services.ts'
 import { settings } from './settings.ts'
-import { listOf, merged, removeAt, wildcard } from './tables.ts'
+import { listOf, merged, removeAt } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'
 import { checkedOutputs, testsOf } from './unit-tests.ts'
 import { ownSteps, Variables } from './variables.ts'
@@ -177,10 +178,10 @@ class Conversion {
 
   /** The old outputs that an input refers to: one, or all that match a pattern. */
   #matching(input: string): readonly string[] {
-    const ids = this.#olds.flatMap(({ kind, id }) => (kind === 'sinks' ? [] : [id]))
+    const outputs = this.#olds.flatMap((old) => (old.kind === 'sinks' ? [] : outputsOf(old)))
     if (!isPattern(input)) return [input]
-    const pattern = wildcard(input)
-    return [...new Set([...ids, ...this.#outputs.keys()])].filter((id) => pattern.test(id))
+    const pattern = globPattern(input)
+    return [...new Set([...outputs, ...this.#outputs.keys()])].filter((output) => pattern.test(output))
   }
 
   /** The replacements of a component's inputs. */
@@ -389,7 +390,7 @@ class Conversion {
 
   #isRead(output: string): boolean {
     const isChecked = this.#roots.some(({ config }) => checkedOutputs(config['tests']).includes(output))
-    const reads = (input: string) => input === output || (isPattern(input) && wildcard(input).test(output))
+    const reads = (input: string) => input === output || (isPattern(input) && globPattern(input).test(output))
     return isChecked || this.#olds.some(({ inputs }) => inputs.some(reads))
   }
 
@@ -421,14 +422,19 @@ class Conversion {
     const shared = /^splunk/.test(old.type) ? this.#schema.ofEnvelope() : {}
     if (service === undefined || service.isHere?.(old.options) === false) return { old, steps: [] }
     const rewritten = service.rewrite({ ...shared, ...old.options })
-    if (rewritten === undefined) {
-      const reason = `its options have no counterpart if \`${old.type}\` becomes the sink \`http\``
-      this.#gap(old.root, [old.kind, old.id], old.id, reason, `Write ${service.becomes}, and matching options.`)
+    if ('refused' in rewritten) {
+      const { refused } = rewritten
+      const reason = Object.hasOwn(old.options, refused)
+        ? `its value has no counterpart if \`${old.type}\` becomes the sink \`http\``
+        : 'the option is missing'
+      const nearest = `Write ${service.becomes}, and matching options.`
+      this.#gap(old.root, [old.kind, old.id, refused], `${old.id}: ${refused}`, reason, nearest)
       return undefined
     }
     // Variables in the options of the sink and in its programs have different forms.
     const marked = this.#variables.inTransform(old)
-    const steps = (service.rewrite({ ...shared, ...marked })?.steps ?? []).map((step) => ({
+    const again = service.rewrite({ ...shared, ...marked })
+    const steps = ('refused' in again ? [] : again.steps).map((step) => ({
       ...step,
       text: this.#variables.program(old, step.type, step.text),
     }))
