@@ -112,7 +112,12 @@ function placeOf(
   return { file: text.file, ...positionAt(text.source, text.interpolated.sourceOffset(offset)) }
 }
 
-function insideOffset(
+/**
+ * The offset in a file for a position inside a text of it.
+ * @param value the offset of the text
+ * @param block the first line of a text of several lines, and the indentation that is not part of the text
+ */
+export function insideOffset(
   text: string,
   value: number,
   block: { readonly offset: number; readonly indent: number } | undefined,

@@ -169,7 +169,8 @@ function withValues(agent: OldAgent, texts: readonly NamedText[], files: readonl
   const fields = files.flatMap((file) => (nodeVariable === undefined ? [] : [...podFieldsIn(file)]))
   const nodes = new Set(fields.flatMap(([name, path]) => (path === 'spec.nodeName' ? [name] : [])))
   if (values.size + nodes.size === 0) return texts
-  return texts.map(({ file, text }) => ({
+  return texts.map(({ file, text, ...place }) => ({
+    ...place,
     file,
     text: text.replace(variable, (whole, ...groups: unknown[]) => {
       const name = String(groups.find((group) => typeof group === 'string') ?? '')

@@ -70,7 +70,7 @@ export function includedFrom(inners: readonly Inner[], included: Included): Incl
  * The documents and tables of a text that may contain a configuration: documents of a file, items of a list, chart values in an object or in
  * a release of Helmfile, and the values of each subchart in those of an umbrella chart.
  */
-export function partsOf({ file, text }: NamedText): readonly NamedText[] {
+export function partsOf({ file, text, indent: outer = 0 }: NamedText): readonly NamedText[] {
   const documents = parseAllDocuments(text)
   if (!Array.isArray(documents) || documents.some(({ errors }) => errors.length > 0)) return []
   const parts: NamedText[] = []
@@ -81,9 +81,10 @@ export function partsOf({ file, text }: NamedText): readonly NamedText[] {
       if (typeof node.value !== 'string') return
       const lines = text.slice(0, start).split('\n').length
       const isBlock = node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED'
-      parts.push({ file, text: '\n'.repeat(isBlock ? lines : lines - 1) + node.value })
+      const indent = isBlock ? (/\n( *)\S/.exec(text.slice(start, end))?.[1]?.length ?? 0) : 0
+      parts.push({ file, text: '\n'.repeat(isBlock ? lines : lines - 1) + node.value, indent: outer + indent })
     } else if (isYamlMap(node))
-      parts.push({ file, text: text.slice(0, start).replace(/[^\n]/g, ' ') + text.slice(start, end) })
+      parts.push({ file, text: text.slice(0, start).replace(/[^\n]/g, ' ') + text.slice(start, end), indent: outer })
   }
   for (const { contents } of documents) {
     if (!isYamlMap(contents)) continue

@@ -1,6 +1,6 @@
 // Conditions of transforms as programs: programs, searches, and the predicates on fields of old versions.
 
-import { textLiteral } from '@penstock/agent/config'
+import { type Segments, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import { field } from './tables.ts'
@@ -76,3 +76,21 @@ function predicate(path: string, name: string, argument: unknown): string | unde
   return negated === undefined ? undefined : `!${negated}`
 }
 
+/** The programs of the conditions of a transform with several outputs, or with events that it leaves alone, and their paths. */
+export function conditionsIn(options: Table): readonly { readonly segments: Segments; readonly text: string }[] {
+  const { routes, exclude } = options
+  const named = ['route', 'lanes'].flatMap((list) =>
+    Object.entries(isTable(options[list]) ? options[list] : {}).map(([name, value]) => ({
+      segments: [list, name],
+      value,
+    })),
+  )
+  const listed = (Array.isArray(routes) ? routes : []).map((route, index) => ({
+    segments: ['routes', index, 'condition'],
+    value: isTable(route) ? route['condition'] : undefined,
+  }))
+  return [...named, ...listed, { segments: ['exclude'], value: exclude }].flatMap(({ segments, value }) => {
+    const text = isOfFields(value) ? undefined : conditionOf(value)
+    return text === undefined ? [] : [{ segments: isTable(value) ? [...segments, 'source'] : segments, text }]
+  })
+}

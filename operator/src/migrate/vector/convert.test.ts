@@ -185,10 +185,10 @@ sinks:
   expect(spec.secrets).toEqual([{ alias: 'env', secretName: 'shop-environment', namespace: 'penstock-system' }])
   expect(gaps).toEqual([
     '3 $CLUSTER (replaced)',
-    '5 $ES_URL (replaced)',
-    '5 $BATCH (replaced)',
-    '5 $USER (replaced)',
-    '5 $PASS (replaced)',
+    '8 $ES_URL (replaced)',
+    '9 $BATCH (replaced)',
+    '10 $USER (replaced)',
+    '10 $PASS (replaced)',
   ])
 })
 

@@ -1,6 +1,7 @@
 // Copies of the components before a `reduce` that joins lines, if other components read them, too: the others read single lines.
 
 import { globPattern, isPattern } from '@penstock/agent/config'
+import { withPaths } from '../documents.ts'
 import type { Gap } from '../draft.ts'
 import { joinable } from './joining.ts'
 import type { Matching } from './joining-path.ts'
@@ -42,13 +43,13 @@ export function withOwnSources(olds: readonly Old[], matching: Matching, gaps: G
   return all
 }
 
-/** The same component under another name, with the line numbers of the first. */
+/** The same component under another name, with the places of the first. */
 const copyOf = (old: Old, id: string, inputs: readonly string[]): Old => ({
   ...old,
   id,
   inputs,
   root: {
     ...old.root,
-    lineOf: (path) => old.root.lineOf(path.map((segment, index) => (index === 1 && segment === id ? old.id : segment))),
+    ...withPaths(old.root, (path) => path.map((segment, index) => (index === 1 && segment === id ? old.id : segment))),
   },
 })

@@ -1,0 +1,127 @@
+// Checks the options of a counterpart against its declaration. Options of other versions get their form here, and options that do not exist
+// are removed and reported.
+
+import {
+  globalOptions,
+  globalsOf,
+  optionsOf,
+  otherOption,
+  otherOptions,
+  parseOptions,
+  type Segments,
+  valueAt,
+} from '@penstock/agent/config'
+import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
+import { secretForms, withoutSample, withValues } from '../sound.ts'
+import { valueProblems } from './adjusted.ts'
+import type { FailedProgram } from './program-gaps.ts'
+import { merged, removeAt } from './tables.ts'
+
+/** The context of component checks. A Pipeline has no global settings of an agent. */
+const defaults = parseOptions(globalOptions, {})
+if (!defaults.ok) throw new TypeError('The defaults of the settings are not valid.')
+const globals = globalsOf(defaults.value, {})
+
+/** Receives what a check finds. */
+export interface CheckReport {
+  /** A row about an option. @param name the option as text; empty for the component */
+  option(segments: Segments, name: string, reason: string, nearest: string, isReplaced?: boolean): void
+  /** Rows about a program or a condition that does not compile. */
+  program(segments: Segments, text: string, problem: FailedProgram): void
+}
+
+/** The segments of a path such as `labels.app.name` or `endpoints[0]` in a value, up to the last one that exists. Names may contain dots. */
+function segmentsOf(path: string, value: unknown): Segments {
+  const [whole = '', index] = /^\[(\d+)\]\.?/.exec(path) ?? []
+  if (Array.isArray(value) && index !== undefined)
+    return [Number(index), ...segmentsOf(path.slice(whole.length), value[Number(index)])]
+  if (!isTable(value)) return []
+  const [name] = Object.keys(value)
+    .filter((key) => path === key || path.startsWith(`${key}.`) || path.startsWith(`${key}[`))
+    .toSorted((one, next) => next.length - one.length)
+  return name === undefined ? [] : [name, ...segmentsOf(path.slice(name.length).replace(/^\./, ''), value[name])]
+}
+
+/**
+ * Removes options that the counterpart does not have, and reports them as gaps. Returns the names of its further outputs; undefined if
+ * the options are not valid.
+ */
+export function checkedOptions(
+  declaration: AnyDeclaration,
+  config: Record<string, unknown>,
+  report: CheckReport,
+): readonly string[] | undefined {
+  for (let round = 0; round < 100; round++) {
+    const { parsed, errors } = attempted(declaration, config)
+    if (parsed.ok) {
+      for (const error of errors) reportError(error, config, report)
+      if (errors.length > 0) return undefined
+      return declaration.kind === 'transform' ? (declaration.ports?.(parsed.value) ?? []) : []
+    }
+    if (rewritten(declaration, config, parsed.problems, report)) continue
+    const [problem] = parsed.problems
+    if (problem === undefined) return undefined
+    const { segments, path, message, help } = problem
+    const isRemoved = removeAt(config, segments)
+    const nearest = help ?? (isRemoved ? 'The option is left out.' : 'Set the option, and convert again.')
+    report.option(segments, path, withoutSample(message), nearest)
+    if (!isRemoved) return undefined
+  }
+  return undefined
+}
+
+/** The parsed options with a sample value of their Secrets. Some problems depend on it, so the first sample without problems counts. */
+function attempted(declaration: AnyDeclaration, config: Record<string, unknown>) {
+  const { members, schema } = optionsOf(declaration)
+  const attempts = secretForms.map((form) => {
+    const parsed = parseOptions(members, withValues(config, form) as object)
+    const found = parsed.ok ? valueProblems(schema, parsed.value, config) : []
+    const problems = parsed.ok ? [...found, ...(declaration.check?.(parsed.value, globals) ?? [])] : []
+    return { parsed, errors: problems.filter(({ severity }) => severity !== 'warning') }
+  })
+  const valid = attempts.find(({ parsed, errors }) => parsed.ok && errors.length === 0)
+  return valid ?? (attempts[0] as (typeof attempts)[number])
+}
+
+function reportError(
+  error: FailedProgram & { readonly path: string; readonly help?: string | undefined },
+  config: Record<string, unknown>,
+  report: CheckReport,
+): void {
+  const { path, message, help } = error
+  const segments = segmentsOf(path, config)
+  const value = valueAt(config, segments)
+  const text = isTable(value) ? value['source'] : value
+  if (error.diagnostic !== undefined && typeof text === 'string') {
+    report.program(isTable(value) ? [...segments, 'source'] : segments, text, error)
+    return
+  }
+  report.option(segments, path, `its options are not valid: ${message}`, help ?? 'Correct it, and convert again.')
+}
+
+/** Renames an option of another version, or removes it and reports the alternative. Returns false if there is none. */
+function rewritten(
+  declaration: AnyDeclaration,
+  config: Record<string, unknown>,
+  problems: readonly { readonly segments: Segments }[],
+  report: CheckReport,
+): boolean {
+  const found = problems.flatMap(({ segments }) => {
+    const value = valueAt(config, segments)
+    const other = value === undefined ? undefined : otherOption(declaration.kind, declaration.type, segments, value)
+    return other === undefined ? [] : [{ segments, value, other }]
+  })
+  // In the order of the table.
+  const [first] = found.toSorted((one, next) => otherOptions.indexOf(one.other) - otherOptions.indexOf(next.other))
+  if (first === undefined) return false
+  const { segments, value, other } = first
+  const instead = other.rewrite?.(value)
+  const reason = other.differs ?? (instead === undefined ? 'there is no such option' : 'the option is not needed')
+  const isSame = instead !== undefined && other.differs === undefined
+  const isRenamed = isSame && Object.keys(instead).length > 0
+  const explanation = isRenamed ? 'the option has another form here' : reason
+  report.option(segments, segments.join('.'), explanation, other.instead, isSame)
+  removeAt(config, segments)
+  Object.assign(config, merged(instead ?? {}, config))
+  return true
+}
