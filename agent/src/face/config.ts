@@ -1,7 +1,14 @@
 // Configurations and everything needed to check them: components and their options, programs, templates, pod selection, tests. Slow to
 // import, because it loads all components.
 
-export { aliasFinding, minDiskBuffer, optionsOf } from '../config/component-options.ts'
+export {
+  aliasFinding,
+  bufferFindings,
+  minDiskBuffer,
+  optionsOf,
+  segmentsOf,
+  valueFindings,
+} from '../config/component-options.ts'
 export { globalOptions, globalsOf, underOperator } from '../config/globals.ts'
 export { globPattern, isPattern } from '../config/graph.ts'
 export { lanesOf } from '../config/lanes.ts'
@@ -11,7 +18,6 @@ export { insideOffset, positionAt, type TextPosition } from '../config/place.ts'
 export { renderedDiagnostic, renderProblems } from '../config/render.ts'
 export { formatOf, parseText, type Segments } from '../config/syntax.ts'
 export { runUnitTests, type UnitTestOutcome } from '../config/unit-tests.ts'
-export { checkValues } from '../config/values.ts'
 export { readYamlDocuments } from '../formats/yaml-documents.ts'
 export type { EgressOptions } from '../net/egress.ts'
 export { Networks } from '../net/networks.ts'

@@ -300,8 +300,8 @@ export class Draft {
       return [[identity, this.#components]]
     const rest = sources.map(([name]) => name).filter((name) => !elsewhere.includes(name))
     return [
-      [identity, downstreamOf(rest, this.#components)],
-      [{ ...identity, name: `${identity.name}-aggregator` }, downstreamOf(elsewhere, this.#components)],
+      [identity, withSink(downstreamOf(rest, this.#components))],
+      [{ ...identity, name: `${identity.name}-aggregator` }, withSink(downstreamOf(elsewhere, this.#components))],
     ]
   }
 
@@ -350,6 +350,13 @@ export class Draft {
     }
     return document
   }
+}
+
+/** The components of one place, with a sink that discards the events if no other sink gets them. */
+function withSink(parts: Components): Components {
+  if (parts.sinks.size > 0) return parts
+  const comments = ['No sink receives the events of these sources.']
+  return { ...parts, sinks: new Map([['discarded', { type: 'blackhole', inputs: ['*'], comments }]]) }
 }
 
 /** A valid name for a component, derived from the wanted one. */

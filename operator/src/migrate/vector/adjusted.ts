@@ -1,6 +1,6 @@
 // Replaces sink options that Vector accepts and the agent would reject, and references to secrets of an agent.
 
-import { checkValues, findComponent, minDiskBuffer, optionsOf } from '@penstock/agent/config'
+import { findComponent, minDiskBuffer, optionsOf } from '@penstock/agent/config'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Kind } from '../draft.ts'
@@ -84,10 +84,6 @@ function adjustBuffer(config: Record<string, unknown>, note: Note): void {
   const reason = `a disk buffer must have at least ${minDiskBuffer} bytes; found ${own['max_size']}`
   note(['buffer', 'max_size'], reason, 'The minimum replaces it.', true)
 }
-
-/** Problems of values that a schema cannot express, such as templates. */
-export const valueProblems = (schema: Table, value: unknown, given: unknown) =>
-  checkValues(schema, value, given).map((finding) => ({ ...finding, path: finding.segments.join('.') }))
 
 /** Templates in which a backslash stands before the dots of a name, as in old versions: such a name is in quotes. */
 export function withQuotedNames(value: unknown): unknown {

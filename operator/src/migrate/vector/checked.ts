@@ -2,6 +2,7 @@
 // are removed and reported.
 
 import {
+  bufferFindings,
   globalOptions,
   globalsOf,
   optionsOf,
@@ -9,11 +10,12 @@ import {
   otherOptions,
   parseOptions,
   type Segments,
+  segmentsOf,
   valueAt,
+  valueFindings,
 } from '@penstock/agent/config'
-import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
+import { type AnyDeclaration, isTable, pathOf } from '@penstock/agent/schema'
 import { secretForms, withoutSample, withValues } from '../sound.ts'
-import { valueProblems } from './adjusted.ts'
 import type { FailedProgram } from './program-gaps.ts'
 import { merged, removeAt } from './tables.ts'
 
@@ -30,18 +32,6 @@ export interface CheckReport {
   program(segments: Segments, text: string, problem: FailedProgram): void
 }
 
-/** The segments of a path such as `labels.app.name` or `endpoints[0]` in a value, up to the last one that exists. Names may contain dots. */
-function segmentsOf(path: string, value: unknown): Segments {
-  const [whole = '', index] = /^\[(\d+)\]\.?/.exec(path) ?? []
-  if (Array.isArray(value) && index !== undefined)
-    return [Number(index), ...segmentsOf(path.slice(whole.length), value[Number(index)])]
-  if (!isTable(value)) return []
-  const [name] = Object.keys(value)
-    .filter((key) => path === key || path.startsWith(`${key}.`) || path.startsWith(`${key}[`))
-    .toSorted((one, next) => next.length - one.length)
-  return name === undefined ? [] : [name, ...segmentsOf(path.slice(name.length).replace(/^\./, ''), value[name])]
-}
-
 /**
  * Removes options that the counterpart does not have, and reports them as gaps. Returns the names of its further outputs; undefined if
  * the options are not valid.
@@ -53,29 +43,36 @@ export function checkedOptions(
 ): readonly string[] | undefined {
   for (let round = 0; round < 100; round++) {
     const { parsed, errors } = attempted(declaration, config)
-    if (parsed.ok) {
+    const problems = parsed.ok ? limitsOf(declaration, config) : parsed.problems
+    if (parsed.ok && problems.length === 0) {
       for (const error of errors) reportError(error, config, report)
       if (errors.length > 0) return undefined
       return declaration.kind === 'transform' ? (declaration.ports?.(parsed.value) ?? []) : []
     }
-    if (rewritten(declaration, config, parsed.problems, report)) continue
-    const [problem] = parsed.problems
+    if (rewritten(declaration, config, problems, report)) continue
+    const [problem] = problems
     if (problem === undefined) return undefined
-    const { segments, path, message, help } = problem
+    const { segments, message, help } = problem
     const isRemoved = removeAt(config, segments)
     const nearest = help ?? (isRemoved ? 'The option is left out.' : 'Set the option, and convert again.')
-    report.option(segments, path, withoutSample(message), nearest)
+    report.option(segments, pathOf(segments), withoutSample(message), nearest)
     if (!isRemoved) return undefined
   }
   return undefined
 }
+
+/** Problems of the limits of a buffer, whose options depend on its type. */
+const limitsOf = (declaration: AnyDeclaration, { buffer }: Record<string, unknown>) =>
+  declaration.kind === 'sink' ? bufferFindings(buffer, declaration.bufferSizeOptional === true) : []
 
 /** The parsed options with a sample value of their Secrets. Some problems depend on it, so the first sample without problems counts. */
 function attempted(declaration: AnyDeclaration, config: Record<string, unknown>) {
   const { members, schema } = optionsOf(declaration)
   const attempts = secretForms.map((form) => {
     const parsed = parseOptions(members, withValues(config, form) as object)
-    const found = parsed.ok ? valueProblems(schema, parsed.value, config) : []
+    const found = parsed.ok
+      ? valueFindings(schema, parsed.value, config).map((finding) => ({ ...finding, path: pathOf(finding.segments) }))
+      : []
     const problems = parsed.ok ? [...found, ...(declaration.check?.(parsed.value, globals) ?? [])] : []
     return { parsed, errors: problems.filter(({ severity }) => severity !== 'warning') }
   })
