@@ -1,4 +1,5 @@
 // Options of sinks that Vector sets itself, or that old versions set.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of the old agent are meant
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
@@ -73,4 +74,33 @@ test('sources of an aggregator without a sink', async () => {
     ['blackhole'],
   ])
   for (const each of documents) expect(await lint(each.toString())).toEqual([])
+})
+
+test.each([
+  ['extra_label_selector: "app=${APP}"', 'a selector is literal text, found a variable'],
+  ['extra_field_selector: "metadata.labels.app=x"', 'pods cannot be selected by field'],
+])('a source with a selector that selects no pods reads nothing: %s', async (option, reason) => {
+  const { document, resource, gaps } = converted(convertVector, [
+    {
+      file: 'v.yaml',
+      text: `sources:\n  k:\n    type: kubernetes_logs\n    ${option}\nsinks: { out: { type: console, inputs: [k], encoding: { codec: json } } }\n`,
+    },
+  ])
+  const row = gaps.find(({ isReplaced }) => isReplaced !== true)
+  expect(row).toMatchObject({ line: 4, reason: expect.stringContaining(reason) })
+  expect(resource.spec.sources).toMatchObject([{ type: 'file' }])
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('the row about a variable that is not a text names no sample value', () => {
+  const { gaps } = converted(convertVector, [
+    {
+      file: 'v.yaml',
+      text: 'sources: { d: { type: stdin } }\nsinks: { out: { type: elasticsearch, inputs: [d], endpoints: ["http://e"], api_version: "${V}" } }\n',
+    },
+  ])
+  expect(gaps.at(-1)).toMatchObject({
+    reason: expect.stringContaining('unknown variant, a variable, of `api_version`'),
+    nearest: 'Write the value of the variable, and convert again.',
+  })
 })

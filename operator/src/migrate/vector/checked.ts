@@ -3,6 +3,7 @@
 
 import {
   bufferFindings,
+  compileFieldSelector,
   globalOptions,
   globalsOf,
   optionsOf,
@@ -14,6 +15,7 @@ import {
   valueAt,
   valueFindings,
 } from '@penstock/agent/config'
+import { errorText } from '@penstock/agent/errors'
 import { type AnyDeclaration, isTable, pathOf } from '@penstock/agent/schema'
 import { secretForms, withoutSample, withValues } from '../sound.ts'
 import type { FailedProgram } from './program-gaps.ts'
@@ -23,6 +25,12 @@ import { merged, removeAt } from './tables.ts'
 const defaults = parseOptions(globalOptions, {})
 if (!defaults.ok) throw new TypeError('The defaults of the settings are not valid.')
 const globals = globalsOf(defaults.value, {})
+
+type OptionProblem = FailedProgram & {
+  readonly path: string
+  readonly help?: string | undefined
+  readonly severity?: 'error' | 'warning' | undefined
+}
 
 /** Receives what a check finds. */
 export interface CheckReport {
@@ -53,8 +61,10 @@ export function checkedOptions(
     const [problem] = problems
     if (problem === undefined) return undefined
     const { segments, message, help } = problem
+    const isVariable = /SECRET\[/.test(JSON.stringify(valueAt(config, segments) ?? null))
     const isRemoved = removeAt(config, segments)
-    const nearest = help ?? (isRemoved ? 'The option is left out.' : 'Set the option, and convert again.')
+    const own = isVariable ? 'Write the value of the variable, and convert again.' : help
+    const nearest = own ?? (isRemoved ? 'The option is left out.' : 'Set the option, and convert again.')
     report.option(segments, pathOf(segments), withoutSample(message), nearest)
     if (!isRemoved) return undefined
   }
@@ -73,18 +83,36 @@ function attempted(declaration: AnyDeclaration, config: Record<string, unknown>)
     const found = parsed.ok
       ? valueFindings(schema, parsed.value, config).map((finding) => ({ ...finding, path: pathOf(finding.segments) }))
       : []
-    const problems = parsed.ok ? [...found, ...(declaration.check?.(parsed.value, globals) ?? [])] : []
+    const own = parsed.ok ? (declaration.check?.(parsed.value, globals) ?? []) : []
+    const problems = [...found, ...own, ...selectorProblems(config)]
     return { parsed, errors: problems.filter(({ severity }) => severity !== 'warning') }
   })
   const valid = attempts.find(({ parsed, errors }) => parsed.ok && errors.length === 0)
   return valid ?? (attempts[0] as (typeof attempts)[number])
 }
 
-function reportError(
-  error: FailedProgram & { readonly path: string; readonly help?: string | undefined },
-  config: Record<string, unknown>,
-  report: CheckReport,
-): void {
+/** Problems of the selectors of pods: a Pipeline needs their text, and the API refuses some of them. */
+function selectorProblems(config: Record<string, unknown>): readonly OptionProblem[] {
+  return ['extra_field_selector', 'extra_label_selector', 'extra_namespace_label_selector'].flatMap((path) => {
+    const text = config[path]
+    if (typeof text !== 'string') return []
+    const help = 'Write the value of the variable, and convert again.'
+    if (text.includes('SECRET[')) return [{ path, message: 'a selector is literal text, found a variable', help }]
+    const message = path === 'extra_field_selector' ? fieldSelectorProblem(text) : undefined
+    return message === undefined ? [] : [{ path, message }]
+  })
+}
+
+function fieldSelectorProblem(text: string): string | undefined {
+  try {
+    compileFieldSelector(text)
+    return undefined
+  } catch (error) {
+    return errorText(error)
+  }
+}
+
+function reportError(error: OptionProblem, config: Record<string, unknown>, report: CheckReport): void {
   const { path, message, help } = error
   const segments = segmentsOf(path, config)
   const value = valueAt(config, segments)

@@ -174,7 +174,7 @@ const splunk = (type: string): Service => ({
       entries.push(`"${name}": ${name}`)
     }
     if (!Array.isArray(indexed) || indexed.some((name) => typeof name !== 'string')) return refused('indexed_fields')
-    const fields = indexed.map((name) => `${textLiteral(String(name))}: ${field(String(name))}`)
+    const fields = indexed.map((name) => `${textLiteral(String(name).replace(/^\./, ''))}: ${field(String(name))}`)
     const { codec: _, timestamp_format: form, ...ofFields } = isTable(encoding) ? encoding : {}
     const own = eventLines(ofFields)
     if (own === undefined) return refused('encoding')
