@@ -32,7 +32,7 @@ type OptionProblem = FailedProgram & {
   readonly severity?: 'error' | 'warning' | undefined
 }
 
-/** Receives what a check finds. */
+/** Receives the findings of a check. */
 export interface CheckReport {
   /** A row about an option. @param name the option as text; empty for the component */
   option(segments: Segments, name: string, reason: string, nearest: string, isReplaced?: boolean): void

@@ -148,8 +148,10 @@ class Conversion {
       }
       const by = known?.by ?? 'the cluster provides it'
       if (known?.absence !== undefined) continue
-      const reason = known?.isReplaced === true ? by : 'it is a global setting of the agent'
       const other = otherOptions.find(({ kind, path }) => kind === 'global' && path === name)
+      const isUnknown = known === undefined && other === undefined
+      const own = isUnknown ? 'there is no such setting' : 'it is a global setting of the agent'
+      const reason = known?.isReplaced === true ? by : own
       const nearest = known?.becomes ?? other?.instead ?? 'Remove it, or set it in the components that need it.'
       this.#gap(root, [name], name, reason, nearest, known?.isReplaced)
     }
@@ -467,7 +469,9 @@ class Conversion {
 
   #comment({ root, kind, id, type }: Old, effect: string): string {
     const line = root.lineOf([kind, id])
-    return `GAP: ${kindOf[kind]} \`${id}\` of type \`${type}\` (${root.file}:${line}) has no counterpart. ${effect}`
+    const why =
+      findComponent(kindOf[kind], type) === undefined ? 'has no counterpart' : 'is not valid, as the report says'
+    return `GAP: ${kindOf[kind]} \`${id}\` of type \`${type}\` (${root.file}:${line}) ${why}. ${effect}`
   }
 
   // --- options ---

@@ -7,7 +7,7 @@ import type { Gap, Included, NamedText } from '../draft.ts'
 import type { Old } from './old.ts'
 import { listOf } from './tables.ts'
 
-/** What the compiler says about a program. */
+/** The message of the compiler for a program. */
 export interface FailedProgram {
   readonly message: string
   readonly rendered?: string | undefined

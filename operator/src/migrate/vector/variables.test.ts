@@ -152,3 +152,32 @@ test.each([
   )
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
+
+test('rows name the place of a variable', () => {
+  const { gaps } = convert(`
+sources: { s: { type: stdin } }
+transforms:
+  t:
+    type: remap
+    inputs: [s]
+    source: |
+      .a = 1
+      .b = get_env_var("A") ?? ""
+      .c = "x \${B:-y}" + "\${C}"
+sinks:
+  out:
+    type: http
+    inputs: [t]
+    uri: http://a
+    encoding: { codec: json }
+    request:
+      headers:
+        X-Key: "k \${KEY}"
+`)
+  expect(gaps.map(({ subject, line, column }) => [subject, line, column])).toEqual([
+    ['$B', 10, 15],
+    ['$A', 9, 12],
+    ['$C', 10, 27],
+    ['$KEY', 19, 19],
+  ])
+})

@@ -1,7 +1,7 @@
 // Environment variables of a configuration. In sources and sinks, a variable becomes a key of a Secret. In programs, an expression reads it
 // from the environment of the agent, because a program cannot refer to a Secret. A default replaces its variable everywhere.
 
-import type { Segments, TextPosition } from '@penstock/agent/config'
+import { positionAt, type Segments, type TextPosition } from '@penstock/agent/config'
 import { isTable, walkOptions } from '@penstock/agent/schema'
 import { memberAt, type Table } from '../documents.ts'
 import type { Gap, Step } from '../draft.ts'
@@ -29,6 +29,16 @@ const ownVariables: readonly { readonly usual: RegExp; readonly path?: string; r
 ]
 
 const readCall = /\bget_env_var(!?\s*\(\s*)((?:name:\s*)?")([A-Za-z0-9_.]+)"/g
+
+/** The place of the call that reads a variable, in the program or the condition of a component. */
+function placeOfCall(options: Table, name: string): OptionPlace {
+  for (const path of [['source'], ['condition'], ['condition', 'source']]) {
+    const text = memberAt(options, path)
+    const found = typeof text === 'string' ? [...text.matchAll(readCall)].find((call) => call[3] === name) : undefined
+    if (found !== undefined) return { path, at: positionAt(String(text), found.index) }
+  }
+  return { path: [] }
+}
 
 /** The field of metadata for a variable of the pod. */
 const ownField = (variable: string) => variable.toLowerCase()
@@ -152,7 +162,7 @@ export class Variables {
     const own = text.replace(readCall, (whole, open: string, before: string, name: string) => {
       const known = this.#readsEnvironment ? this.#own(name) : undefined
       if (known !== undefined) return `get_env_var${open}${before}${known}"`
-      this.#reportRead(old, name)
+      this.#reportRead(old, name, placeOfCall(old.options, name))
       // It fails like a variable that is not set.
       return this.#readsEnvironment ? whole : `string${open}null`
     })
@@ -247,7 +257,7 @@ export class Variables {
   }
 
   /** Reports a reference of a program that stays in it. */
-  #reportRead(old: Old, name: string, place: OptionPlace = { path: [] }): void {
+  #reportRead(old: Old, name: string, place: OptionPlace): void {
     if (!this.#isFirst(`read ${name}`)) return
     const { reason, nearest } = readReport(name)
     if (this.#readsEnvironment) this.#gap(old, place, `$${name}`, reason, nearest, true)
