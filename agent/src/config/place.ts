@@ -124,8 +124,8 @@ export function insideOffset(
   inside: TextPosition,
 ): number {
   if (block === undefined) {
-    const quoted = text[value] === '"' || text[value] === "'"
-    return inside.line === 1 ? value + (quoted ? 1 : 0) + inside.column - 1 : value
+    if (text[value] === '"') return escapedOffset(text, value + 1, inside)
+    return inside.line === 1 ? value + (text[value] === "'" ? 1 : 0) + inside.column - 1 : value
   }
   let offset = block.offset
   for (let line = 1; line < inside.line; line++) {
@@ -134,6 +134,25 @@ export function insideOffset(
     offset = end + 1
   }
   return Math.min(offset + block.indent + inside.column - 1, text.length)
+}
+
+/** Numbers of characters of escapes that are not two characters long. */
+const escapeLengths: Readonly<Record<string, number>> = { x: 4, u: 6, U: 10 }
+
+/** The offset for a position inside a text in double quotes, in which escapes stand for characters and ends of lines. */
+function escapedOffset(text: string, start: number, { line, column }: TextPosition): number {
+  let at = start
+  let current = { line: 1, column: 1 }
+  while (at < text.length && text[at] !== '"') {
+    if (current.line === line && current.column >= column) return at
+    const letter = text[at] === '\\' ? text[at + 1] : undefined
+    current = letter === 'n' ? { line: current.line + 1, column: 1 } : { ...current, column: current.column + 1 }
+    // YAML reads the end of a line, and the blanks after it, as one blank.
+    const folded = text[at] === '\n' ? /\n\s*/y : undefined
+    if (folded !== undefined) folded.lastIndex = at
+    at += letter === undefined ? (folded?.exec(text)?.[0].length ?? 1) : (escapeLengths[letter] ?? 2)
+  }
+  return at
 }
 
 /** The origin that contains the longest part of the path. */

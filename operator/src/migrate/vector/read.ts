@@ -7,6 +7,7 @@ import { renderedIn } from '../chart-templates.ts'
 import {
   allAt,
   type Root as FoundRoot,
+  memberAt,
   type Places,
   type Reading,
   type Table,
@@ -160,7 +161,7 @@ function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
   }
   if (isOldChart(value) && !(isTable(customConfig) && isConfig(customConfig))) {
     const { config, at } = oldChartConfig(value)
-    return [{ file, config, ...withPaths(document, at) }]
+    return [{ file, config, ...withRawPlaces(document, at) }]
   }
   if (isTable(customConfig) && isConfig(customConfig))
     return [{ ...below(['customConfig'], renderedIn(customConfig)), ...pods, mounts: mountsIn(value) }]
@@ -182,6 +183,22 @@ function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
     )
   }
   return isConfig(value) ? [below([], value)] : componentIn(document)
+}
+
+/** The places of components whose options are partly in the text `rawConfig`. @param at the path in the values */
+function withRawPlaces(document: TableDocument, at: (path: Segments) => Segments): Places {
+  const placeOf: Places['placeOf'] = (path, position) => {
+    const [kind = '', id = '', ...option] = path
+    const [base, name] = [at([kind, id]), option[0]]
+    const text = memberAt(document.value, [...base, 'rawConfig'])
+    const isOutside = name === undefined || memberAt(document.value, [...base, name]) !== undefined
+    if (typeof text !== 'string' || isOutside) return document.placeOf(at(path), position)
+    const { above, indent } = document.inside([...base, 'rawConfig'], text)
+    const reading: Reading = { format: 'toml', above, indent, gaps: [], maxProblems: 0 }
+    const [raw] = tableDocuments({ file: document.file, text }, reading)
+    return raw === undefined ? document.placeOf(base) : raw.placeOf(option, position)
+  }
+  return { placeOf, lineOf: (path) => placeOf(path).line }
 }
 
 /** The pods of the chart as those of an Agent. */
