@@ -101,6 +101,20 @@ test('the row about a variable that is not a text names no sample value', () => 
   ])
   expect(gaps.at(-1)).toMatchObject({
     reason: expect.stringContaining('unknown variant, a variable, of `api_version`'),
-    nearest: 'Write the value of the variable, and convert again.',
+    nearest: 'Write the value of the variable, and convert again. The option is left out.',
   })
+})
+
+test.each([
+  ['encoding: { codec: text, charset: utf-16 }', 'out: encoding.charset', 'unknown field `charset`, expected one of'],
+  ['encoding: { codec: json, only_fields: x }', 'out: encoding.only_fields', '`only_fields` must be a list'],
+])('the row about an encoding says what is wrong: %s', async (option, subject, reason) => {
+  const { document, gaps } = converted(convertVector, [
+    {
+      file: 'v.yaml',
+      text: `sources: { d: { type: stdin } }\nsinks: { out: { type: console, inputs: [d], ${option} } }\n`,
+    },
+  ])
+  expect(gaps).toMatchObject([{ subject, reason: expect.stringContaining(reason), nearest: 'The option is left out.' }])
+  expect(await lint(document.toString())).toEqual([])
 })

@@ -4,6 +4,7 @@
 import {
   bufferFindings,
   compileFieldSelector,
+  encodingMessage,
   globalOptions,
   globalsOf,
   optionsOf,
@@ -60,16 +61,33 @@ export function checkedOptions(
     if (rewritten(declaration, config, problems, report)) continue
     const [problem] = problems
     if (problem === undefined) return undefined
-    const { segments, message, help } = problem
+    const { segments, message, help } = plainProblem(problem)
     const isVariable = /SECRET\[/.test(JSON.stringify(valueAt(config, segments) ?? null))
     const isRemoved = removeAt(config, segments)
     const own = isVariable ? 'Write the value of the variable, and convert again.' : help
-    const nearest = own ?? (isRemoved ? 'The option is left out.' : 'Set the option, and convert again.')
+    const left = isRemoved ? 'The option is left out.' : 'Set the option, and convert again.'
+    const nearest = own === undefined ? left : isRemoved ? `${sentence(own)} ${left}` : own
     report.option(segments, pathOf(segments), withoutSample(message), nearest)
     if (!isRemoved) return undefined
   }
   return undefined
 }
+
+interface RejectedOption {
+  readonly segments: Segments
+  readonly message: string
+  readonly help?: string | undefined
+}
+
+/** A problem of an encoding has a general message, and its help says what is wrong. */
+function plainProblem({ segments, message, help }: RejectedOption): RejectedOption {
+  const [first] = help?.split('\n') ?? []
+  if (message !== encodingMessage || first === undefined) return { segments, message, help }
+  return { segments, message: first.replace(/^`[^`]*`: /, '') }
+}
+
+/** The text as a sentence. */
+const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 
 /** Problems of the limits of a buffer, whose options depend on its type. */
 const limitsOf = (declaration: AnyDeclaration, { buffer }: Record<string, unknown>) =>

@@ -437,7 +437,7 @@ sinks:
   ])
   expect(spec.transforms?.[1]).toMatchObject({ name: 'add', config: { source: '.a = 1\n' } })
   expect(spec.sinks[0]).toMatchObject({ name: 'loki', inputs: ['add'], config: { endpoint: 'http://loki:3100' } })
-  expect(gaps).toEqual(['4 data_dir (replaced)', '6 prometheus_sink (replaced)', '16 loki: none', '24 bad: rawConfig'])
+  expect(gaps).toEqual(['4 data_dir (replaced)', '6 prometheus_sink (replaced)', '23 loki: none', '24 bad: rawConfig'])
   expect(lint(text)).toEqual([])
 })
 
