@@ -48,14 +48,19 @@ import { settings } from './settings.ts'
 import { listOf, merged, removeAt } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'
 import { checkedOutputs, testsOf } from './unit-tests.ts'
+import { unitsOf } from './units.ts'
 import { ownSteps, Variables } from './variables.ts'
 
 const kindOf = { sources: 'source', transforms: 'transform', sinks: 'sink' } as const
 
 /** Reads the files of one configuration into a draft. Components of one file may read from those of another. */
 export function convertVector(files: readonly NamedText[], included: Included, draft: Draft): void {
-  const roots = withScopes(files.flatMap((file) => readRoots(file, draft.gaps)))
-  new Conversion(roots, withPrograms(included, files), draft, files).run()
+  const roots = files.flatMap((file, index) =>
+    readRoots(file, draft.gaps).map((root) => ({ ...root, unit: `${index}.${root.unit}` })),
+  )
+  const programs = withPrograms(included, files)
+  for (const unit of unitsOf(withScopes(roots))) new Conversion(unit, programs, draft, files).run()
+  complete(draft, { file: (roots[0] ?? files[0])?.file ?? '', line: 1 }, ends)
 }
 
 /** The counterpart of a component. */
@@ -71,8 +76,6 @@ interface Counterpart {
 
 class Conversion {
   readonly #roots: readonly Root[]
-  /** The place of gaps that belong to no line. */
-  readonly #file: string
   readonly #included: Included
   readonly #draft: Draft
   /** The settings of all files. */
@@ -90,7 +93,6 @@ class Conversion {
   constructor(roots: readonly Root[], included: Included, draft: Draft, files: readonly NamedText[]) {
     const podFields = new Map(files.flatMap((file) => [...podFieldsIn(file)]))
     this.#roots = roots
-    this.#file = files[0]?.file ?? ''
     this.#variables = new Variables(draft.gaps, draft.namespace === undefined, podFields)
     this.#included = included
     this.#draft = draft
@@ -105,7 +107,7 @@ class Conversion {
 
   run(): void {
     for (const root of this.#roots) this.#reportSettings(root)
-    this.#draft.aggregator = this.#roots.find(({ aggregator }) => aggregator !== undefined)?.aggregator
+    this.#draft.aggregator ??= this.#roots.find(({ aggregator }) => aggregator !== undefined)?.aggregator
     this.#olds = withOwnSources(this.#olds, (input) => this.#matching(input), this.#draft.gaps)
     const own = this.#ofAgentItself()
     const left = this.#olds.filter((old) => !own.has(old))
@@ -118,7 +120,6 @@ class Conversion {
       this.#transform(old)
     for (const old of left.filter(({ kind }) => kind === 'sinks')) this.#sink(old)
     for (const root of this.#roots) this.#tests(root)
-    complete(this.#draft, { file: this.#roots[0]?.file ?? this.#file, line: 1 }, ends)
   }
 
   // --- gaps ---

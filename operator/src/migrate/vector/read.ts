@@ -28,6 +28,10 @@ export interface Root extends FoundRoot, Places {
   readonly resource?: Resource
   /** The pods of the chart, if it does not run one on every node. */
   readonly aggregator?: AggregatorPods
+  /** The document that contains it. */
+  readonly unit?: string
+  /** Whether it is the whole configuration of an agent, as in values of a chart. */
+  readonly isWhole?: boolean
   /** The folders of the node that the chart mounts. */
   readonly mounts?: readonly Mount[]
 }
@@ -109,8 +113,8 @@ const ofSettings = (given: NamedText): readonly Root[] =>
 /** @param place the place of the text in the file */
 function rootsOf(given: NamedText, place: Pick<Reading, 'above' | 'indent'>, gaps: Gap[]): readonly Root[] {
   const text = withQuotedVariables(given)
-  return tableDocuments(text, { format: formatOf(given.file), ...place, gaps, maxProblems: 5 }).flatMap((document) =>
-    rootsIn(document, gaps),
+  return tableDocuments(text, { format: formatOf(given.file), ...place, gaps, maxProblems: 5 }).flatMap(
+    (document, index) => rootsIn(document, gaps).map((root) => ({ ...root, unit: String(index) })),
   )
 }
 
@@ -164,7 +168,7 @@ function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
     return [{ file, config, ...withRawPlaces(document, at) }]
   }
   if (isTable(customConfig) && isConfig(customConfig))
-    return [{ ...below(['customConfig'], renderedIn(customConfig)), ...pods, mounts: mountsIn(value) }]
+    return [{ ...below(['customConfig'], renderedIn(customConfig)), ...pods, mounts: mountsIn(value), isWhole: true }]
   if (kind === undefined && isOfChart(value)) return [{ ...withoutConfig(value, file, lineOf, gaps), ...pods }]
   if (typeof kind === 'string' && isTable(spec) && isConfig(spec))
     return [{ ...below(['spec'], spec), resource: resourceOf(value, kind) }]
