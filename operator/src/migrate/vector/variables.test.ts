@@ -142,6 +142,11 @@ test.each([
     file: 'v.yaml',
     text: 'sources:\n  f:\n    type: file\n    include: [${LOGS:-/a.log}, /b.log]\ntransforms:\n  t:\n    type: remap\n    inputs: [f]\n    source: |\n      .a = [ $A ]\nsinks:\n  out:\n    type: loki\n    inputs: [t]\n    endpoint: $LOKI\n    encoding: { codec: json }\n    labels: { a: b }\n    batch: { max_events: "${N}" }\n',
   },
+  {
+    about: 'tables of YAML on one line',
+    file: 'v.yaml',
+    text: 'sources: { f: { type: file, include: [/a.log, /b.log] } }\ntransforms:\n  t:\n    type: remap\n    inputs: [f]\n    source: |\n      .a = [ $A ]\nsinks: { out: { type: loki, inputs: [t], endpoint: ${LOKI}, encoding: { codec: json }, labels: { a: ${B:-b}, c: d }, batch: { max_events: ${N} } } }\n',
+  },
 ])('in $about, a variable may stand outside of quotes', async ({ file, text }) => {
   const { document, resource, gaps } = converted(convertVector, [{ file, text }])
   expect(resource.spec.sources).toMatchObject([{ name: 'f', config: { include: ['/a.log', '/b.log'] } }])
