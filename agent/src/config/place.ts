@@ -4,7 +4,7 @@
 import type { Problem } from '../schema/problems.ts'
 import { pathOf } from '../schema/walk.ts'
 import type { Interpolated } from './interpolate.ts'
-import type { Document, Segments } from './syntax.ts'
+import type { Document, Segments, TextBlock } from './syntax.ts'
 
 /** A parsed configuration text. */
 export interface SourceText {
@@ -117,16 +117,12 @@ function placeOf(
  * @param value the offset of the text
  * @param block the first line of a text of several lines, and the indentation that is not part of the text
  */
-export function insideOffset(
-  text: string,
-  value: number,
-  block: { readonly offset: number; readonly indent: number } | undefined,
-  inside: TextPosition,
-): number {
+export function insideOffset(text: string, value: number, block: TextBlock | undefined, inside: TextPosition): number {
   if (block === undefined) {
     if (text[value] === '"') return escapedOffset(text, value + 1, inside)
     return inside.line === 1 ? value + (text[value] === "'" ? 1 : 0) + inside.column - 1 : value
   }
+  if (block.isFolded === true) return foldedOffset(text, block, inside)
   let offset = block.offset
   for (let line = 1; line < inside.line; line++) {
     const end = text.indexOf('\n', offset)
@@ -134,6 +130,19 @@ export function insideOffset(
     offset = end + 1
   }
   return Math.min(offset + block.indent + inside.column - 1, text.length)
+}
+
+/** The offset for a position inside a text whose lines are joined by blanks; an empty line ends a line of the text. */
+function foldedOffset(text: string, { offset, indent }: TextBlock, { line, column }: TextPosition): number {
+  let [at, current, before] = [offset, 1, 0]
+  for (const raw of text.slice(offset).split('\n')) {
+    const length = raw.length - indent
+    if (length <= 0) [current, before] = [current + 1, 0]
+    else if (current === line && column <= before + length) return at + indent + Math.max(column - before - 1, 0)
+    else before += length + 1
+    at += raw.length + 1
+  }
+  return Math.min(at, text.length)
 }
 
 /** Numbers of characters of escapes that are not two characters long. */

@@ -79,6 +79,14 @@ test.each([
     code: 'E105',
   },
   {
+    form: 'a condition whose lines YAML joins',
+    file: 'v.yaml',
+    text: 'sources: { s: { type: stdin } }\ntransforms:\n  t:\n    type: filter\n    inputs: [s]\n    condition: >-\n      .a == 1 ||\n      .b == 2 ||\n      nope(.c)\nsinks: { out: { type: blackhole, inputs: [t] } }\n',
+    place: 'v.yaml:9',
+    at: 'nope(.c)',
+    code: 'E105',
+  },
+  {
     form: 'a ConfigMap',
     file: 'v.yaml',
     text: 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: v }\ndata:\n  vector.yaml: |\n    sources: { s: { type: stdin } }\n    transforms:\n      t:\n        type: remap\n        inputs: [s]\n        source: |\n          .b = nope(.c)\n    sinks: { out: { type: blackhole, inputs: [t] } }\n',
