@@ -10,6 +10,7 @@ import { namePattern, nameWords } from '../api/pipeline.ts'
 import { agentFor, agentsOf, type FoundAgent, type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { Draft, type NamedText } from '../migrate/draft.ts'
 import { isBlank, isYamlLike, secretsIn } from '../migrate/inner.ts'
+import { fitNamespace } from '../migrate/namespaced.ts'
 import { componentFolders } from '../migrate/vector/read.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 import { gapReport, reportFormats } from './gap-report.ts'
@@ -77,7 +78,7 @@ export async function run(argv: string[]): Promise<number> {
   for (const file of given) for (const [variable, key] of secretsIn(file)) draft.secrets.set(variable, key)
   draft.gaps.push(...gaps)
   agent.convert(files, included, draft)
-  if (values.namespace !== undefined) refuseFiles(draft)
+  if (values.namespace !== undefined) refuseForbidden(draft, { name: values.name, namespace: values.namespace }, given)
   const pipelines = draft.documents({ name: values.name, namespace: values.namespace })
   const report = gapReport(draft.gaps, format)
   if (report !== '') console.error(report)
@@ -109,10 +110,18 @@ export async function run(argv: string[]): Promise<number> {
       )
 }
 
-/** The rules for namespaces reject file sources and sinks, which also replace sources without an equivalent. */
-function refuseFiles(draft: Draft): void {
+/**
+ * The rules for namespaces reject file sources and sinks, which also replace sources without an equivalent, and other parts that reach the node
+ * or other tenants.
+ */
+function refuseForbidden(
+  draft: Draft,
+  identity: { name: string; namespace: string },
+  given: readonly NamedText[],
+): void {
+  const forbidden = fitNamespace(draft, identity, given[0]?.file ?? '')
   const refused = draft.ofFiles()
-  if (refused.length === 0) return
+  if (refused.length + forbidden.length === 0) return
   const lines = refused.map(({ kind, name, paths, isMissing }) => {
     if (isMissing) return `  source \`${name}\`: it has no equivalent; a source of an empty file replaces it`
     return `  ${kind === 'sources' ? 'source' : 'sink'} \`${name}\`: it ${kind === 'sources' ? 'reads' : 'writes'} ${paths.join(', ')}`
@@ -120,8 +129,8 @@ function refuseFiles(draft: Draft): void {
   throw new PenstockError(
     'PEN_USAGE',
     [
-      'A Pipeline of a namespace may not read or write files of the node:',
-      ...lines,
+      ...(lines.length === 0 ? [] : ['A Pipeline of a namespace may not read or write files of the node:', ...lines]),
+      ...(forbidden.length === 0 ? [] : ['The rules for namespaces forbid these parts:', ...forbidden]),
       'Omit `-n` to get a ClusterPipeline. Or remove these parts from the configuration.',
     ].join('\n'),
   )

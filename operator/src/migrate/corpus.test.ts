@@ -1,12 +1,11 @@
 // Complete configurations modelled on real ones (see `testing/corpus.ts`): the agent is recognized from the text, all gaps have a file and a
 // line, and the output passes lint.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { compileFiles } from '../compile/config.ts'
-import { type CorpusCase, convertedCase, corpus } from '../testing/corpus.ts'
+import { type CorpusCase, convertedCase, corpus, lintErrors } from '../testing/corpus.ts'
 import { oddOption, withOddOptions } from '../testing/odd-options.ts'
 import { existsHere } from './absence.ts'
 import type { Gap } from './draft.ts'
@@ -14,26 +13,13 @@ import type { Gap } from './draft.ts'
 const output = mkdtempSync(join(tmpdir(), 'penstock-corpus-'))
 afterAll(() => rmSync(output, { recursive: true }))
 
-/** A variable at the beginning of an address contains an address. */
-const secretValue = (name: string) => (/(?:URL|ENDPOINT|ADDRESS)$/.test(name) ? '"http://x"' : 'x')
-
-let written = 0
-/** Errors of lint. All keys of Secrets that the output refers to exist. */
-function errorsIn(text: string): string[] {
-  const keys = [...new Set([...text.matchAll(/SECRET\[env\.(\w+)\]/g)].map(([, name]) => name))]
-  const secret = `---\napiVersion: v1\nkind: Secret\nmetadata: { name: converted-environment, namespace: penstock-system }\nstringData: { ${keys.map((key = '') => `${key}: ${secretValue(key)}`).join(', ')} }\n`
-  const file = join(output, `${++written}.yaml`)
-  writeFileSync(file, `${text}${secret}`)
-  const { problems } = compileFiles([file], { ownMachine: false })
-  return problems.filter(({ severity }) => severity === 'error').map(({ path, message }) => `${path}: ${message}`)
-}
-
 test.each(corpus)('$agent: $about', (given: CorpusCase) => {
   const { agent, file, expected, text } = given
   const { draft, found } = convertedCase(given)
   expect(found?.agent.name).toBe(agent)
   const documents = [...draft.agents({ name: 'converted' }), ...draft.documents({ name: 'converted' })]
-  expect(errorsIn(documents.map((document) => document.toString({ lineWidth: 0 })).join('---\n'))).toEqual([])
+  const printed = documents.map((document) => document.toString({ lineWidth: 0 })).join('---\n')
+  expect(lintErrors(printed, output)).toEqual([])
   const lines = text.split('\n').length
   for (const gap of draft.gaps) {
     expect(gap.file.startsWith(file)).toBe(true)

@@ -169,6 +169,13 @@ export class Draft {
     return current
   }
 
+  /** Replaces each component with the result of a function. */
+  replaceEach(change: (kind: Kind, name: string, component: Component) => Component): void {
+    for (const kind of ['sources', 'transforms', 'sinks'] as const)
+      for (const [name, component] of this.#components[kind])
+        this.#components[kind].set(name, change(kind, name, component))
+  }
+
   /** The transforms of a part of the old configuration that read no other transform of it. */
   entriesOf({ file, line, subject }: Origin): readonly string[] {
     const own = [...this.#components.transforms].filter(

@@ -12,7 +12,7 @@ const globals = globalsOf(defaults.value, {})
 /** The component itself if its options are valid; otherwise its replacement. */
 export function soundComponent(kind: 'source' | 'sink', component: Component, origin: Origin, gaps: Gap[]): Component {
   const problem = problemOf(kind, component)
-  if (problem === undefined) return component
+  if (problem === undefined) return { origin, ...component }
   gaps.push({
     ...origin,
     reason: `its options are not valid: ${problem.message}`,

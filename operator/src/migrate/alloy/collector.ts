@@ -3,7 +3,7 @@
 
 import type { Draft } from '../draft.ts'
 import { below, isList, isMap, itemsOf, type Place, type Tree } from '../loki/tree.ts'
-import { Components } from '../otel/components.ts'
+import { Components, originOf } from '../otel/components.ts'
 import { refusedConnectors } from '../otel/connectors.ts'
 import { extensions, refusedExtension } from '../otel/extensions.ts'
 import { lokiForm, withIntegers } from '../otel/forms.ts'
@@ -217,7 +217,7 @@ export class Collector {
     this.#context = new Context(
       draft.gaps,
       extension,
-      (heads, steps, wanted, part) => draft.append(heads, steps, wanted, { ...part.place(), subject: part.title }),
+      (heads, steps, wanted, part) => draft.append(heads, steps, wanted, originOf(part)),
       draft.namespace === undefined,
     )
     this.#components = new Components(draft, this.#context)

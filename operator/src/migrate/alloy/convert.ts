@@ -539,7 +539,8 @@ class Conversion {
         block.name,
       )
       const config = { ...component.config, ...buffer }
-      this.#draft.add('sinks', name, { ...component, config, inputs: inputs.map((each) => each.name) })
+      const origin = { file: at.file, line: at.line, subject: block.name }
+      this.#draft.add('sinks', name, { ...component, config, inputs: inputs.map((each) => each.name), origin })
     }
   }
 

@@ -1,7 +1,7 @@
 // Adds single components of the collector to a draft: receivers as sources, processors as transforms, exporters as sinks. The
 // configurations of the collector and of Alloy, which contains its components, differ only in the connections between them.
 
-import type { Draft, Step } from '../draft.ts'
+import type { Draft, Origin, Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { withoutPlaceholders } from './environment.ts'
 import { exporters, refusedExporters } from './exporters.ts'
@@ -35,7 +35,9 @@ export class Components {
     this.#context.reportOptions(part, mapping)
     return mapping
       .build(part, this.#context)
-      .flatMap(({ component, follow }) => follow(this.#draft.add('sources', given.name, component), this.#context))
+      .flatMap(({ component, follow }) =>
+        follow(this.#draft.add('sources', given.name, { ...component, origin: originOf(given) }), this.#context),
+      )
   }
 
   /** Adds the transforms of a processor after the heads, and returns the last. */
@@ -63,7 +65,7 @@ export class Components {
     this.#context.reportOptions(part, mapping)
     const { component, steps } = mapping.build(part, this.#context)
     const inputs = this.#context.append(heads, steps, `${given.name}-form`, part)
-    this.#draft.add('sinks', given.name, { ...component, inputs })
+    this.#draft.add('sinks', given.name, { ...component, inputs, origin: originOf(given) })
   }
 
   #comment(part: Part, effect: string): string {
@@ -74,4 +76,10 @@ export class Components {
   #mapping<Result>(part: Part, mappings: readonly Mapping<Result>[], refusals: readonly Refusal[]) {
     return this.#isDefined(part) ? findMapping(part, mappings, refusals, this.#context) : undefined
   }
+}
+
+/** The place of a part, for components that come from it. */
+export function originOf(part: Part): Origin {
+  const { file, line } = part.place()
+  return { file, line, subject: part.title }
 }

@@ -4,7 +4,7 @@
 import { isTable } from '@penstock/agent/schema'
 import { complete, type Ends } from '../complete.ts'
 import type { Draft, Included, NamedText } from '../draft.ts'
-import { Components } from './components.ts'
+import { Components, originOf } from './components.ts'
 import { connectors, refusedConnectors } from './connectors.ts'
 import { withoutPlaceholders } from './environment.ts'
 import { serviceGaps } from './extensions.ts'
@@ -47,10 +47,7 @@ class Conversion {
     this.#context = new Context(
       draft.gaps,
       (id) => this.#find('extension', id),
-      (heads, steps, wanted, part) => {
-        const { file, line } = part.place()
-        return draft.append(heads, steps, wanted, { file, line, subject: part.title })
-      },
+      (heads, steps, wanted, part) => draft.append(heads, steps, wanted, originOf(part)),
       draft.namespace === undefined,
       (text) => JSON.stringify(config.value).includes(text),
     )

@@ -386,12 +386,9 @@ class Conversion {
     }
     const chain = new Chain(this.#report, false)
     chain.add(name === 'loki' ? 'client' : `client ${name}`, client, lines)
-    const inputs = this.#draft.append(heads, chain.steps(), `${name}-form`, {
-      file: client.file,
-      line: client.line,
-      subject: 'client',
-    })
-    this.#draft.add('sinks', name, { ...component, config: { ...component.config, ...buffer }, inputs })
+    const origin = { file: client.file, line: client.line, subject: 'client' }
+    const inputs = this.#draft.append(heads, chain.steps(), `${name}-form`, origin)
+    this.#draft.add('sinks', name, { ...component, config: { ...component.config, ...buffer }, inputs, origin })
   }
 
   /** A Pipeline needs a source and a sink. */

@@ -222,7 +222,8 @@ class Conversion {
       joining === undefined ? {} : multilineOf(old.type, joining.rules),
     ) as Pick<Component, 'config' | 'multiline'>
     const component = { type: declaration.type, ...(selector && { selector }), ...(multiline && { multiline }) }
-    const name = this.#draft.add('sources', old.id, { ...component, ...(config && { config }) })
+    const origin = this.#origin(old)
+    const name = this.#draft.add('sources', old.id, { ...component, ...(config && { config }), origin })
     if (declaration.kind === 'source' && declaration.outputs.includes('metric')) this.#giveMetrics.add(name)
     const steps: Step[] = old.type === 'kubernetes_events' ? [eventStep] : this.#ownFields(old, declaration)
     this.#outputs.set(
@@ -422,7 +423,8 @@ class Conversion {
     }
     const steps = [...service.steps, ...found.before]
     const heads = this.#draft.append(taken, steps, `${old.id}-form`, this.#origin(old))
-    this.#draft.add('sinks', old.id, { type: found.declaration.type, inputs: heads, config: found.config })
+    const { config, declaration } = found
+    this.#draft.add('sinks', old.id, { type: declaration.type, inputs: heads, config, origin: this.#origin(old) })
   }
 
   /**
