@@ -260,7 +260,9 @@ class Conversion {
     )
     const isInput = isMap(byDefault) && byDefault.value.has('type')
     const config = isInput ? { ...byDefault, value: without(byDefault.value, 'enabled') } : containers(tree)
-    this.#input(config, [choice, ...neededIn(config).map(filter), ...hintSteps(prefix), ...metadata], 'pods')
+    const isStream = textOf(below(config, 'type')) === 'filestream'
+    const needed = neededIn(config).map(filter)
+    this.#input(config, [choice, ...needed, ...hintSteps(prefix, isStream), ...metadata], 'pods')
   }
 
   /** Inputs and modules in other files. */
