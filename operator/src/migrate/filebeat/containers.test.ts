@@ -111,3 +111,22 @@ test.each([
     expect(await lint(document.toString())).toEqual([])
   }
 })
+
+test.each([
+  ['["*"]', { message: 'hello' }],
+  ['[abc, def]', { message: 'hello' }],
+  ['def', undefined],
+])('an input of the containers %s', async (ids, expected) => {
+  const { document, resource, gaps } = convert(input(`type: docker, containers.ids: ${ids}`))
+  expect(gaps).toEqual([])
+  withTest(document, resource, pod, expected)
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('a variable in the path of pods, of which any value is read, is a gap', async () => {
+  const path = '/var/log/containers/*_${NAMESPACE}_${data.kubernetes.container.name}-*.log'
+  const { document, resource, gaps } = convert(input(`type: container, paths: ["${path}"]`))
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([['container: ${NAMESPACE}', undefined]])
+  withTest(document, resource, pod, { message: 'hello' })
+  expect(await lint(document.toString())).toEqual([])
+})

@@ -55,7 +55,7 @@ const common: Readonly<Record<string, string>> = {
   encoding: '`encoding.charset`; a gap for pod logs',
   'containers.path': 'the source reads all pods',
   'containers.stream': 'a filter transform',
-  'containers.ids': 'the source reads all pods',
+  'containers.ids': 'a filter transform, unless the input reads all containers',
   max_bytes: 'a remap transform that cuts longer messages',
   message_max_bytes: 'a remap transform that cuts longer messages',
   line_terminator: '`line_delimiter`; a gap for pod logs',
@@ -215,12 +215,22 @@ function reportFormat(part: Part, report: Report): void {
   report.replaced(part, `${part.name}: pods`, reason, 'Remove steps that decode this format.')
 }
 
-/** Reports variables in a path of files, which have no value. */
-function reportVariables(part: Part, path: string, report: Report): void {
+/** Reports variables in a path, which have no value. Those of discovered pods select the pod itself. */
+function reportVariables(part: Part, path: string, isPods: boolean, report: Report): void {
   for (const [variable] of path.matchAll(/\$\{[^}]*\}/g)) {
-    const reason = 'a resource is literal text, and the variable has no value here'
-    report.gap(part, `${part.name}: ${variable}`, reason, 'Write its value in `include`.')
+    if (isPods && variable.startsWith('${data.')) continue
+    const reason = isPods
+      ? 'the variable has no value here, so the source reads the pods for all its values'
+      : 'a resource is literal text, and the variable has no value here'
+    const nearest = isPods ? 'Write its value in the path, and convert again.' : 'Write its value in `include`.'
+    report.gap(part, `${part.name}: ${variable}`, reason, nearest)
   }
+}
+
+/** Identifiers of containers that an input reads; empty if it reads all, or those of a discovered pod. */
+function idsOf(part: Part): readonly string[] {
+  const ids = textsIn(part, 'containers.ids')
+  return ids.some((id) => id === '*' || id.includes('${data.')) ? [] : ids
 }
 
 /** Names of character sets that differ from those of the source. */
@@ -363,7 +373,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
     }
     const delimiter = delimiterOf(part, isPods, report)
     if (isPods) reportFormat(part, report)
-    else for (const path of paths) reportVariables(part, path, report)
+    for (const path of paths) reportVariables(part, path, isPods, report)
     const removal = removalOf(part, isPods, report)
     const olderMs = millisecondsOf(textIn(part, 'ignore_older'))
     const shared = {
@@ -374,6 +384,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       ...(stream === undefined || !isPods
         ? []
         : [{ type: 'filter', text: `.stream == ${textLiteral(stream)}` } as const]),
+      ...idSteps(idsOf(part)),
       ...(isPods || keepsEmpty(part) ? [] : [{ type: 'filter', text: '.message != ""' } as const]),
       ...fileSteps(chosen, wanted, excluded, isPods),
       recordStep(name, isPods, paths, [
@@ -413,6 +424,17 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
     return { component, steps }
   },
 })
+
+/** A filter by the identifier of the container, if an input reads only some containers. */
+const idSteps = (ids: readonly string[]): readonly Step[] =>
+  ids.length === 0
+    ? []
+    : [
+        {
+          type: 'filter',
+          text: `includes([${ids.map((id) => textLiteral(id)).join(', ')}], replace(string(.orchestrator.container_id) ?? "", r'^.*://', ""))`,
+        },
+      ]
 
 /** A filter by file name, if an input reads only some files. */
 function fileSteps(
