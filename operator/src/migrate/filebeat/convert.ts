@@ -13,7 +13,9 @@ import { hintSteps, readHints, unreadHints } from './hints.ts'
 import { type Find, finderOf, isEnabled, readsSomething } from './includes.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
 import { addKubernetes, podMetadata } from './kubernetes.ts'
-import { bytesOf } from './lines.ts'
+import { bytesOf, notBytes } from './lines.ts'
+import { reportTables } from './lists.ts'
+import { mountsIn, withMounted } from './mounts.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { machineFieldsIn } from './own-fields.ts'
 import { neededIn } from './pod-values.ts'
@@ -335,8 +337,13 @@ class Conversion {
 
   /** A queue on disk becomes the buffer of the sink. */
   #queue(disk: Tree | undefined): void {
-    const size = bytesOf(textOf(below(disk, 'max_size')))
-    if (disk === undefined || size === undefined) return
+    if (disk === undefined) return
+    const given = textOf(below(disk, 'max_size'))
+    const size = bytesOf(given)
+    if (size === undefined) {
+      this.#report.gap(disk, 'queue.disk.max_size', notBytes(given), 'Set `buffer` of the sink.')
+      return
+    }
     this.#buffer = { type: 'disk', max_size: Math.max(size, minDiskBuffer), when_full: 'block' }
     const reason = 'the queue on disk becomes the buffer of each sink'
     this.#report.replaced(
