@@ -36,7 +36,7 @@ import { addId, communityId, fingerprint, registeredDomain } from './hashes.ts'
 import { addDocker, addKubernetes } from './kubernetes.ts'
 import { addLocale, networkDirection } from './network-direction.ts'
 import { reportOwnFields } from './own-fields.ts'
-import { block, failure, type Processor, quiet, when } from './processor.ts'
+import { block, failure, type Processor, quiet, when, withTime } from './processor.ts'
 import { refusedProcessors } from './refused-processors.ts'
 import { timestamp } from './times.ts'
 
@@ -310,7 +310,7 @@ export function stepsOf(tree: Tree, report: Report, partNamed: PartNamed, failed
     reportOwnFields(part, report)
     const lines = mapping.build(part, report, failed)
     if (lines === undefined || lines.length === 0) return []
-    const text = lines.join('\n')
+    const text = withTime(part, lines).join('\n')
     return [{ type: 'remap', text: test === undefined ? text : `if ${test} {\n${indent(text)}\n}` }]
   })
 }
