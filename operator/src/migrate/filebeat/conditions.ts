@@ -1,7 +1,7 @@
 // Conditions of processors and outputs as conditions of programs.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
-import { nodeRead } from '../environment.ts'
+import { escapedText } from '../escape.ts'
 import type { Report } from '../loki/context.ts'
 import { textExpression } from '../loki/fields.ts'
 import { isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
@@ -68,6 +68,8 @@ const listedIn = (tree: Tree): readonly Tree[] => (isMap(tree) ? [tree] : itemsO
 function testOf(kind: string, tree: Tree, report: Report): string | undefined {
   const fields = leaves(tree)
   const all = (make: (name: string, value: Tree) => string | undefined) => {
+    const listed = fields.find(([, value]) => kind !== 'network' && isList(value) && value.value.length > 0)
+    if (listed !== undefined) return ofList(kind, listed, report)
     const own = fields.find(([name]) => isOfFilebeat(name))
     if (own !== undefined) return ofFilebeat(kind, own, report)
     const variable = fields.find(([, value]) => kind !== 'equals' && textsOf(value).some((text) => /\$\{\w/.test(text)))
@@ -82,16 +84,10 @@ function testOf(kind: string, tree: Tree, report: Report): string | undefined {
       return all((name, value) => `${fieldOf(name)} == ${scalarWithVariables(value, report)}`)
     case 'contains':
       return all((name, value) => {
-        const texts = textsOf(value).map((text) =>
-          text === ''
-            ? textTest(name, `${fieldOf(name)} == ""`, regexLiteral('^$'))
-            : textTest(
-                name,
-                `contains(${onlyText(name)}, ${textLiteral(text)})`,
-                regexLiteral(text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')),
-              ),
-        )
-        return texts.length === 1 ? texts[0] : `(${texts.join(' || ')})`
+        const text = textOf(value) ?? ''
+        return text === ''
+          ? textTest(name, `${fieldOf(name)} == ""`, regexLiteral('^$'))
+          : textTest(name, `contains(${onlyText(name)}, ${textLiteral(text)})`, regexLiteral(escapedText(text)))
       })
     case 'regexp':
       return all((name, value) => {
@@ -151,6 +147,18 @@ function refused(kind: string, tree: Tree, report: Report): undefined {
     'Write the step as a remap transform with `if`, or as a filter transform.',
   )
   return undefined
+}
+
+/** Filebeat reads the items of a list as texts for fields whose names are numbers. No event has such fields. */
+function ofList(kind: string, [name, tree]: readonly [string, Tree], report: Report): string {
+  const reason = `Filebeat compares the items of a list with \`${name}.0\` and so on, which no event has, so the condition is never true`
+  report.replaced(
+    tree,
+    `condition ${kind}: ${name}`,
+    reason,
+    'If one of several texts must be there, write a condition for each below `or`.',
+  )
+  return '(false)'
 }
 
 function ofVariable(kind: string, [name, tree]: readonly [string, Tree], report: Report): undefined {

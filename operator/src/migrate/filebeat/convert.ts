@@ -95,6 +95,7 @@ class Conversion {
   readonly #find: Find
   readonly #heads: string[] = []
   #buffer: object | undefined
+    reportTables(this.#config, this.#report)
   readonly #choices: Choices = {
     index: false,
     id: false,
@@ -258,6 +259,7 @@ class Conversion {
       hints,
       'hints',
       `of the pod annotations \`${prefix}.logs/…\`, only ${readHints} are read; ${unreadHints} have no effect`,
+      reportTables(item, this.#report)
       'For pods with such annotations, add a source with a `selector`, and set `multiline` there, or parse the lines in a remap transform.',
     )
     const isInput = isMap(byDefault) && byDefault.value.has('type')
