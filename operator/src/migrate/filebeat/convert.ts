@@ -70,7 +70,10 @@ export const refusedParts: readonly Refusal[] = [
 
 export function convertFilebeat(files: readonly NamedText[], included: Included, draft: Draft): void {
   const report = new Report(draft.gaps, draft.namespace === undefined)
-  const configs = files.flatMap((file) => configsOf(file, draft.gaps))
+  const mounts = files.flatMap(mountsIn)
+  const configs = files
+    .flatMap((file) => configsOf(file, draft.gaps))
+    .map((config) => withMounted(config, mounts, draft.secrets))
   const [first] = configs
   if (first === undefined) {
     const file = files[0]?.file ?? ''
