@@ -7,8 +7,8 @@ import { flagIn, option, Report, textIn } from '../loki/context.ts'
 import { below, flagOf, isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
-import { type Choices, noteMetadata } from './choices.ts'
-import { assigned, conditionOf, fieldOf, nodeName } from './conditions.ts'
+import { type Choices, inputChoices, noteMetadata } from './choices.ts'
+import { assigned, conditionOf, fieldOf } from './conditions.ts'
 import { hintSteps, readHints, unreadHints } from './hints.ts'
 import { type Find, finderOf, isEnabled, readsSomething } from './includes.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
@@ -219,6 +219,7 @@ class Conversion {
       const rest = others.map((condition) => filter(`!(${condition})`))
       this.#hints(tree, hints, [...chosenSteps(tree, metadata, rest), ...appended])
     }
+      ...inputChoices(part, this.#choices, this.#report),
     for (const [index, { template, given, condition }] of templates.entries()) {
       const name = `template-${index + 1}`
       const choice = given === undefined ? [] : [condition === undefined ? unselected(given) : filter(condition)]
