@@ -204,7 +204,12 @@ const search: Mapping<[Report, Choices], SourcePart> = {
   },
   build: (part, report, choices) => {
     const lines: string[] = []
-    const given = choices.alias ?? textIn(part, 'index')
+    const own = textIn(part, 'index')
+    const given = choices.alias ?? own
+    if (own !== undefined && given !== own) {
+      const reason = `the alias \`${given}\` of the index life cycle replaces this name, as in versions before 8`
+      report.replaced(part, `elasticsearch: ${own}`, reason, 'For newer versions, set `bulk.index` to the name.')
+    }
     reportVersion(part, 'elasticsearch: index', given ?? '', report)
     const template = given === undefined ? 'filebeat' : templateOf(secret(indexName(withVersion(given))))
     if (given === undefined) {
@@ -234,8 +239,8 @@ const search: Mapping<[Report, Choices], SourcePart> = {
     const timeoutMs =
       timeout === undefined ? undefined : /^\d+$/.test(timeout) ? Number(timeout) * 1000 : millisecondsOf(timeout)
     const headers = keyHeader(part, report)
-    const own = option(part, 'headers')?.value
-    if (own instanceof Map) for (const [name, item] of own) headers[name] = secret(textOf(item) ?? '')
+    const added = option(part, 'headers')?.value
+    if (added instanceof Map) for (const [name, item] of added) headers[name] = secret(textOf(item) ?? '')
     const parameters = option(part, 'parameters')?.value
     const config = {
       endpoints: hostsOf(part, report, '9200'),
