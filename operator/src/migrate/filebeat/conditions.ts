@@ -3,12 +3,12 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { escapedText } from '../escape.ts'
 import type { Report } from '../loki/context.ts'
-import { textExpression } from '../loki/fields.ts'
 import { isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { decimal, regexLiteral } from '../otel/text.ts'
 import { networkTest } from './networks.ts'
 import { isOfFilebeat, ownFieldReport } from './own-fields.ts'
 import { podValue, podVariable } from './pod-values.ts'
+import { reportVariables, textExpression } from './variables.ts'
 
 /** Fields with another place in events: the time of the event is where a field `timestamp` of its own would be. */
 const places: Readonly<Record<string, readonly string[]>> = {
@@ -205,17 +205,14 @@ export function assigned(tree: Tree, subject: string, report: Report): string {
   if (isList(tree)) return `[${tree.value.map((item) => assigned(item, subject, report)).join(', ')}]`
   if (tree.value === null) return 'null'
   if (typeof tree.value !== 'string' || tree.isNumber === true) return scalar(tree)
-  report.variables(tree, subject, tree.value)
+  reportVariables(tree, subject, tree.value, report)
   for (const [variable] of tree.value.matchAll(/\$\{[^}]*\}/g)) {
-    if (podValue(variable) !== undefined || /^\$\{[A-Z_]/.test(variable)) continue
+    if (podValue(variable) !== undefined || /^\$\{[A-Za-z_]\w*[:}]/.test(variable)) continue
     const reason = 'events do not have the value of the variable'
     report.gap(tree, `${subject}: ${variable}`, reason, 'Set the field in a remap transform.')
   }
   const parts = tree.value.split(podVariable).filter((part) => part !== '')
-  const expressions = parts.map(
-    (part) =>
-      podValue(part) ?? textExpression(part, report.readsEnvironment, textLiteral, nodeName(report.readsEnvironment)),
-  )
+  const expressions = parts.map((part) => podValue(part) ?? textExpression(part, report.readsEnvironment))
   return expressions.join(' + ') || '""'
 }
 
@@ -228,9 +225,3 @@ export function assignments(name: string, tree: Tree, subject: string, report: R
   if (tree.value.size === 0) return [`if !is_object(${fieldOf(name)}) { ${fieldOf(name)} = {} }`]
   return [...tree.value].flatMap(([key, item]) => assignments(`${name}.${key}`, item, `${subject}.${key}`, report))
 }
-
-/**
- * The name of the node: that of the pod, or for files, the variable that agents have in Kubernetes, where the name of the host is that of the
- * pod of the agent. Programs of a namespaced Pipeline, which read only pods, may not ask for these.
- */
-export const nodeName = (readsEnvironment: boolean) => nodeRead(readsEnvironment, 'get_hostname()')

@@ -20,34 +20,12 @@ import { outputs, refusedOutputs } from './outputs.ts'
 import { machineFieldsIn } from './own-fields.ts'
 import { neededIn } from './pod-values.ts'
 import { stepsOf, whenever } from './processors.ts'
-import { authoritiesIn, cloudAddress, configsOf, partOf, settings } from './read.ts'
-import { withDefaults } from './variables.ts'
+import { authoritiesIn, cloudAddress, cloudVariable, configsOf, ofProcess, partOf, settings } from './read.ts'
+import { nodeName, withDefaults } from './variables.ts'
 
-/** Settings of the Filebeat process. */
-const replaced = new Set([
-  'logging',
-  'http',
-  'path',
-  'queue',
-  'max_procs',
-  'name',
-  'shutdown_timeout',
-  'registry',
-  'monitoring',
-  'features',
-  'seccomp',
-  'timestamp',
-  'migration',
-  'queue_size',
-  'bulk_queue_size',
-  'instrumentation',
-  'gc_percent',
-  'xpack',
-  'keystore',
-  'management',
-  'shipper',
-])
 const ofDestination = new Set(['setup'])
+/** The option that parts without a counterpart have, too. */
+const switched = { options: { enabled: '' } } as const
 
 /** Parts other than inputs, processors and outputs. */
 export const refusedParts: readonly Refusal[] = [
@@ -175,7 +153,8 @@ class Conversion {
   /** @param before steps that run before the processors of the input */
   #input(tree: Tree, before: readonly Step[], rename?: string): void {
     const type = textOf(below(tree, 'type')) ?? textOf(below(tree, 'input_type')) ?? 'log'
-    const part = withDefaults({ ...partOf(type, tree), name: type }, this.#report)
+    const mapping = inputs.find((each) => each.name === type)
+    const part = withDefaults({ ...partOf(type, tree), name: type }, mapping ?? switched, this.#report)
     if (flagIn(part, 'enabled') === false) return
     const name = rename ?? textIn(part, 'id') ?? `${type}-input`
     const mapping = inputs.find((each) => each.name === type)
@@ -376,8 +355,6 @@ class Conversion {
   #output(heads: readonly string[]): void {
     const all = below(this.#config, 'output')
     for (const [name, item] of isMap(all) ? all.value : []) {
-      const part = withDefaults(partOf(name, item), this.#report)
-      if (flagIn(part, 'enabled') === false) continue
       const mapping = outputs.find((each) => each.name === name)
       const origin = { file: part.file, line: part.line, subject: `output ${name}` }
       if (mapping === undefined) {
@@ -392,6 +369,8 @@ class Conversion {
       const { component, steps } = mapping.build(part, this.#report, this.#choices)
       const sound = soundComponent('sink', component, origin, this.#draft.gaps)
       this.#sink(name, sound, this.#draft.append(heads, heads.length === 0 ? [] : steps, `${name}-form`, origin))
+      const part = withDefaults(partOf(name, item), mapping ?? switched, this.#report)
+      if (flagIn(part, 'enabled') === false) continue
     }
   }
 

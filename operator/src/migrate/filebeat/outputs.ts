@@ -2,14 +2,12 @@
 
 import type { Step } from '../draft.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
-import { secretText } from '../loki/fields.ts'
 import { millisecondsOf, textOf } from '../loki/tree.ts'
 import { type Exception, none, type Refusal } from '../page.ts'
-import { type Choices, indexLines, indexName, namesNode, pipelineLines, reportVersion, withVersion } from './choices.ts'
+import { type Choices, indexLines, indexName, pipelineLines, reportVersion, withVersion } from './choices.ts'
 import { expressionOf, fieldsIn, templateOf } from './formats.ts'
 import type { SourcePart } from './inputs.ts'
-
-const secret = (text: string) => secretText(text).text
+import { namesNode, reportVariables, secretIn as secret } from './variables.ts'
 
 const security = {
   'ssl.enabled': '`https` in the address',
@@ -101,7 +99,7 @@ function tlsOf(part: Part, report: Report): Record<string, unknown> {
 /** The address of a host whose port is a variable: a key of the Secret with the whole address. */
 function wholeAddress(part: Part, host: string, port: string, report: Report): string {
   const variable = /\w+/.exec(host.includes('$') ? host : port)?.[0] ?? ''
-  const name = `${variable.replace(/_(?:HOSTS?|PORT)$/, '')}_ADDRESS`
+  const name = `${variable.replace(/_(?:HOSTS?|PORT)$/i, '')}_ADDRESS`
   const reason = `the port of an address must be a number, so \`${name}\` contains the whole address`
   const nearest = `Add the key \`${name}\` to the Secret, such as \`https://elasticsearch:9200\`.`
   report.replaced(part, `${part.name}: ${host}:${port}`, reason, nearest)
@@ -126,7 +124,7 @@ const decoded = (text: string) =>
   text.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString())
 
 /** A variable whose name says that its value is a whole address. */
-const addressVariable = /^\$\{\w*(?:URL|URI|ENDPOINT|ADDRESS)S?\}$/
+const addressVariable = /^\$\{\w*(?:URL|URI|ENDPOINT|ADDRESS)S?\}$/i
 
 /** The header for a key `ID:KEY`, which Filebeat sends in base64. A key with a variable is a key of the Secret that contains the base64 text. */
 function keyHeader(part: Part, report: Report): Record<string, string> {
@@ -326,7 +324,7 @@ const file: Mapping<[Report, Choices], SourcePart> = {
     const path = `${textIn(part, 'path') ?? '/tmp/filebeat'}/${textIn(part, 'filename') ?? 'filebeat'}`
     const template = namesNode(path) ? undefined : templateOf(secret(path))
     const chosen = template === undefined ? expressionOf(path, report.readsEnvironment) : undefined
-    if (chosen !== undefined) report.variables(part, `file: ${path}`, path)
+    if (chosen !== undefined) reportVariables(part, `file: ${path}`, path, report)
     if (template === undefined && chosen === undefined)
       report.gap(
         part,

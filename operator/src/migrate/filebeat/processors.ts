@@ -39,6 +39,7 @@ import { reportOwnFields } from './own-fields.ts'
 import { block, failure, type Processor, quiet, when, withTime } from './processor.ts'
 import { refusedProcessors } from './refused-processors.ts'
 import { timestamp } from './times.ts'
+import { withDefaults } from './variables.ts'
 
 const addFields: Processor = {
   name: 'add_fields',
@@ -283,8 +284,9 @@ export function stepsOf(tree: Tree, report: Report, partNamed: PartNamed, failed
   if (!isMap(tree)) return []
   if (tree.value.has('if')) return choice(tree, report, partNamed, failed)
   return [...tree.value].flatMap(([name, item]): Step[] => {
-    const part = partNamed(name, item)
+    const given = partNamed(name, item)
     const mapping = processors.find((each) => each.name === name)
+    const part = mapping === undefined ? given : withDefaults(given, mapping, report)
     if (mapping === undefined) {
       report.refused(part, 'processor', refusedProcessors)
       const source = name === 'script' ? textIn(part, 'source') : undefined
