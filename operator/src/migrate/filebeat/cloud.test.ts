@@ -24,6 +24,17 @@ test.each([
 })
 
 test.each([
+  [
+    'a ConfigMap',
+    (text: string) => `kind: ConfigMap\nmetadata: { name: c }\ndata: { filebeat.yml: ${JSON.stringify(text)} }\n`,
+  ],
+  ['the chart', (text: string) => `filebeatConfig: { filebeat.yml: ${JSON.stringify(text)} }\n`],
+])('`cloud.id` in %s is the address', (_, wrapped) => {
+  const text = wrapped(`${input}cloud: { id: '${id}', auth: 'elastic:pw' }\noutput.elasticsearch.hosts: [es]\n`)
+  expect(convert(text).resource.spec.sinks[0].config.endpoints).toEqual(['https://abc.eu.example.io:9243'])
+})
+
+test.each([
   { value: '${CLOUD_ID}', isReplaced: true },
   { value: 'x', isReplaced: undefined },
 ])('`cloud.id` $value is reported', ({ value, isReplaced }) => {
@@ -31,6 +42,56 @@ test.each([
   const [gap] = gaps.filter(({ subject }) => subject === 'cloud.id')
   expect(gap?.line).toBe(2)
   expect(gap?.isReplaced).toBe(isReplaced)
+})
+
+test.each([
+  ['elastic:${PW}', { user: 'elastic', password: 'SECRET[env.PW]' }, ['cloud.id']],
+  [
+    '${CLOUD_AUTH}',
+    { user: 'SECRET[env.CLOUD_AUTH_USER]', password: 'SECRET[env.CLOUD_AUTH_PASSWORD]' },
+    ['cloud.id', 'cloud.auth'],
+  ],
+])('a deployment whose id is in a variable, with the login %s', async (auth, login, subjects) => {
+  for (const output of ['', 'output.elasticsearch.index: a\n']) {
+    const { document, resource, gaps } = convert(`${input}cloud: { id: "\${CLOUD_ID}", auth: "${auth}" }\n${output}`)
+    expect(resource.spec.sinks[0].config).toMatchObject({ endpoints: ['SECRET[env.CLOUD_ID_ADDRESS]'], auth: login })
+    const rows = gaps.filter(({ subject }) => subject.startsWith('cloud'))
+    expect(rows.map(({ subject }) => subject)).toEqual(subjects)
+    expect(rows.every(({ isReplaced }) => isReplaced === true)).toBe(true)
+    expect(await lint(String(document))).toEqual([])
+  }
+})
+
+const files = (path: string) =>
+  `filebeatConfig: { filebeat.yml: '{ filebeat.inputs: [{ type: log, paths: [${path}] }], output.console: {} }' }`
+test.each([
+  [`daemonset: { ${files('/a')} }\ndeployment: { enabled: false, ${files('/b')} }\n`, ['/a'], ['deployment']],
+  [`daemonset: { ${files('/a')} }\ndeployment: { ${files('/b')} }\n`, ['/a'], ['deployment']],
+  [`daemonset: { ${files('/a')} }\ndeployment: { enabled: true, ${files('/b')} }\n`, ['/a', '/b'], []],
+  [
+    `daemonset: { enabled: false, ${files('/a')} }\ndeployment: { enabled: true, ${files('/b')} }\n`,
+    ['/b'],
+    ['daemonset'],
+  ],
+  [`deployment: { enabled: false, ${files('/b')} }\n${files('/c').slice(0)}\n`, ['/c'], ['deployment']],
+  [`deployment: { ${files('/b')} }\n`, ['/b'], []],
+])('the configurations that the chart runs: %s', (text, paths, left) => {
+  const { resource, gaps } = converted(convertFilebeat, [{ file: 'values.yaml', text }])
+  const sources: { config: { include: string[] } }[] = resource.spec.sources
+  expect(sources.flatMap(({ config }) => config.include)).toEqual(paths)
+  const rows = gaps.filter(({ subject }) => subject.endsWith('.filebeatConfig'))
+  expect(rows.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual(
+    left.map((name) => [`${name}.filebeatConfig`, true]),
+  )
+})
+
+test('a row names the index that the alias of the life cycle replaces', () => {
+  const rowsFor = (index: string) =>
+    convert(
+      `${input}setup.ilm.rollover_alias: shop\noutput.elasticsearch: { hosts: [es], index: ${index} }\n`,
+    ).gaps.filter(({ subject }) => subject.startsWith('elasticsearch'))
+  expect(rowsFor('own')).toMatchObject([{ subject: 'elasticsearch: own', isReplaced: true }])
+  expect(rowsFor('shop')).toEqual([])
 })
 
 test.each([
@@ -113,6 +174,27 @@ spec:
     endpoints: [at('url')],
     auth: { user: at('username'), password: at('password') },
   })
+})
+
+test('the values of a chart for a Beat refer to its store, also below those of another chart', () => {
+  const values = (name: string) =>
+    `${name}spec:\n  type: filebeat\n  elasticsearchRef: { name: store, namespace: logs }\n  config: { filebeat.inputs: [{ type: log, paths: [/a] }] }\n`
+  for (const text of [values(''), `eck-beats:\n${values('').replace(/^/gm, '  ')}\neck-kibana: { enabled: true }\n`]) {
+    const found = agentFor([{ file: 'values.yaml', text }])
+    const { resource, gaps } = converted(convertFilebeat, found?.files ?? [])
+    expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+    expect(resource.spec.sinks[0].config).toMatchObject({
+      endpoints: ['https://store-es-http.logs.svc:9200'],
+      tls: { ca_file: { valueFrom: { secretKeyRef: { name: 'store-es-http-certs-public', namespace: 'logs' } } } },
+    })
+  }
+})
+
+test('other Beats beside Filebeat are not converted', () => {
+  const other = beat('').replace('name: fb', 'name: mb').replace('type: filebeat', 'type: metricbeat')
+  const { resource } = converted(convertFilebeat, [{ file: 'beats.yaml', text: `${other}---\n${beat('')}` }])
+  expect(resource.spec.sources).toHaveLength(1)
+  expect(resource.spec.sinks).toHaveLength(1)
 })
 
 test.each([

@@ -76,7 +76,6 @@ class Conversion {
   readonly #find: Find
   readonly #heads: string[] = []
   #buffer: object | undefined
-    reportTables(this.#config, this.#report)
   readonly #choices: Choices = {
     index: false,
     id: false,
@@ -96,6 +95,7 @@ class Conversion {
 
   run(): void {
     const filebeat = below(this.#config, 'filebeat')
+    reportTables(this.#config, this.#report)
     this.#choices.hasSource = readsSource(this.#config)
     const alias = aliasOf(below(this.#config, 'setup', 'ilm'))
     if (alias !== undefined) this.#choices.alias = alias
@@ -157,7 +157,6 @@ class Conversion {
     const part = withDefaults({ ...partOf(type, tree), name: type }, mapping ?? switched, this.#report)
     if (flagIn(part, 'enabled') === false) return
     const name = rename ?? textIn(part, 'id') ?? `${type}-input`
-    const mapping = inputs.find((each) => each.name === type)
     const origin = { file: part.file, line: part.line, subject: `input ${type}` }
     if (mapping === undefined) {
       this.#report.refused(part, 'input', refusedInputs)
@@ -198,7 +197,6 @@ class Conversion {
       const rest = others.map((condition) => filter(`!(${condition})`))
       this.#hints(tree, hints, [...chosenSteps(tree, metadata, rest), ...appended])
     }
-      ...inputChoices(part, this.#choices, this.#report),
     for (const [index, { template, given, condition }] of templates.entries()) {
       const name = `template-${index + 1}`
       const choice = given === undefined ? [] : [condition === undefined ? unselected(given) : filter(condition)]
@@ -217,10 +215,11 @@ class Conversion {
     const known = (names: readonly string[]) => ({ options: Object.fromEntries(names.map((name) => [name, ''])) })
     const config = below(tree, 'config')
     this.#report.options({ name: 'appender', ...tree, tree }, known(['type', 'condition', 'config']))
-    if (config !== undefined)
-      this.#report.options(partOf('appender', config), known(['fields', 'fields_under_root', 'tags', 'processors']))
+    const part = partOf('appender', config ?? { ...tree, value: null })
+    this.#report.options(part, known(['fields', 'fields_under_root', 'tags', 'processors', 'index', 'pipeline']))
     const isAtRoot = flagOf(below(config, 'fields_under_root')) === true
     const steps = [
+      ...inputChoices(part, this.#choices, this.#report),
       ...ownFields(below(config, 'fields'), isAtRoot, below(config, 'tags'), this.#report),
       ...this.#processing(below(config, 'processors')),
     ]
@@ -242,7 +241,6 @@ class Conversion {
       hints,
       'hints',
       `of the pod annotations \`${prefix}.logs/…\`, only ${readHints} are read; ${unreadHints} have no effect`,
-      reportTables(item, this.#report)
       'For pods with such annotations, add a source with a `selector`, and set `multiline` there, or parse the lines in a remap transform.',
     )
     const isInput = isMap(byDefault) && byDefault.value.has('type')
@@ -261,6 +259,7 @@ class Conversion {
     const own = items.filter((item) => (below(item, 'module') !== undefined) === isOfModules)
     if (own.length === 0) this.#notFound(tree, path)
     for (const item of own) {
+      reportTables(item, this.#report)
       if (below(item, 'module') === undefined) this.#input(item, [])
       else if (readsSomething(item)) this.#module(item)
     }
@@ -300,7 +299,7 @@ class Conversion {
     for (const [name, item] of isMap(this.#config) ? this.#config.value : []) {
       if (['filebeat', 'output', 'processors', 'fields', 'fields_under_root', 'tags'].includes(name)) continue
       if (name === 'queue' && isMap(below(item, 'disk'))) this.#queue(below(item, 'disk'))
-      else if (replaced.has(name))
+      else if (ofProcess.has(name))
         this.#report.replaced(item, name, 'it configures the program itself', 'The agent has its own settings.')
       else if (name === 'cloud') this.#cloud(item)
       else if (ofDestination.has(name)) {
@@ -344,7 +343,9 @@ class Conversion {
     const id = textOf(below(item, 'id'))
     if (id === undefined || cloudAddress(id) !== undefined) return
     const nearest = 'Then set `endpoints` and `auth` of the sink for this deployment.'
-    if (!id.includes('${'))
+    const hosts = below(this.#config, 'output', 'elasticsearch', 'hosts')
+    if (textsOf(hosts)[0] === cloudVariable(id)) this.#cloudVariables(item, id)
+    else if (!id.includes('${'))
       this.#report.gap(item, 'cloud.id', 'it contains no address', 'Correct it, and convert again.')
     else {
       const reason = 'if the variable has a value, Filebeat sends to this deployment in place of `hosts`'
@@ -352,10 +353,24 @@ class Conversion {
     }
   }
 
+  /** Reports the keys of the Secret with the address and the credentials of a deployment whose id is in a variable. */
+  #cloudVariables(item: Tree, id: string): void {
+    const name = (text: string) => `\`${text.slice(2, -1)}`
+    const reason = 'the sink needs an address, not the id of a deployment'
+    const nearest = `Put the address, such as \`https://ID.REGION.CLOUD.es.io:443\`, into ${name(id)}_ADDRESS\` of the Secret.`
+    this.#report.replaced(item, 'cloud.id', reason, nearest)
+    const auth = textOf(below(item, 'auth')) ?? ''
+    if (!/^\$\{\w+\}$/.test(auth)) return
+    const parts = `Put the parts into ${name(auth)}_USER\` and ${name(auth)}_PASSWORD\` of the Secret.`
+    this.#report.replaced(item, 'cloud.auth', 'the sink has two options for the user and the password', parts)
+  }
+
   #output(heads: readonly string[]): void {
     const all = below(this.#config, 'output')
     for (const [name, item] of isMap(all) ? all.value : []) {
       const mapping = outputs.find((each) => each.name === name)
+      const part = withDefaults(partOf(name, item), mapping ?? switched, this.#report)
+      if (flagIn(part, 'enabled') === false) continue
       const origin = { file: part.file, line: part.line, subject: `output ${name}` }
       if (mapping === undefined) {
         this.#report.refused(part, 'output', refusedOutputs)
@@ -369,8 +384,6 @@ class Conversion {
       const { component, steps } = mapping.build(part, this.#report, this.#choices)
       const sound = soundComponent('sink', component, origin, this.#draft.gaps)
       this.#sink(name, sound, this.#draft.append(heads, heads.length === 0 ? [] : steps, `${name}-form`, origin))
-      const part = withDefaults(partOf(name, item), mapping ?? switched, this.#report)
-      if (flagIn(part, 'enabled') === false) continue
     }
   }
 
