@@ -130,3 +130,40 @@ test('a variable in the path of pods, of which any value is read, is a gap', asy
   withTest(document, resource, pod, { message: 'hello' })
   expect(await lint(document.toString())).toEqual([])
 })
+
+test.each([
+  ['/var/log/containers/*-${data.kubernetes.container.id}.log', true],
+  ['/var/log/containers/*${data.container.id}.log', true],
+  ['/var/log/containers/*_shop_*-${data.kubernetes.container.id}.log', false],
+])('a template over %s needs no filter by name: %s', async (path, isAny) => {
+  const { document, resource } = convert(
+    `filebeat.autodiscover.providers: [{ type: kubernetes, templates: [{ config: [{ type: container, paths: ["${path}"] }] }] }]\n${discard}`,
+  )
+  expect(JSON.stringify(resource.spec.transforms).includes('parse_grok')).toBe(!isAny)
+  withTest(document, resource, pod, { message: 'hello' })
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test.each(['C:/logs/*.log', 'd:\\logs\\*.log', '\\\\host\\share\\a.log'])(
+  'the files %s of Windows are a gap',
+  (path) => {
+    const { gaps } = convert(input(`type: filestream, id: a, paths: ['${path}']`))
+    expect(gaps.map(({ subject, isAbsent }) => [subject, isAbsent])).toEqual([[`filestream: ${path}`, true]])
+  },
+)
+
+const cri = '2026-11-24T10:11:12.500000000Z stderr F hello'
+test.each([
+  [
+    'processors:\n- dissect: { tokenizer: "%{time} %{stream} F %{text}", target_prefix: x }\n',
+    { message: cri, 'x.text': 'hello' },
+  ],
+  ['processors:\n- dissect: { tokenizer: "%{time} %{text}", target_prefix: x }\n', { message: 'hello', x: null }],
+  ['processors:\n- drop_event.when.regexp.message: "^\\\\S+ stderr "\n', undefined],
+])('an input without a parser for containers, and steps that read their format: %s', async (steps, expected) => {
+  const { document, resource, gaps } = convert(input('type: log, paths: [/var/log/containers/*.log]') + steps)
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([['log: pods', true]])
+  const event = { ...pod, orchestrator: { ...pod.orchestrator, container_id: 'containerd://abc' } }
+  withTest(document, resource, event, expected)
+  expect(await lint(document.toString())).toEqual([])
+})

@@ -175,6 +175,12 @@ const readsContainers = (part: Part): boolean =>
 /** Files in which Docker keeps the lines of all its containers. */
 const ofDocker = /^\/var\/lib\/docker\/containers\/[*/]+(?:-json)?(?:\.log)?\*?$/
 
+/** The log of a discovered container by its identifier, which is always that of the container itself. */
+const ofDiscovered = /^\/var\/log\/containers\/\*?-?\$\{data\.(?:kubernetes\.)?container\.id\}\.log$/
+
+/** A path of Windows. */
+const ofWindows = /^(?:[A-Za-z]:[\\/]|\\\\)/
+
 /** The files of an input. */
 interface Files {
   /** Whether the files are the logs of pods. */
@@ -186,8 +192,9 @@ interface Files {
 /** Decides whether an input reads the logs of pods. Reports files of containers that no source decodes. */
 function filesOf(part: Part, paths: readonly string[], report: Report): Files {
   const globs = paths.map((path) => path.replaceAll(/\$\{[^}]*\}/g, '*'))
-  if (part.name === 'docker') return { isPods: true, chosen: paths }
-  if (globs.length > 0 && globs.every(isPodLog)) return { isPods: true, chosen: paths }
+  const isOwn = paths.some((path) => ofDiscovered.test(path))
+  if (part.name === 'docker' || (globs.length > 0 && globs.every(isPodLog)))
+    return { isPods: true, chosen: isOwn ? [] : paths }
   const isDecoded = readsContainers(part) || decodesDocker(part)
   if (globs.length > 0 && isDecoded && globs.every((glob) => isPodLog(glob) || ofDocker.test(glob))) {
     const reason = 'the source reads the containers of pods, and no other containers of Docker'
@@ -393,6 +400,8 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       ]),
       ...parserSteps(part, report, isPods),
       ...inputChoices(part, choices, report),
+    for (const path of paths.filter((each) => ofWindows.test(each)))
+      report.missing(part, `${name}: ${path}`, unreadPath, 'path')
       ...documentType(part),
       ...choices.shared(mayHaveTags),
       ...ownFields(
@@ -481,6 +490,12 @@ export const refusedInputs: readonly Refusal[] = [
     'Send the content through a queue, and read it with `cloud_queue`.',
   ),
   ...[
+const unreadPath = none(
+  'paths',
+  'the agent runs on Linux, and reads no files of Windows',
+  'Keep Filebeat on these machines, with an output to a queue or file that Penstock reads.',
+)
+
     'aws-cloudwatch',
     'gcp-pubsub',
     'gcs',
