@@ -21,6 +21,8 @@ export interface Choices {
   ownTime: boolean
   /** Whether events have the path of their file in `source`, too, as in versions before 7. */
   hasSource: boolean
+  /** Whether steps read the format of container runtimes, such as `TIME stdout F TEXT`, in the text of a line. */
+  namesRuntime: boolean
   /**
    * Makes steps that set the fields and tags of the whole configuration. Those of an input replace them. The argument says whether a line
    * may contain a field `tags`.

@@ -81,6 +81,7 @@ class Conversion {
     id: false,
     ownTime: false,
     hasSource: false,
+    namesRuntime: false,
     shared: () => [],
     pipeline: false,
     metadata: new Set(),
@@ -97,6 +98,7 @@ class Conversion {
     const filebeat = below(this.#config, 'filebeat')
     reportTables(this.#config, this.#report)
     this.#choices.hasSource = readsSource(this.#config)
+    this.#choices.namesRuntime = namesRuntime(this.#config)
     const alias = aliasOf(below(this.#config, 'setup', 'ilm'))
     if (alias !== undefined) this.#choices.alias = alias
     this.#choices.shared = (mayHaveTags) =>
@@ -424,6 +426,18 @@ function readsSource(tree: Tree): boolean {
     ([name, item]) =>
       (['equals', 'contains', 'regexp'].includes(name) && textOf(below(item, 'source'))?.includes('/') === true) ||
       readsSource(item),
+  )
+}
+
+/** Whether a tokenizer or an expression for lines contains the stream and the flag that container runtimes write before the text. */
+function namesRuntime(tree: Tree): boolean {
+  if (isList(tree)) return tree.value.some(namesRuntime)
+  if (!isMap(tree)) return false
+  const ofLines = ['tokenizer', 'include_lines', 'exclude_lines'].flatMap((name) => textsOf(below(tree, name)))
+  const ofMessage = textsOf(below(tree, 'regexp', 'message'))
+  return (
+    [...ofLines, ...ofMessage].some((text) => /\bstd(?:out|err)\b|(?:^| |\\s\+?)[FP](?: |\\s)/.test(text)) ||
+    [...tree.value.values()].some(namesRuntime)
   )
 }
 

@@ -215,11 +215,24 @@ function filesOf(part: Part, paths: readonly string[], report: Report): Files {
   return { isPods: false, chosen: [] }
 }
 
-/** Reports that the source decodes the format of the container runtime, which inputs without a parser for it leave in the message. */
-function reportFormat(part: Part, report: Report): void {
-  if (readsContainers(part) || decodesDocker(part)) return
-  const reason = 'the input leaves the format of the container runtime in `message`; the source removes it'
-  report.replaced(part, `${part.name}: pods`, reason, 'Remove steps that decode this format.')
+/** The text of a line in the format of containerd and CRI-O. */
+const inFormat =
+  '(format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.9fZ") ?? "") + " " + (string(.stream) ?? "") + " F " + (string(.message) ?? "")'
+
+/**
+ * The text of a line of a pod. The source decodes the format of the container runtime, which inputs without a parser for it leave in the
+ * message. The line gets it again if steps read it. Reports both.
+ */
+function lineOf(part: Part, isRead: boolean, report: Report): string {
+  if (readsContainers(part) || decodesDocker(part)) return '.message'
+  const reason = isRead
+    ? 'steps read the format of the container runtime, so lines get that of containerd again; no line is partial'
+    : 'the input leaves the format of the container runtime in `message`; the source removes it'
+  const nearest = isRead
+    ? 'Remove these steps, and write the message without the format.'
+    : 'Remove steps that decode this format.'
+  report.replaced(part, `${part.name}: pods`, reason, nearest)
+  return isRead ? inFormat : '.message'
 }
 
 /** Reports variables in a path, which have no value. Those of discovered pods select the pod itself. */
@@ -312,17 +325,23 @@ const keepsEmpty = (part: Part): boolean =>
 
 /**
  * The event in the form of Filebeat.
- * @param paths where the input looks for files
+ * @param podPaths where the input looks for the files of pods; undefined for other files
+ * @param message an expression for the text of the line
  * @param rest statements that follow
  */
-function recordStep(name: string, isPods: boolean, paths: readonly string[], rest: readonly string[]): Step {
-  return isPods
+function recordStep(
+  name: string,
+  podPaths: readonly string[] | undefined,
+  message: string,
+  rest: readonly string[],
+): Step {
+  return podPaths !== undefined
     ? {
         type: 'remap',
         text: [
           '# The event in the form of Filebeat; add_kubernetes_metadata adds the pod metadata later.',
           '%orchestrator = .orchestrator',
-          `. = { "message": .message, "stream": .stream, "log": { "file": { "path": ${foundPath(paths)} } }, "input": { "type": ${textLiteral(name)} }, "timestamp": .timestamp }`,
+          `. = { "message": ${message}, "stream": .stream, "log": { "file": { "path": ${foundPath(podPaths)} } }, "input": { "type": ${textLiteral(name)} }, "timestamp": .timestamp }`,
           ...rest,
         ].join('\n'),
       }
@@ -379,8 +398,10 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       report.gap(part, `${name}: encoding ${charset}`, reason, 'Let the program write UTF-8.')
     }
     const delimiter = delimiterOf(part, isPods, report)
-    if (isPods) reportFormat(part, report)
+    const line = isPods ? lineOf(part, choices.namesRuntime && joined === undefined, report) : '.message'
     for (const path of paths) reportVariables(part, path, isPods, report)
+    for (const path of paths.filter((each) => ofWindows.test(each)))
+      report.missing(part, `${name}: ${path}`, unreadPath, 'path')
     const removal = removalOf(part, isPods, report)
     const olderMs = millisecondsOf(textIn(part, 'ignore_older'))
     const shared = {
@@ -394,14 +415,12 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       ...idSteps(idsOf(part)),
       ...(isPods || keepsEmpty(part) ? [] : [{ type: 'filter', text: '.message != ""' } as const]),
       ...fileSteps(chosen, wanted, excluded, isPods),
-      recordStep(name, isPods, paths, [
+      recordStep(name, isPods ? paths : undefined, line, [
         ...(choices.hasSource ? ['.source = .log.file.path'] : []),
         ...(joined === undefined ? [] : joinedLines(joining)),
       ]),
       ...parserSteps(part, report, isPods),
       ...inputChoices(part, choices, report),
-    for (const path of paths.filter((each) => ofWindows.test(each)))
-      report.missing(part, `${name}: ${path}`, unreadPath, 'path')
       ...documentType(part),
       ...choices.shared(mayHaveTags),
       ...ownFields(
@@ -471,6 +490,12 @@ export const inputs: readonly Mapping<[Report, Choices], SourcePart>[] = [
   logFile('docker', '`orchestrator_logs`'),
 ]
 
+const unreadPath = none(
+  'paths',
+  'the agent runs on Linux, and reads no files of Windows',
+  'Keep Filebeat on these machines, with an output to a queue or file that Penstock reads.',
+)
+
 const listening = 'Keep Filebeat for this input, with an output to a queue or file that Penstock reads.'
 
 export const refusedInputs: readonly Refusal[] = [
@@ -490,12 +515,6 @@ export const refusedInputs: readonly Refusal[] = [
     'Send the content through a queue, and read it with `cloud_queue`.',
   ),
   ...[
-const unreadPath = none(
-  'paths',
-  'the agent runs on Linux, and reads no files of Windows',
-  'Keep Filebeat on these machines, with an output to a queue or file that Penstock reads.',
-)
-
     'aws-cloudwatch',
     'gcp-pubsub',
     'gcs',
