@@ -299,3 +299,38 @@ test('a report about names with dots does not name an option that the configurat
   )
   expect(gaps.map(({ subject }) => subject)).toEqual(['decode_json_fields: names with dots'])
 })
+
+test('certificates of relative paths are beside the configuration, and a row names them', async () => {
+  const ssl = 'certificate_authorities: [./certs/ca.crt], certificate: tls.crt, key: /k/tls.key'
+  const { document, resource, gaps } = convert(
+    `${input}output.elasticsearch: { hosts: ["https://es"], index: a, ssl: { ${ssl} } }\n`,
+  )
+  expect(resource.spec.sinks[0].config.tls).toEqual({
+    ca_file: '/etc/filebeat/certs/ca.crt',
+    crt_file: '/etc/filebeat/tls.crt',
+    key_file: '/k/tls.key',
+  })
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([
+    ['elasticsearch: ssl.certificate_authorities', true],
+    ['elasticsearch: ssl.certificate', true],
+  ])
+  expect(await lint(String(document))).toEqual([])
+})
+
+test.each([
+  ['proxy:3128', 'http://proxy:3128'],
+  ['https://proxy:3128', 'https://proxy:3128'],
+  ['${PROXY}', 'SECRET[env.PROXY]'],
+])('the proxy %s', (given, address) => {
+  const { resource } = convert(`${input}output.elasticsearch: { hosts: [es], index: a, proxy_url: "${given}" }\n`)
+  expect(resource.spec.sinks[0].config.proxy).toEqual({ http: address, https: address })
+})
+
+test.each([
+  ['filebeat.inputs: [{ type: "[odd", paths: [/a] }]\n', 'input [odd'],
+  [`${input}processors: [{ truncate_fields: { fields: [a], max_bytes: 1KB } }]\n`, 'truncate_fields: length'],
+])('a value that Filebeat does not know is a gap: %s', async (text, subject) => {
+  const { document, gaps } = convert(`${text}output.console: {}\n`)
+  expect(gaps.map((gap) => gap.subject)).toEqual([subject])
+  expect(await lint(String(document))).toEqual([])
+})

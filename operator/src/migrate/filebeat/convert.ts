@@ -2,7 +2,7 @@
 
 import { minDiskBuffer, textLiteral } from '@penstock/agent/config'
 import { complete, completeSource, type Ends } from '../complete.ts'
-import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
+import { type Component, type Draft, type Included, type NamedText, nameLike, type Step } from '../draft.ts'
 import { flagIn, option, Report, textIn } from '../loki/context.ts'
 import { below, flagOf, isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
@@ -166,7 +166,11 @@ class Conversion {
         `GAP: the input \`${type}\` (${part.file}:${part.line}) has no counterpart. This source reads nothing.`,
       ]
       this.#heads.push(
-        this.#draft.add('sources', name, { type: 'file', config: { include: [`/var/empty/${type}`] }, comments }),
+        this.#draft.add('sources', name, {
+          type: 'file',
+          config: { include: [`/var/empty/${nameLike(type)}`] },
+          comments,
+        }),
       )
       return
     }

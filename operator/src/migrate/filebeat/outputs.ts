@@ -66,24 +66,34 @@ const quiet: Readonly<Record<string, string | Exception>> = {
   'codec.json.escape_html': 'the values of the events are the same',
 }
 
+/** A file of a certificate or a key. Filebeat looks for a relative path in the folder of its configuration. */
+function fileOf(part: Part, name: string, text: string, report: Report): string {
+  if (/^(?:\/|\$\{)|-----BEGIN/.test(text) || text === '') return text
+  const path = `/etc/filebeat/${text.replace(/^\.\//, '')}`
+  const reason = `the path \`${text}\` is relative to the folder of the configuration`
+  const nearest = `The sink reads \`${path}\`; set another path if the folder is not \`/etc/filebeat\`.`
+  report.replaced(option(part, name) ?? part, `${part.name}: ${name}`, reason, nearest)
+  return path
+}
+
 function tlsOf(part: Part, report: Report): Record<string, unknown> {
   const mode = textIn(part, 'ssl.verification_mode')
-  const listed = textsIn(part, 'ssl.certificate_authorities')
+  const pathIn = (name: string) => fileOf(part, name, textIn(part, name) ?? '', report)
+  const authorities = 'ssl.certificate_authorities'
+  const listed = textsIn(part, authorities).map((text) => fileOf(part, authorities, text, report))
   const isText = listed.every((text) => text.includes('-----BEGIN'))
   const [authority, ...more] = isText && listed.length > 0 ? [listed.map((text) => text.trim()).join('\n')] : listed
   if (more.length > 0)
     report.gap(
-      part,
-      `${part.name}: ssl.certificate_authorities`,
+      option(part, authorities) ?? part,
+      `${part.name}: ${authorities}`,
       'a sink reads certificate authorities from one file',
       'Put the certificates into one file, and set `tls.ca_file`.',
     )
   const tls = {
     ...(authority === undefined || more.length > 0 ? {} : { ca_file: secret(authority) }),
-    ...(textIn(part, 'ssl.certificate') === undefined
-      ? {}
-      : { crt_file: secret(textIn(part, 'ssl.certificate') ?? '') }),
-    ...(textIn(part, 'ssl.key') === undefined ? {} : { key_file: secret(textIn(part, 'ssl.key') ?? '') }),
+    ...(textIn(part, 'ssl.certificate') === undefined ? {} : { crt_file: secret(pathIn('ssl.certificate')) }),
+    ...(textIn(part, 'ssl.key') === undefined ? {} : { key_file: secret(pathIn('ssl.key')) }),
     ...(textIn(part, 'ssl.key_passphrase') === undefined
       ? {}
       : { key_pass: secret(textIn(part, 'ssl.key_passphrase') ?? '') }),
@@ -168,7 +178,10 @@ function hostsOf(part: Part, report: Report, port: string): string[] {
 function proxyOf(part: Part): Record<string, unknown> {
   const proxy = textIn(part, 'proxy_url')
   if (flagIn(part, 'proxy_disable') === true) return { proxy: { enabled: false } }
-  return proxy === undefined ? {} : { proxy: { http: secret(proxy), https: secret(proxy) } }
+  if (proxy === undefined || proxy === '') return {}
+  // Filebeat adds the scheme to an address without one.
+  const address = secret(/^(?:https?:\/\/|\$\{)/.test(proxy) ? proxy : `http://${proxy}`)
+  return { proxy: { http: address, https: address } }
 }
 
 const search: Mapping<[Report, Choices], SourcePart> = {
