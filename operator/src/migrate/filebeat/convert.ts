@@ -24,6 +24,8 @@ import { authoritiesIn, cloudAddress, cloudVariable, configsOf, ofProcess, partO
 import { nodeName, withDefaults } from './variables.ts'
 
 const ofDestination = new Set(['setup'])
+/** The report of a setting that has no effect. */
+const unknownSetting = ['Filebeat has no such setting, and ignores it', 'Look for a mistake in its name.'] as const
 /** The option that parts without a counterpart have, too. */
 const switched = { options: { enabled: '' } } as const
 
@@ -294,13 +296,7 @@ class Conversion {
 
   #settings(filebeat: Tree | undefined): void {
     for (const [name, item] of isMap(filebeat) ? filebeat.value : []) {
-      if (!settings.has(name))
-        this.#report.gap(
-          item,
-          `filebeat.${name}`,
-          'the option has no counterpart',
-          'The Pipeline behaves as if the option were not set.',
-        )
+      if (!settings.has(name)) this.#report.replaced(item, `filebeat.${name}`, ...unknownSetting)
     }
     for (const [name, item] of isMap(this.#config) ? this.#config.value : []) {
       if (['filebeat', 'output', 'processors', 'fields', 'fields_under_root', 'tags'].includes(name)) continue
@@ -315,13 +311,7 @@ class Conversion {
           'the agent does not set up templates, life cycles or dashboards at the destination',
           'Existing ones stay unchanged.',
         )
-      } else
-        this.#report.gap(
-          item,
-          name,
-          'the option has no counterpart',
-          'The Pipeline behaves as if the option were not set.',
-        )
+      } else this.#report.replaced(item, name, ...unknownSetting)
     }
   }
 
