@@ -8,7 +8,7 @@ import { decimal, regexLiteral } from '../otel/text.ts'
 import { networkTest } from './networks.ts'
 import { isOfFilebeat, ownFieldReport } from './own-fields.ts'
 import { podValue, podVariable } from './pod-values.ts'
-import { reportVariables, textExpression } from './variables.ts'
+import { reportVariables, textExpression, valueExpression } from './variables.ts'
 
 /** Fields with another place in events: the time of the event is where a field `timestamp` of its own would be. */
 const places: Readonly<Record<string, readonly string[]>> = {
@@ -194,15 +194,18 @@ function scalar({ value, isNumber }: Tree): string {
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) ? text : decimal(Number(text))
 }
 
-/** A value that a program gives to a field: variables in its text are read from the environment. */
-export function assigned(tree: Tree, subject: string, report: Report): string {
+/**
+ * A value that a program gives to a field: variables in its text are read from the environment.
+ * @param isText whether a number or a boolean in a variable becomes a text
+ */
+export function assigned(tree: Tree, subject: string, report: Report, isText = false): string {
   if (isMap(tree)) {
     const members = [...tree.value].map(
       ([name, item]) => `${textLiteral(name)}: ${assigned(item, `${subject}.${name}`, report)}`,
     )
     return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`
   }
-  if (isList(tree)) return `[${tree.value.map((item) => assigned(item, subject, report)).join(', ')}]`
+  if (isList(tree)) return `[${tree.value.map((item) => assigned(item, subject, report, isText)).join(', ')}]`
   if (tree.value === null) return 'null'
   if (typeof tree.value !== 'string' || tree.isNumber === true) return scalar(tree)
   reportVariables(tree, subject, tree.value, report)
@@ -212,6 +215,8 @@ export function assigned(tree: Tree, subject: string, report: Report): string {
     report.gap(tree, `${subject}: ${variable}`, reason, 'Set the field in a remap transform.')
   }
   const parts = tree.value.split(podVariable).filter((part) => part !== '')
+  if (!isText && parts.length === 1 && podValue(tree.value) === undefined)
+    return valueExpression(tree.value, report.readsEnvironment)
   const expressions = parts.map((part) => podValue(part) ?? textExpression(part, report.readsEnvironment))
   return expressions.join(' + ') || '""'
 }

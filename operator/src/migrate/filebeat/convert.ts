@@ -138,7 +138,8 @@ class Conversion {
     const names = [...new Set(readers.flatMap(machineFieldsIn))]
     if (names.length === 0) return []
     const given = below(this.#config, 'name')
-    const value = given === undefined ? nodeName(this.#report.readsEnvironment) : assigned(given, 'name', this.#report)
+    const value =
+      given === undefined ? nodeName(this.#report.readsEnvironment) : assigned(given, 'name', this.#report, true)
     if (given === undefined) {
       const reason = 'Filebeat writes the name of its machine; events get that of their node'
       this.#report.replaced(this.#config, names.join(', '), reason, 'Set another name in a remap transform.')

@@ -79,7 +79,7 @@ const addLabels: Processor = {
     const labels = option(part, 'labels')
     const found = isMap(labels) ? labelsIn('labels', labels) : []
     if (found.some(([name]) => name.split('.').length > 2)) reportExpansion(part, false, report)
-    return found.map(([name, item]) => `${fieldOf(name)} = ${assigned(item, name, report)}`)
+    return found.map(([name, item]) => `${fieldOf(name)} = ${assigned(item, name, report, true)}`)
   },
 }
 
@@ -97,7 +97,7 @@ const addTags: Processor = {
 export function tagLines(tags: Tree | undefined, report: Report, target = 'tags', mayDiffer = false): string[] {
   if (tags === undefined || textsOf(tags).length === 0) return []
   const items = isList(tags) ? tags.value : [tags]
-  const texts = items.map(({ file, line, value }) => assigned({ file, line, value }, 'tags', report))
+  const texts = items.map(({ file, line, value }) => assigned({ file, line, value }, 'tags', report, true))
   const field = fieldOf(target)
   const line = `${field} = append(array(${field}) ?? [], [${texts.join(', ')}])`
   return [mayDiffer ? block(`!exists(${field}) || is_array(${field})`, [line]) : line]

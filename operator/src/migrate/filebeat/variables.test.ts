@@ -16,6 +16,8 @@ const search = (options: string) => `output.elasticsearch: { ${options} }\n`
 
 process.env['penstock_test_region'] = 'eu'
 process.env['PenstockTestZone'] = 'b'
+process.env['penstock_test_number'] = '8080'
+process.env['AGENT_SELF_NODE_NAME'] = 'node-1'
 
 test.each([
   ['${penstock_test_region}-${PenstockTestZone}', 'eu-b'],
@@ -23,6 +25,14 @@ test.each([
   ['${penstock_test_missing:-none}', '-none'],
   ['${penstock_test_missing:${penstock_test_other:x}}y', 'xy'],
   ['${penstock_test_missing:+set}rest', 'rest'],
+  ['${penstock_test_missing:${penstock_test_region}}', 'eu'],
+  ['${penstock_test_missing:a-${NODE_NAME}}', 'a-node-1'],
+  ['${penstock_test_number}', 8080],
+  ['${penstock_test_number}1', 80801],
+  ['port ${penstock_test_number}', 'port 8080'],
+  ['${penstock_test_missing:true}', true],
+  ['${penstock_test_missing:"API Gateway"}', 'API Gateway'],
+  ["${penstock_test_missing:'N/A'}", 'N/A'],
 ])('the text %s in a field', async (text, expected) => {
   const { document, resource } = convert(fields(text) + discard)
   withTest(document, resource, line, { a: expected })
@@ -64,6 +74,33 @@ test.each([
   const known = gaps.filter(({ subject }) => subject === 'es' || subject === 'stage')
   // Settings that nothing reads have no effect.
   expect(known.map(({ subject }) => subject)).toEqual(['es', 'stage'].filter((name) => !options.includes(`\${${name}`)))
+})
+
+test('tags and labels are texts, and conditions compare values', async () => {
+  const number = '"${penstock_test_number}"'
+  const { document, resource } = convert(
+    `${fields('${penstock_test_number}')}  tags: [${number}]\nprocessors:\n- add_labels.labels: { l: ${number} }\n- drop_event.when.not.equals.a: ${number}\n${discard}`,
+  )
+  withTest(document, resource, line, { a: 8080, tags: ['8080'], 'labels.l': '8080' })
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test.each([
+  ['paths: "${LOGS:/a.log, /b/*.log}"', { include: ['/a.log', '/b/*.log'] }],
+  ["paths: \"${LOGS:['/a.log','/b.log']}\"", { include: ['/a.log', '/b.log'] }],
+  ['paths: ["/srv/${DIR:${SUB:x}}/a.log"]', { include: ['/srv/x/a.log'] }],
+  ['paths: [/a], encoding: \'${CODING:"gbk"}\'', { include: ['/a'], encoding: { charset: 'gbk' } }],
+])('the default of a variable in an option: %s', (options, expected) => {
+  const { resource } = convert(`filebeat.inputs: [{ type: log, ${options} }]\n${discard}`)
+  expect(resource.spec.sources[0].config).toMatchObject(expected)
+})
+
+test('settings that Filebeat does not know have no effect, and a row', () => {
+  const { gaps } = convert(`loggins.level: debug\nfilebeat.odd: 1\n${log}${discard}`)
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([
+    ['filebeat.odd', true],
+    ['loggins', true],
+  ])
 })
 
 test('a variable that an option needs is a gap, and does not turn the part off', () => {
