@@ -364,7 +364,14 @@ class Conversion {
 
   #output(heads: readonly string[]): void {
     const all = below(this.#config, 'output')
-    for (const [name, item] of isMap(all) ? all.value : []) {
+    const given = [...(isMap(all) ? all.value : [])]
+    for (const [name, item] of given) {
+      // Filebeat reads the output that is a table. An output without options can be meant only if there is no other.
+      if (!isMap(item) && (item.value !== null || given.length > 1)) {
+        const reason = 'the output is not a table, so Filebeat ignores it'
+        this.#report.replaced(item, `output ${name}`, reason, 'Write its options as a table, and convert again.')
+        continue
+      }
       const mapping = outputs.find((each) => each.name === name)
       const part = withDefaults(partOf(name, item), mapping ?? switched, this.#report)
       if (flagIn(part, 'enabled') === false) continue

@@ -47,3 +47,13 @@ test('fields of users may have the names of lists', () => {
   const text = json.replace('  parsers', '  fields: { processors: { a: 1 }, parsers: { b: 2 } }\n  parsers')
   expect(convert(`${text}filebeat.config.inputs: { enabled: false }\n${discard}`).gaps).toEqual([])
 })
+
+test.each([
+  ['output: { file: nil, console: {} }', ['console'], ['output file']],
+  ['output: { file: ~, console: {} }', ['console'], ['output file']],
+  ['output.console: ~', ['console'], []],
+])('outputs that are not tables have no effect: %s', (output, types, rows) => {
+  const { resource, gaps } = convert(`${json}${output}\n`)
+  expect(resource.spec.sinks.map(({ type }: { type: string }) => type)).toEqual(types)
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual(rows.map((subject) => [subject, true]))
+})
