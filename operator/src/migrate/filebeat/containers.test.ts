@@ -167,3 +167,31 @@ test.each([
   withTest(document, resource, event, expected)
   expect(await lint(document.toString())).toEqual([])
 })
+
+const labelled = { ...pod, orchestrator: { ...pod.orchestrator, pod_labels: { 'a.b': '1', c: '2' } } }
+const provider =
+  'filebeat.autodiscover.providers: [{ type: kubernetes, labels.dedot: false, include_labels: [a.b], templates: [{ config: [{ type: container, paths: ["/var/log/containers/*.log"] }] }] }]\n'
+test.each([
+  ['discovery', provider, { 'a.b': '1' }],
+  [
+    'another processor',
+    input(
+      'type: container, paths: [/var/log/containers/*.log], processors: [{ add_kubernetes_metadata.include_labels: [c] }]',
+    ),
+    { c: '2' },
+  ],
+  ['nothing', input('type: container, paths: [/var/log/containers/*.log]'), { a_b: '1', c: '2' }],
+])('metadata of %s stays', async (_, text, labels) => {
+  const { document, resource } = convert(
+    `${text.replace(discard, '')}processors: [{ add_kubernetes_metadata: ~ }]\n${discard}`,
+  )
+  withTest(document, resource, labelled, { 'kubernetes.labels': labels })
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('options that a template does not have are named', () => {
+  const { gaps } = convert(
+    `${provider.replace('templates: [{', 'templates: [{ processors: [{ drop_event: {} }],')}${discard}`,
+  )
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([['templates.processors', true]])
+})

@@ -26,6 +26,7 @@ import { nodeName, withDefaults } from './variables.ts'
 const ofDestination = new Set(['setup'])
 /** The report of a setting that has no effect. */
 const unknownSetting = ['Filebeat has no such setting, and ignores it', 'Look for a mistake in its name.'] as const
+const ofTemplates: ReadonlySet<string> = new Set(['condition', 'config'])
 /** The option that parts without a counterpart have, too. */
 const switched = { options: { enabled: '' } } as const
 
@@ -196,6 +197,8 @@ class Conversion {
     const appended = itemsOf(below(tree, 'appenders')).flatMap((appender) => this.#appended(appender))
     const templates = itemsOf(below(tree, 'templates')).map((template) => {
       const given = below(template, 'condition')
+      const others = isMap(template) ? [...template.value].filter(([name]) => !ofTemplates.has(name)) : []
+      for (const [name, item] of others) this.#report.replaced(item, `templates.${name}`, ...unknownSetting)
       return { template, given, condition: conditionOf(given, this.#report) }
     })
     const hints = below(tree, 'hints')

@@ -63,11 +63,11 @@ export const addKubernetes: Processor = {
       ],
     ].map((name) => [name, own] as const),
   ),
-  // Files that are not the logs of pods have no metadata.
+  // Files that are not the logs of pods have no metadata. Filebeat leaves an event that has some already, such as from discovery.
   build: (part) => {
     const namespace = textIn(part, 'namespace') ?? ''
     const isIn = namespace === '' ? '' : ` && %orchestrator.pod_namespace == ${textLiteral(namespace)}`
-    return [block(`is_object(%orchestrator)${isIn}`, podMetadata(part))]
+    return [block(`!exists(.kubernetes) && is_object(%orchestrator)${isIn}`, podMetadata(part))]
   },
 }
 
