@@ -28,6 +28,10 @@ test.each([
     'a ConfigMap',
     (text: string) => `kind: ConfigMap\nmetadata: { name: c }\ndata: { filebeat.yml: ${JSON.stringify(text)} }\n`,
   ],
+  [
+    'a ConfigMap without the name of a file',
+    (text: string) => `kind: ConfigMap\nmetadata: { name: c }\ndata: { config: ${JSON.stringify(text)} }\n`,
+  ],
   ['the chart', (text: string) => `filebeatConfig: { filebeat.yml: ${JSON.stringify(text)} }\n`],
 ])('`cloud.id` in %s is the address', (_, wrapped) => {
   const text = wrapped(`${input}cloud: { id: '${id}', auth: 'elastic:pw' }\noutput.elasticsearch.hosts: [es]\n`)

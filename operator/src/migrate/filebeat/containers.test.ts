@@ -195,3 +195,11 @@ test('options that a template does not have are named', () => {
   )
   expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([['templates.processors', true]])
 })
+
+test('the metadata of a container is added to that of its pod', async () => {
+  const { document, resource } = convert(
+    `${input('type: container, paths: [/var/log/containers/*.log]').replace(discard, '')}processors: [{ add_kubernetes_metadata: ~ }, { add_docker_metadata: ~ }]\n${discard}`,
+  )
+  withTest(document, resource, pod, { 'container.runtime': 'docker', 'container.id': 'abc' })
+  expect(await lint(document.toString())).toEqual([])
+})

@@ -132,7 +132,9 @@ export const addDocker: Processor = {
       .concat(['match_cgroup_prefix', 'cleanup_timeout', 'labels.dedot', 'ssl', 'cgroup_prefixes', 'hostfs'])
       .map((name) => [name, own] as const),
   ),
-  build: () => [`if is_string(%orchestrator.container_id) { .container = { ${containerFields} } }`],
+  build: () => [
+    `if is_string(%orchestrator.container_id) { .container = merge(object(.container) ?? {}, { ${containerFields} }, deep: true) }`,
+  ],
 }
 
 /** The lines of a program that sets `kubernetes` and `container` as Filebeat does; it adds the labels of namespace and node by default. */

@@ -269,7 +269,7 @@ function secretFiles(secret: Tree, name: 'stringData' | 'data'): Tree | undefine
 function textsBelow(files: Tree | undefined, gaps: Gap[]): readonly Tree[] {
   if (!isMap(files)) return []
   return [...files.value].flatMap(([name, item]) => {
-    if (!/\.ya?ml$/.test(name)) return []
+    if (!/\.ya?ml$/.test(name) && !/^filebeat[.:]/m.test(textOf(item) ?? '')) return []
     const found = embedded(item, gaps, asFilebeat)
     const config = found === undefined ? undefined : expanded(found)
     if (config === undefined) return []
