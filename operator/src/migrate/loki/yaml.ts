@@ -42,11 +42,16 @@ export function treesOf({ file, text }: NamedText, gaps: Gap[], reading: Reading
       const line = lineAt((node as Node | null)?.range?.[0])
       if (depth > 64) return { file, line, value: null }
       if (isMap(resolved)) {
+        const nameOf = (key: unknown) => String(isScalar(key) ? key.value : key)
+        const own = new Set(resolved.items.map(({ key }) => nameOf(key)))
         const items = resolved.items.flatMap(({ key, value }): [string, Tree][] => {
-          const name = String(isScalar(key) ? key.value : key)
+          const name = nameOf(key)
           const below = treeOf(value, depth + 1)
-          // Insert merged keys at the place of the merge.
-          if (name === '<<' && below.value instanceof Map) return [...below.value]
+          // Insert merged keys at the place of the merge. Keys of the map itself take precedence, then those of the first merged map.
+          if (name === '<<') {
+            const merged = mapsIn(below).toReversed()
+            if (merged.length > 0) return merged.flatMap((map) => [...map].filter(([inner]) => !own.has(inner)))
+          }
           const keyLine = lineAt((key as Node | null)?.range?.[0])
           const isBlock = isScalar(value) && (value.type === 'BLOCK_LITERAL' || value.type === 'BLOCK_FOLDED')
           return [[name, isBlock ? below : { ...below, line: keyLine }]]
@@ -66,6 +71,12 @@ export function treesOf({ file, text }: NamedText, gaps: Gap[], reading: Reading
     }
     return treeOf(document.contents, 0)
   })
+}
+
+/** The maps that a merge key names: one, or those of a list. */
+function mapsIn({ value }: Tree): readonly ReadonlyMap<string, Tree>[] {
+  if (value instanceof Map) return [value]
+  return Array.isArray(value) ? value.flatMap((item: Tree) => (item.value instanceof Map ? [item.value] : [])) : []
 }
 
 /** Parses the text of a setting as YAML. Line numbers refer to the outer file. */
