@@ -160,3 +160,6 @@ export function valuesIn(given: NamedText): ReadonlyMap<string, string> {
   }
   return found
 }
+
+/** References of Kubernetes to variables in arguments, as configurations write them. */
+export const asVariables = (text: string) => text.replace(/\$\((\w+)\)/g, (_, name: string) => '$'.concat(`{${name}}`))

@@ -7,6 +7,7 @@ import { flagIn, option, Report, textIn } from '../loki/context.ts'
 import { below, flagOf, isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
+import { argumentsIn } from './arguments.ts'
 import { type Choices, inputChoices, noteMetadata } from './choices.ts'
 import { assigned, conditionOf, fieldOf } from './conditions.ts'
 import { hintSteps, readHints, unreadHints } from './hints.ts'
@@ -52,8 +53,9 @@ export const refusedParts: readonly Refusal[] = [
 export function convertFilebeat(files: readonly NamedText[], included: Included, draft: Draft): void {
   const report = new Report(draft.gaps, draft.namespace === undefined)
   const mounts = files.flatMap(mountsIn)
+  const started = argumentsIn(files)
   const configs = files
-    .flatMap((file) => configsOf(file, draft.gaps))
+    .flatMap((file) => configsOf(file, draft.gaps, started))
     .map((config) => withMounted(config, mounts, draft.secrets))
   const [first] = configs
   if (first === undefined) {
@@ -68,6 +70,11 @@ export function convertFilebeat(files: readonly NamedText[], included: Included,
   for (const [name, key] of files.flatMap((file) => [...authoritiesIn(file)]))
     if (!draft.secrets.has(name)) draft.secrets.set(name, key)
   const find = finderOf(files, included)
+  if (configs.length > 1)
+    for (const { name, value } of started) {
+      const reason = 'several configurations are given, and all of them get the setting of this argument'
+      report.gap(value, `-E ${name}`, reason, 'Convert each configuration with its own workload.')
+    }
   for (const config of configs) new Conversion(draft, report, config, find).run()
   complete(draft, { file: files[0]?.file ?? '', line: first?.line ?? 1 }, ends)
 }

@@ -5,6 +5,7 @@ import type { Gap, NamedText, SecretKey } from '../draft.ts'
 import type { Part } from '../loki/context.ts'
 import { below, flagOf, isMap, type Place, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
+import { type Argument, withArguments } from './arguments.ts'
 import { withReferences } from './variables.ts'
 
 /** Settings below `filebeat`. A table without any of them is something else, such as the values of a chart with this name. */
@@ -70,40 +71,43 @@ function put(into: Map<string, Tree>, path: readonly string[], item: Tree, place
 /** Filebeat reads YAML 1.1. */
 export const asFilebeat = { hasOldBooleans: true } as const
 
-/** The configurations in a text. */
-export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
+/**
+ * The configurations in a text.
+ * @param started the arguments with which Filebeat starts
+ */
+export function configsOf(given: NamedText, gaps: Gap[], started: readonly Argument[] = []): readonly Tree[] {
   return treesOf(given, gaps, asFilebeat).flatMap((tree): readonly Tree[] => {
     const kind = below(tree, 'kind')?.value
-    if (kind === 'ConfigMap') return textsBelow(below(tree, 'data'), gaps)
+    if (kind === 'ConfigMap') return textsBelow(below(tree, 'data'), gaps, started)
     if (kind === 'Secret')
-      return (['stringData', 'data'] as const).flatMap((name) => textsBelow(secretFiles(tree, name), gaps))
+      return (['stringData', 'data'] as const).flatMap((name) => textsBelow(secretFiles(tree, name), gaps, started))
     const own = expanded(tree)
-    if (isConfig(own)) return [withCloud(settled(own, gaps))]
+    if (isConfig(own)) return [withCloud(settled(own, gaps, started))]
     const ofResource = below(own, 'spec', 'config')
-    if (ofResource !== undefined && isResource(tree)) return [withReferred(settled(ofResource, gaps), tree)]
+    if (ofResource !== undefined && isResource(tree)) return [withReferred(settled(ofResource, gaps, started), tree)]
     // An older chart contains the configuration itself, which `overrideConfig` replaces.
     const values = [below(own, 'overrideConfig'), below(own, 'config')].find(
       (each) => each !== undefined && isConfig(each),
     )
-    if (kind === undefined && values !== undefined) return [withCloud(settled(values, gaps))]
-    return ofChart(tree, gaps)
+    if (kind === undefined && values !== undefined) return [withCloud(settled(values, gaps, started))]
+    return ofChart(tree, gaps, started)
   })
 }
 
 /** The configurations in the values of the chart. It runs a DaemonSet, and on request a Deployment. */
-function ofChart(values: Tree, gaps: Gap[]): readonly Tree[] {
+function ofChart(values: Tree, gaps: Gap[], started: readonly Argument[]): readonly Tree[] {
   const workloads = ['daemonset', 'deployment'] as const
   const isOn = (name: string): boolean => flagOf(below(values, name, 'enabled')) ?? name === 'daemonset'
   const given = workloads.flatMap((name) => {
     const files = below(values, name, 'filebeatConfig')
     return files === undefined ? [] : [{ name, files, isOn: isOn(name) }]
   })
-  const shared = textsBelow(below(values, 'filebeatConfig'), gaps)
+  const shared = textsBelow(below(values, 'filebeatConfig'), gaps, started)
   // A configuration that nothing runs is the only one that can be meant.
   const isAny = shared.length > 0 || given.some((each) => each.isOn)
   return given
     .flatMap(({ name, files, isOn: runs }) => {
-      if (runs || !isAny) return textsBelow(files, gaps)
+      if (runs || !isAny) return textsBelow(files, gaps, started)
       const { file, line } = files
       const reason = `the chart does not run this configuration, because \`${name}.enabled\` is not true`
       const nearest = 'Set it to true, and convert again, if the configuration is needed.'
@@ -120,9 +124,9 @@ function isResource(tree: Tree): boolean {
   return type === 'filebeat' ? kind === 'Beat' || kind === undefined : kind === 'Beat' && type === undefined
 }
 
-/** The configuration with its own settings in place of references to them. */
-function settled(given: Tree, gaps: Gap[]): Tree {
-  const { config, read } = withReferences(given, gaps)
+/** The configuration with the settings of arguments, and with its own settings in place of references to them. */
+function settled(given: Tree, gaps: Gap[], started: readonly Argument[]): Tree {
+  const { config, read } = withReferences(withArguments(given, started), gaps)
   if (!isMap(config)) return config
   const parts = [...config.value].filter(([name]) => sections.has(name) || !read.has(name))
   return { ...config, value: new Map(parts) }
@@ -266,7 +270,7 @@ function secretFiles(secret: Tree, name: 'stringData' | 'data'): Tree | undefine
   return { ...files, value: new Map(decoded) }
 }
 
-function textsBelow(files: Tree | undefined, gaps: Gap[]): readonly Tree[] {
+function textsBelow(files: Tree | undefined, gaps: Gap[], started: readonly Argument[]): readonly Tree[] {
   if (!isMap(files)) return []
   return [...files.value].flatMap(([name, item]) => {
     if (!/\.ya?ml$/.test(name) && !/^filebeat[.:]/m.test(textOf(item) ?? '')) return []
@@ -274,7 +278,7 @@ function textsBelow(files: Tree | undefined, gaps: Gap[]): readonly Tree[] {
     const config = found === undefined ? undefined : expanded(found)
     if (config === undefined) return []
     // A file with inputs or modules contains a list, and the configuration names it.
-    return isConfig(config) ? [withCloud(settled(config, gaps))] : []
+    return isConfig(config) ? [withCloud(settled(config, gaps, started))] : []
   })
 }
 
