@@ -194,6 +194,23 @@ test('the values of a chart for a Beat refer to its store, also below those of a
   }
 })
 
+test.each(['stringData', 'data'])('a Beat whose configuration is in a Secret refers to the same store: %s', (where) => {
+  const config = 'filebeat.inputs: [{ type: container, paths: ["/var/log/containers/*.log"] }]'
+  const resourceWith = (spec: string) =>
+    `kind: Beat\nmetadata: { name: fb, namespace: logs }\nspec: { type: filebeat, elasticsearchRef: { name: store }, ${spec} }\n`
+  const text = where === 'data' ? Buffer.from(config).toString('base64') : `'${config}'`
+  const secret = `kind: Secret\nmetadata: { name: own, namespace: logs }\n${where}: { beat.yml: ${text} }\n`
+  const referring = resourceWith('configRef: { secretName: own }')
+  const specOf = (...texts: string[]) => {
+    const files = texts.map((each, index) => ({ file: `${index}.yaml`, text: each }))
+    return converted(convertFilebeat, files).resource.spec
+  }
+  const wanted = specOf(resourceWith(`config: { ${config} }`))
+  expect(wanted.sinks).toMatchObject([{ type: 'search_engine' }])
+  expect(specOf(`${referring}---\n${secret}`)).toEqual(wanted)
+  expect(specOf(secret, referring)).toEqual(wanted)
+})
+
 test('other Beats beside Filebeat are not converted', () => {
   const other = beat('').replace('name: fb', 'name: mb').replace('type: filebeat', 'type: metricbeat')
   const { resource } = converted(convertFilebeat, [{ file: 'beats.yaml', text: `${other}---\n${beat('')}` }])

@@ -21,7 +21,16 @@ import { outputs, refusedOutputs } from './outputs.ts'
 import { machineFieldsIn } from './own-fields.ts'
 import { neededIn } from './pod-values.ts'
 import { stepsOf, whenever } from './processors.ts'
-import { authoritiesIn, cloudAddress, cloudVariable, configsOf, ofProcess, partOf, settings } from './read.ts'
+import {
+  authoritiesIn,
+  cloudAddress,
+  cloudVariable,
+  configsOf,
+  ofProcess,
+  partOf,
+  referringIn,
+  settings,
+} from './read.ts'
 import { nodeName, withDefaults } from './variables.ts'
 
 const ofDestination = new Set(['setup'])
@@ -54,8 +63,9 @@ export function convertFilebeat(files: readonly NamedText[], included: Included,
   const report = new Report(draft.gaps, draft.namespace === undefined)
   const mounts = files.flatMap(mountsIn)
   const started = argumentsIn(files)
+  const referring = referringIn(files)
   const configs = files
-    .flatMap((file) => configsOf(file, draft.gaps, started))
+    .flatMap((file) => configsOf(file, draft.gaps, started, referring))
     .map((config) => withMounted(config, mounts, draft.secrets))
   const [first] = configs
   if (first === undefined) {

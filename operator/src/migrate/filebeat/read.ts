@@ -74,13 +74,23 @@ export const asFilebeat = { hasOldBooleans: true } as const
 /**
  * The configurations in a text.
  * @param started the arguments with which Filebeat starts
+ * @param referring the resources whose configurations are in Secrets
  */
-export function configsOf(given: NamedText, gaps: Gap[], started: readonly Argument[] = []): readonly Tree[] {
+export function configsOf(
+  given: NamedText,
+  gaps: Gap[],
+  started: readonly Argument[] = [],
+  referring: ReadonlyMap<string, Tree> = new Map(),
+): readonly Tree[] {
   return treesOf(given, gaps, asFilebeat).flatMap((tree): readonly Tree[] => {
     const kind = below(tree, 'kind')?.value
     if (kind === 'ConfigMap') return textsBelow(below(tree, 'data'), gaps, started)
-    if (kind === 'Secret')
-      return (['stringData', 'data'] as const).flatMap((name) => textsBelow(secretFiles(tree, name), gaps, started))
+    if (kind === 'Secret') {
+      const resource = referring.get(textOf(below(tree, 'metadata', 'name')) ?? '')
+      return (['stringData', 'data'] as const)
+        .flatMap((name) => textsBelow(secretFiles(tree, name), gaps, started))
+        .map((config) => (resource === undefined ? config : withReferred(config, resource)))
+    }
     const own = expanded(tree)
     if (isConfig(own)) return [withCloud(settled(own, gaps, started))]
     const ofResource = below(own, 'spec', 'config')
@@ -93,6 +103,18 @@ export function configsOf(given: NamedText, gaps: Gap[], started: readonly Argum
     return ofChart(tree, gaps, started)
   })
 }
+
+/** The `Beat` resources that name the Secret with their configuration, by this name. */
+export const referringIn = (files: readonly NamedText[]): ReadonlyMap<string, Tree> =>
+  new Map(
+    files
+      .filter(({ text }) => /\bconfigRef\b/.test(text))
+      .flatMap((given) => treesOf(given, [], asFilebeat))
+      .flatMap((tree): [string, Tree][] => {
+        const name = textOf(below(tree, 'spec', 'configRef', 'secretName'))
+        return name === undefined || !isResource(tree) ? [] : [[name, tree]]
+      }),
+  )
 
 /** The configurations in the values of the chart. It runs a DaemonSet, and on request a Deployment. */
 function ofChart(values: Tree, gaps: Gap[], started: readonly Argument[]): readonly Tree[] {
