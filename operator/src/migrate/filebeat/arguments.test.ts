@@ -3,6 +3,7 @@
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
+import { agentFor } from '../agents.ts'
 import { convertFilebeat } from './convert.ts'
 
 const inputs = 'filebeat.inputs: [{ type: filestream, id: a, paths: [/a.log] }]\n'
@@ -85,6 +86,18 @@ test('other commands and other programs change nothing', () => {
   expect(sinkOf(workload('{ image: "elastic/metricbeat:8", args: [-E, output.elasticsearch.index=other] }'))).toEqual(
     plain,
   )
+})
+
+test.each([
+  ['List', 'items'],
+  ['Template', 'objects'],
+])('resources in a %s are read like documents', (kind, list) => {
+  const text = workload(`{ ${image}, args: ${index} }`)
+  const items = text.split('---\n').map((each) => each.trimEnd().replace(/^/gm, '  ').replace(/^ {2}/, '- '))
+  const wrapped = [{ file: 'all.yml', text: `kind: ${kind}\n${list}:\n${items.join('\n')}\n` }]
+  const found = agentFor(wrapped)
+  expect(found?.agent.name).toBe('filebeat')
+  expect(converted(convertFilebeat, found?.files ?? []).resource.spec).toEqual(convert(text).resource.spec)
 })
 
 test('modules of arguments are gaps at the line of the argument', () => {

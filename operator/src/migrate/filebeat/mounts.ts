@@ -2,7 +2,7 @@
 
 import type { NamedText, SecretKey } from '../draft.ts'
 import { below, isList, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
-import { treesOf } from '../loki/yaml.ts'
+import { documentsOf } from './read.ts'
 
 /** A Secret at a path: its files, or with `file` only one of them. */
 interface Mount {
@@ -24,7 +24,7 @@ const pairs = [
 /** The Secrets that chart values and pods mount. */
 export function mountsIn(given: NamedText): readonly Mount[] {
   if (!/\bsecretName\b/.test(given.text)) return []
-  return treesOf(given, []).flatMap((tree) => mountsBelow(tree, textOf(below(tree, 'metadata', 'namespace'))))
+  return documentsOf(given, []).flatMap((tree) => mountsBelow(tree, textOf(below(tree, 'metadata', 'namespace'))))
 }
 
 function mountsBelow(tree: Tree, namespace: string | undefined): readonly Mount[] {

@@ -3,7 +3,7 @@
 
 import type { Gap, NamedText, SecretKey } from '../draft.ts'
 import type { Part } from '../loki/context.ts'
-import { below, flagOf, isMap, type Place, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { below, flagOf, isMap, itemsOf, type Place, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
 import { type Argument, withArguments } from './arguments.ts'
 import { withReferences } from './variables.ts'
@@ -71,6 +71,20 @@ function put(into: Map<string, Tree>, path: readonly string[], item: Tree, place
 /** Filebeat reads YAML 1.1. */
 export const asFilebeat = { hasOldBooleans: true } as const
 
+/** The lists in which resources are, by the kind of the list: a list of Kubernetes, or a template of OpenShift. */
+const wrappers: ReadonlyMap<string, string> = new Map([
+  ['List', 'items'],
+  ['BeatList', 'items'],
+  ['Template', 'objects'],
+])
+
+/** The documents of a text, and the resources in lists. */
+export const documentsOf = (given: NamedText, gaps: Gap[]): readonly Tree[] =>
+  treesOf(given, gaps, asFilebeat).flatMap((tree) => {
+    const list = wrappers.get(textOf(below(tree, 'kind')) ?? '')
+    return list === undefined ? [tree] : itemsOf(below(tree, list))
+  })
+
 /**
  * The configurations in a text.
  * @param started the arguments with which Filebeat starts
@@ -82,7 +96,7 @@ export function configsOf(
   started: readonly Argument[] = [],
   referring: ReadonlyMap<string, Tree> = new Map(),
 ): readonly Tree[] {
-  return treesOf(given, gaps, asFilebeat).flatMap((tree): readonly Tree[] => {
+  return documentsOf(given, gaps).flatMap((tree): readonly Tree[] => {
     const kind = below(tree, 'kind')?.value
     if (kind === 'ConfigMap') return textsBelow(below(tree, 'data'), gaps, started)
     if (kind === 'Secret') {
@@ -109,7 +123,7 @@ export const referringIn = (files: readonly NamedText[]): ReadonlyMap<string, Tr
   new Map(
     files
       .filter(({ text }) => /\bconfigRef\b/.test(text))
-      .flatMap((given) => treesOf(given, [], asFilebeat))
+      .flatMap((given) => documentsOf(given, []))
       .flatMap((tree): [string, Tree][] => {
         const name = textOf(below(tree, 'spec', 'configRef', 'secretName'))
         return name === undefined || !isResource(tree) ? [] : [[name, tree]]
@@ -221,7 +235,7 @@ const ofStore: Readonly<Record<string, string>> = {
 export function authoritiesIn(given: NamedText): ReadonlyMap<string, SecretKey> {
   const found = new Map<string, SecretKey>()
   if (!/elasticsearchRef/.test(given.text)) return found
-  for (const tree of treesOf(given, [], asFilebeat)) {
+  for (const tree of documentsOf(given, [])) {
     const reference = below(tree, 'spec', 'elasticsearchRef')
     const name = textOf(below(reference, 'name'))
     const secret = textOf(below(reference, 'secretName'))
