@@ -1,7 +1,7 @@
 // Runs all tests that this machine supports: unit tests, conformance cases, processes, components with real servers, the agent on a real cluster.
 // Skipped tests are listed with their reasons. The last line is `N passed, N failed, N skipped`.
 //
-//   npm test [-- --only unit|conformance|fuzz|processes|integration|e2e]
+//   npm test [-- --only unit|conformance|fuzz|processes|integration|e2e|walk|skew]
 //
 // Real servers and a cluster need packages and builds. As root on Debian, it prints a message and installs them. Otherwise it lists missing
 // requirements, and skips their tests. PENSTOCK_TEST_INSTALL=0 forbids installation, and 1 allows it on any system. Packages come first, then
@@ -35,7 +35,7 @@ const onNodes = [
   'e2e/documents/on-cluster.test.ts',
 ] as const
 /** They take a quarter of an hour, which is too long for a run of all tests; `npm run walk` and `npm run skew` run them. */
-const byItself = ['e2e/operator/walk.test.ts', 'e2e/operator/skew.test.ts'] as const
+const byItself = { walk: 'e2e/operator/walk.test.ts', skew: 'e2e/operator/skew.test.ts' } as const
 /** The shells whose completion is tested; bash is always there. */
 const shellPackages = { fish: 'fish', zsh: 'zsh' } as const
 /** Number of other tests in parallel, which spend nearly half of their time waiting. */
@@ -54,7 +54,8 @@ interface Score {
 }
 
 const stages = ['unit', 'conformance', 'fuzz', 'processes', 'integration', 'e2e'] as const
-type Stage = (typeof stages)[number]
+const longStages = ['walk', 'skew'] as const
+type Stage = (typeof stages)[number] | (typeof longStages)[number]
 
 const started = Date.now()
 const say = (text: string) => console.log(`[${((Date.now() - started) / 1000).toFixed(0)} s] ${text}`)
@@ -70,11 +71,14 @@ async function main(wanted: readonly string[]): Promise<number> {
     })
   }
   const run = (stage: Stage) => wanted.includes(stage)
+  const long = longStages.filter(run)
+  const services = run('integration') || run('e2e') ? usedServices : []
+  const isPrepared = services.length > 0 || long.length > 0
   const total = newScore()
   const folder = await mkdtemp(join(tmpdir(), 'penstock-test-'))
   await chmod(folder, 0o755) // some servers drop root
   try {
-    if (run('integration') || run('e2e')) await prepare()
+    if (isPrepared) await prepare(services)
     if (run('unit'))
       add(total, 'unit', await runVitest(folder, 'unit', ['--project', 'agent', '--project', 'operator']))
     if (run('conformance')) add(total, 'conformance', await runConformance())
@@ -82,16 +86,20 @@ async function main(wanted: readonly string[]): Promise<number> {
     // other tests. Changed images are built meanwhile.
     const vitest = async (name: string, args: readonly string[]) =>
       add(total, name, await runVitest(folder, name, ['--project', 'e2e', ...args]))
-    const images = run('e2e') ? buildImages() : undefined
+    const images = run('e2e') || long.length > 0 ? buildImages() : undefined
     const shared = async () => {
       if (run('integration')) await vitest('integration', ['e2e/components/'])
       await images
       if (run('e2e')) await vitest('e2e-nodes', onNodes)
+      for (const stage of long) await vitest(stage, [byItself[stage]])
     }
     const alone = async () => {
       if (run('fuzz')) add(total, 'fuzz', await runFuzz())
       if (run('processes')) add(total, 'processes', await runVitest(folder, 'processes', ['--project', 'processes']))
-      const without = ['e2e/components/**', ...onNodes, ...byItself].flatMap((path) => ['--exclude', path])
+      const without = ['e2e/components/**', ...onNodes, ...Object.values(byItself)].flatMap((path) => [
+        '--exclude',
+        path,
+      ])
       const some = ['--fileParallelism', '--maxWorkers', String(workersWithNodes), ...without]
       if (run('e2e')) await vitest('e2e-others', some)
     }
@@ -100,7 +108,7 @@ async function main(wanted: readonly string[]): Promise<number> {
     total.failed++
     total.failures.push(`the run itself: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
   } finally {
-    if (run('integration') || run('e2e')) {
+    if (isPrepared) {
       await stopServices(join(folder, 'services'))
       await stopClusters(folder)
     }
@@ -124,12 +132,14 @@ function add(total: Score, part: string, score: Score): void {
 
 // --- Requirements of the tests ---
 
-async function prepare(): Promise<void> {
+/** Installs packages, and builds helm, the cluster, then the services that tests use. */
+async function prepare(services: typeof usedServices): Promise<void> {
   const setting = process.env['PENSTOCK_TEST_INSTALL']
   const debianRoot = process.getuid?.() === 0 && existsSync('/etc/debian_version') && present('apt-get')
   const allowed = setting === '1' || (setting === undefined && debianRoot)
   const absent = Object.entries({
-    ...{ ...nodePackages, ...servicePackages, ...registryPackages, ...shellPackages },
+    ...nodePackages,
+    ...(services.length === 0 ? {} : { ...servicePackages, ...registryPackages, ...shellPackages }),
     go: 'golang-go',
   }).filter(([name]) => !present(name))
   const packages = [...new Set(absent.map(([, name]) => name))].sort()
@@ -155,8 +165,8 @@ async function prepare(): Promise<void> {
     } else {
       say(`No cluster: ${clusterMissing}`)
     }
-    say(`Fetching or building ${usedServices.join(', ')} in ${cacheFolder} unless they exist`)
-    for (const name of usedServices) {
+    if (services.length > 0) say(`Fetching or building ${services.join(', ')} in ${cacheFolder} unless they exist`)
+    for (const name of services) {
       const limit = name === 'loki' ? lokiBuildMs : 1_200_000
       if ((await install(name, limit)) || name !== 'loki') continue
       say('Loki is not available in time; VictoriaLogs replaces it')
@@ -311,9 +321,9 @@ await runScript({
     only: {
       type: 'string',
       multiple: true,
-      oneOf: stages,
+      oneOf: [...stages, ...longStages],
       value: 'STAGE',
-      help: `Only this stage: ${stages.join(', ')}. Can be repeated.`,
+      help: `Only this stage: ${stages.join(', ')}, or ${longStages.join(' and ')}, which run only on demand. Can be repeated.`,
     },
   },
   run: ({ flags: { only } }) => main(only.length > 0 ? only : stages),

@@ -14,7 +14,7 @@ import { alternatives } from '../schema/messages.ts'
 import { bool, either, group, type Options, objectSchema, optional, type Parsed } from '../schema/options.ts'
 import { closest, type Problem } from '../schema/problems.ts'
 import { parseOptions } from '../schema/validate.ts'
-import { isTable } from '../schema/walk.ts'
+import { isTable, type Schema } from '../schema/walk.ts'
 import type { ConfigGlobals } from './config.ts'
 import { replacementOf } from './elsewhere.ts'
 import { otherOption, valueAt } from './other-options.ts'
@@ -191,13 +191,8 @@ function checkOptions(
     problems.push(...found)
     return undefined
   }
-  for (const finding of checkValues(schema, checked.value, given)) {
+  for (const finding of valueFindings(schema, checked.value, given)) {
     found.push(problemAt(located, finding.segments, finding))
-  }
-  const proxy = checked.value['proxy'] as ProxyOptions | undefined
-  for (const { path, message } of proxy === undefined ? [] : proxyProblems(proxy)) {
-    const segments = path.split('.')
-    found.push(problemAt(located, segments, { message: `\`${segments.at(-1)}\` ${message}` }))
   }
   // A component's own checks rely on valid options.
   if (!found.some(isError)) {
@@ -209,12 +204,26 @@ function checkOptions(
   return found.some(isError) ? undefined : checked.value
 }
 
+/** Problems of values that a schema cannot express, such as templates and addresses of proxies. */
+export function valueFindings(
+  schema: Schema,
+  value: Readonly<Record<string, unknown>>,
+  given: unknown,
+): readonly LocatedFinding[] {
+  const proxy = value['proxy'] as ProxyOptions | undefined
+  const ofProxy = (proxy === undefined ? [] : proxyProblems(proxy)).map(({ path, message }) => {
+    const segments = path.split('.')
+    return { segments, message: `\`${segments.at(-1)}\` ${message}` }
+  })
+  return [...checkValues(schema, value, given), ...ofProxy]
+}
+
 function findingOf({ message, help, severity, position, rendered, diagnostic }: OptionProblem): ProblemFacts {
   return { message, help, severity, position, rendered, diagnostic }
 }
 
 /** Splits a path as components write it, `batch.max_bytes` or `endpoints[0]`; looks up keys that contain dots in the given options. */
-function segmentsOf(path: string, given: unknown): Segments {
+export function segmentsOf(path: string, given: unknown): Segments {
   const segments: (string | number)[] = []
   let value = given
   let rest = path
@@ -236,12 +245,15 @@ function segmentsOf(path: string, given: unknown): Segments {
   return segments
 }
 
+/** A finding with its place in the options. */
+type LocatedFinding = ProblemFacts & { readonly segments: Segments }
+
 /** Checks the limit of a buffer: `max_events` applies to memory buffers, `max_size` to disk buffers. */
-function bufferFindings(buffer: unknown, sizeOptional: boolean): (ProblemFacts & { segments: Segments })[] {
+export function bufferFindings(buffer: unknown, sizeOptional: boolean): readonly LocatedFinding[] {
   if (!isTable(buffer)) return []
   const disk = buffer['type'] === 'disk'
   if (!disk && buffer['type'] !== undefined && buffer['type'] !== 'memory') return []
-  const findings: (ProblemFacts & { segments: Segments })[] = []
+  const findings: LocatedFinding[] = []
   const foreign = disk ? 'max_events' : 'max_size'
   const own = disk ? 'max_size' : 'max_events'
   if (buffer[foreign] !== undefined) {

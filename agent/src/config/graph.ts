@@ -147,7 +147,7 @@ export function isPattern(text: string): boolean {
 }
 
 /** Compiles a glob for ids: `*` matches any text, `?` one character, `[abc]` one of these characters, `[!abc]` any other character. */
-function globPattern(glob: string): RegExp {
+export function globPattern(glob: string): RegExp {
   let source = ''
   for (let at = 0; at < glob.length; at++) {
     const char = glob[at] as string

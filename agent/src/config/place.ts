@@ -4,7 +4,7 @@
 import type { Problem } from '../schema/problems.ts'
 import { pathOf } from '../schema/walk.ts'
 import type { Interpolated } from './interpolate.ts'
-import type { Document, Segments } from './syntax.ts'
+import type { Document, Segments, TextBlock } from './syntax.ts'
 
 /** A parsed configuration text. */
 export interface SourceText {
@@ -112,16 +112,17 @@ function placeOf(
   return { file: text.file, ...positionAt(text.source, text.interpolated.sourceOffset(offset)) }
 }
 
-function insideOffset(
-  text: string,
-  value: number,
-  block: { readonly offset: number; readonly indent: number } | undefined,
-  inside: TextPosition,
-): number {
+/**
+ * The offset in a file for a position inside a text of it.
+ * @param value the offset of the text
+ * @param block the first line of a text of several lines, and the indentation that is not part of the text
+ */
+export function insideOffset(text: string, value: number, block: TextBlock | undefined, inside: TextPosition): number {
   if (block === undefined) {
-    const quoted = text[value] === '"' || text[value] === "'"
-    return inside.line === 1 ? value + (quoted ? 1 : 0) + inside.column - 1 : value
+    if (text[value] === '"') return escapedOffset(text, value + 1, inside)
+    return inside.line === 1 ? value + (text[value] === "'" ? 1 : 0) + inside.column - 1 : value
   }
+  if (block.isFolded === true) return foldedOffset(text, block, inside)
   let offset = block.offset
   for (let line = 1; line < inside.line; line++) {
     const end = text.indexOf('\n', offset)
@@ -129,6 +130,38 @@ function insideOffset(
     offset = end + 1
   }
   return Math.min(offset + block.indent + inside.column - 1, text.length)
+}
+
+/** The offset for a position inside a text whose lines are joined by blanks; an empty line ends a line of the text. */
+function foldedOffset(text: string, { offset, indent }: TextBlock, { line, column }: TextPosition): number {
+  let [at, current, before] = [offset, 1, 0]
+  for (const raw of text.slice(offset).split('\n')) {
+    const length = raw.length - indent
+    if (length <= 0) [current, before] = [current + 1, 0]
+    else if (current === line && column <= before + length) return at + indent + Math.max(column - before - 1, 0)
+    else before += length + 1
+    at += raw.length + 1
+  }
+  return Math.min(at, text.length)
+}
+
+/** Numbers of characters of escapes that are not two characters long. */
+const escapeLengths: Readonly<Record<string, number>> = { x: 4, u: 6, U: 10 }
+
+/** The offset for a position inside a text in double quotes, in which escapes stand for characters and ends of lines. */
+function escapedOffset(text: string, start: number, { line, column }: TextPosition): number {
+  let at = start
+  let current = { line: 1, column: 1 }
+  while (at < text.length && text[at] !== '"') {
+    if (current.line === line && current.column >= column) return at
+    const letter = text[at] === '\\' ? text[at + 1] : undefined
+    current = letter === 'n' ? { line: current.line + 1, column: 1 } : { ...current, column: current.column + 1 }
+    // YAML reads the end of a line, and the blanks after it, as one blank.
+    const folded = text[at] === '\n' ? /\n\s*/y : undefined
+    if (folded !== undefined) folded.lastIndex = at
+    at += letter === undefined ? (folded?.exec(text)?.[0].length ?? 1) : (escapeLengths[letter] ?? 2)
+  }
+  return at
 }
 
 /** The origin that contains the longest part of the path. */

@@ -10,6 +10,13 @@ export type Format = 'toml' | 'yaml' | 'json'
 
 export type Segments = readonly (string | number)[]
 
+export interface TextBlock {
+  readonly offset: number
+  readonly indent: number
+  /** Whether its lines are joined by blanks. */
+  readonly isFolded?: boolean
+}
+
 /** The position of a key and its value in a text. */
 export interface ValueSpan {
   /** Offset of the key or list item. */
@@ -17,7 +24,7 @@ export interface ValueSpan {
   /** Offset of the value. */
   readonly value: number
   /** For multi-line text, the offset of its first line, and the indentation that is not part of the text. */
-  readonly block?: { readonly offset: number; readonly indent: number } | undefined
+  readonly block?: TextBlock | undefined
 }
 
 export interface TextProblem {
@@ -146,7 +153,8 @@ function blockOf(node: unknown, text: string): ValueSpan['block'] {
   for (const line of text.slice(header + 1, end).split('\n')) {
     if (line.trim() !== '') indent = Math.min(indent, line.length - line.trimStart().length)
   }
-  return { offset: header + 1, indent: Number.isFinite(indent) ? indent : 0 }
+  const isFolded = node.type === Scalar.BLOCK_FOLDED
+  return { offset: header + 1, indent: Number.isFinite(indent) ? indent : 0, ...(isFolded && { isFolded }) }
 }
 
 /** Finds the offset at which a text stops being valid JSON, because `JSON.parse` does not always report it. */

@@ -1,17 +1,23 @@
 // Configurations and everything needed to check them: components and their options, programs, templates, pod selection, tests. Slow to
 // import, because it loads all components.
 
-export { aliasFinding, minDiskBuffer, optionsOf } from '../config/component-options.ts'
+export {
+  aliasFinding,
+  bufferFindings,
+  minDiskBuffer,
+  optionsOf,
+  segmentsOf,
+  valueFindings,
+} from '../config/component-options.ts'
 export { globalOptions, globalsOf, underOperator } from '../config/globals.ts'
-export { isPattern } from '../config/graph.ts'
+export { globPattern, isPattern } from '../config/graph.ts'
 export { lanesOf } from '../config/lanes.ts'
 export { loadConfigObject } from '../config/load.ts'
 export { otherOption, otherOptions, valueAt } from '../config/other-options.ts'
-export { positionAt, type TextPosition } from '../config/place.ts'
+export { insideOffset, positionAt, type TextPosition } from '../config/place.ts'
 export { renderedDiagnostic, renderProblems } from '../config/render.ts'
 export { formatOf, parseText, type Segments } from '../config/syntax.ts'
 export { runUnitTests, type UnitTestOutcome } from '../config/unit-tests.ts'
-export { checkValues } from '../config/values.ts'
 export { readYamlDocuments } from '../formats/yaml-documents.ts'
 export type { EgressOptions } from '../net/egress.ts'
 export { Networks } from '../net/networks.ts'
@@ -23,7 +29,7 @@ export { fieldLiteral, textLiteral } from '../remap/literal.ts'
 export { compileProgram } from '../remap/program.ts'
 export { readsOf } from '../remap/reads.ts'
 export { transformer } from '../schema/groups.ts'
-export { isSecret } from '../schema/messages.ts'
+export { encodingMessage, isSecret } from '../schema/messages.ts'
 export { parseOptions } from '../schema/validate.ts'
 export { consoleSink } from '../sinks/console.ts'
 export { amqp } from '../sources/amqp.ts'

@@ -43,3 +43,4 @@ export {
   type WalkedValue,
   walkOptions,
 } from '../schema/walk.ts'
+export { type MultilineMode, multilineModes } from '../tailing/multiline-mode.ts'

@@ -39,12 +39,15 @@ export function explained(errors: readonly Violation[], root: Schema): Invalid[]
   return problems
 }
 
+/** The message of every problem of an `encoding`. */
+export const encodingMessage = 'data did not match any variant of untagged enum EncodingConfig'
+
 /** The only problem that reports a malformed `encoding`. */
 export function malformedEncoding(segments: readonly (string | number)[], help: readonly string[]): Invalid {
   return {
     path: pathOf(segments),
     segments,
-    message: 'data did not match any variant of untagged enum EncodingConfig',
+    message: encodingMessage,
     help: help.join('\n'),
   }
 }

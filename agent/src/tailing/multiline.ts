@@ -4,6 +4,7 @@ import type { OptionProblem } from '../component.ts'
 import { Bytes, Regex } from '../event/value.ts'
 import { compileRegex } from '../remap/regex.ts'
 import { group, oneOf, optional, text, uint } from '../schema/options.ts'
+import { type MultilineMode, multilineModes } from './multiline-mode.ts'
 
 /** `multiline` of the sources that tail files. */
 export const multiline = () =>
@@ -15,7 +16,7 @@ export const multiline = () =>
           examples: ['^[\\s]+'],
         }),
         mode: oneOf(
-          ['continue_through', 'continue_past', 'halt_before', 'halt_with', 'end_with'],
+          multilineModes,
           'Determines the end of a group. `continue_through`: the group includes all consecutive lines that match the condition. `continue_past`: those lines and the first line that does not match. `halt_before`: the group ends before the first line that matches. `halt_with`: the group ends with that line. `end_with`: the same, but the first line of a group can also be its last one.',
         ),
         flush_pattern: optional(
@@ -35,13 +36,13 @@ export const multiline = () =>
 export interface MultilineOptions {
   readonly start_pattern: string
   readonly condition_pattern: string
-  readonly mode: 'continue_through' | 'continue_past' | 'halt_before' | 'halt_with' | 'end_with'
+  readonly mode: MultilineMode
   readonly timeout_ms: number
   readonly flush_pattern?: string | undefined
 }
 
 export interface MultilineRule {
-  readonly mode: MultilineOptions['mode']
+  readonly mode: MultilineMode
   readonly timeoutMs: number
   starts(line: string): boolean
   meetsCondition(line: string): boolean

@@ -1,5 +1,6 @@
 // Pipeline and ClusterPipeline: sources, transforms and sinks of one namespace or of the platform.
 
+import { multilineModes } from '@penstock/agent/schema'
 import { conditions } from './conditions.ts'
 import type { CustomResource } from './object.ts'
 import {
@@ -64,12 +65,7 @@ export const multiline = object(
       {
         start: required(text('Expression that matches the first line of an event.', { maxLength: 4096 })),
         condition: required(text('Expression to which `mode` refers.', { maxLength: 4096 })),
-        mode: required(
-          oneOf(
-            ['continue_through', 'continue_past', 'halt_before', 'halt_with', 'end_with'],
-            'Meaning of a match of `condition`.',
-          ),
-        ),
+        mode: required(oneOf(multilineModes, 'Meaning of a match of `condition`.')),
         flush: text('Expression that matches the last line of an event, whatever the other rules say.', {
           maxLength: 4096,
         }),

@@ -13,13 +13,14 @@ export function gapReport(all: readonly Gap[], format: (typeof reportFormats)[nu
   if (format === 'markdown') {
     const cell = (text: string | number) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ')
     const rows = gaps.map((gap) => {
-      const { file, line, subject, kind, reason, nearest } = rowOf(gap)
-      return `| ${[`${file}:${line}`, subject, kind, reason, nearest].map(cell).join(' | ')} |`
+      const { file, line, column, subject, kind, reason, nearest } = rowOf(gap)
+      const place = `${file}:${line}${column === undefined ? '' : `:${column}`}`
+      return `| ${[place, subject, kind, reason, nearest].map(cell).join(' | ')} |`
     })
     return ['| Place | Subject | Kind | Reason | Nearest equivalent |', '|---|---|---|---|---|', ...rows].join('\n')
   }
   return renderProblems(
-    gaps.map(({ file, line, subject, reason, nearest, isReplaced, isUnreadable }) => ({
+    gaps.map(({ file, line, column = 1, subject, reason, nearest, rendered, isReplaced, isUnreadable }) => ({
       severity: isUnreadable === true ? 'error' : 'warning',
       informational: isReplaced === true,
       path: subject,
@@ -27,12 +28,13 @@ export function gapReport(all: readonly Gap[], format: (typeof reportFormats)[nu
       help: nearest,
       file,
       line,
-      column: 1,
+      column,
+      rendered,
     })),
   )
 }
 
-function rowOf({ file, line, subject, reason, nearest, isReplaced, isUnreadable }: Gap) {
+function rowOf({ file, line, column, subject, reason, nearest, isReplaced, isUnreadable }: Gap) {
   const kind = isUnreadable === true ? 'error' : isReplaced === true ? 'replaced' : 'gap'
-  return { file, line, subject, kind, reason, nearest }
+  return { file, line, ...(column !== undefined && { column }), subject, kind, reason, nearest }
 }

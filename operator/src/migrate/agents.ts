@@ -14,7 +14,7 @@ import { fluentBitTrial } from './fluent-bit/trial.ts'
 import { convertFluentd } from './fluentd/convert.ts'
 import { isFluentd } from './fluentd/files.ts'
 import { fluentdTables } from './fluentd/page.ts'
-import { partsOf, valuesIn } from './inner.ts'
+import { partsOf, podFieldsIn, valuesIn } from './inner.ts'
 import { convertOtel } from './otel/convert.ts'
 import { otelTables } from './otel/page.ts'
 import { isOtel } from './otel/read.ts'
@@ -41,6 +41,8 @@ export interface OldAgent {
   readonly variable: RegExp
   /** Writes a reference to a variable inside a text; undefined if the language does not allow this. */
   readonly write?: (name: string) => string
+  /** The variable that stands for the name of the node; workloads may set others to the same value. */
+  readonly nodeVariable?: string
   /** Runs the agent's binary on recorded lines; without it, `--prove` needs recorded events. */
   readonly trial?: MakeTrial
 }
@@ -93,6 +95,7 @@ export const oldAgents: readonly OldAgent[] = [
     variable: /\b(?:sys\.)?env\(\s*"(\w+)"\s*\)/g,
     // Inside of a text, as the values of `sys.env` are read.
     write: (name) => `\${${name}}`,
+    nodeVariable: 'HOSTNAME',
   },
   {
     name: 'promtail',
@@ -102,6 +105,7 @@ export const oldAgents: readonly OldAgent[] = [
     tables: promtailTables,
     variable: /\$\{(\w+)(?::?-?[^}]*)?\}/g,
     write: (name) => `\${${name}}`,
+    nodeVariable: 'HOSTNAME',
   },
   {
     name: 'otel',
@@ -159,15 +163,20 @@ function foundAgent(agent: OldAgent, texts: readonly NamedText[], files: readonl
 }
 
 /** The texts, with variables replaced by the values that the workloads and chart values next to them set. */
-function withValues({ variable, name: agent }: OldAgent, texts: readonly NamedText[], files: readonly NamedText[]) {
+function withValues(agent: OldAgent, texts: readonly NamedText[], files: readonly NamedText[]) {
+  const { variable, nodeVariable } = agent
   const values = new Map(files.flatMap((file) => [...valuesIn(file)]))
-  if (values.size === 0) return texts
-  return texts.map(({ file, text }) => ({
+  const fields = files.flatMap((file) => (nodeVariable === undefined ? [] : [...podFieldsIn(file)]))
+  const nodes = new Set(fields.flatMap(([name, path]) => (path === 'spec.nodeName' ? [name] : [])))
+  if (values.size + nodes.size === 0) return texts
+  return texts.map(({ file, text, ...place }) => ({
+    ...place,
     file,
     text: text.replace(variable, (whole, ...groups: unknown[]) => {
-      const value = values.get(String(groups.find((group) => typeof group === 'string') ?? ''))
-      if (value === undefined) return whole
-      return agent === 'alloy' ? JSON.stringify(value) : value
+      const name = String(groups.find((group) => typeof group === 'string') ?? '')
+      const value = values.get(name)
+      if (value !== undefined) return agent.name === 'alloy' ? JSON.stringify(value) : value
+      return nodes.has(name) ? whole.replace(name, nodeVariable ?? name) : whole
     }),
   }))
 }

@@ -67,3 +67,34 @@ tenant: ops
   expect(found).toContain('"X-Release" = "$'.concat('{RELEASE_NAME}"'))
   expect(gaps?.map(({ subject }) => subject)).toEqual(['{{ .Release.Name }}'])
 })
+
+test('Vector in chart values: escaped templates', () => {
+  const text = `role: Agent
+customConfig:
+  sources: { s: { type: stdin } }
+  sinks:
+    out:
+      type: loki
+      inputs: [s]
+      endpoint: http://loki:3100
+      encoding: { codec: json }
+      labels:
+        a: '{{ print "{{ host }}" }}'
+        b: |-
+          {{ print "{{ source_type }}" }}
+        c: "{{\`{{ message }}\`}}-x"
+        d: '{{ "{{" }} stream {{ "}}" }}'
+        e: '{{ printf "{{ tag }}" }}'
+`
+  const { agent, files } = agentFor([{ file: 'values.yaml', text }]) ?? {}
+  const draft = new Draft()
+  agent?.convert(files ?? [], () => [], draft)
+  expect(draft.document({ name: 'x' }).toJS().spec.sinks[0].config.labels).toEqual({
+    a: '{{ host }}',
+    b: '{{ source_type }}',
+    c: '{{ message }}-x',
+    d: '{{ stream }}',
+    e: '{{ tag }}',
+  })
+  expect(draft.gaps).toEqual([])
+})

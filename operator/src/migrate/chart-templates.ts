@@ -1,6 +1,7 @@
 // References to chart values within a configuration, such as `{{ .Release.Name }}`. If the file contains the value, it replaces the
 // reference. Otherwise the value is unknown, as that of an environment variable is, so the reference becomes a variable.
 
+import { isTable } from '@penstock/agent/schema'
 import type { Gap, NamedText } from './draft.ts'
 import { unquote } from './loki/selector.ts'
 import { below, textOf } from './loki/tree.ts'
@@ -38,7 +39,8 @@ export function withoutReferences(
       ? roots.map((root) => textOf(below(root, ...names))).find((text) => text !== undefined)
       : undefined
   }
-  return texts.map(({ file, text }) => ({
+  return texts.map(({ file, text, ...place }) => ({
+    ...place,
     file,
     text: text.replace(reference, (whole, path: string, offset: number) => {
       const value = givenIn(path)
@@ -58,10 +60,19 @@ export function withoutReferences(
   }))
 }
 
-/** A text that a chart renders as a template, in which actions with only a literal escape braces: `{{ "{{" }}`. */
+/** A text that a chart renders as a template, in which actions with only a literal escape braces: `{{ "{{" }}`, `{{ print "{{ a }}" }}`. */
 export function rendered(text: string): string {
   return text.replace(
-    /\{\{-?\s*(?:printf\s+)?(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`)\s*-?\}\}/g,
+    /\{\{-?\s*(?:printf?\s+)?(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`)\s*-?\}\}/g,
     (_, quoted: string | undefined, raw: string | undefined) => raw ?? unquote(quoted ?? ''),
   )
+}
+
+/** The same for all texts in a value. */
+export function renderedIn<Value>(value: Value): Value
+export function renderedIn(value: unknown): unknown {
+  if (typeof value === 'string') return rendered(value)
+  if (Array.isArray(value)) return value.map((item) => renderedIn(item))
+  if (!isTable(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, below]) => [name, renderedIn(below)]))
 }

@@ -1,6 +1,13 @@
-// The documents of a file and the tables in them that contain a configuration, with the line numbers of their parts.
+// The documents of a file and the tables in them that contain a configuration, with the places of their parts.
 
-import { type formatOf, parseText, positionAt, type Segments } from '@penstock/agent/config'
+import {
+  type formatOf,
+  insideOffset,
+  parseText,
+  positionAt,
+  type Segments,
+  type TextPosition,
+} from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Gap, NamedText } from './draft.ts'
 
@@ -16,21 +23,38 @@ export interface Root {
   lineOf(path: Segments): number
 }
 
+/** The places (from 1) of the parts of a table. */
+export interface Places {
+  lineOf(path: Segments): number
+  /** The place of the value at a path, or of a position inside its text. */
+  placeOf(path: Segments, inside?: TextPosition): TextPosition
+}
+
 /** A document whose content is a table. */
-export interface TableDocument {
+export interface TableDocument extends Places {
   readonly file: string
   readonly value: Table
-  lineOf(path: Segments): number
   /** A table of the document that contains a configuration. */
-  below(path: Segments, config: Table): Root
-  /** A text of the document, such as a value of a ConfigMap, and the number of lines of the file before it. */
-  inside(path: Segments, text: string): { readonly text: string; readonly above: number }
+  below(path: Segments, config: Table): Root & Places
+  /** A text of the document, such as a value of a ConfigMap, with its lines and columns. */
+  inside(path: Segments, text: string): InnerText
+}
+
+/** A part of a file. */
+interface InnerText {
+  readonly text: string
+  /** Number of lines of the file before the text. */
+  readonly above: number
+  /** Number of characters before each line of the text that are not part of it. */
+  readonly indent: number
 }
 
 export interface Reading {
   readonly format: Format
   /** Number of lines of the file before the text. */
   readonly above: number
+  /** Number of characters before each line of the text that are not part of it. */
+  readonly indent?: number
   /** Receives the problems of documents that cannot be parsed. */
   readonly gaps: Gap[]
   /** Maximum number of problems to report per document. */
@@ -53,7 +77,7 @@ export function tableDocuments({ file, text }: NamedText, reading: Reading): rea
 
 function tableDocument(
   { file, text }: NamedText,
-  { format, above, gaps, maxProblems }: Reading,
+  { format, above, indent = 0, gaps, maxProblems }: Reading,
 ): TableDocument | undefined {
   const parsed = parseText(text, format)
   if (!parsed.ok) {
@@ -65,16 +89,37 @@ function tableDocument(
   }
   const { document } = parsed
   if (!isTable(document.value)) return undefined
-  const lineOf = (path: Segments) => above + positionAt(text, document.locate(path).key).line
+  const placeOf: Places['placeOf'] = (path, inside) => {
+    const { key, value, block } = document.locate(path)
+    const isText = inside !== undefined && typeof memberAt(document.value, path) === 'string'
+    const { line, column } = positionAt(text, isText ? insideOffset(text, value, block, inside) : key)
+    return { line: above + line, column: indent + column }
+  }
+  const lineOf = (path: Segments) => placeOf(path).line
   return {
     file,
     value: document.value,
     lineOf,
-    below: (path, config) => ({ file, config, lineOf: (inner) => lineOf([...path, ...inner]) }),
+    placeOf,
+    below: (path, config) => ({ file, config, ...withPaths({ lineOf, placeOf }, (inner) => [...path, ...inner]) }),
     inside: (path, inner) => {
       const { block } = document.locate(path)
-      const start = block === undefined ? lineOf(path) - 1 : above + positionAt(text, block.offset).line - 1
-      return { text: inner, above: start }
+      if (block === undefined) return { text: inner, above: lineOf(path) - 1, indent: 0 }
+      const start = above + positionAt(text, block.offset).line - 1
+      return { text: inner, above: start, indent: indent + block.indent }
     },
   }
 }
+
+/** The value at a path through tables and lists. */
+export const memberAt = (value: unknown, path: Segments) =>
+  path.reduce<unknown>((above, segment) => Reflect.get(Object(above), segment), value)
+
+/** The places of a table whose paths differ from those of another one. @param at the path in the other one */
+export const withPaths = ({ lineOf, placeOf }: Places, at: (path: Segments) => Segments): Places => ({
+  lineOf: (path) => lineOf(at(path)),
+  placeOf: (path, inside) => placeOf(at(path), inside),
+})
+
+/** The places of a table whose lines are not those of the file. */
+export const allAt = (line: number): Places => ({ lineOf: () => line, placeOf: () => ({ line, column: 1 }) })

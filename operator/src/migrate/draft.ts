@@ -8,10 +8,14 @@ import { runsOn } from '../compile/tenancy.ts'
 import { simplified } from './simplified.ts'
 import { bySize, downstreamOf } from './split.ts'
 
-/** A file of the old configuration. */
+/** A file of the old configuration, or a part of one. */
 export interface NamedText {
   readonly file: string
   readonly text: string
+  /** Number of lines of the file before the text. */
+  readonly above?: number
+  /** Number of characters before each line in the file that are not part of the text. */
+  readonly indent?: number
 }
 
 /** Returns the files that an include statement refers to, relative to the file that contains it; an empty list if there are none. */
@@ -22,11 +26,15 @@ export interface Gap {
   readonly file: string
   /** From 1. */
   readonly line: number
+  /** From 1, for a place inside a line. */
+  readonly column?: number
   /** The plugin or option. */
   readonly subject: string
   readonly reason: string
   /** The nearest equivalent, and the action to take. */
   readonly nearest: string
+  /** The message of the compiler for a program, with the lines that it is about. */
+  readonly rendered?: string
   /** Whether nothing is missing, because Penstock does this in another way. */
   readonly isReplaced?: true
   /** Whether Penstock has no such part, so that no conversion can close the gap. */
@@ -65,6 +73,8 @@ export interface Step {
   /** The program or the condition. */
   readonly text: string
   readonly comments?: readonly string[]
+  /** Whether the report has rows about the program, if it does not compile. */
+  readonly isReported?: boolean
 }
 
 /** The part of the old configuration that a component comes from. */
@@ -173,11 +183,13 @@ export class Draft {
     const { text, compiled } = simplified(step.type, step.text)
     if (compiled.ok) return text === step.text ? step : { ...step, text }
     const message = 'message' in compiled ? compiled.message : (compiled.diagnostics[0]?.message ?? compiled.rendered)
-    this.gaps.push({
-      ...origin,
-      reason: `the ${step.type} transform generated for it is not valid: ${message}`,
-      nearest: 'Correct the program in the comment, and replace the transform with it.',
-    })
+    if (step.isReported !== true) {
+      this.gaps.push({
+        ...origin,
+        reason: `the ${step.type} transform generated for it is not valid: ${message}`,
+        nearest: 'Correct the program in the comment, and replace the transform with it.',
+      })
+    }
     const comment = `GAP: \`${origin.subject}\` (${origin.file}:${origin.line}) gave a program that is not valid. Events pass unchanged. The program:`
     return { type: 'remap', text: '.', comments: [...(step.comments ?? []), comment, step.text] }
   }
@@ -288,8 +300,8 @@ export class Draft {
       return [[identity, this.#components]]
     const rest = sources.map(([name]) => name).filter((name) => !elsewhere.includes(name))
     return [
-      [identity, downstreamOf(rest, this.#components)],
-      [{ ...identity, name: `${identity.name}-aggregator` }, downstreamOf(elsewhere, this.#components)],
+      [identity, withSink(downstreamOf(rest, this.#components))],
+      [{ ...identity, name: `${identity.name}-aggregator` }, withSink(downstreamOf(elsewhere, this.#components))],
     ]
   }
 
@@ -338,6 +350,13 @@ export class Draft {
     }
     return document
   }
+}
+
+/** The components of one place, with a sink that discards the events if no other sink gets them. */
+function withSink(parts: Components): Components {
+  if (parts.sinks.size > 0) return parts
+  const comments = ['No sink receives the events of these sources.']
+  return { ...parts, sinks: new Map([['discarded', { type: 'blackhole', inputs: ['*'], comments }]]) }
 }
 
 /** A valid name for a component, derived from the wanted one. */

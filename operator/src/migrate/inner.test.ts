@@ -71,6 +71,15 @@ test.each([
     before: 'kind: Application\nspec:\n  sources:\n    - ref: x\n    - helm:\n        values: |\n',
     by: 10,
   },
+  {
+    name: 'an ApplicationSet',
+    before:
+      'kind: ApplicationSet\nspec:\n  template:\n    spec:\n      source:\n        helm:\n          valuesObject:\n',
+    by: 12,
+  },
+  { name: 'a HelmChart', before: 'kind: HelmChart\nspec:\n  chart: x\n  valuesContent: |-\n', by: 4 },
+  { name: 'a Kustomization', before: 'kind: Kustomization\nhelmCharts:\n- name: x\n  valuesInline:\n', by: 4 },
+  { name: 'a release of Helmfile', before: 'releases:\n- name: x\n  values:\n  - a.yaml\n  -\n', by: 4 },
   { name: 'an umbrella chart', before: 'grafana:\n  replicas: 1\nlogs:\n', by: 2 },
   { name: 'an umbrella in a HelmRelease', before: 'kind: HelmRelease\nspec:\n  values:\n    logs:\n', by: 6 },
   { name: 'another document', before: 'kind: Namespace\n---\nkind: HelmRelease\nspec:\n  values:\n', by: 4 },
@@ -317,6 +326,17 @@ test('a variable of a workload without a value is empty', () => {
   expect(made.gaps).toEqual([])
 })
 
+test('variables have the values that a resource of the fluent-operator sets', () => {
+  const group = 'apiVersion: fluentbit.fluent.io/v1alpha2'
+  const text = [
+    `${group}\nkind: FluentBit\nmetadata: { name: f }\nspec: { envVars: [{ name: ES_HOST, value: es.logging }] }`,
+    `${group}\nkind: ClusterInput\nmetadata: { name: i }\nspec: { tail: { tag: kube.*, path: /var/log/containers/*.log, parser: cri } }`,
+    `${group}\nkind: ClusterOutput\nmetadata: { name: o }\nspec: { match: "*", es: { host: "\${ES_HOST}" } }`,
+  ].join('\n---\n')
+  const { resource } = convert({ file: 'all.yaml', text })
+  expect(resource.spec.sinks[0].config.endpoints).toEqual(['http://es.logging:9200'])
+})
+
 test('a variable without a value can be the port of an address', async () => {
   const config =
     '[INPUT]\n  Name tail\n  Path /var/log/containers/*.log\n  Parser cri\n  Tag kube.*\n[OUTPUT]\n  Name es\n  Match *\n  Host ${HOST}\n  Port ${PORT}\n'
@@ -366,4 +386,50 @@ test('sources of nodes and of the cluster become two resources', async () => {
     },
   ])
   expect(await lint(documents.map((document) => document.toString({ lineWidth: 0 })).join('---\n'))).toEqual([])
+})
+
+const alloy = `// The first line is a comment.
+loki.source.file "app" {
+  targets    = [{"__path__" = "/srv/app.log", "node" = sys.env("MY_NODE")}]
+  forward_to = [loki.write.default.receiver]
+  moon       = 1
+}
+loki.write "default" {
+  endpoint { url = "http://loki:3100/loki/api/v1/push" }
+}
+`
+
+test.each([
+  {
+    name: 'a Compose file',
+    before: 'services: { alloy: { image: alloy } }\nconfigs:\n  alloy:\n    content: |\n',
+    by: 6,
+  },
+  {
+    name: 'a Kustomization',
+    before:
+      'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nhelmCharts:\n- name: alloy\n  valuesInline:\n    alloy:\n      configMap:\n        content: |\n',
+    by: 10,
+  },
+])('a configuration of Alloy in $name is found, and keeps its line numbers', ({ before, by }) => {
+  const text = before + indented(alloy, by)
+  const found = convert(yaml(text))
+  expect(found.agent).toBe('alloy')
+  const line = text.slice(0, text.indexOf('moon')).split('\n').length
+  expect(found.gaps.filter(({ isReplaced }) => isReplaced !== true)).toMatchObject([
+    { subject: 'loki.source.file.app: moon', line },
+  ])
+})
+
+test('a variable that workloads set to the name of the node is this name', () => {
+  const env = 'extraEnv:\n- name: MY_NODE\n  valueFrom: { fieldRef: { fieldPath: spec.nodeName } }\n'
+  const values = `${env}alloy:\n  configMap:\n    content: |\n${indented(alloy, 6)}`
+  const promtail = `${env}config:
+  clients: [{ url: "http://loki:3100/loki/api/v1/push", external_labels: { node: "\${MY_NODE}" } }]
+`
+  for (const text of [values, promtail]) {
+    const found = convert(yaml(text))
+    expect(found.gaps.filter(({ subject }) => subject.includes('MY_NODE'))).toEqual([])
+    expect(found.text).toContain('.node = string!(%node_name || "")')
+  }
 })

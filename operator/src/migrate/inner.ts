@@ -1,7 +1,7 @@
 // Texts inside other texts: files in a ConfigMap or a Secret, blocks in chart values, and values inside a HelmRelease or an
 // Application. They keep their line numbers, so reports name the line of the given file.
 
-import { isScalar, isSeq, isMap as isYamlMap, type Node, parseAllDocuments } from 'yaml'
+import { isScalar, isSeq, isMap as isYamlMap, type Node, parseAllDocuments, type YAMLMap } from 'yaml'
 import type { Included, NamedText, SecretKey } from './draft.ts'
 import { below, isList, isMap, type Tree, textOf } from './loki/tree.ts'
 import { treesOf } from './loki/yaml.ts'
@@ -67,10 +67,10 @@ export function includedFrom(inners: readonly Inner[], included: Included): Incl
 }
 
 /**
- * The documents and tables of a text that may contain a configuration: documents of a file, items of a list, values of a HelmRelease or an
- * Application, and the values of each subchart in those of an umbrella chart.
+ * The documents and tables of a text that may contain a configuration: documents of a file, items of a list, chart values in an object or in
+ * a release of Helmfile, and the values of each subchart in those of an umbrella chart.
  */
-export function partsOf({ file, text }: NamedText): readonly NamedText[] {
+export function partsOf({ file, text, indent: outer = 0 }: NamedText): readonly NamedText[] {
   const documents = parseAllDocuments(text)
   if (!Array.isArray(documents) || documents.some(({ errors }) => errors.length > 0)) return []
   const parts: NamedText[] = []
@@ -81,9 +81,10 @@ export function partsOf({ file, text }: NamedText): readonly NamedText[] {
       if (typeof node.value !== 'string') return
       const lines = text.slice(0, start).split('\n').length
       const isBlock = node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED'
-      parts.push({ file, text: '\n'.repeat(isBlock ? lines : lines - 1) + node.value })
+      const indent = isBlock ? (/\n( *)\S/.exec(text.slice(start, end))?.[1]?.length ?? 0) : 0
+      parts.push({ file, text: '\n'.repeat(isBlock ? lines : lines - 1) + node.value, indent: outer + indent })
     } else if (isYamlMap(node))
-      parts.push({ file, text: text.slice(0, start).replace(/[^\n]/g, ' ') + text.slice(start, end) })
+      parts.push({ file, text: text.slice(0, start).replace(/[^\n]/g, ' ') + text.slice(start, end), indent: outer })
   }
   for (const { contents } of documents) {
     if (!isYamlMap(contents)) continue
@@ -93,18 +94,28 @@ export function partsOf({ file, text }: NamedText): readonly NamedText[] {
     }
     const items = contents.get('items')
     if (isSeq(items)) for (const item of items.items) add(item)
-    if (contents.has('kind')) {
-      add(contents.getIn(['spec', 'values'], true))
-      const one = contents.getIn(['spec', 'source'])
-      const several = contents.getIn(['spec', 'sources'])
-      for (const source of [one, ...(isSeq(several) ? several.items : [])]) {
-        if (!isYamlMap(source)) continue
-        add(source.getIn(['helm', 'valuesObject'], true))
-        add(source.getIn(['helm', 'values'], true))
-      }
-    } else for (const { value } of contents.items) if (isYamlMap(value)) add(value)
+    if (contents.has('kind')) for (const node of valuesBelow(contents)) add(node)
+    else {
+      for (const { value } of contents.items) if (isYamlMap(value)) add(value)
+      for (const release of mapsIn(contents.get('releases')))
+        for (const values of mapsIn(release.get('values'))) add(values)
+    }
   }
   return parts
+}
+
+const mapsIn = (list: unknown): readonly YAMLMap[] => (isSeq(list) ? list.items.filter((item) => isYamlMap(item)) : [])
+
+/** Chart values in an object of Flux, Argo CD, K3s or Kustomize. */
+function valuesBelow(object: YAMLMap): readonly unknown[] {
+  const found = [object.getIn(['spec', 'values'], true), object.getIn(['spec', 'valuesContent'], true)]
+  for (const spec of [['spec'], ['spec', 'template', 'spec']]) {
+    const one = object.getIn([...spec, 'source'])
+    for (const source of [...(isYamlMap(one) ? [one] : []), ...mapsIn(object.getIn([...spec, 'sources']))])
+      found.push(source.getIn(['helm', 'valuesObject'], true), source.getIn(['helm', 'values'], true))
+  }
+  for (const chart of mapsIn(object.get('helmCharts'))) found.push(chart.get('valuesInline', true))
+  return found
 }
 
 /** Entries of `env` and similar lists in chart values and resources, with the namespace of their object. */

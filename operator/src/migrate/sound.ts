@@ -45,7 +45,7 @@ export const secretForms = ['http://secret', 'c2VjcmV0'] as const
 
 /** A message about an option, which names no sample value that the configuration does not contain. */
 export const withoutSample = (message: string): string =>
-  message.replace(`found "${secretForms[0]}"`, 'found a variable')
+  message.replace(`found "${secretForms[0]}"`, 'found a variable').replace(` \`${secretForms[0]}\``, ', a variable,')
 
 /**
  * Replaces references to Secrets with sample values, because their values are unknown until the Pipeline runs: an address if the reference

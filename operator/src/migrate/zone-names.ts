@@ -9,3 +9,13 @@ export const zoneNameReplaced = (text: string): string => `replace(${text}, r'\\
 /** Whether times in a location have the same meaning as in UTC. */
 export const isUtc = (location: string | undefined): boolean =>
   location === undefined || /^(?:UTC|GMT|Etc\/UTC|Local)?$/.test(location)
+
+/** Whether a time zone with a name exists. */
+export const isZone = (name: string): boolean => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}

@@ -188,6 +188,13 @@ export const refusedSources: readonly Refusal[] = [
   none('loki.source.windowsevent', 'there is no agent for Windows nodes', 'Keep Alloy on these nodes.'),
 ]
 
+/** The option `write_to` of `logging`. */
+export const ownLog = none(
+  'logging.write_to',
+  'the log of Alloy itself does not exist here',
+  'Read the log of the agent with an `internal_logs` source.',
+)
+
 /** Other components, by name or prefix. */
 export const refusedComponents: readonly Refusal[] = [
   none('prometheus.', 'Penstock does not scrape metrics of other programs', scraping),

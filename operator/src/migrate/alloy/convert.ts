@@ -1,11 +1,11 @@
 // Converts an Alloy configuration to a Pipeline. Follows `forward_to` from the sources to programs and sinks.
 
 import { completeSink } from '../complete.ts'
-import type { Draft, Included, NamedText } from '../draft.ts'
+import { type Draft, type Included, type NamedText, nameLike } from '../draft.ts'
 import { Chain } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
 import { textExpression } from '../loki/fields.ts'
-import { pathAfter, pathLabel } from '../loki/file-paths.ts'
+import { excludedAfter, pathAfter, pathLabel } from '../loki/file-paths.ts'
 import { type Joined, variantsOf } from '../loki/joining.ts'
 import { diskBuffer, pushOf } from '../loki/push.ts'
 import { ruleLines } from '../loki/relabel.ts'
@@ -19,6 +19,7 @@ import {
   components,
   endpoint,
   endpointNames,
+  ownLog,
   refusedComponents,
   refusedSources,
   replacedBlocks,
@@ -62,7 +63,7 @@ class Conversion {
   readonly #heads = new Map<string, Head[]>()
   readonly #targets: TargetReader
   readonly #collector: Collector
-  /** Components whose rules others use. */
+  /** Components whose rules others use, and those that only get the log of Alloy. */
   readonly #used = new Set<string>()
   /** Components whose events reach no other component. */
   readonly #ends: string[] = []
@@ -232,6 +233,7 @@ class Conversion {
     }
     const how = replacedBlocks[block.name]
     if (how !== undefined) {
+      if (block.name === 'logging') this.#ownLog(found)
       if (!['logging', 'livedebugging', 'local.file'].includes(block.name))
         this.#report.replaced(
           place,
@@ -245,6 +247,14 @@ class Conversion {
       name.endsWith('.') ? block.name.startsWith(name) : block.name === name,
     )
     this.#report.missing(place, idOf(block), known, 'component')
+  }
+
+  /** The log of Alloy itself, which `logging` may pass on. */
+  #ownLog({ block, evaluator }: Found): void {
+    const receivers = itemsOf(evaluator.attribute(block, 'write_to'))
+    const ids = receivers.flatMap((item) => componentOf(referenceOf(item) ?? '') || [])
+    for (const id of ids) this.#used.add(id)
+    if (receivers.length > 0) this.#report.missing(evaluator.place(block.line), 'logging: write_to', ownLog, 'option')
   }
 
   /** A receiver of the collector. */
@@ -315,12 +325,11 @@ class Conversion {
     const runtime = this.#following.runtimeFor(found)
     return targets.flatMap((each) => {
       const { path, unknown } = pathAfter(each.kind === 'files' ? each.labels : [], each.rules)
-      const excluded =
-        each.kind === 'files' ? each.labels.find(([label]) => label === '__path_exclude__')?.[1] : undefined
+      const excluded = each.kind === 'files' ? excludedAfter(each.labels, each.rules, this.#report) : []
       const isAllPods =
         each.kind === 'files' &&
         path !== undefined &&
-        excluded === undefined &&
+        excluded.length === 0 &&
         isPodPath(path) &&
         /\/pods\/[*/]+(?:\.log)?$/.test(path) &&
         runtime === undefined
@@ -357,7 +366,7 @@ class Conversion {
         const files = {
           ...shared,
           paths: [path ?? `/var/empty/${name}`],
-          excluded: excluded === undefined ? [] : [excluded],
+          excluded,
           labels: each.labels,
           charset: textOf(evaluator.attribute(block, 'encoding')),
           readsFromEnd: flagOf(evaluator.attribute(block, 'tail_from_end')) === true,
@@ -379,22 +388,36 @@ class Conversion {
   #events(found: Found, tree: Tree): void {
     const { block, evaluator } = found
     const place = evaluator.place(block.line)
-    const given = textsOf(pick(tree, 'namespaces'))
+    const given = textsOf(pick(tree, 'namespaces')).filter((name) => name !== '')
+    const isName = (name: string) => /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/.test(name)
     // A name with a variable is not valid. Its text replaces it, so that the source does not read other namespaces.
-    const namespaces = given.map((name) =>
-      name
-        .replace(/[^\w-]+/g, '')
-        .replaceAll('_', '-')
-        .toLowerCase(),
-    )
+    const namespaces = given.map((name) => (isName(name) ? name : nameLike(name)))
     const source = this.#sources.add(nameOf(block), {
       type: 'orchestrator_events',
       config: { include_object: true, ...(namespaces.length > 0 ? { namespaces } : {}) },
     })
+    if (this.#draft.namespace !== undefined) {
+      const reason = 'a Pipeline of a namespace reads events only if a TenantPolicy allows this'
+      this.#report.replaced(
+        place,
+        idOf(block),
+        reason,
+        'Allow the source `orchestrator_events`, or convert without `-n`.',
+      )
+    }
     const chain = new Chain(this.#report, false)
     const job = textOf(pick(tree, 'job_name')) ?? 'loki.source.kubernetes_events'
     this.#report.variables(place, `${idOf(block)}: job_name`, job)
-    for (const name of given) this.#report.literal(place, `${idOf(block)}: namespaces`, name)
+    for (const name of given) {
+      this.#report.literal(place, `${idOf(block)}: namespaces`, name)
+      if (!isName(name) && !name.includes('$'))
+        this.#report.gap(
+          place,
+          `${idOf(block)}: namespaces`,
+          `\`${name}\` is not the name of a namespace`,
+          'Correct it.',
+        )
+    }
     const lines = eventLines(
       textExpression(job, this.#report.readsEnvironment),
       idOf(block),
@@ -480,6 +503,7 @@ class Conversion {
       return
     }
     if (heads.length === 0) {
+      if (this.#used.has(idOf(block))) return
       this.#report.gap(place, idOf(block), 'no component forwards to it', 'The component is left out.')
       return
     }

@@ -1,5 +1,6 @@
 // Evaluates expressions of Alloy to settings. An environment variable stays as `${NAME}`; an export of a component becomes a reference.
 
+import { posix } from 'node:path'
 import type { Report } from '../loki/context.ts'
 import { isNodeVariable } from '../loki/fields.ts'
 import { isList, isMap, itemsOf, type Place, type Scalar, type Tree, textOf, textsOf } from '../loki/tree.ts'
@@ -32,6 +33,18 @@ const lower = onTexts((text) => text.toLowerCase())
 const upper = onTexts((text) => text.toUpperCase())
 const trim = onTexts((text) => text.trim())
 const replace = onTexts((text, from = '', to = '') => text.replaceAll(from, to))
+/** Cuts characters of a set from both ends. */
+const trimSet = onTexts((text, set = '') => {
+  if (set === '') return text
+  const some = `(?:${[...set].map(RegExp.escape).join('|')})+`
+  return text.replace(new RegExp(`^${some}|${some}$`, 'gu'), '')
+})
+const split: Call = (values) => {
+  const [text, separator] = values.map(textOf)
+  const [place] = values
+  if (place === undefined || text === undefined || separator === undefined || hasVariable(text)) return undefined
+  return text.split(separator).map((value) => ({ ...place, value }))
+}
 const concat: Call = (values) => values.flatMap((value) => (isList(value) ? value.value : [value]))
 
 /** `%s`, `%d`, `%v` and `%q` consume the values in order. */
@@ -88,6 +101,14 @@ const functions: Readonly<Record<string, Call>> = {
   ),
   'string.replace': replace,
   replace,
+  'string.trim': trimSet,
+  trim: trimSet,
+  'string.split': split,
+  split,
+  'file.path_join': (values) => {
+    const texts = values.map(textOf)
+    return texts.every((text) => text !== undefined) ? posix.join(...texts) : undefined
+  },
   concat,
   'array.concat': concat,
   coalesce,

@@ -265,3 +265,31 @@ test('options of a Loki destination', async () => {
   withTest(document, resource, pod, { labels, tenant: 't1' })
   expect(await lint(String(document))).toEqual([])
 })
+
+test('pods that the fourth version reads from the API server', async () => {
+  const { document, resource, gaps } = convert(`cluster: { name: prod }
+destinations: { l: { type: loki, url: "http://loki:3100/loki/api/v1/push" } }
+podLogsViaKubernetesApi: { enabled: true, namespaces: [shop], staticLabels: { via: api } }
+`)
+  expect(missing(gaps)).toEqual([])
+  expect(resource.spec.sources).toMatchObject([
+    { type: 'orchestrator_logs', config: { extra_field_selector: 'metadata.namespace=shop' } },
+  ])
+  withTest(document, resource, pod, {
+    labels: {
+      ...{ namespace: 'shop', container: 'app', job: 'shop/app', app_kubernetes_io_name: 'web', service_name: 'web' },
+      ...{ service_namespace: 'shop', instance: 'shop/web-1:app', via: 'api', cluster: 'prod' },
+      k8s_cluster_name: 'prod',
+    },
+    metadata: { pod: 'web-1', service_instance_id: 'shop.web-1.app' },
+  })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('other ways to read pods are gaps', () => {
+  const destination = '- { name: l, type: loki, url: "http://loki/loki/api/v1/push" }'
+  expect(missing(convert(values(destination, 'gatherMethod: filelog\n')).gaps)).toEqual(['podLogs: gatherMethod'])
+  expect(missing(convert(values(destination, 'gatherMethod: volumes\n')).gaps)).toEqual([])
+  const others = 'podLogsViaOpenTelemetry: { enabled: true }\npodLogsObjects: { enabled: false }\n'
+  expect(missing(convert(`${others}${values(destination)}`).gaps)).toEqual(['podLogsViaOpenTelemetry'])
+})

@@ -26,9 +26,18 @@ const features: Readonly<Record<string, string>> = {
   applicationObservability: 'Keep Alloy for traces.',
   autoInstrumentation: 'Keep Alloy for traces.',
   profiling: 'Keep Alloy for profiles.',
+  profilesReceiver: 'Keep Alloy for profiles.',
+  kubernetesManifests: 'Keep Alloy for them.',
+  databaseObservability: 'Keep Alloy for them.',
   integrations: 'Keep Alloy for them.',
   metrics,
   traces: 'Keep Alloy for traces.',
+}
+
+/** Features that a Pipeline can have, but that the conversion of these values does not generate. */
+const unread: Readonly<Record<string, string>> = {
+  podLogsViaOpenTelemetry: 'Convert the ConfigMap of the collector with this feature.',
+  podLogsObjects: 'Convert the ConfigMap of the collector with this feature, together with the PodLogs.',
 }
 
 const account = 'the source reads the files of pods on its node'
@@ -39,7 +48,7 @@ const podLogsOptions = {
     ...['enabled', 'destinations', 'namespaces', 'excludeNamespaces', 'labels', 'annotations', 'staticLabels'],
     ...['labelsToKeep', 'structuredMetadata', 'labelSelectors', 'extraDiscoveryRules', 'extraRelabelingRules'],
     ...['extraLogProcessingStages', 'extraStageBlocks', 'volumeGatherSettings', 'onlyGatherNewLogLines'],
-    ...['gatherMethod', 'annotation', 'discovery', 'discoveryMethod', 'annotationSelector', 'nodeLabels'],
+    ...['annotation', 'discovery', 'discoveryMethod', 'annotationSelector', 'nodeLabels'],
     'staticLabelsFrom',
   ]),
   itself: {
@@ -47,6 +56,12 @@ const podLogsOptions = {
     enableClustering: account,
     cri: 'the source joins partial lines',
     defaultLogFormat: 'the source knows the format of each file',
+    gatherMethod: {
+      how: '`volumes` and `kubernetesApi`',
+      unless: /^(?!(?:volumes|kubernetesApi|api)$)/,
+      reason: 'the labels and stages are those of the method `volumes`, because other methods are not read',
+      nearest: 'Convert the ConfigMap of `alloy-logs` instead.',
+    },
     secretFilter: {
       how: 'nothing',
       unless: /^true$/i,
@@ -116,7 +131,12 @@ export function monitoringText(tree: Tree, gaps: Gap[]): string {
   const logs = below(tree, 'logs')
   const isFirst = below(tree, 'externalServices') !== undefined
   const pods = below(tree, 'podLogs') ?? below(tree, 'podLogsViaLoki') ?? below(logs, 'pod_logs')
-  const version: Version = isFirst ? 'first' : below(tree, 'podLogsViaLoki') === undefined ? 'second' : 'fourth'
+  const byApi = below(tree, 'podLogsViaKubernetesApi')
+  // Only the fourth version names destinations by keys.
+  const isFourth =
+    (below(tree, 'podLogsViaLoki') ?? byApi) !== undefined ||
+    (below(tree, 'podLogs') === undefined && isMap(below(tree, 'destinations')))
+  const version: Version = isFirst ? 'first' : isFourth ? 'fourth' : 'second'
   // The first version enables logs and events by default, newer ones do not.
   const isOn = (feature: Tree | undefined) =>
     isFirst
@@ -124,16 +144,25 @@ export function monitoringText(tree: Tree, gaps: Gap[]): string {
       : feature !== undefined && flagOf(below(feature, 'enabled')) !== false
   const events = below(tree, 'clusterEvents') ?? below(logs, 'cluster_events')
   const parts: string[] = []
-  if (isOn(pods)) {
-    if (pods !== undefined) report.options({ ...pods, name: 'podLogs', tree: pods }, podLogsOptions)
+  const ways = [
+    { id: 'pods', name: 'podLogs', feature: pods, isIn: isOn(pods) },
+    {
+      id: 'pods_by_api',
+      name: 'podLogsViaKubernetesApi',
+      feature: byApi,
+      isIn: flagOf(below(byApi, 'enabled')) === true,
+    },
+  ]
+  for (const { id, name, feature } of ways.filter(({ isIn }) => isIn)) {
+    if (feature !== undefined) report.options({ ...feature, name, tree: feature }, podLogsOptions)
     const number = { first: '1', second: '3', fourth: '4' }[version]
     report.replaced(
-      pods ?? tree,
-      'podLogs',
+      feature ?? tree,
+      name,
       `the labels are those of version ${number} of the chart; some earlier releases set others`,
       'Compare them with the ConfigMap of `alloy-logs`, or convert that instead.',
     )
-    parts.push(...podsText(pods, version, chosen(destinations, pods)))
+    parts.push(...podsText(id, feature, version, chosen(destinations, feature)))
   }
   if (isOn(events)) {
     if (events !== undefined) report.options({ ...events, name: 'clusterEvents', tree: events }, eventOptions)
@@ -154,6 +183,11 @@ function reportFeatures(tree: Tree, gaps: Gap[]): void {
     // Old versions enable features by default, new versions do not.
     if (feature === undefined || flagOf(below(feature, 'enabled')) !== true) continue
     gaps.push(missingPart(feature, name, { reason: 'the feature has no counterpart', nearest }, 'feature'))
+  }
+  for (const [name, nearest] of Object.entries(unread)) {
+    const feature = below(tree, name)
+    if (feature === undefined || flagOf(below(feature, 'enabled')) !== true) continue
+    gaps.push(missingPart(feature, name, { reason: 'the feature is not read', nearest, isHere: true }, 'feature'))
   }
 }
 
@@ -263,10 +297,11 @@ const runtimeStages = (cri: string) => `  stage.match {
     }
   }`
 
-function podsText(pods: Tree | undefined, version: Version, receivers: string): readonly string[] {
+/** @param id the label of its components */
+function podsText(id: string, pods: Tree | undefined, version: Version, receivers: string): readonly string[] {
   const namespaces = textsOf(below(pods, 'namespaces'))
   const excluded = textsOf(below(pods, 'excludeNamespaces'))
-  const isApi = ['api', 'kubernetesApi'].includes(textOf(below(pods, 'gatherMethod')) ?? '')
+  const isApi = id !== 'pods' || ['api', 'kubernetesApi'].includes(textOf(below(pods, 'gatherMethod')) ?? '')
   const labels = merged([['app_kubernetes_io_name', 'app.kubernetes.io/name']], below(pods, 'labels'))
   const annotations = merged([['job', 'k8s.grafana.com/logs.job']], below(pods, 'annotations'))
   const copied = (kind: string, pairs: Pairs) =>
@@ -275,22 +310,23 @@ function podsText(pods: Tree | undefined, version: Version, receivers: string): 
     separator: '/',
     replacement: '/var/log/pods/*$1/*.log',
   })
-  const targets = 'targets = discovery.relabel.pods.output\n  forward_to = [loki.process.pods.receiver]'
+  const targets = `targets = discovery.relabel.${id}.output\n  forward_to = [loki.process.${id}.receiver]`
   const isNew =
     flagOf(below(pods, 'volumeGatherSettings', 'onlyGatherNewLogLines')) ??
     flagOf(below(pods, 'onlyGatherNewLogLines')) ??
     version === 'fourth'
   const source = isApi
-    ? `loki.source.kubernetes "pods" {\n  ${targets}\n}`
-    : `loki.source.file "pods" {\n  tail_from_end = ${isNew}\n  ${targets}\n}`
+    ? `loki.source.kubernetes "${id}" {\n  ${targets}\n}`
+    : `loki.source.file "${id}" {\n  tail_from_end = ${isNew}\n  ${targets}\n}`
   return [
-    'discovery.kubernetes "pods" {',
+    `discovery.kubernetes "${id}" {`,
     '  role = "pod"',
     ...(namespaces.length > 0 ? [`  namespaces {\n    names = [${namespaces.map(quote).join(', ')}]\n  }`] : []),
     ...selectorOf(below(pods, 'labelSelectors')),
+    ...(nodeRules(pods).length > 0 ? ['  attach_metadata {\n    node = true\n  }'] : []),
     '}',
-    'discovery.relabel "pods" {',
-    '  targets = discovery.kubernetes.pods.targets',
+    `discovery.relabel "${id}" {`,
+    `  targets = discovery.kubernetes.${id}.targets`,
     ...(excluded.length > 0 ? [filter('drop', meta('namespace'), excluded.join('|'))] : []),
     rule([meta('namespace')], 'namespace'),
     rule([meta('pod_name')], 'pod'),
@@ -307,7 +343,7 @@ function podsText(pods: Tree | undefined, version: Version, receivers: string): 
     ...annotationRules(pods, version),
     '}',
     source,
-    'loki.process "pods" {',
+    `loki.process "${id}" {`,
     runtimeStages(version === 'fourth' ? 'containerd|cri-o|' : 'containerd|cri-o'),
     ...podStages(pods, version),
     `  forward_to = [${receivers}]`,

@@ -3,7 +3,7 @@
 import { alloyStages } from '../loki/alloy-stages.ts'
 import { ruleTable, stageTables } from '../loki/page.ts'
 import { mappingTables } from '../page.ts'
-import { components, endpoint, refusedComponents, refusedSources, replacedBlocks } from './components.ts'
+import { components, endpoint, ownLog, refusedComponents, refusedSources, replacedBlocks } from './components.ts'
 import { stageName } from './stage-list.ts'
 
 const modules = [
@@ -19,7 +19,7 @@ export function alloyTables(): string {
     becomes: `nothing: ${becomes}`,
     options: {},
   }))
-  const refusals = [...refusedSources, ...refusedComponents].map((refusal) => ({
+  const refusals = [...refusedSources, ownLog, ...refusedComponents].map((refusal) => ({
     ...refusal,
     name: refusal.name.endsWith('.') ? `${refusal.name}*` : refusal.name,
   }))

@@ -32,6 +32,7 @@ namespaceSelector: { matchLabels: { kubernetes.io/metadata.name: shop } }
 relabelings:
 - { sourceLabels: [__meta_kubernetes_namespace], targetLabel: namespace }
 - { sourceLabels: [__meta_kubernetes_podlogs_label_team], targetLabel: team }
+- { sourceLabels: [__pod_namespace__, __pod_name__], separator: /, targetLabel: pod }
 - { action: drop, sourceLabels: [__meta_kubernetes_pod_container_name], regex: proxy }
 `,
 )
@@ -46,7 +47,10 @@ const pod = (container: string) => ({
 test.each([
   {
     container: 'app',
-    labels: { namespace: 'shop', team: 'shop', job: 'shop/web:app', instance: 'shop/web-1:app' },
+    labels: {
+      ...{ namespace: 'shop', team: 'shop', pod: 'shop/web-1' },
+      ...{ job: 'shop/web:app', instance: 'shop/web-1:app' },
+    },
   },
   { container: 'proxy', labels: undefined },
 ])('PodLogs become a source with their selector and rules: $container', async ({ container, labels }) => {

@@ -28,6 +28,14 @@ const names: Readonly<Record<string, string>> = {
   targetLabel: 'target_label',
 }
 
+/** Labels with which Alloy finds the container of a target. Rules may read them. */
+const ofContainer: Readonly<Record<string, string>> = {
+  __pod_namespace__: '__meta_kubernetes_namespace',
+  __pod_name__: '__meta_kubernetes_pod_name',
+  __pod_container_name__: '__meta_kubernetes_pod_container_name',
+  __pod_uid__: '__meta_kubernetes_pod_uid',
+}
+
 export function podLogsIn(file: NamedText, report: Report): readonly PodLogs[] {
   if (!holdsPodLogs(file)) return []
   const found = (tree: Tree): readonly PodLogs[] => {
@@ -54,7 +62,11 @@ function podLogsOf(tree: Tree, report: Report): PodLogs {
   const rules = itemsOf(below(spec, 'relabelings')).map((rule) => {
     const options = (isMap(rule) ? [...rule.value] : []).map(([key, item]) => [names[key] ?? key, item] as const)
     const at = { file: rule.file, line: rule.line }
-    return ruleOf({ ...at, name: 'relabelings', tree: { ...at, value: new Map(options) } }, report)
+    const made = ruleOf({ ...at, name: 'relabelings', tree: { ...at, value: new Map(options) } }, report)
+    const sources = made.sources.map((label) =>
+      Object.hasOwn(ofContainer, label) ? (ofContainer[label] ?? label) : label,
+    )
+    return { ...made, sources }
   })
   const pods = selectorIn(below(spec, 'selector'))
   const namespaces = selectorIn(below(spec, 'namespaceSelector'))

@@ -2,7 +2,8 @@
 
 import { rendered } from '../chart-templates.ts'
 import type { Gap, NamedText } from '../draft.ts'
-import { below, isMap, pairsOf, type Tree, textOf } from '../loki/tree.ts'
+import { isYamlLike } from '../inner.ts'
+import { below, isList, isMap, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
 import { isMonitoring, monitoringText } from './k8s-monitoring.ts'
 
@@ -12,6 +13,9 @@ export interface AlloyText extends NamedText {
   /** The line for all parts, if the text is generated from chart values. */
   readonly line?: number
 }
+
+/** Settings nested deeper than this are not searched. */
+const maxDepth = 10
 
 const component =
   /^\s*(?:(?:loki|discovery|prometheus|otelcol|local|remote|pyroscope|faro|mimir|beyla)\.[a-z0-9_.]+\s+"\w+"|logging|livedebugging|declare\s+"\w+"|import\.\w+\s+"\w+")\s*\{/m
@@ -27,9 +31,12 @@ export function isAlloy(given: NamedText): boolean {
 export function textsIn({ file, text }: NamedText, gaps: Gap[]): readonly AlloyText[] {
   if (/\.(?:alloy|river)$/i.test(file)) return [{ file, text, above: 0 }]
   const problems: Gap[] = []
-  const found = treesOf({ file, text }, problems).flatMap((tree) => embeddedIn(tree, gaps, 0))
+  const trees = treesOf({ file, text }, problems)
+  const found = trees.flatMap((tree) => embeddedIn(tree, gaps, 0))
   if (found.length > 0) return found
-  if (component.test(text)) return [{ file, text, above: 0 }]
+  const others = problems.length > 0 ? [] : trees.flatMap((tree) => textsBelow(tree, 0))
+  if (others.length > 0) return others
+  if (component.test(text) && (problems.length > 0 || !trees.some(isMap))) return [{ file, text, above: 0 }]
   gaps.push(...problems)
   gaps.push({
     file,
@@ -71,4 +78,14 @@ function embeddedIn(tree: Tree, gaps: Gap[], depth: number): readonly AlloyText[
     ...pairsOf(tree).flatMap(([name, , part]) => (/^alloy-/.test(name) ? [part] : [])),
   ]
   return inner.flatMap((part) => (part === undefined ? [] : embeddedIn(part, gaps, depth + 1)))
+}
+
+/** Configurations in texts of any other setting, such as `configs` of a Compose file or values of an own chart. */
+function textsBelow(tree: Tree, depth: number): readonly AlloyText[] {
+  if (depth > maxDepth) return []
+  if (isList(tree)) return tree.value.flatMap((item) => textsBelow(item, depth + 1))
+  if (isMap(tree)) return [...tree.value.values()].flatMap((item) => textsBelow(item, depth + 1))
+  const given = textOf(tree)
+  if (given === undefined || isYamlLike(given) || !component.test(given)) return []
+  return [{ file: tree.file, text: rendered(given), above: tree.line }]
 }

@@ -3,7 +3,7 @@
 import type { Report } from '../loki/context.ts'
 import { foundPath, readsPath } from '../loki/file-paths.ts'
 import { nodeLabels, nodeRules } from '../loki/nodes.ts'
-import { givenSelectors } from '../loki/pods.ts'
+import { givenSelectors, withAttached } from '../loki/pods.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
 import { below, isMap, itemsOf, millisecondsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { ruleBlock, unreadTargets } from './components.ts'
@@ -22,6 +22,8 @@ export type Targets = Place & {
         readonly kind: 'pods'
         readonly selectors: Readonly<Record<string, string>>
         readonly namespaces: readonly string[]
+        /** The block `attach_metadata`. */
+        readonly attached?: Tree
         /** The resource that selects the pods. */
         readonly podLogs?: Pick<PodLogs, 'name' | 'namespace' | 'selector' | 'facts'>
       }
@@ -104,7 +106,7 @@ export class TargetReader {
           action: foundPath,
         }
         return before.map((targets) => {
-          const own = targets.kind === 'files' && targets.isOfNodes === true ? nodeRules(rules, this.#report) : rules
+          const own = this.#rulesFor(targets, rules)
           const found = targets.isFound === true && readsPath(own) ? [path] : []
           return { ...targets, rules: [...targets.rules, ...found, ...own] }
         })
@@ -117,6 +119,11 @@ export class TargetReader {
         // The component itself is reported as a gap.
         return [{ ...missing, subject: block.name }]
     }
+  }
+
+  #rulesFor(targets: Targets, rules: readonly Rule[]): readonly Rule[] {
+    if (targets.kind === 'files' && targets.isOfNodes === true) return nodeRules(rules, this.#report)
+    return targets.kind === 'pods' ? withAttached(rules, targets.attached, this.#report) : rules
   }
 
   #matched({ block, evaluator }: Found, depth: number): readonly Targets[] {
@@ -168,6 +175,7 @@ export class TargetReader {
         'Set the namespace of the Pipeline with `-n`.',
       )
     }
-    return { ...place, kind: 'pods', selectors, namespaces: textsOf(names), rules: [] }
+    const attached = below(tree, 'attach_metadata')
+    return { ...place, kind: 'pods', selectors, namespaces: textsOf(names), rules: [], ...(attached && { attached }) }
   }
 }

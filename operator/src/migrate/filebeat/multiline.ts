@@ -2,6 +2,7 @@
 // source has one pattern for the first line of a group and one for its end.
 
 import { multilineProblems } from '@penstock/agent/config'
+import type { MultilineMode } from '@penstock/agent/schema'
 import type { Report } from '../loki/context.ts'
 import { millisecondsOf, type Tree } from '../loki/tree.ts'
 import { regexLiteral } from '../otel/text.ts'
@@ -15,7 +16,7 @@ export interface Joined {
 interface Form {
   readonly start: string
   readonly condition: string
-  readonly mode: 'continue_through' | 'continue_past' | 'halt_before' | 'halt_with' | 'end_with'
+  readonly mode: MultilineMode
 }
 
 /** Filebeat drops further lines of an event. */

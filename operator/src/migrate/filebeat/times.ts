@@ -3,6 +3,7 @@
 import { textLiteral } from '@penstock/agent/config'
 import { flagIn, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { goLayout } from '../otel/text.ts'
+import { isZone } from '../zone-names.ts'
 import { fieldOf } from './conditions.ts'
 import { failure, type Processor, quiet, when } from './processor.ts'
 
@@ -40,15 +41,6 @@ export const timestamp: Processor = {
 interface Zone {
   readonly name: string
   readonly offset?: string
-}
-
-const isZone = (name: string): boolean => {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** The time zone of a processor. Reports the one of the machine, and a gap for one that does not exist. */

@@ -2,8 +2,8 @@
 
 import { minDiskBuffer } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
-import { common, matched } from './plugin.ts'
-import { bytesOf, isOn, lastValue, type Section } from './sections.ts'
+import { type Context, common, matched } from './plugin.ts'
+import { bytesOf, entriesOf, isOn, lastValue, type Section } from './sections.ts'
 
 const address = { host: 'the address', port: 'the address', tls: '`https` in the address' } as const
 export const security = {
@@ -52,6 +52,26 @@ export function secret(text: string): string {
 export function value(section: Section, key: string): string | undefined {
   const found = lastValue(section, key)
   return found === undefined ? undefined : secret(found)
+}
+
+/** The compression of requests, if the sink supports it under this name. */
+export function compressed(
+  section: Section,
+  context: Context,
+  known: readonly string[] = ['gzip'],
+): { readonly compression?: string } {
+  const entry = entriesOf(section, 'compress').at(-1)
+  const word = entry?.value.trim().toLowerCase() ?? ''
+  if (entry === undefined || /^(?:|none|off|false|no)$/.test(word)) return {}
+  if (known.includes(word)) return { compression: word }
+  const nearest = `The sink sends requests without compression. It supports ${known.map((name) => `\`${name}\``).join(', ')}.`
+  context.gap(
+    entry,
+    `${lastValue(section, 'name')}: compress ${entry.value}`,
+    'the sink does not support this compression',
+    nearest,
+  )
+  return {}
 }
 
 /** A path as Fluent Bit sends it: with a slash before it. */

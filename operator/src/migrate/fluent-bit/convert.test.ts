@@ -85,6 +85,12 @@ const records: { name: string; filters: string; record: object; assert?: string 
     assert: '.message == "x" && .log == "again" && .env == "prod" && .e2 == "prod" && !exists(.tmp1)',
   },
   {
+    name: 'modify with the older name of a rule',
+    filters: filter('modify', 'Add_If_Not_Present a b', 'Add_If_Not_Present log no'),
+    record: { log: 'x' },
+    assert: '.a == "b" && .log == "x"',
+  },
+  {
     name: 'modify does not rename over a field',
     filters: filter('modify', 'Rename a b'),
     record: { a: '1', b: '2' },

@@ -4,10 +4,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { complete, type Ends } from '../complete.ts'
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
-import { readReport } from '../environment.ts'
 import { convertForwarded, type Forwarded } from '../fluentd/convert.ts'
 import { holdsOperatorKinds } from '../fluentd/fluent-operator.ts'
-import type { Described, Refusal } from '../page.ts'
+import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import { reportEarlier } from './earlier-filters.ts'
 import { embedded } from './embedded.ts'
@@ -19,7 +18,7 @@ import { lineKeys, multilineFilter } from './line-key.ts'
 import { nameOf, pluginOf } from './names.ts'
 import { outputs, readsTag } from './outputs.ts'
 import { withOwnNames } from './own-time.ts'
-import { Context, isGeneral, type Plugin, type SourcePart } from './plugin.ts'
+import { Context, type Plugin, type SourcePart } from './plugin.ts'
 import { onDisk, withLabelMaps, withMatch, withoutOwnMetrics, withTags, withUpstreams } from './prepared.ts'
 import { conditionOf, processors, refusedProcessors } from './processors.ts'
 import { read } from './read.ts'
@@ -31,7 +30,8 @@ import { lastValue, type Place, type Section } from './sections.ts'
 import { parseQuery } from './sql.ts'
 import { streamTask, streamTasks, taskOptions } from './streams.ts'
 import { fixedTag, type Matched, type Matches, matchesOf, type Tag, tagOf, tagTest } from './tags.ts'
-import { hostVariable, isConfiguration } from './text.ts'
+import { isConfiguration } from './text.ts'
+import { reportVariables, withVariables } from './variables.ts'
 
 /** Whether a text is in the classic syntax or the YAML syntax, or contains such a text. */
 export function isFluentBit(given: NamedText): boolean {
@@ -137,7 +137,7 @@ class Conversion {
     const all = this.#begun(inputSections, filterSections, outputSections)
     const steps = new Map(
       filterSections.map((section) => {
-        this.#reportVariables(section, filters)
+        reportVariables(section, filters, this.#context)
         return [section, this.#filter(section)]
       }),
     )
@@ -334,7 +334,7 @@ class Conversion {
 
   #source(section: Section, matching: Matches): string {
     const name = nameOf(section)
-    this.#reportVariables(section, inputs)
+    reportVariables(section, inputs, this.#context)
     const plugin = this.#find(section, inputs, refusedInputs)
     if (plugin === undefined) {
       const comments = [
@@ -416,7 +416,7 @@ class Conversion {
   #processed(heads: readonly string[], { processors: own = [] }: Section): string[] {
     return own.reduce<string[]>(
       (current, section) => {
-        this.#reportVariables(section, [...processors, ...filters])
+        reportVariables(section, [...processors, ...filters], this.#context)
         const plugin = this.#find(section, [...processors, ...filters], [...refusedProcessors, ...refusedFilters])
         const steps = plugin?.build(section, this.#context) ?? this.#refused(section)
         const condition = plugin === undefined ? undefined : conditionOf(section, this.#context)
@@ -486,7 +486,8 @@ class Conversion {
       return
     }
     const { heads, program } = this.#tagged(section, arrivals)
-    const { component, steps } = plugin.build(section, this.#context, program)
+    const part = plugin.build(section, this.#context, program)
+    const { component, steps } = withVariables(part, section, plugin, this.#context)
     const { namespace } = section
     const chosen: readonly Step[] =
       namespace === undefined ? steps : [{ type: 'filter', text: isOfNamespace(namespace) }, ...steps]
@@ -554,28 +555,6 @@ class Conversion {
     const nearest = `Rewrite the program as a remap transform. The file \`${script}\` was not given: to have its text in the comment, put it next to the configuration, set \`script\` to its name, and convert again.`
     this.#context.missing(section, `${section.kind} ${wanted}`, isMissing ? { ...refusal, nearest } : refusal)
     return undefined
-  }
-
-  /** Sinks read variables as secrets, and programs read those of some options. Options that are left out need no value. */
-  #reportVariables(section: Section, plugins: readonly (Described & Pick<Plugin<unknown>, 'expresses'>)[]): void {
-    const { itself = {}, expresses = [] } = plugins.find(({ name }) => name === pluginOf(section)) ?? {}
-    for (const entry of section.entries) {
-      if (typeof itself[entry.key] === 'string' || isGeneral(section.kind, entry.key)) continue
-      for (const [whole, name = ''] of entry.value.matchAll(/\$\{([A-Za-z0-9_]+)\}/g)) {
-        if (whole === hostVariable) continue
-        if (expresses.includes(entry.key) && this.#context.readsEnvironment) {
-          const { reason, nearest } = readReport(name)
-          this.#context.replaced(entry, whole, reason, nearest)
-          continue
-        }
-        this.#context.gap(
-          entry,
-          whole,
-          'a resource is literal text, and the environment variable has no value here',
-          'Replace it with its value, or set the field from `.kubernetes`.',
-        )
-      }
-    }
   }
 }
 

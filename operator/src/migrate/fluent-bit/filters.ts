@@ -5,9 +5,10 @@ import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { none, type Refusal } from '../page.ts'
 import { kubernetes } from './kubernetes.ts'
+import { apart, includesOwnTime, ownName, reportParsedTime, together } from './own-time.ts'
 import { parserLines } from './parsers.ts'
 import { type Context, common, matched, type Plugin } from './plugin.ts'
-import { type Entry, entriesOf, isOn, lastValue } from './sections.ts'
+import { type Entry, entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { accessor, matches, pattern, textOf, words } from './text.ts'
 
 type Steps = readonly Step[]
@@ -48,6 +49,14 @@ function effectiveRules(rules: readonly Entry[], context: Context): readonly Ent
   return rules.slice(0, first + 1)
 }
 
+/** Whether a rule has a field and an expression; reports it otherwise. */
+function isWhole(rule: Entry, context: Context): boolean {
+  if (split(rule)[1] !== '') return true
+  const reason = 'a rule must be a field and an expression, and Fluent Bit does not start with this one'
+  context.gap(rule, `grep: ${rule.key} ${rule.value}`, reason, 'Correct the rule, and convert again.')
+  return false
+}
+
 const grep: Plugin<Steps> = {
   name: 'grep',
   becomes: 'a filter transform',
@@ -61,7 +70,9 @@ const grep: Plugin<Steps> = {
   build: (section, context) => {
     const operator = (lastValue(section, 'logical_op') ?? 'legacy').toLowerCase()
     const tests: string[] = []
-    const all = section.entries.filter(({ key }) => key === 'regex' || key === 'exclude')
+    const all = section.entries
+      .filter(({ key }) => key === 'regex' || key === 'exclude')
+      .filter((rule) => isWhole(rule, context))
     const rules = operator === 'legacy' ? effectiveRules(all, context) : all
     for (const rule of rules) {
       const [name, regex] = split(rule)
@@ -90,10 +101,21 @@ const ruleWords = (text: string) =>
     double === undefined ? (single?.replace(/\\(['\\])/g, '$1') ?? word) : double.replace(/\\(["\\])/g, '$1'),
   )
 
+const added = (key: string, text: string, reads: boolean) =>
+  `if !exists(${fieldLiteral([key])}) { ${fieldLiteral([key])} = ${textOf(text, reads)} }`
+
+/** A test of `key` for a beginning. */
+const beginsWith = (start: string) => [`starts_with(key, ${textLiteral(start)})`, ...ownTest(`${start}*`)].join(' || ')
+
+/** A test of `key` for the field of the record that has another name in events, if a name with an asterisk at its end includes it. */
+const ownTest = (name: string) =>
+  name.endsWith('*') && name !== '*' && includesOwnTime(name) ? [`key == ${textLiteral(ownName('timestamp'))}`] : []
+
 /** Statements for the rules of `modify`. */
 const modifyRules: Readonly<Record<string, (from: string, to: string, reads: boolean) => string>> = {
   set: (key, text, reads) => `${fieldLiteral([key])} = ${textOf(text, reads)}`,
-  add: (key, text, reads) => `if !exists(${fieldLiteral([key])}) { ${fieldLiteral([key])} = ${textOf(text, reads)} }`,
+  add: added,
+  add_if_not_present: added,
   rename: (key, to) =>
     `if exists(${fieldLiteral([key])}) && !exists(${fieldLiteral([to])}) { ${fieldLiteral([to])} = del(${fieldLiteral([key])}) }`,
   hard_rename: (key, to) => `if exists(${fieldLiteral([key])}) { ${fieldLiteral([to])} = del(${fieldLiteral([key])}) }`,
@@ -101,7 +123,7 @@ const modifyRules: Readonly<Record<string, (from: string, to: string, reads: boo
     `if exists(${fieldLiteral([key])}) && !exists(${fieldLiteral([to])}) { ${fieldLiteral([to])} = ${fieldLiteral([key])} }`,
   hard_copy: (key, to) => `if exists(${fieldLiteral([key])}) { ${fieldLiteral([to])} = ${fieldLiteral([key])} }`,
   remove: (key) => `del(${fieldLiteral([key])})`,
-  remove_wildcard: (key) => keep(`!starts_with(key, ${textLiteral(key.replace(/\*$/, ''))})`),
+  remove_wildcard: (key) => keep(`!(${beginsWith(key)})`),
   remove_regex: (key) => keep(`!is_object(parse_grok(key, ${pattern(key)}) ?? null)`),
 }
 
@@ -138,6 +160,16 @@ const isLike = (text: string, regex: string) => `is_object(parse_grok(${text}, $
 const someField = (test: string, value: string) =>
   `!is_empty(filter(.) -> |key, ${value}| { key != "timestamp" && ${test} })`
 
+/** Reports a rule with too many or too few words. */
+function reportWords(entry: Entry, count: number, context: Context): void {
+  const [takes, number] = entry.key.startsWith('remove') ? [1, 'one word'] : [2, 'two words']
+  if (count === takes) return
+  const reason = `Fluent Bit reads ${number} in this rule, and a text with spaces only in quotes; it refuses other rules, or reads them as a renaming`
+  const nearest =
+    'The statement takes all words after the first as one text. Write the rule with quotes, and convert again.'
+  context.replaced(entry, `modify: ${entry.key} ${entry.value}`, reason, nearest)
+}
+
 const modify: Plugin<Steps> = {
   name: 'modify',
   becomes: 'a remap transform',
@@ -148,7 +180,7 @@ const modify: Plugin<Steps> = {
     condition: '`if` around the statements',
   },
   itself: { move_to_start: 'fields of an event have no order', move_to_end: 'fields of an event have no order' },
-  expresses: ['set', 'add'],
+  expresses: ['set', 'add', 'add_if_not_present'],
   build: (section, context) => {
     const conditions: string[] = []
     for (const entry of entriesOf(section, 'condition')) {
@@ -173,10 +205,19 @@ const modify: Plugin<Steps> = {
       }
       conditions.push(make(path, rest.join(' ')))
     }
+    for (const entry of entriesOf(section, 'remove_wildcard').filter(({ value }) => value.includes('*'))) {
+      const reason =
+        'Fluent Bit compares the beginning of names with the whole text, so the asterisk is one of the characters of a name'
+      const nearest =
+        'Nothing to do for the same records. To remove the fields with this beginning, remove the asterisk, and convert again.'
+      context.replaced(entry, `modify: remove_wildcard ${entry.value}`, reason, nearest)
+    }
     const statements = section.entries.flatMap((entry) => {
       const make = Object.hasOwn(modifyRules, entry.key) ? modifyRules[entry.key] : undefined
+      if (make === undefined) return []
       const [name = '', ...rest] = ruleWords(entry.value)
-      return make === undefined ? [] : [make(name, rest.join(' '), context.readsEnvironment)]
+      reportWords(entry, rest.length + 1, context)
+      return [make(name, rest.join(' '), context.readsEnvironment)]
     })
     if (statements.length === 0) return []
     const text = statements.join('\n')
@@ -201,33 +242,29 @@ const nest: Plugin<Steps> = {
     nest_under: 'the new object',
     nested_under: 'the object to flatten',
     add_prefix: '`map_keys`',
+    prefix_with: 'as `Add_prefix`, under its older name',
     remove_prefix: '`map_keys`',
   },
   build: (section, context) => {
-    const add = lastValue(section, 'add_prefix')
-    const remove = lastValue(section, 'remove_prefix')
-    const shorter =
-      remove === undefined
-        ? ''
-        : `if starts_with(key, ${textLiteral(remove)}) { name = slice!(key, ${[...remove].length}) }\n`
-    const rename = (text: string) =>
-      add === undefined && remove === undefined
-        ? text
-        : `map_keys(${text}) -> |key| {\nname = key\n${shorter}${textLiteral(add ?? '')} + name\n}`
-    if (lastValue(section, 'operation')?.toLowerCase() === 'lift') {
-      const at = lastValue(section, 'nested_under') ?? ''
-      const text = `if is_object(${fieldLiteral([at])}) {\n  nested = object!(del(${fieldLiteral([at])}))\n  . = merge(., ${rename('nested')})\n}`
+    const rename = renaming(section)
+    // Both operations accept the name of the object under either option.
+    const object = section.entries.findLast(({ key }) => key === 'nest_under' || key === 'nested_under')?.value
+    if (lastValue(section, 'operation')?.toLowerCase().startsWith('lift') === true) {
+      const field = fieldLiteral([object ?? ''])
+      // The metadata of a pod has no such field.
+      const mayHaveTime = rename.mayMakeOwnTime && object !== 'kubernetes'
+      if (mayHaveTime) reportParsedTime(section, context)
+      const text = [
+        `if is_object(${field}) {`,
+        `  nested = ${rename.call(`object!(del(${field}))`)}`,
+        ...(mayHaveTime ? [`  ${apart('nested')}`] : []),
+        '  . = merge(., nested)',
+        '}',
+      ].join('\n')
       return [{ type: 'remap', text }]
     }
-    const under = lastValue(section, 'nest_under')
-    const tests = entriesOf(section, 'wildcard').map(({ value: glob }) =>
-      glob.endsWith('*')
-        ? glob === '*'
-          ? 'true'
-          : `starts_with(key, ${textLiteral(glob.slice(0, -1))})`
-        : `key == ${textLiteral(glob)}`,
-    )
-    if (under === undefined || tests.length === 0) {
+    const names = entriesOf(section, 'wildcard').map(({ value }) => value)
+    if (object === undefined || names.length === 0) {
       context.gap(
         section,
         'nest',
@@ -236,16 +273,40 @@ const nest: Plugin<Steps> = {
       )
       return []
     }
+    const tests = names.map((name) =>
+      name === '*' ? 'true' : name.endsWith('*') ? beginsWith(name.slice(0, -1)) : `key == ${textLiteral(name)}`,
+    )
     const test = `key != "timestamp" && (${tests.join(' || ')})`
     const text = [
       `nested = filter(.) -> |key, _value| { ${test} }`,
       'if !is_empty(nested) {',
       `  . = filter(.) -> |key, _value| { !(${test}) }`,
-      `  ${fieldLiteral([under])} = ${rename('nested')}`,
+      ...(names.some(includesOwnTime) ? [`  ${together('nested')}`] : []),
+      `  ${fieldLiteral([object])} = ${rename.call('nested')}`,
       '}',
     ].join('\n')
     return [{ type: 'remap', text }]
   },
+}
+
+interface Renaming {
+  /** An expression for an object with other names of its members. */
+  readonly call: (object: string) => string
+  /** Whether a new name may be that of the time of the event. */
+  readonly mayMakeOwnTime: boolean
+}
+
+/** How the filter `nest` renames members. */
+function renaming(section: Section): Renaming {
+  const add = section.entries.findLast(({ key }) => key === 'add_prefix' || key === 'prefix_with')?.value ?? ''
+  const remove = lastValue(section, 'remove_prefix') ?? ''
+  const shorter =
+    remove === '' ? [] : [`  if starts_with(key, ${textLiteral(remove)}) { name = slice!(key, ${[...remove].length}) }`]
+  const call = (object: string) =>
+    add === '' && remove === ''
+      ? object
+      : [`map_keys(${object}) -> |key| {`, '  name = key', ...shorter, `  ${textLiteral(add)} + name`, '}'].join('\n')
+  return { call, mayMakeOwnTime: 'timestamp'.startsWith(add) }
 }
 
 /** A test of `key` against names, of which some end in `*`. Fluent Bit ignores their case. */
@@ -255,7 +316,7 @@ function isOneOf(names: readonly string[]): string {
   const starts = all.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1))
   return [
     ...(exact.length === 0 ? [] : [`includes([${exact.map(textLiteral).join(', ')}], downcase(key))`]),
-    ...starts.map((start) => `starts_with(downcase(key), ${textLiteral(start)})`),
+    ...starts.flatMap((start) => [`starts_with(downcase(key), ${textLiteral(start)})`, ...ownTest(`${start}*`)]),
   ].join(' || ')
 }
 

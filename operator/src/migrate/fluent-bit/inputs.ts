@@ -6,6 +6,7 @@ import { isTable } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
 import { none, type Refusal } from '../page.ts'
 import { bare, type Joined, multilineOf, runtimeParsers, startingWith } from './joining.ts'
+import { apart, reportOwnTime } from './own-time.ts'
 import { findParser, parserLines } from './parsers.ts'
 import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
 import { charsetOf, firstLinesOfDocker, ownParser, podLogs, reportIgnored, seconds } from './pod-logs.ts'
@@ -94,6 +95,7 @@ const tail: Plugin<SourcePart> = {
     const paths = list(section, 'path').map((path) => path.replace(/\*{2,}/g, '*'))
     const excluded = list(section, 'exclude_path')
     reportLongLines(section, context)
+    reportQuotes(section, [...paths, ...excluded], context)
     const joined = multilineOf(section, context)
     const older = seconds(lastValue(section, 'ignore_older'))
     const readFrom = isOn(lastValue(section, 'read_from_head'), false) ? 'beginning' : 'end'
@@ -104,9 +106,7 @@ const tail: Plugin<SourcePart> = {
     }
     const key = lastValue(section, 'key') ?? 'log'
     const charset = charsetOf(section)
-    if (paths.some((path) => /^[A-Za-z]:[\\/]/.test(path))) {
-      context.missing(section, `tail: path ${paths.join(', ')}`, windows)
-    }
+    reportPlaces(section, paths, context)
     const firstLine = entriesOf(section, 'docker_mode_parser').at(-1)
     if (firstLine !== undefined) {
       const reason = 'the source of files does not read the format of Docker'
@@ -159,6 +159,25 @@ const tail: Plugin<SourcePart> = {
     }
     return { component: { type: 'file', config }, steps }
   },
+}
+
+/** Reports patterns in quotes, which Fluent Bit does not remove. */
+function reportQuotes(section: Section, patterns: readonly string[], context: Context): void {
+  for (const pattern of patterns.filter((each) => /^["']|["']$/.test(each))) {
+    const reason = 'Fluent Bit takes the quotes for a part of the pattern, so it matches no usual name of a file'
+    const nearest = 'Nothing to do for the same events. To match the files, remove the quotes, and convert again.'
+    context.replaced(section, `tail: pattern ${pattern}`, reason, nearest)
+  }
+}
+
+/** Reports paths that mean other places than for Fluent Bit. */
+function reportPlaces(section: Section, paths: readonly string[], context: Context): void {
+  const isOfWindows = (path: string) => /^[A-Za-z]:[\\/]/.test(path)
+  if (paths.some(isOfWindows)) context.missing(section, `tail: path ${paths.join(', ')}`, windows)
+  for (const path of paths.filter((each) => !/^[/$"']/.test(each) && !isOfWindows(each))) {
+    const reason = 'Fluent Bit finds the files below its working directory, and the source below that of the agent'
+    context.replaced(section, `tail: path ${path}`, reason, 'Write the whole path.')
+  }
 }
 
 function reportLongLines(section: Section, context: Context): void {
@@ -306,16 +325,12 @@ const dummy: Plugin<SourcePart> = {
     ...common,
     ...tagged,
     dummy: '`lines`',
-    rate: '`interval`',
+    rate: '`interval`, unless an interval is given',
+    interval_sec: '`interval`',
+    interval_nsec: '`interval`',
     samples: '`count`',
   },
   itself: {
-    interval_sec: {
-      how: '`interval`',
-      unless: /^(?!0$)/,
-      reason: 'Fluent Bit generates this many records at once, whereas the source generates one at a time',
-      nearest: 'Set `interval` of the source.',
-    },
     copies: {
       how: 'one record at a time',
       unless: /^(?!1$)/,
@@ -330,16 +345,22 @@ const dummy: Plugin<SourcePart> = {
     if (line === undefined) {
       context.gap(section, 'dummy: dummy', 'the record is not a JSON object', 'Correct `lines` of the source.')
     }
-    const rate = Number(lastValue(section, 'rate') ?? 1)
-    const count = Number(lastValue(section, 'samples') ?? 0)
-    const isRate = Number.isFinite(rate) && rate > 0
+    const number = (key: string) => Math.trunc(Number(lastValue(section, key) ?? 0)) || 0
+    const [rate, count] = [number('rate'), number('samples')]
+    const interval = number('interval_sec') + number('interval_nsec') / 1e9
     const config = {
       format: 'shuffle',
       lines: [line ?? '{"message":"dummy"}'],
-      interval: isRate ? 1 / rate : 1,
-      ...(Number.isInteger(count) && count > 0 ? { count } : {}),
+      interval: interval > 0 ? interval : 1 / Math.max(rate, 1),
+      ...(count > 0 ? { count } : {}),
     }
-    const text = 'record = object!(parse_json!(string!(.message)))\n. = merge(record, { "timestamp": .timestamp })'
+    const isOwn = line !== undefined && Object.hasOwn(JSON.parse(line) as object, 'timestamp')
+    if (isOwn) reportOwnTime(section, 'dummy: timestamp', context)
+    const text = [
+      'record = object!(parse_json!(string!(.message)))',
+      ...(isOwn ? [apart('record')] : []),
+      '. = merge(record, { "timestamp": .timestamp })',
+    ].join('\n')
     return { component: { type: 'demo_logs', config }, steps: [{ type: 'remap', text }] }
   },
 }

@@ -2,6 +2,7 @@
 // and one for further lines. A machine becomes these two patterns: its start rules, and the union of its other rules.
 
 import { multilineProblems } from '@penstock/agent/config'
+import type { MultilineMode } from '@penstock/agent/schema'
 import type { Context } from './plugin.ts'
 import { entriesOf, lastValue, listOf, type Place, type Section } from './sections.ts'
 import { isPodLog } from './tags.ts'
@@ -186,7 +187,7 @@ export function joinedBy(machines: readonly Machine[]): Joined | undefined {
 interface Custom {
   readonly start: string
   readonly condition: string
-  readonly mode: 'continue_through' | 'halt_before'
+  readonly mode: MultilineMode
   readonly timeoutMs: number
 }
 

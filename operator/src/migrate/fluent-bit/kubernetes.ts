@@ -3,6 +3,7 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { annotatedLines, excludeStep } from './annotations.ts'
+import { apart, together } from './own-time.ts'
 import { parserLines } from './parsers.ts'
 import { type Context, common, matched, type Plugin } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
@@ -71,6 +72,9 @@ export const kubernetes: Plugin<Steps> = {
         'dns_retries',
         'dns_wait_time',
         'cache_use_docker_id',
+        'kube_meta_preload_cache_dir',
+        'tls.verify_hostname',
+        'tls.vhost',
       ].map((name): [string, string] => [name, own]),
     ),
   },
@@ -154,13 +158,10 @@ function mergeLines(section: Section, context: Context): string[] {
     ...(isOn(lastValue(section, 'merge_log_trim'), true) ? trimLines : []),
     ...(keeps ? [] : ['  del(.log)']),
     ...(under === undefined
-      ? [
-          '  if exists(merged.timestamp) { merged.log_timestamp = del(merged.timestamp) }',
-          '  . = merge(., object!(merged))',
-        ]
+      ? [`  ${apart('merged')}`, '  . = merge(., object!(merged))']
       : [
           // Only a field of the record itself has another name.
-          '  if exists(merged.log_timestamp) { merged.timestamp = del(merged.log_timestamp) }',
+          `  ${together('merged')}`,
           `  ${fieldLiteral([under])} = merged`,
         ]),
     '}',

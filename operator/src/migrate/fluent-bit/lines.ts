@@ -94,39 +94,50 @@ export function fileLines(
   },
   tag: readonly string[],
 ): readonly string[] | undefined {
-  const nanoseconds = `to_unix_timestamp(${eventTime}, unit: "nanoseconds")`
-  const start = [...recordLines([]), `time = replace(to_string(${nanoseconds}), r'(\\d{9})$', ".$1")`]
+  const time = (unit: string, digits: number) =>
+    `time = replace(to_string(to_unix_timestamp(${eventTime}, unit: "${unit}")), r'(\\d{${digits}})$', ".$1")`
+  const precise = [...recordLines([]), time('nanoseconds', 9)]
+  const rounded = [...recordLines([]), time('microseconds', 6)]
   if (format === 'out_file')
-    return [...start, ...tag, '.message = tag + ": [" + time + ", " + encode_json(record) + "]"']
-  if (format === 'template') return [...start, `.message = ${templateOf(options.template ?? '{time} {message}')}`]
-  const members = (part: string, delimiter: string, first: string) => [
+    return [...precise, ...tag, '.message = tag + ": [" + time + ", " + encode_json(record) + "]"']
+  if (format === 'template') return [...rounded, ...templateLines(options.template ?? '{time} {message}')]
+  const members = (start: readonly string[], part: string, delimiter: string, first: string) => [
     ...start,
     `parts = [${first}]`,
     'for_each(record) -> |key, value| {',
-    '  text = if is_string(value) { string!(value) } else { encode_json(value) }',
+    `  ${valueText('value', 'text', 0).join('')}`,
     `  parts = push(parts, ${part})`,
     '}',
     `.message = join(parts, ${textLiteral(delimiter)}) ?? ""`,
   ]
-  if (format === 'csv') return members('"\\"" + text + "\\""', delimiterOf(options.delimiter, ','), 'time')
+  if (format === 'csv') return members(precise, 'text', delimiterOf(options.delimiter, ','), 'time')
   if (format !== 'ltsv') return undefined
   const label = textLiteral(delimiterOf(options.label, ':'))
-  return members(`key + ${label} + text`, delimiterOf(options.delimiter, '\t'), `"time" + ${label} + time`)
+  const key = `"\\"" + key + "\\"" + ${label} + text`
+  return members(rounded, key, delimiterOf(options.delimiter, '\t'), `"\\"time\\"" + ${label} + time`)
 }
 
+/** Fluent Bit knows these delimiters, and takes its own for another text. */
 function delimiterOf(text: string | undefined, byDefault: string): string {
   const words: Readonly<Record<string, string>> = { '\\t': '\t', tab: '\t', space: ' ', comma: ',' }
-  return text === undefined ? byDefault : (words[text.toLowerCase()] ?? text)
+  return words[text?.toLowerCase() ?? ''] ?? byDefault
 }
 
-function templateOf(text: string): string {
+/** Lines that make the text of a template. A name in braces stays as it is where the record has no such field. */
+function templateLines(text: string): readonly string[] {
   const parts = text.split(/(\{[^{}]+\})/).filter((part) => part !== '')
-  return parts
-    .map((part) => {
-      const name = /^\{([^{}]+)\}$/.exec(part)?.[1]
-      if (name === undefined) return textLiteral(part)
-      const field = `record${fieldLiteral([name])}`
-      return name === 'time' ? 'time' : `(string(${field}) ?? encode_json(${field}))`
-    })
-    .join(' + ')
+  const names = parts.map((part) => /^\{([^{}]+)\}$/.exec(part)?.[1])
+  const isField = (name: string | undefined) => name !== undefined && name !== 'time'
+  const set = parts.flatMap((part, index) => {
+    const name = names[index]
+    if (name === undefined || !isField(name)) return []
+    const field = `record${fieldLiteral([name])}`
+    const found = `string(${field}) ?? encode_json(${field})`
+    return [`part_${index} = if exists(${field}) { ${found} } else { ${textLiteral(part)} }`]
+  })
+  const all = parts.map((part, index) => {
+    if (isField(names[index])) return `part_${index}`
+    return names[index] === 'time' ? 'time' : textLiteral(part)
+  })
+  return [...set, `.message = ${all.join(' + ')}`]
 }

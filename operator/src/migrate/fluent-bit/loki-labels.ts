@@ -2,11 +2,11 @@
 
 import { fieldLiteral } from '@penstock/agent/config'
 import { literalTemplate } from '../escape.ts'
-import { secret } from './connection.ts'
 import type { Context } from './plugin.ts'
 import { hasTag, translated } from './record-accessor.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { accessor, template } from './text.ts'
+import { templateOf } from './variables.ts'
 
 /** Values by name, and lines of a program that sets what their templates refer to. */
 export interface Named {
@@ -18,7 +18,8 @@ export interface Named {
 
 /** Texts that combine fields or parts of the tag, as fields that a program sets. */
 class Combined {
-  readonly lines: string[] = []
+  readonly #made: string[] = []
+  readonly #known = new Set<string>()
   readonly #kind: string
 
   constructor(kind: string) {
@@ -29,9 +30,20 @@ class Combined {
   template(text: string): string | undefined {
     const found = isAccessor(text) ? translated(text) : undefined
     if (found === undefined) return undefined
-    const name = `%${this.#kind}_${this.lines.length + 1}`
-    this.lines.push(`${name} = ${found}`)
+    const name = `%${this.#kind}_${this.#made.length + 1}`
+    this.#made.push(`${name} = ${found}`)
     return `{{ ${name} }}`
+  }
+
+  /** A template for a text without placeholders. */
+  plain(text: string, context: Context): string {
+    const found = templateOf(literalTemplate(text), context.readsEnvironment)
+    for (const line of found.lines) this.#known.add(line)
+    return found.text
+  }
+
+  get lines(): readonly string[] {
+    return [...this.#known, ...this.#made]
   }
 }
 
@@ -51,17 +63,13 @@ export function lokiLabels(section: Section, context: Context): Named {
       if (part === '') continue
       const pair = /^([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$/.exec(part)
       const text = pair?.[2] ?? part
-      if (pair?.[1] !== undefined && /^\$\{HOSTNAME\}$/.test(text)) {
-        labels[pair[1]] = '{{ %hostname }}'
-        continue
-      }
       const path = fieldOf(text)
       const whole = pair?.[1] === undefined || path !== undefined ? undefined : combined.template(text)
       if (path !== undefined) {
         labels[pair?.[1] ?? nameOf(path)] = template(path)
         fields.push(path)
       } else if (pair?.[1] !== undefined && whole !== undefined) labels[pair[1]] = whole
-      else if (pair?.[1] !== undefined && !isAccessor(text)) labels[pair[1]] = literalTemplate(secret(text))
+      else if (pair?.[1] !== undefined && !isAccessor(text)) labels[pair[1]] = combined.plain(text, context)
       else
         context.gap(
           entry,
@@ -92,7 +100,7 @@ export function metadataOf(section: Section, context: Context): Named {
         metadata[own] = template(path)
         fields.push(path)
       } else if (name !== undefined && whole !== undefined) metadata[name] = whole
-      else if (name !== undefined && !isAccessor(text)) metadata[name] = literalTemplate(secret(text))
+      else if (name !== undefined && !isAccessor(text)) metadata[name] = combined.plain(text, context)
       else {
         const nearest = 'Add it to `structured_metadata` of the sink.'
         context.gap(entry, `loki: metadata ${part}`, 'a template cannot refer to the value', nearest)

@@ -1,6 +1,6 @@
 // Outputs of Fluent Bit to New Relic: its own one, and that of a program beside it.
 
-import { connection, delivery, itself, local, remap, security, sized, value } from './connection.ts'
+import { compressed, connection, delivery, itself, local, remap, security, sized, value } from './connection.ts'
 import type { Plugin, SinkPart } from './plugin.ts'
 import { lastValue } from './sections.ts'
 
@@ -27,7 +27,7 @@ export const newRelic: Plugin<SinkPart> = {
       api: 'logs',
       license_key: value(section, 'license_key') ?? value(section, 'api_key') ?? '',
       ...(uri === undefined ? {} : { override_uri: uri }),
-      compression: lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? 'gzip' : 'none',
+      compression: compressed(section, context).compression ?? 'none',
       ...connection(section),
     }
     return { component: { type: 'observability_d', config }, steps: remap('if exists(.log) { .message = del(.log) }') }

@@ -90,6 +90,7 @@ const values = [
   'key_exists a',
   'epoch',
   'put',
+  'space',
   'a b string',
   '{"n":1}',
   'demo:aG9zdC5pbyRhYmM=',

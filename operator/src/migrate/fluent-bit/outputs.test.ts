@@ -299,12 +299,22 @@ const shaped: readonly {
     text: 'Name chronicle\n    customer_id c8c65bfa-5f2c-42d4-9189-64bb7b939f2c\n    log_type T\n    log_key log\n    region UK',
     assert: '.message == "a b"',
   },
+  {
+    name: 'an index from a field',
+    text: 'Name es\n    Index other\n    Target_Index logs-$gone',
+    assert: '%index == "logs-x"',
+  },
+  {
+    name: 'the other index for records without the field',
+    text: 'Name opensearch\n    Index other-$n\n    Target_Index logs-$none',
+    assert: '%index == "other-1"',
+  },
   { name: 'a tag', text: 'Name es\n    Include_Tag_Key On\n    Tag_Key t', assert: '.t == "app.web"' },
   {
     name: 'a tag from the path',
     from: other,
     text: 'Name es\n    Include_Tag_Key On',
-    assert: '."_flb-key" == "app.srv.a.x.log"',
+    assert: '."flb-key" == "app.srv.a.x.log"',
   },
   {
     name: 'tags of several inputs',
@@ -356,13 +366,23 @@ const shaped: readonly {
   },
   {
     name: 'a file with members',
-    text: 'Name file\n    Path /out\n    File x\n    Format ltsv\n    Label_Delimiter =',
-    assert: "match!(.message, r'^time=\\d+\\.\\d{9}\\tgone=x\\tlog=a b\\tn=1$')",
+    text: 'Name file\n    Path /out\n    File x\n    Format ltsv\n    Label_Delimiter comma',
+    assert: 'match!(.message, r\'^"time",\\d+\\.\\d{6}\\t"gone","x"\\t"log","a b"\\t"n",1$\')',
+  },
+  {
+    name: 'a file with members and a delimiter that Fluent Bit does not know',
+    text: 'Name file\n    Path /out\n    File x\n    Format ltsv\n    Label_Delimiter =\n    Delimiter |',
+    assert: 'match!(.message, r\'^"time":\\d+\\.\\d{6}\\t"gone":"x"\\t\')',
+  },
+  {
+    name: 'a file with values',
+    text: 'Name file\n    Path /out\n    File x\n    Format csv',
+    assert: 'match!(.message, r\'^\\d+\\.\\d{9},"x","a b",1$\')',
   },
   {
     name: 'a file with a template',
-    text: 'Name file\n    Path /out\n    File x\n    Format template\n    Template {n}: {log}',
-    assert: '.message == "1: a b"',
+    text: 'Name file\n    Path /out\n    File x\n    Format template\n    Template {time} {n}: {log} {none}',
+    assert: "match!(.message, r'^\\d+\\.\\d{6} 1: a b \\{none\\}$')",
   },
 ]
 

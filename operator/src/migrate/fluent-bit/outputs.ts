@@ -7,6 +7,7 @@ import { unixSeconds } from '../unix-time.ts'
 import {
   addressOf,
   always,
+  compressed,
   connection,
   itself,
   local,
@@ -76,7 +77,6 @@ const loki: Plugin<SinkPart> = {
     const lines = [
       ...tag,
       ...named,
-      ...(Object.values(labels).includes('{{ %hostname }}') ? ['%hostname = get_hostname() ?? ""'] : []),
       ...(tenantKey === undefined
         ? []
         : [
@@ -104,7 +104,7 @@ const loki: Plugin<SinkPart> = {
         : tenant === undefined
           ? {}
           : { tenant_id: literalTemplate(tenant) }),
-      ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
+      ...compressed(section, context),
       ...others,
       ...withHeaders(request, headersOf(section)),
       ...(token === undefined ? {} : { auth: { strategy: 'bearer', token } }),
@@ -210,7 +210,7 @@ const http: Plugin<SinkPart> = {
     const isLines = format === 'json_lines' || format === 'json_stream'
     if (format !== 'json' && !isLines) {
       context.gap(
-        section,
+        entriesOf(section, 'format').at(-1) ?? section,
         `http: Format ${format}`,
         `the sink does not support the format \`${format}\``,
         'The sink writes a JSON array; configure the receiver to read it.',
@@ -237,7 +237,7 @@ const http: Plugin<SinkPart> = {
         : { method: lastValue(section, 'http_method')?.toLowerCase() }),
       encoding: body(lastValue(section, 'json_date_key')),
       ...(isLines ? { framing: { method: 'newline_delimited' } } : {}),
-      ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
+      ...compressed(section, context, ['gzip', 'snappy', 'zstd']),
       ...others,
       ...withHeaders(request, headers),
     }
@@ -294,7 +294,7 @@ const splunk: Plugin<SinkPart> = {
       uri: literalTemplate(addressOf(section, '8088', '/services/collector/event')),
       encoding: { codec: 'json', ...(raw ? { except_fields: ['timestamp'] } : {}) },
       framing: { method: 'newline_delimited' },
-      ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
+      ...compressed(section, context),
       ...others,
       ...withHeaders(request, { ...token, ...(channel === undefined ? {} : { 'X-Splunk-Request-Channel': channel }) }),
     }
@@ -377,17 +377,19 @@ const datadog: Plugin<SinkPart> = {
       nearest: 'Set `.ddtags` in a remap transform, such as `container_name:` with the field of that name.',
     },
   },
-  build: (section, _context, tag = []) => {
+  build: (section, context, tag = []) => {
     const key = lastValue(section, 'dd_message_key') ?? 'log'
     const set = (name: string, from: string) => {
-      const text = lastValue(section, from)
-      return text === undefined ? [] : [`.${name} = ${textLiteral(text)}`]
+      const entry = entriesOf(section, from).at(-1)
+      if (entry === undefined) return []
+      context.variables(entry, `datadog: ${from}`, entry.value)
+      return [`.${name} = ${textOf(entry.value, context.readsEnvironment)}`]
     }
     const { request, ...others } = connection(section)
     const config = {
       default_api_key: value(section, 'apikey') ?? '',
       endpoint: serviceAddress(section, 'http-intake.logs.datadoghq.com'),
-      compression: lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? 'gzip' : 'none',
+      compression: compressed(section, context).compression ?? 'none',
       ...others,
       ...withHeaders(request, headersOf(section)),
     }
@@ -457,7 +459,13 @@ const file: Plugin<SinkPart> = {
         'The sink writes lines of JSON, as `Format plain` does.',
       )
     const name = read('file')
-    const folder = literalTemplate((read('path') ?? '/tmp').replace(/\/$/, ''))
+    const path = read('path')
+    const folder = path === undefined ? '' : `${literalTemplate(path.replace(/\/$/, ''))}/`
+    if (path === undefined && name?.startsWith('/') !== true) {
+      const reason =
+        'without `Path`, Fluent Bit writes below its working directory, and the sink below that of the agent'
+      context.replaced(section, 'file: no Path', reason, 'Set `Path`, and convert again.')
+    }
     const named = name === undefined ? [...tag, '%tag = tag'] : []
     const all = [...named, ...(lines ?? [])]
     const isText = lines !== undefined && lines.length > 0
@@ -465,7 +473,7 @@ const file: Plugin<SinkPart> = {
       component: {
         type: 'file',
         config: {
-          path: `${folder}/${name === undefined ? '{{ %tag }}' : literalTemplate(name)}`,
+          path: `${folder}${name === undefined ? '{{ %tag }}' : literalTemplate(name)}`,
           encoding: isText ? { codec: 'text' } : { codec: 'json', except_fields: ['timestamp'] },
         },
       },
@@ -503,7 +511,7 @@ export const outputs: readonly Plugin<SinkPart>[] = [
 
 /** Options whose texts may refer to the tag. */
 const accessed: readonly string[] = [
-  ...['labels', 'structured_metadata', 'index'],
+  ...['labels', 'structured_metadata', 'index', 'target_index'],
   ...['event_host', 'event_source', 'event_sourcetype_key', 'event_index_key'],
 ]
 

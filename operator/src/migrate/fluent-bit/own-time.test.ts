@@ -34,7 +34,32 @@ test.each<[about: string, filter: string, record: object, expected: Readonly<Rec
     'nested fields',
     'Name nest\nOperation nest\nWildcard timestamp\nNest_under meta',
     { timestamp: 'x' },
-    { meta: { log_timestamp: 'x' } },
+    { meta: { timestamp: 'x' } },
+  ],
+  [
+    'nested fields with a beginning',
+    'Name nest\nOperation nest\nWildcard time*\nNest_under meta\nAdd_prefix a_',
+    { timestamp: 'x', times: 2 },
+    { meta: { a_timestamp: 'x', a_times: 2 } },
+  ],
+  ['lifted members', 'Name nest\nOperation lift\nNested_under a', { a: { timestamp: 'x' } }, { log_timestamp: 'x' }],
+  [
+    'lifted members with another name',
+    'Name nest\nOperation lift\nNested_under a\nAdd_prefix time',
+    { a: { stamp: 'x' } },
+    { log_timestamp: 'x' },
+  ],
+  [
+    'fields with a beginning that are removed',
+    'Name modify\nRemove_wildcard time\nSet a b\nRename timestamp none',
+    { timestamp: 'x', times: 2 },
+    { 'log_timestamp == null && .times == null && .none == null && .a': 'b' },
+  ],
+  [
+    'fields with a beginning that stay',
+    'Name record_modifier\nAllowlist_key time*\nRemove_key timestamps',
+    { timestamp: 'x', a: 1 },
+    { 'a == null && .log_timestamp': 'x' },
   ],
   ['members', 'Name modify\nSet a.timestamp x', {}, { '"a.timestamp"': 'x' }],
 ])(
@@ -48,6 +73,71 @@ test.each<[about: string, filter: string, record: object, expected: Readonly<Rec
     expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
   },
 )
+
+test.each<[about: string, part: string, value: unknown]>([
+  ['labels', 'Labels at=$timestamp', { labels: { at: '{{ log_timestamp }}' } }],
+  ['keys of labels', 'Label_Keys $timestamp, $a', { labels: { log_timestamp: '{{ log_timestamp }}' } }],
+  ['removed keys', 'Labels timestamp=x\nRemove_Keys timestamp', { labels: { timestamp: 'x' } }],
+])('an output names the field `timestamp` of the record: %s', (_, lines, sink) => {
+  const { resource, all } = convert(input, section('OUTPUT', `Name loki\nMatch *\n${lines}`))
+  expect(resource.spec.sinks[0].config).toMatchObject(sink as object)
+  expect(all.some(({ reason }) => reason.includes('log_timestamp'))).toBe(true)
+})
+
+test.each<[about: string, processor: object, expected: Readonly<Record<string, unknown>>]>([
+  [
+    'an expression',
+    { name: 'content_modifier', action: 'extract', key: 'a', pattern: '^(?<timestamp>\\d+)' },
+    { log_timestamp: '12' },
+  ],
+  [
+    'a condition',
+    {
+      name: 'content_modifier',
+      action: 'insert',
+      key: 'b',
+      value: 'c',
+      condition: { op: 'and', rules: [{ field: '$timestamp', op: 'eq', value: 'x' }] },
+    },
+    { b: 'c' },
+  ],
+  [
+    'a query',
+    { name: 'sql', query: "SELECT timestamp, a AS t FROM STREAM WHERE timestamp = 'x';" },
+    { log_timestamp: 'x', t: '12 s' },
+  ],
+])('a processor names the field `timestamp` of the record: %s', async (_, processor, expected) => {
+  const text = JSON.stringify({
+    pipeline: {
+      inputs: [{ name: 'tail', path: '/srv/app.log', parser: 'json', processors: { logs: [processor] } }],
+      outputs: [{ name: 'stdout', match: '*', format: 'json_lines', json_date_key: false }],
+    },
+  })
+  const { document, resource, gaps, all } = converted(convertFluentBit, [{ file: 'fb.yaml', text }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(all.some(({ reason }) => reason.includes('log_timestamp'))).toBe(true)
+  const message = JSON.stringify({ timestamp: 'x', a: '12 s' })
+  withTest(document, resource, { message, timestamp: time }, { ...expected, timestamp: time })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('records of the input dummy may have the field `timestamp`', async () => {
+  const dummy = section('INPUT', 'Name dummy\nTag d\nDummy {"timestamp":"x","a":1}')
+  const { document, resource, gaps } = convert(dummy, output)
+  expect(gaps).toMatchObject([{ subject: 'dummy: timestamp', isReplaced: true }])
+  const [line] = resource.spec.sources[0].config.lines
+  withTest(document, resource, { message: line, timestamp: time }, { a: 1, log_timestamp: 'x', timestamp: time })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a decoded object of a pod may have the field `timestamp`', async () => {
+  const parser = section('PARSER', 'Name own\nFormat json\nDecode_Field json log')
+  const pods = section('INPUT', 'Name tail\nTag p\nPath /var/log/containers/*.log\nParser own')
+  const { document, resource } = convert(parser, pods, output)
+  const expected = { log_timestamp: 'x', timestamp: time }
+  withTest(document, resource, { message: '{"timestamp":"x"}', stream: 'stdout', timestamp: time }, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
 
 test.each<[about: string, lines: string, value: unknown]>([
   [

@@ -7,6 +7,21 @@ import type { Entry, Place, Section } from './sections.ts'
 /** The name of a field in events. */
 export const ownName = (name: string) => (name === 'timestamp' ? 'log_timestamp' : name)
 
+/** The path of a field in events. */
+export const ownPath = (path: readonly string[] | undefined): readonly string[] | undefined =>
+  path?.map((name, index) => (index === 0 ? ownName(name) : name))
+
+/** A statement for an object whose members become fields of the record. */
+export const apart = (root: string) => `if exists(${root}.timestamp) { ${root}.log_timestamp = del(${root}.timestamp) }`
+
+/** A statement for an object whose members were fields of the record. */
+export const together = (root: string) =>
+  `if exists(${root}.log_timestamp) { ${root}.timestamp = del(${root}.log_timestamp) }`
+
+/** Whether a name with an asterisk at its end includes the field. The names in the configuration are those that events have. */
+export const includesOwnTime = (name: string) =>
+  name === ownName('timestamp') || (name.endsWith('*') && 'timestamp'.startsWith(name.slice(0, -1)))
+
 export function reportOwnTime(place: Place, subject: string, context: Context): void {
   const reason = '`timestamp` is the time of the event, so a field of the record with this name becomes `log_timestamp`'
   context.replaced(place, subject, reason, 'Use `log_timestamp` in the transforms, and in queries at the destination.')
@@ -37,8 +52,34 @@ const names: Readonly<Record<string, Readonly<Record<string, readonly number[]>>
   rewrite_tag: { rule: [0] },
 }
 
-/** A filter or a processor whose options name the field of the record as events have it. */
+/** Options of outputs with names of fields, which may be lists, and those with texts in which accessors refer to fields. */
+const keyOptions: readonly string[] = [
+  ...['label_keys', 'remove_keys', 'structured_metadata_map_keys', 'tenant_id_key', 'labelkeys', 'removekeys'],
+  ...['id_key', 'logstash_prefix_key', 'event_key', 'event_remove', 'event_value', 'dd_message_key', 'log_key'],
+]
+const textOptions: readonly string[] = [
+  ...['labels', 'structured_metadata', 'index', 'target_index', 'event_field'],
+  ...['event_host', 'event_source', 'event_sourcetype_key', 'event_index_key'],
+]
+
+/** An output whose options name the field of the record as events have it. */
+function outputWithOwnNames(section: Section, plugin: string, context: Context): Section {
+  const entries = section.entries.map((entry): Entry => {
+    const value = keyOptions.includes(entry.key)
+      ? entry.value.replace(/(^|[\s,])(\$?)timestamp(?=$|[\s,[])/g, '$1$2log_timestamp')
+      : textOptions.includes(entry.key)
+        ? entry.value.replace(/\$timestamp(?!\w)/g, '$log_timestamp')
+        : entry.value
+    if (value === entry.value) return entry
+    reportOwnTime(entry, `${plugin}: ${entry.key} ${entry.value}`, context)
+    return { ...entry, value }
+  })
+  return { ...section, entries }
+}
+
+/** A filter, a processor or an output whose options name the field of the record as events have it. */
 export function withOwnNames(section: Section, plugin: string, context: Context): Section {
+  if (section.kind === 'output') return outputWithOwnNames(section, plugin, context)
   const known = Object.hasOwn(names, plugin) ? names[plugin] : undefined
   if (known === undefined) return section
   const renames = plugin === 'content_modifier' && section.entries.some(({ value }) => /^rename$/i.test(value))

@@ -1,6 +1,7 @@
 // The time of a parsed text, by a format of `strptime`.
 
 import { textLiteral } from '@penstock/agent/config'
+import { apart } from './own-time.ts'
 import { isOn, lastValue, type Section } from './sections.ts'
 
 export interface TimeRules {
@@ -19,8 +20,8 @@ export const failed = 'has_failed = true'
 export function timeLines(parser: Section, rules: TimeRules): string[] {
   const key = lastValue(parser, 'time_key')
   const format = lastValue(parser, 'time_format')
-  const apart = 'if exists(parsed.timestamp) { parsed.log_timestamp = del(parsed.timestamp) }'
-  if (format === undefined) return [apart]
+  const last = apart('parsed')
+  if (format === undefined) return [last]
   const at = `parsed.${textLiteral(key ?? 'time')}`
   const keeps = isOn(lastValue(parser, 'time_keep'), false)
   if (rules.isStrict === true)
@@ -35,22 +36,34 @@ export function timeLines(parser: Section, rules: TimeRules): string[] {
       `    ${failed}`,
       '  }',
       '}',
-      apart,
+      last,
     ]
   // The parser of JSON removes only a time that it can read; the one of expressions also removes others.
   const isLeft = !keeps && rules.ignoresRest && lastValue(parser, 'format')?.toLowerCase() === 'json'
   const set = isLeft
     ? ['if error == null {', '  .timestamp = time', `  del(${at})`, '}']
     : ['if error == null { .timestamp = time }', ...(keeps ? [] : [`del(${at})`])]
-  return [`time, error = ${timeCall(at, format, rules)}`, ...set, apart]
+  return [`time, error = ${timeCall(at, format, rules)}`, ...set, last]
 }
 
-/** Parses a time with a format. A time without a year is in the current year. */
+/**
+ * The parts of a time that a format lacks. A time without a date is of the current day, year or month, and one without a clock is at the
+ * beginning of its day or hour.
+ */
+function lacking(format: string): { readonly before: string; readonly text: string; readonly after: string } {
+  const has = (letters: string) => new RegExp(`%[-_0^#]?[${letters}]`).test(format)
+  const whole = 'cs+'
+  const before = has(`YyCGgFDxv${whole}`) ? '' : has(`mbBhj${whole}`) ? '%Y ' : has('de') ? '%Y-%m ' : '%Y-%m-%d '
+  if (!has(`HIklTRrX${whole}`)) return { before, text: ' 00:00', after: ' %H:%M' }
+  return has(`MTRrX${whole}`) ? { before, text: '', after: '' } : { before, text: ' 00', after: ' %M' }
+}
+
+/** Parses a time with a format. */
 function timeCall(at: string, given: string, { zone, ignoresRest }: TimeRules): string {
-  const isDated = /%[-_0^#]?[YyCGgFDcsxv+]/.test(given)
+  const { before, text: clock, after } = lacking(given)
   const hasZone = /%:*[zZ]|%[s+c]/.test(given)
   const offset = hasZone ? undefined : /^([-+]\d{2}):?(\d{2})$/.exec(zone ?? '')
-  const format = given.replace(/[,:.]?%L/g, (found) => (found === '%L' ? '%f' : '%.f'))
+  const format = given.replace(/[,:.]?%L/g, (found) => (found === '%L' ? '%f' : '%.f')).replace('%Z', '%z')
   let text = at
   const asText = () => (text === at ? `string(${at}) ?? ""` : text)
   const extent = ignoresRest && !/%[zZ]$/.test(given) ? extentOf(given) : undefined
@@ -60,9 +73,12 @@ function timeCall(at: string, given: string, { zone, ignoresRest }: TimeRules): 
   if (sign !== undefined) text = `replace(${asText()}, r'(?s)^(.*)${sign}(\\d+)', "$1.$2")`
   // The old agents take `Z` for an offset, at the end of a text; the language does not.
   if (/%z$/.test(given)) text = `replace(${asText()}, r'Z$', "+0000")`
-  if (!isDated) text = `(format_timestamp(now(), "%Y ") ?? "") + ${parens(asText())}`
+  // Of the names of zones, both know those of universal time.
+  if (given.includes('%Z')) text = `replace(${asText()}, r'\\b(?:UTC|GMT)\\b', "+0000")`
+  if (before !== '') text = `(format_timestamp(now(), ${textLiteral(before)}) ?? "") + ${parens(asText())}`
+  if (clock !== '') text = `${parens(asText())} + ${textLiteral(clock)}`
   if (offset != null) text = `${parens(asText())} + ${textLiteral(` ${offset[1]}${offset[2]}`)}`
-  const whole = `${isDated ? '' : '%Y '}${format}${offset == null ? '' : ' %z'}`
+  const whole = `${before}${format}${after}${offset == null ? '' : ' %z'}`
   const named = hasZone || offset != null || zone === undefined ? '' : `, timezone: ${textLiteral(zone)}`
   return `parse_timestamp(${text}, ${textLiteral(whole)}${named})`
 }

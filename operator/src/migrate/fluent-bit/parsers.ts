@@ -1,7 +1,7 @@
 // Converts Fluent Bit parsers to parts of programs that parse a text into `parsed` and set the time of the event.
 
 import { textLiteral } from '@penstock/agent/config'
-import { reportParsedTime } from './own-time.ts'
+import { apart, reportParsedTime } from './own-time.ts'
 import { timeLines } from './parsed-time.ts'
 import type { Context } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Place, type Section } from './sections.ts'
@@ -174,9 +174,11 @@ export function decodingLines(parser: Section, root: string, context: Context): 
     }
     if (decoder === 'json') {
       const whole = root === '' ? '.' : root
-      const effect =
-        entry.key === 'decode_field' ? `${whole} = merge(object!(${whole}), object!(decoded))` : `${at} = decoded`
-      return [`decoded = parse_json(${text}) ?? null`, `if is_object(decoded) { ${effect} }`]
+      const find = `decoded = parse_json(${text}) ?? null`
+      if (entry.key === 'decode_field_as') return [find, `if is_object(decoded) { ${at} = decoded }`]
+      if (root === '') reportParsedTime(entry, context)
+      const own = root === '' ? [`  ${apart('decoded')}`] : []
+      return [find, 'if is_object(decoded) {', ...own, `  ${whole} = merge(object!(${whole}), object!(decoded))`, '}']
     }
     context.gap(
       entry,

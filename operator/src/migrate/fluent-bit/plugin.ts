@@ -6,7 +6,7 @@ import type { Component, Gap, Step } from '../draft.ts'
 import { readReport } from '../environment.ts'
 import { type Described, type Refusal, withoutOption } from '../page.ts'
 import { conditionKey, lastValue, type Place, type Section, upstreamNode } from './sections.ts'
-import { hostVariable } from './text.ts'
+import { hostVariable, isOfNode } from './text.ts'
 
 /** A plugin. An option that is named neither in `options` nor in `itself` is reported as a gap. */
 export interface Plugin<Result> extends Described {
@@ -64,6 +64,11 @@ export class Context {
     return this.#gaps.some(({ subject }) => subject === wanted)
   }
 
+  /** Whether there is a report about a text at a place. */
+  hasReportedAt({ file, line }: Place, text: string): boolean {
+    return this.#gaps.some((gap) => gap.file === file && gap.line === line && gap.subject.includes(text))
+  }
+
   /** Reports a part whose work Penstock does in another way. */
   replaced(place: Place, subject: string, reason: string, nearest: string): void {
     this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })
@@ -72,7 +77,7 @@ export class Context {
   /** Reports the variables in a text that a program assigns to a field. */
   variables(place: Place, subject: string, text: string): void {
     for (const [whole, name = ''] of text.matchAll(/\$\{([A-Za-z0-9_]+)\}/g)) {
-      if (whole === hostVariable) continue
+      if (whole === hostVariable || isOfNode(name)) continue
       const { reason, nearest } = readReport(name)
       if (this.readsEnvironment) this.replaced(place, `${subject}: ${whole}`, reason, nearest)
       else

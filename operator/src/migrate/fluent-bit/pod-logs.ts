@@ -3,8 +3,10 @@
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { bare, type Joined, runtimeParsers, startingWith } from './joining.ts'
-import { decodingLines, findParser } from './parsers.ts'
+import { ownName, reportParsedTime } from './own-time.ts'
+import { decodingLines, findParser, parserLines } from './parsers.ts'
 import type { Context, SourcePart } from './plugin.ts'
+import { emptyLines, fieldsOfLine, type LineFields, timeText, wholeLine } from './runtime-line.ts'
 import { entriesOf, isOn, lastValue, listOf as list, type Section } from './sections.ts'
 import { shipped } from './shipped.ts'
 import { foundPath, isOfFile, podsAt } from './tags.ts'
@@ -23,15 +25,17 @@ export function podLogs(section: Section, context: Context, { paths, excluded, s
   const choice = podsAt(paths, excluded)
   if (choice !== undefined) steps.push({ type: 'filter', text: choice })
   reportIgnored(section, context)
-  const { definition, fields } = recordOf(section, context)
+  const { fields, after, parsing } = recordOf(section, context)
   reportLines(section, context)
   const isLinked = !isOfFile(section) || paths.every((path) => path.startsWith('/var/log/containers/'))
-  steps.push({
-    type: 'remap',
-    text: `# The record in the form of Fluent Bit; the filter kubernetes adds the pod metadata later.\n%orchestrator = .orchestrator\n${isLinked ? '' : '%file = .file\n'}. = { ${fields.join(', ')} }`,
-  })
-  const decoding = definition === undefined ? [] : decodingLines(definition, '', context)
-  if (decoding.length > 0) steps.push({ type: 'remap', text: decoding.join('\n') })
+  const start = [
+    '# The record in the form of Fluent Bit; the filter kubernetes adds the pod metadata later.',
+    '%orchestrator = .orchestrator',
+    ...(isLinked ? [] : ['%file = .file']),
+    `. = { ${fields.join(', ')} }`,
+  ]
+  steps.push({ type: 'remap', text: [...start, ...after].join('\n') })
+  if (parsing.length > 0) steps.push({ type: 'remap', text: parsing.join('\n') })
   const component = {
     type: 'orchestrator_logs',
     config: shared,
@@ -61,31 +65,46 @@ interface LineParser {
   readonly definition: Section | undefined
   readonly regex: string
   readonly isJson: boolean
+  /** The fields that its expression finds in the complete line. */
+  readonly line: LineFields
 }
 
 function lineParser(section: Section, context: Context): LineParser {
   const name = ownParser(section)
   const definition =
     name === undefined ? undefined : (findParser(name, context) ?? findParser(name.toLowerCase(), context))
-  // The parser from the file that Fluent Bit ships, if the configuration does not define it.
-  const ofRuntime = name?.toLowerCase() === 'cri' ? '(?<stream>)(?<logtag>)(?<message>)' : ''
+  const format = definition === undefined ? undefined : lastValue(definition, 'format')?.toLowerCase()
   return {
     definition,
-    regex: definition === undefined ? ofRuntime : (lastValue(definition, 'regex') ?? ''),
+    regex: definition === undefined ? '' : (lastValue(definition, 'regex') ?? ''),
     // The lines of Docker are JSON.
-    isJson: definition !== undefined && lastValue(definition, 'format')?.toLowerCase() === 'json',
+    isJson: format === 'json',
+    line: definition === undefined || format !== 'regex' ? undefined : fieldsOfLine(definition),
   }
 }
 
-/** The field of the record with the text of the line. */
-export function podLineKey(section: Section, context: Context): string {
-  const { regex } = lineParser(section, context)
-  return /\(\?<message>/.test(regex) ? 'message' : (lastValue(section, 'key') ?? 'log')
+/** The field of the record with the text of the line; undefined if the record does not have it. */
+export function podLineKey(section: Section, context: Context): string | undefined {
+  const { regex, line } = lineParser(section, context)
+  if (line === 'parsed') return undefined
+  if (line !== undefined) return line.find(({ isText }) => isText)?.name
+  return plainKey(section, regex)
 }
 
-/** The members of the record. */
-function recordOf(section: Section, context: Context): { definition: Section | undefined; fields: readonly string[] } {
-  const { definition, regex, isJson } = lineParser(section, context)
+const plainKey = (section: Section, regex: string) =>
+  /\(\?<message>/.test(regex) ? 'message' : (lastValue(section, 'key') ?? 'log')
+
+interface PodRecord {
+  /** The members of the record. */
+  readonly fields: readonly string[]
+  /** Lines that follow the record. */
+  readonly after: readonly string[]
+  /** Lines of a program of its own, which parses the text of the line, or the complete line. */
+  readonly parsing: readonly string[]
+}
+
+function recordOf(section: Section, context: Context): PodRecord {
+  const { definition, regex, isJson, line } = lineParser(section, context)
   const parser = ownParser(section)
   if (isJson && parser?.toLowerCase() !== 'docker') {
     context.replaced(
@@ -94,6 +113,16 @@ function recordOf(section: Section, context: Context): { definition: Section | u
       'a parser of JSON reads the lines of Docker, so the record has the fields of such a line, also on nodes with another runtime',
       'Compare the results with `penstock run`.',
     )
+  }
+  const pathKey = lastValue(section, 'path_key')
+  const path = pathKey === undefined ? [] : [`${textLiteral(pathKey)}: ${foundPath(list(section, 'path'))}`]
+  if (line === 'parsed') return parsedLine(section, parser ?? '', path, context)
+  const decoding = definition === undefined ? [] : decodingLines(definition, '', context)
+  if (line !== undefined && definition !== undefined) {
+    if (line.some(({ name }) => name === ownName('timestamp'))) reportParsedTime(section, context)
+    const fields = line.map(({ name, value }) => `${textLiteral(name)}: ${value}`)
+    const after = emptyLines(definition, line)
+    return { fields: [...fields, '"timestamp": .timestamp', ...path], after, parsing: decoding }
   }
   const isRuntime =
     parser === undefined ||
@@ -108,20 +137,32 @@ function recordOf(section: Section, context: Context): { definition: Section | u
       'Parse the field `log` in a remap transform, or with a parser filter.',
     )
   }
+  const multiline = list(section, 'multiline.parser')
+  const keeps = definition !== undefined && keepsTime(definition)
   const fields = [
-    `${textLiteral(podLineKey(section, context))}: .message`,
+    `${textLiteral(plainKey(section, regex))}: .message`,
     '"stream": .stream',
     '"timestamp": .timestamp',
+    ...(/\(\?<logtag>/.test(regex) ? ['"logtag": "F"'] : []),
+    ...(multiline.some((word) => word === 'cri') ? ['"_p": "F"'] : []),
+    ...(multiline.length > 0 || keeps ? [`"time": ${timeText}`] : []),
+    ...path,
   ]
-  if (/\(\?<logtag>/.test(regex)) fields.push('"logtag": "F"')
-  const multiline = list(section, 'multiline.parser')
-  if (multiline.some((word) => word === 'cri')) fields.push('"_p": "F"')
-  const keeps = definition !== undefined && keepsTime(definition)
-  if (multiline.length > 0 || keeps)
-    fields.push('"time": format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null')
-  if (lastValue(section, 'path_key') !== undefined)
-    fields.push(`${textLiteral(lastValue(section, 'path_key') ?? '')}: ${foundPath(list(section, 'path'))}`)
-  return { definition, fields }
+  return { fields, after: [], parsing: decoding }
+}
+
+/** The record of a parser whose groups divide the text of the line, too: it reads the complete line. */
+function parsedLine(section: Section, parser: string, path: readonly string[], context: Context): PodRecord {
+  const key = textLiteral(lastValue(section, 'key') ?? 'log')
+  const pathKey = lastValue(section, 'path_key')
+  const kept = pathKey === undefined ? [] : [`${textLiteral(pathKey)}: .${textLiteral(pathKey)}`]
+  const others = [...kept, '"timestamp": .timestamp'].join(', ')
+  const lines = parserLines(parser, `string(.${key}) ?? ""`, context, section) ?? []
+  return {
+    fields: [`${key}: ${wholeLine}`, '"timestamp": .timestamp', ...path],
+    after: [],
+    parsing: [...lines, `if is_object(parsed) { . = merge({ ${others} }, object!(parsed)) }`],
+  }
 }
 
 /** Reports options that change how lines are read, and that the source of pods does not have. */

@@ -4,8 +4,9 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { none, type Refusal } from '../page.ts'
+import { apart, ownPath, reportOwnTime, reportParsedTime } from './own-time.ts'
 import { type Context, common, type Plugin } from './plugin.ts'
-import { conditionKey, type Entry, lastValue, type Section } from './sections.ts'
+import { conditionKey, type Entry, entriesOf, lastValue, type Section } from './sections.ts'
 import { parseQuery } from './sql.ts'
 import { accessor, pattern, textOf } from './text.ts'
 
@@ -24,9 +25,15 @@ const actions: Readonly<
   ],
   extract: (field, _value, regex) => [
     `found = parse_grok(string(${field}) ?? "", ${pattern(regex)}) ?? null`,
-    'if is_object(found) { . = merge(., object!(found)) }',
+    'if is_object(found) {',
+    ...(findsOwnTime(regex) ? [`  ${apart('found')}`] : []),
+    '  . = merge(., object!(found))',
+    '}',
   ],
 }
+
+/** Whether an expression has a group for a field that has another name in events. */
+const findsOwnTime = (regex: string) => /\(\?<timestamp>/.test(regex)
 
 const assign = (field: string, value: string) => `  ${field} = ${value}`
 
@@ -102,6 +109,7 @@ const contentModifier: Plugin<readonly Step[]> = {
       )
       return []
     }
+    if (action === 'extract' && findsOwnTime(lastValue(section, 'pattern') ?? '')) reportParsedTime(section, context)
     const lines =
       make === undefined
         ? (convert?.(field) ?? [])
@@ -131,6 +139,7 @@ const sql: Plugin<readonly Step[]> = {
   options: { name: common.name, query: 'the steps', condition: contentModifier.options['condition'] ?? '' },
   build: (section, context) => {
     const query = parseQuery(lastValue(section, 'query') ?? '')
+    for (const entry of entriesOf(section, 'query')) reportOwnTimeIn(entry, 'sql', context)
     if (!('problem' in query)) return query.steps
     context.gap(section, 'processor sql', query.problem, 'Rewrite the query as remap and filter transforms.')
     return []
@@ -184,7 +193,14 @@ export function conditionOf(section: Section, context: Context): string | undefi
   if (entry === undefined) return undefined
   const condition = conditionIn(entry)
   if (condition === undefined) report(entry, context)
+  reportOwnTimeIn(entry, 'condition', context)
   return condition
+}
+
+/** Reports that a condition or a query reads the field that has another name in events. */
+export function reportOwnTimeIn(entry: Entry, subject: string, context: Context): void {
+  if (/(?:^|[\s,"$])timestamp(?:$|[\s,"[=<>!)])/.test(entry.value))
+    reportOwnTime(entry, `${subject}: timestamp`, context)
 }
 
 /** Rules in JSON as an expression; undefined if there are none, or if one is unknown. */
@@ -205,7 +221,7 @@ function report(entry: Entry, context: Context): void {
 }
 
 function ruleOf({ field, op, value, context = 'body' }: Rule): string | undefined {
-  const path = accessor(String(field ?? ''))
+  const path = ownPath(accessor(String(field ?? '')))
   const word = String(op ?? '').toLowerCase()
   const test = Object.hasOwn(tests, word) ? tests[word] : undefined
   // Events have the fields of the record, but not its metadata.

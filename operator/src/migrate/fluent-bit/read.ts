@@ -2,12 +2,12 @@
 
 import type { Gap, Included, NamedText, SecretKey } from '../draft.ts'
 import { holdsOperatorKinds } from '../fluentd/fluent-operator.ts'
-import { includedFrom } from '../inner.ts'
+import { includedFrom, podFieldsIn } from '../inner.ts'
 import { readClassic } from './classic.ts'
 import { embedded } from './embedded.ts'
 import { holdsResources, sectionsOf } from './resources.ts'
 import type { Entry, Section, SectionFile } from './sections.ts'
-import { isClassic } from './text.ts'
+import { isClassic, nodeVariable } from './text.ts'
 import { readYaml } from './yaml.ts'
 
 const maxFiles = 100
@@ -33,6 +33,8 @@ export function read(given: readonly NamedText[], onDisk: Included, gaps: Gap[])
   const included = includedFrom(neighbours, onDisk)
   const sections: Section[] = [...resources.sections]
   const variables = new Map<string, string>(inner.flatMap((each) => [...(each?.variables ?? [])]))
+  const ofNode = given.flatMap((file) => [...podFieldsIn(file)]).filter(([, path]) => path === 'spec.nodeName')
+  for (const [name] of ofNode) variables.set(name, nodeVariable)
   const seen = new Set<string>()
   const take = ({ file, text }: NamedText): void => {
     const key = `${file}\n${text}`
@@ -98,9 +100,14 @@ function reportReferences(sections: readonly Section[], gaps: Gap[]): void {
       // The syntax has no defaults, as in `NAME:-default`.
       const [odd] = /\$\{(?!\w+\})[^}$]+\}/.exec(value) ?? []
       if (odd === undefined || kind.endsWith('parser')) continue
-      const reason =
-        'Fluent Bit takes the whole text in braces for the name of a variable, and no variable has such a name'
-      gaps.push({ file, line, subject: odd, reason, nearest: 'Write the value.' })
+      const isName = /^\$\{[\w.-]+\}$/.test(odd)
+      const reason = isName
+        ? 'names of variables with dots or dashes have no counterpart'
+        : 'Fluent Bit takes the whole text in braces for the name of a variable, and no variable has such a name'
+      const nearest = isName
+        ? 'Use letters, digits and underscores in the name, or write the value.'
+        : 'Write the value.'
+      gaps.push({ file, line, subject: odd, reason, nearest })
     }
   }
 }

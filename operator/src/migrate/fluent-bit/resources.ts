@@ -80,6 +80,7 @@ const keys: Readonly<Record<string, string>> = {
   headers: 'header',
   eventFields: 'event_field',
   structuredMetadataKeys: 'structured_metadata_map_keys',
+  emitterStorageType: 'emitter_storage.type',
 }
 
 /** Lists that become one value with commas. Other lists become a repeated key. */
@@ -277,7 +278,8 @@ class Maker {
         for (const rule of itemsOf(item)) entries.push(...modifications(rule, key === 'conditions'))
       } else if (key === 'tls' && isMap(item)) {
         entries.push(entry(item, 'tls', 'on'))
-        for (const [name, value] of item.value) entries.push(entry(value, `tls.${snake(name)}`, this.#value(value)))
+        for (const [name, value] of item.value)
+          entries.push(entry(value, `tls.${name === 'keyPassword' ? 'key_passwd' : snake(name)}`, this.#value(value)))
       } else if (key === 'networking' && isMap(item)) {
         for (const [name, value] of item.value)
           entries.push(entry(value, `net.${snake(name).replace(/^dns_/, 'dns.')}`, this.#value(value)))

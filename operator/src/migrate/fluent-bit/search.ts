@@ -3,17 +3,19 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { literalTemplate } from '../escape.ts'
 import { eventTime } from '../unix-time.ts'
-import { addressOf, always, connection, itself, login, remap, rooted, secret, value } from './connection.ts'
+import { addressOf, always, compressed, connection, itself, login, remap, rooted, secret, value } from './connection.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
-import { expressed, translated } from './record-accessor.ts'
+import { expressed, partsOf, translated } from './record-accessor.ts'
 import { type Entry, entriesOf, isOn, lastValue, type Section, upstreamNode } from './sections.ts'
-import { accessor } from './text.ts'
+import { accessor, textOf } from './text.ts'
+import { templateOf } from './variables.ts'
 
 /** The counterparts of the options of outputs for search engines. */
 const searchOptions = {
   ...always,
   ...login,
   index: '`bulk.index`; for `opensearch`, with the fields that it refers to',
+  target_index: '`bulk.index` with the fields that it refers to; a gap with `Logstash_Format`',
   type: '`doc_type`',
   path: 'the address',
   upstream: '`endpoints`, one for each node of the file; a gap for outputs other than `es`',
@@ -75,7 +77,7 @@ export const search = (name: string): Plugin<SinkPart> => ({
       ...(lastValue(section, 'type') === undefined ? {} : { doc_type: lastValue(section, 'type') }),
       ...(idLines.length === 0 ? {} : { id_key: '_id' }),
       ...(lastValue(section, 'pipeline') === undefined ? {} : { pipeline: lastValue(section, 'pipeline') }),
-      ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
+      ...compressed(section, context),
       ...connection(section),
       ...cloudLogin(section),
       ...signing(section, context),
@@ -83,7 +85,7 @@ export const search = (name: string): Plugin<SinkPart> => ({
     const apiKey = value(section, 'http_api_key')
     const keyed = apiKey === undefined ? {} : { request: { headers: { Authorization: `ApiKey ${apiKey}` } } }
     const tagged = isOn(lastValue(section, 'include_tag_key'), false)
-      ? [`${fieldLiteral([lastValue(section, 'tag_key') ?? '_flb-key'])} = tag`]
+      ? [`${fieldLiteral([lastValue(section, 'tag_key') ?? 'flb-key'])} = tag`]
       : []
     // Outputs of Fluentd, which share this mapping, set the field themselves.
     const timed = timeKey === '' ? [] : [`${fieldLiteral([timeKey])} = ${timeText(section)}`]
@@ -146,20 +148,32 @@ function cloudLogin(section: Section): Record<string, unknown> {
     : { auth: { strategy: 'basic', user: secret(found[1] ?? ''), password: secret(found[2] ?? '') } }
 }
 
-/** The name of the index, which may contain a date, and the lines that set the fields it refers to. */
-function indexOf(
-  section: Section,
-  plugin: string,
-  context: Context,
-): { readonly index: string; readonly lines: readonly string[] } {
-  if (!isOn(lastValue(section, 'logstash_format'), false)) return plainIndex(section, plugin, context)
+interface Index {
+  /** The name, which may contain a date. */
+  readonly index: string
+  /** Lines that set the fields that it refers to. */
+  readonly lines: readonly string[]
+}
+
+function indexOf(section: Section, plugin: string, context: Context): Index {
+  const wanted = entriesOf(section, 'target_index').at(-1)
+  if (!isOn(lastValue(section, 'logstash_format'), false)) {
+    const plain = plainIndex(section, plugin, context)
+    return wanted === undefined ? plain : targetIndex(wanted, plain, context)
+  }
+  if (wanted !== undefined) {
+    const reason = 'a name from fields and a name with the date exclude each other in `bulk.index`'
+    context.gap(wanted, `target_index ${wanted.value}`, reason, 'The sink uses the name with the date.')
+  }
   const isCurrent = isOn(lastValue(section, 'current_time_index'), false)
   const form = lastValue(section, 'logstash_dateformat') ?? '%Y.%m.%d'
   const date = isCurrent ? '{{ %index_date }}' : form
   const dated = isCurrent ? [`%index_date = format_timestamp(now(), ${textLiteral(form)}) ?? ""`] : []
-  const prefix = lastValue(section, 'logstash_prefix') ?? 'logstash'
+  const fixed = entriesOf(section, 'logstash_prefix').at(-1)
+  const prefix = fixed?.value ?? 'logstash'
   const end = `${lastValue(section, 'logstash_prefix_separator') ?? '-'}${date}`
-  const plain = { index: `${literalTemplate(prefix)}${end}`, lines: dated }
+  const named = templateOf(literalTemplate(prefix), context.readsEnvironment)
+  const plain = { index: `${named.text}${end}`, lines: [...dated, ...named.lines] }
   const entry = entriesOf(section, 'logstash_prefix_key').at(-1)
   if (entry === undefined || entry.value === '') return plain
   const found = translated(prefixAccessor(entry.value))
@@ -171,25 +185,43 @@ function indexOf(
   const lines = [
     ...dated,
     `prefix = ${found}`,
-    `%logstash_prefix = if prefix != "" { prefix } else { ${textLiteral(prefix)} }`,
+    `%logstash_prefix = if prefix != "" { prefix } else { ${textOf(prefix, context.readsEnvironment)} }`,
   ]
+  if (fixed !== undefined) context.variables(fixed, 'logstash_prefix', prefix)
   return { index: `{{ %logstash_prefix }}${end}`, lines }
 }
 
 /** The index without `Logstash_Format`. That of `opensearch` may refer to fields. */
-function plainIndex(
-  section: Section,
-  plugin: string,
-  context: Context,
-): { readonly index: string; readonly lines: readonly string[] } {
+function plainIndex(section: Section, plugin: string, context: Context): Index {
   const entry = entriesOf(section, 'index').at(-1)
-  const plain = { index: (entry?.value ?? 'fluent-bit').replaceAll('{{', '\\{{'), lines: [] }
+  const { text, lines } = templateOf((entry?.value ?? 'fluent-bit').replaceAll('{{', '\\{{'), context.readsEnvironment)
+  const plain = { index: text, lines }
   if (entry === undefined || plugin !== 'opensearch' || !/\$(?!\{)/.test(entry.value)) return plain
   const found = expressed(entry.value, context.readsEnvironment)
+  context.variables(entry, 'opensearch: index', entry.value)
   if (found !== undefined) return { index: '{{ %index }}', lines: [`%index = ${found}`] }
   const reason = 'a program cannot refer to the field'
   context.gap(entry, `opensearch: index ${entry.value}`, reason, 'Set `bulk.index` of the sink.')
   return plain
+}
+
+/** The index with fields of the record; the other one for records that lack one of them. */
+function targetIndex(entry: Entry, plain: Index, context: Context): Index {
+  const found = expressed(entry.value, context.readsEnvironment)
+  context.variables(entry, 'target_index', entry.value)
+  const fields = partsOf(entry.value)
+    .filter((part) => /^\$(?!TAG\b)/.test(part))
+    .map((part) => accessor(part))
+  if (found === undefined || fields.includes(undefined)) {
+    const reason = 'a program cannot refer to the field'
+    context.gap(entry, `target_index ${entry.value}`, reason, 'Set `bulk.index` of the sink.')
+    return plain
+  }
+  const tests = fields.map((path) => `exists(${fieldLiteral(path ?? [])})`).join(' && ') || 'true'
+  const name = textLiteral(plain.index)
+  const dated = `(format_timestamp(${eventTime}, ${name}) ?? "")`
+  const other = plain.index === '{{ %index }}' ? '%index' : /%[A-Za-z]/.test(name) ? dated : name
+  return { index: '{{ %index }}', lines: [...plain.lines, `%index = if ${tests} { ${found} } else { ${other} }`] }
 }
 
 /** The record accessor of `Logstash_Prefix_Key`, which may omit the sign at its beginning. */

@@ -37,6 +37,10 @@ export const shipped: ReadonlyMap<string, Section> = new Map<string, Section>([
     time_format: '%Y-%m-%dT%H:%M:%S.%L%z',
     time_keep: 'on',
   }),
+  regex('cri', '^(?<time>[^ ]+) (?<stream>stdout|stderr) (?<logtag>[^ ]*) (?<message>.*)$', {
+    time_key: 'time',
+    time_format: '%Y-%m-%dT%H:%M:%S.%L%z',
+  }),
   regex(
     'nginx',
     `^(?<remote>[^ ]*) (?<host>[^ ]*) (?<user>[^ ]*) \\[(?<time>[^\\]]*)\\] ${request} ${words('code size').join(' ')}(?: ${agents})`,

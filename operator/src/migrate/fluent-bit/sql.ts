@@ -2,6 +2,7 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
+import { ownName } from './own-time.ts'
 
 export interface Query {
   /** The stream that the query creates, and its tag. */
@@ -92,14 +93,14 @@ class Reader {
       const [first = '', ...rest] = path
       // Without another name, a nested key has the name by which the query calls it.
       const name = this.#takes('as') ? this.#name() : `${first}${rest.map((part) => `['${part}']`).join('')}`
-      keys.push({ path, name })
+      keys.push({ path, name: ownName(name) })
     } while (this.#takes(','))
     return keys
   }
 
   /** `a['b']['c']` */
   #path(): readonly string[] {
-    const path = [this.#name()]
+    const path = [ownName(this.#name())]
     if (this.#takes('(')) throw new Unsupported(`the function \`${path[0]}\` has no counterpart`)
     while (this.#takes('[')) {
       path.push(this.#name())

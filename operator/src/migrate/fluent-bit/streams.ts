@@ -2,7 +2,8 @@
 // a filter at the end that copies records.
 
 import { type Context, common, matched } from './plugin.ts'
-import { lastValue, type Section } from './sections.ts'
+import { reportOwnTimeIn } from './processors.ts'
+import { entriesOf, lastValue, type Section } from './sections.ts'
 import { parseQuery } from './sql.ts'
 import { tagOf } from './tags.ts'
 
@@ -40,6 +41,7 @@ export function streamTasks(
       context.replaced(section, subject, 'it only prints records', 'Use `penstock tap`.')
       return []
     }
+    for (const entry of entriesOf(section, 'exec')) reportOwnTimeIn(entry, subject, context)
     const { name, tag = name } = query.stream
     tags.set(name, tag)
     const match = query.from.kind === 'tag' ? query.from.name : tags.get(query.from.name)

@@ -1,9 +1,8 @@
 // Tags of records. Events have no tags, so the converter decides which sections match, with samples of the tags that an input produces. A
 // pattern that matches only some of them becomes a filter on the tag, which a program builds from the file of the record or its pod.
 
-import { textLiteral } from '@penstock/agent/config'
 import { lastValue, listOf, type Section } from './sections.ts'
-import { globPattern, pattern } from './text.ts'
+import { globPattern, hostText, pattern } from './text.ts'
 
 export interface Tag {
   /** The tag as written, with placeholders for parts that depend on the record. */
@@ -19,7 +18,7 @@ export interface Tag {
 export const fixedTag = (text: string): Tag => ({
   text,
   samples: [text],
-  program: [`tag = ${textLiteral(text)}`],
+  program: [`tag = ${hostText(text)}`],
 })
 
 /** An expression for the path of a pod's log under which the kubelet links it. */
@@ -96,7 +95,7 @@ function ofPath(text: string, files: readonly string[], path: string): Tag {
   }
 }
 
-const literal = (text: string) => (text === '' ? [] : [textLiteral(text)])
+const literal = (text: string) => (text === '' ? [] : [hostText(text)])
 
 /** A tag with the placeholder `<name>` for a group of an expression that matches the path. */
 function ofRegex(text: string, files: readonly string[], path: string, regex: string): Tag {
@@ -188,7 +187,7 @@ export function tagTest(section: Section): string {
 }
 
 /** Converts a Ruby expression to JavaScript, as far as tags need it. */
-function rubyLike(text: string): string {
+export function rubyLike(text: string): string {
   const plain = text
     .replace(/^\/(.*)\/[a-z]*$/s, '$1')
     .replaceAll('\\A', '^')

@@ -1,7 +1,7 @@
 // Parts of programs for Fluent Bit values: texts, fields, record accessors, regular expressions in Ruby's dialect.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
-import { variableRead } from '../environment.ts'
+import { nodeRead, variableRead } from '../environment.ts'
 import { isYamlLike } from '../inner.ts'
 
 /** Parses `$a['b']['c']`, also without the sign, or a plain name to field names; undefined if it is none of them. */
@@ -16,6 +16,12 @@ export function accessor(given: string): readonly string[] | undefined {
 /** A variable that every process in a pod has. */
 export const hostVariable = '$'.concat('{HOSTNAME}')
 
+/** The usual variable for the name of the node. */
+export const nodeVariable = '$'.concat('{NODE_NAME}')
+
+/** Whether a variable has the name of the node, as in the manifests and charts of Fluent Bit. */
+export const isOfNode = (name: string) => /^(?:\w+_)?NODE_?NAME$|^HOST_NAME$/i.test(name)
+
 /**
  * A text that a record gets, as an expression.
  * @param readsEnvironment whether the program may read variables from the environment of the agent
@@ -25,9 +31,16 @@ export function textOf(text: string, readsEnvironment: boolean): string {
   const all = parts.map((part) => {
     if (part === hostVariable) return '(get_hostname() ?? "")'
     const name = /^\$\{(\w+)\}$/.exec(part)?.[1]
+    if (name !== undefined && isOfNode(name)) return nodeRead(readsEnvironment)
     return name === undefined || !readsEnvironment ? textLiteral(part) : variableRead(name)
   })
   return all.join(' + ') || '""'
+}
+
+/** A text with the name of the host in the place of its variable, as an expression. */
+export function hostText(text: string): string {
+  const parts = text.split(hostVariable).map((part) => (part === '' ? [] : [textLiteral(part)]))
+  return parts.flatMap((part, index) => (index === 0 ? part : ['(get_hostname() ?? "")', ...part])).join(' + ') || '""'
 }
 
 /** A template that renders a field. */

@@ -78,8 +78,8 @@ export async function fluentBitTrial({ files, included, sample, sink, folder }: 
 
 /** The sample of a pod is in the format of containerd. */
 function ofPods({ key, value, ...place }: Entry): Entry {
-  const isRuntime = key === 'parser' && /^(?:docker|containerd)$/i.test(value)
-  return { ...place, key, value: isRuntime ? 'cri' : value }
+  const isRuntime = key === 'parser' && /^docker$/i.test(value)
+  return { ...place, key, value: isRuntime ? 'containerd' : value }
 }
 
 const place = { file: 'parsers.conf', line: 1 }
@@ -87,7 +87,7 @@ const runtime: Section = {
   ...place,
   kind: 'parser',
   entries: Object.entries({
-    name: 'cri',
+    name: 'containerd',
     format: 'regex',
     regex: '^(?<time>[^ ]+) (?<stream>stdout|stderr) (?<logtag>[^ ]*) (?<log>.*)$',
     time_key: 'time',

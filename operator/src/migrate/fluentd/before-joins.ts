@@ -2,8 +2,8 @@
 // changes nothing for filters that only add fields, or whose conditions are the same for all lines of a container.
 
 import type { Context } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
-import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
+import { childrenOf, isOn, listOf, type Plugged, parameter } from './element.ts'
 import { recordPath } from './ruby.ts'
 
 /** Fields that have one value for all lines that a source joins. */

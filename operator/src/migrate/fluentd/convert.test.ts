@@ -392,7 +392,7 @@ test('gaps contain the file, the line, the reason and the action to take', () =>
 </filter>
 <match **>
   @type http
-  endpoint http://a/\${tag_parts[1]}
+  endpoint http://a/\${tag_suffix[1]}
   odd_option 1
 </match>
 <match never>
@@ -403,7 +403,7 @@ test('gaps contain the file, the line, the reason and the action to take', () =>
     '1 source forward: there is no source that listens for this protocol',
     '4 filter lua_like: the plugin is unknown',
     '10 http: odd_option: the option `odd_option` has no counterpart',
-    '7 http: http://a/${tag_parts[1]}: the address contains parts of tags',
+    '7 http: http://a/${tag_suffix[1]}: the address contains parts of tags',
     '12 match never: an earlier match consumes all events that match it, so it receives nothing in Fluentd either',
   ])
 })
@@ -424,7 +424,9 @@ test.each([
   ],
 ])('the source joins lines with %j', async (lines, multiline, subjects) => {
   const lone = files.replace('@type json', '@type none')
-  const { document, resource, gaps } = convert(`${lone}${filter('concat', 'key message', lines)}${end}`)
+  const { document, resource, gaps } = convert(
+    `${lone}${filter('concat', 'key message', 'use_first_timestamp true', lines)}${end}`,
+  )
   expect(gaps.map(({ subject }) => subject)).toEqual(subjects)
   expect(resource.spec.sources[0].config.multiline).toEqual(multiline)
   expect(await lint(document.toString())).toEqual([])

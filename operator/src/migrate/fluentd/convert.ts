@@ -5,28 +5,30 @@ import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { complete, type Ends } from '../complete.ts'
 import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
 import { Context } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue, type Place } from '../fluent-bit/sections.ts'
+import { lastValue, type Place } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import type { Described, Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
-import { childrenOf, type Plugged, sectionOf } from './element.ts'
+import { childrenOf, isOn, type Plugged, sectionOf } from './element.ts'
 import { elementsIn } from './files.ts'
 import { filters, openOptions, refusedFilters } from './filters.ts'
-import { flows } from './flows.ts'
+import { flows, treeOf } from './flows.ts'
 import { holdsOperatorKinds, operatorElements } from './fluent-operator.ts'
-import { always, common, inputs, refusedInputs, replacedInputs } from './inputs.ts'
-import { Joins } from './joins.ts'
+import { always, common, endsLines, inputs, refusedInputs, replacedInputs } from './inputs.ts'
+import { Joins, stepsOfParts } from './joins.ts'
 import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
 import { parserOfLines } from './parsers.ts'
 import { recordReformer, reformed } from './reform.ts'
 import { reportNames, reportVariables } from './reports.ts'
 import { elementsOf, holdsResources } from './resources.ts'
-import { normalised, retagged, rulesOf } from './retag.ts'
+import { normalised, prefixed, retagged, rulesOf } from './retag.ts'
+import { roundRobin, sharesOf } from './roundrobin.ts'
 import { labelRouter, routesOf } from './router.ts'
 import { recordPath } from './ruby.ts'
 import type { Element } from './syntax.ts'
 import { isOld } from './syntax.ts'
-import { isKnown, matchOf, patternOf, podFileSamples, type Tag, tagProgram } from './tags.ts'
+import { anyTag, isKnown, matchOf, patternOf, podFileSamples, type Tag, tagProgram } from './tags.ts'
+import { reportUnreached } from './unreached.ts'
 
 const errorLabel = '@ERROR'
 
@@ -87,6 +89,8 @@ class Conversion {
   readonly #sources: Plugged[] = []
   readonly #arrivals = new Map<Plugged, Arrival[]>()
   readonly #sections = new Map<Element, Plugged>()
+  /** The outputs of templates. */
+  readonly #planted = new Map<Plugged, Plugged>()
   readonly #isOld: boolean
   readonly #joins: Joins
 
@@ -140,7 +144,9 @@ class Conversion {
     for (const { heads, tag, label } of groups.values()) this.#follow({ heads, tag, hops: 0 }, label)
     for (const { heads, tag } of forwarded) this.#follow({ heads, tag, hops: 0 }, '')
     for (const [section, arrivals] of this.#arrivals) this.#sink(section, arrivals)
-    this.#reportUnreached()
+    const isReached = (section: Plugged) => this.#arrivals.has(section) || this.#reportedFlows.has(section)
+    const unreached = [...this.#sections.values()].filter((section) => !isReached(section))
+    reportUnreached(unreached, this.#labels, errorLabel, this.#context)
     this.#draft.removeUnread()
     complete(this.#draft, this.#sources[0] ?? [...this.#sections.values()][0] ?? this.#start, ends)
   }
@@ -180,19 +186,23 @@ class Conversion {
     reportVariables(section, inputs, this.#context)
     const plugin = this.#find(section, inputs, refusedInputs)
     if (plugin === undefined) {
+      const isTagged = ownTags.has(section.type) && lastValue(section, 'tag') === undefined
       const comments = [
         `GAP: the source \`${section.type}\` (${section.file}:${section.line}) has no counterpart. This source reads nothing.`,
+        ...(isTagged
+          ? ['Later steps read the tag of an event from `%tag`, so set it behind the source that replaces this one.']
+          : []),
       ]
       const head = this.#draft.add('sources', name, {
         type: 'file',
         config: { include: [`/var/empty/${name.replace(/[^\w-]/g, '-')}`] },
         comments,
       })
-      return { heads: [head], tag, label }
+      return { heads: [head], tag: isTagged ? anyTag : tag, label }
     }
     const { component, steps } = plugin.build(section, this.#context, this.#gaps)
-    // Docker ends each line with a line feed, which the source takes away.
-    const isEnded = isPods && lastValue(section, 'parse.@type') !== 'cri'
+    // The source takes the line feed away.
+    const isEnded = isPods && endsLines(section)
     const isPodSource = component.type === 'orchestrator_logs'
     const lines = { tag, between: isEnded ? '' : '\n', parser: isPodSource ? undefined : parserOfLines(section) }
     const { selector, before = [], after = [] } = section.element
@@ -227,12 +237,12 @@ class Conversion {
         continue
       }
       // The sources have its rules.
-      if (section.type === 'concat') {
+      if (section.type === 'concat' && stepsOfParts(section).length === 0) {
         this.#filtered(section, flow, label)
         continue
       }
       // A new tag that reached the same rules again would do so forever.
-      if (section.type === 'rewrite_tag_filter' && flow.passed?.has(section)) continue
+      if (flow.passed?.has(section)) continue
       const parts = this.#divided(section, flow)
       if (parts === undefined) continue
       if (section.kind === 'match') {
@@ -269,7 +279,7 @@ class Conversion {
     if (section.type === 'concat') {
       this.#joins.report(section)
       this.#reportFlow(section)
-      return [...heads]
+      return this.#append(heads, stepsOfParts(section), nameOf(section), section)
     }
     const { after } = section.element
     if (after !== undefined) return this.#append(heads, after, nameOf(section), section)
@@ -339,6 +349,13 @@ class Conversion {
       const stores = childrenOf(section.element, 'store')
       if (stores.length === 0) this.#context.gap(section, 'copy', 'it has no store', 'Add sinks.')
       for (const store of stores) if (!this.#isFallback(store)) this.#toMatch(this.#section(store), next, label)
+    } else if (section.type === roundRobin.name) {
+      const { draw, shares } = sharesOf(section, this.#context)
+      const heads = this.#append(flow.heads, draw, nameOf(section), section)
+      for (const { store, steps } of shares) {
+        const own = this.#append(heads, steps, nameOf(section), section)
+        this.#toMatch(this.#section(store), { ...next, heads: own }, label)
+      }
     } else if (section.type === 'relabel') {
       const wanted = lastValue(section, '@label') ?? ''
       // The official chart defines this label in a separate file, and discards the events.
@@ -352,7 +369,7 @@ class Conversion {
       // A new tag that reached the same match again would do so forever.
       if (made === undefined || flow.passed?.has(section)) return
       const heads = this.#append(flow.heads, made.steps, nameOf(section), section)
-      const passed = new Set([...(flow.passed ?? []), section])
+      const passed = passedBy(section, flow)
       this.#follow({ ...next, heads, tag: made.tag, passed }, lastValue(section, '@label') ?? label)
     } else if (section.type === 'tag_normaliser') {
       const { tag, steps } = normalised(section)
@@ -360,12 +377,15 @@ class Conversion {
       this.#followAfter(section, { ...next, heads, tag }, label)
     } else if (section.type === 'detect_exceptions') {
       this.#joins.report(section)
-      const prefix = lastValue(section, 'remove_tag_prefix')
-      const { text, ...rest } = flow.tag
-      const shorter = prefix !== undefined && text.startsWith(`${prefix}.`) ? text.slice(prefix.length + 1) : text
+      const shorter = this.#prefixed(section, next, 'remove_tag_prefix')
       const own = lastValue(section, '@label')
-      if (shorter === text && own === undefined) this.#followAfter(section, { ...next }, label)
-      else this.#follow({ ...next, tag: { text: shorter, ...rest } }, own ?? label)
+      if (shorter === undefined && own === undefined) this.#followAfter(section, next, label)
+      else this.#follow({ ...(shorter ?? next), passed: passedBy(section, flow) }, own ?? label)
+    } else if (section.type === 'route') this.#takeRoutes(section, next, label)
+    else if (section.type === 'forest') {
+      const tree = this.#planted.get(section) ?? this.#section(treeOf(section.element))
+      this.#planted.set(section, tree)
+      this.#toMatch(tree, this.#prefixed(section, next, 'remove_prefix', 'add_prefix') ?? next, label)
     } else {
       const arrivals = this.#arrivals.get(section) ?? []
       this.#arrivals.set(section, arrivals)
@@ -413,6 +433,31 @@ class Conversion {
     this.#labels.delete(name)
   }
 
+  /** Events whose tags have lost one prefix and got another one; undefined if the tags stay the same. */
+  #prefixed(section: Plugged, flow: Flow, removed: string, added = ''): Flow | undefined {
+    const made = prefixed(flow.tag, lastValue(section, removed), lastValue(section, added))
+    if (made === undefined) return undefined
+    return { ...flow, heads: this.#append(flow.heads, made.steps, nameOf(section), section), tag: made.tag }
+  }
+
+  /** Passes events along the first route whose pattern their tags match, and along later ones if that route copies them. */
+  #takeRoutes(section: Plugged, flow: Flow, label: string): void {
+    const prefixes = ['remove_tag_prefix', 'add_tag_prefix'] as const
+    let rest = this.#prefixed(section, flow, ...prefixes) ?? flow
+    for (const element of childrenOf(section.element, 'route')) {
+      const route = this.#section(element)
+      const match = matchOf(rest.tag, route.pattern)
+      if (match === 'none') continue
+      const parts = match === 'all' ? { taken: rest.heads, rest: [] } : this.#divided(route, rest)
+      if (parts === undefined) continue
+      const taken = { ...rest, heads: parts.taken, passed: passedBy(section, flow) }
+      this.#follow(this.#prefixed(route, taken, ...prefixes) ?? taken, lastValue(route, '@label') ?? label)
+      if (isOn(lastValue(route, 'copy'), false)) continue
+      rest = { ...rest, heads: parts.rest }
+      if (match === 'all') return
+    }
+  }
+
   #route(section: Plugged, flow: Flow, label: string): void {
     for (const { at, condition, label: next, tag: text } of routesOf(section, this.#context)) {
       const name = `${nameOf(section)}-route`
@@ -455,7 +500,7 @@ class Conversion {
       const chosen: readonly Step[] = [{ type: 'filter', text: condition }, ...steps]
       const heads = this.#append(flow.heads, chosen, `${nameOf(section)}-rule`, rule)
       const next = lastValue(rule, 'label') ?? lastValue(section, '@label') ?? label
-      this.#follow({ ...flow, heads, tag: own, passed: new Set([...(flow.passed ?? []), section]) }, next)
+      this.#follow({ ...flow, heads, tag: own, passed: passedBy(section, flow) }, next)
     }
   }
 
@@ -522,39 +567,6 @@ class Conversion {
     this.#context.missing(section, `${section.kind} ${section.type}`, refusal)
     return undefined
   }
-
-  /** Reports matches that no events reach. */
-  #reportUnreached(): void {
-    for (const section of this.#sections.values()) {
-      if (section.kind !== 'match' || this.#arrivals.has(section)) continue
-      if (flows.some(({ name }) => name === section.type) || /^fluent\b/.test(section.pattern)) continue
-      if (this.#labels.get('@FLUENT_LOG')?.includes(section)) continue
-      if (this.#labels.get(errorLabel)?.includes(section) && ['null', 'stdout', 'file'].includes(section.type)) {
-        const nearest = 'See the metrics of discarded events, and the log of the agent.'
-        this.#context.replaced(
-          section,
-          'label @ERROR',
-          'the agent counts and logs events that a step or a sink rejects',
-          nearest,
-        )
-        continue
-      }
-      const isBehind = [...this.#labels.values()].some((all) => isShadowed(section, all))
-      const subject = `match ${section.pattern}`
-      if (isBehind) {
-        const reason = 'an earlier match consumes all events that match it, so it receives nothing in Fluentd either'
-        this.#context.replaced(
-          section,
-          subject,
-          reason,
-          'To send events to both, put both into a match of type `copy`.',
-        )
-        continue
-      }
-      const nearest = 'The output is left out, because it receives nothing.'
-      this.#context.gap(section, subject, 'the tag of no source reaches it', nearest)
-    }
-  }
 }
 
 const ends: Ends = {
@@ -570,12 +582,11 @@ const ends: Ends = {
   },
 }
 
-/** Whether a match before it in its label has the same pattern, or one for all tags. */
-function isShadowed(section: Plugged, all: readonly Plugged[]): boolean {
-  return all
-    .slice(0, Math.max(0, all.indexOf(section)))
-    .some(({ kind, pattern }) => kind === 'match' && (pattern === '**' || pattern === section.pattern))
-}
+/** Inputs whose events bring their tags with them. */
+const ownTags: ReadonlySet<string> = new Set(['forward', 'secure_forward', 'unix', 'http'])
+
+/** The matches that have given events a new tag, with one more. */
+const passedBy = (section: Plugged, { passed }: Flow): ReadonlySet<Plugged> => new Set([...(passed ?? []), section])
 
 function nameOf(section: Plugged): string {
   return (

@@ -1,9 +1,9 @@
 // Converts the Fluentd output for the logs of Datadog.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
 import { eventTime } from '../unix-time.ts'
-import type { Plugged } from './element.ts'
+import { isOn, type Plugged } from './element.ts'
 import { tagLines, translated } from './translation.ts'
 
 export const datadog = translated({

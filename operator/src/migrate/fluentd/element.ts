@@ -7,7 +7,7 @@ import type { Element } from './syntax.ts'
 /** An element as a section, with its inner elements. */
 export interface Plugged extends Section {
   readonly element: Element
-  /** The tag pattern of a filter or a match. */
+  /** The tag pattern of a filter or a match; all tags without one. */
   readonly pattern: string
   /** The value of `@type`. */
   readonly type: string
@@ -30,13 +30,14 @@ const apart = new Set([
   'route',
   'secondary',
   'replace',
+  'template',
 ])
 
 export function sectionOf(element: Element): Plugged {
   const entries = entriesOf(element, '')
   const section = { kind: element.name, file: element.file, line: element.line, entries }
   const type = (lastValue(section, '@type') ?? lastValue(section, 'type') ?? '').toLowerCase()
-  return { ...section, element, pattern: element.argument, type }
+  return { ...section, element, pattern: element.argument || '**', type }
 }
 
 function entriesOf({ parameters, children }: Element, prefix: string): Entry[] {
@@ -53,6 +54,11 @@ function entriesOf({ parameters, children }: Element, prefix: string): Entry[] {
           ],
     ),
   ]
+}
+
+/** Whether an option is on: `true`, `yes`, or no value at all. Other words, such as `on`, are not words for true in Fluentd. */
+export function isOn(value: string | undefined, byDefault: boolean): boolean {
+  return value === undefined ? byDefault : /^(?:true|yes|#.*)?$/.test(value)
 }
 
 /** The inner elements with this name. */
@@ -77,7 +83,7 @@ export function listOf(text: string | undefined): string[] {
     }
   }
   return text
-    .replace(/^\[|\]$/g, '')
+    .replace(/^\s*\[(.*)\]\s*$/s, '$1')
     .split(',')
     .map((word) => word.trim().replace(/^["'](.*)["']$/, '$1'))
     .filter((word) => word !== '')

@@ -2,9 +2,9 @@
 // Converts Fluentd filters for single fields: new names, parts of user agents, and times of Kubernetes Events.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
 import { eventTime } from '../unix-time.ts'
-import { listOf, type Plugged } from './element.ts'
+import { isOn, listOf, type Plugged } from './element.ts'
 import type { FilterPlugin } from './filters.ts'
 import { always, common } from './inputs.ts'
 import { recordPath } from './ruby.ts'

@@ -6,19 +6,19 @@ import type { Gap, Step } from '../draft.ts'
 import { ownName } from '../fluent-bit/own-time.ts'
 import { failed } from '../fluent-bit/parsed-time.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import { type Described, none, type Refusal } from '../page.ts'
-import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
+import { childrenOf, isOn, listOf, type Plugged, parameter } from './element.ts'
 import { fieldFilters } from './field-filters.ts'
-import { always, common } from './inputs.ts'
+import { always, common, oldFormat } from './inputs.ts'
 import { parsedBy, parseItself, parseOptions, withoutFirstLines } from './parsers.ts'
 import { readsOwnFields, recordLines } from './records.ts'
 import { recordPath } from './ruby.ts'
 import { floatIn } from './ruby-methods.ts'
 import { rubyRegex } from './ruby-text.ts'
 import type { Element } from './syntax.ts'
-import type { Tag } from './tags.ts'
+import { podFileSamples, type Tag } from './tags.ts'
 
 export interface FilterPlugin {
   readonly name: string
@@ -31,9 +31,10 @@ export interface FilterPlugin {
 /** Prefixes of options with user-defined names, such as `record.env`. */
 export const openOptions = ['record.', 'fields.', 'label.', 'labels.', 'headers.', 'hash_value_field.'] as const
 
-/** Fluentd compares values as texts. */
+/** Fluentd compares values as texts. An array or an object is JSON here. */
 function matches(path: readonly string[], regex: string): string {
-  return `is_object(parse_grok(to_string(${fieldLiteral(path)}) ?? "", ${pattern(regex)}) ?? null)`
+  const field = fieldLiteral(path)
+  return `is_object(parse_grok(to_string(${field}) ?? encode_json(${field}), ${pattern(regex)}) ?? null)`
 }
 
 interface Rule {
@@ -166,11 +167,16 @@ export const transformer = (name: string, removed: string): FilterPlugin => ({
       : { enable_ruby: 'without it, placeholders are names, such as `record["a"]`; other placeholders have no value' }),
     remove_keys: '`del`',
     auto_typecast: 'whether a value that is one placeholder keeps its type',
-    char_encoding: 'a gap',
     replace: '`replace`',
   },
   itself: {
     ...always,
+    char_encoding: {
+      how: 'texts are UTF-8',
+      unless: /^(?!(?:[^:]*:)?utf-?8$)/i,
+      reason: 'texts are UTF-8',
+      nearest: 'Set `encoding.charset` of a `file` source to the character set of its files.',
+    },
     caching: 'programs are compiled',
     ...(name === 'record_modifier'
       ? { enable_ruby: 'placeholders always contain Ruby', prepare_value: preparation }
@@ -181,8 +187,7 @@ export const transformer = (name: string, removed: string): FilterPlugin => ({
     const isStepwise =
       isModifier && (readsOwnFields(section) || section.entries.some(({ value }) => changesRecord.test(value)))
     const isReformer = name === 'record_reformer'
-    const ruby = lastValue(section, 'enable_ruby')
-    const isRuby = isModifier || isOn(ruby || undefined, ruby === '' || (isReformer && ruby === undefined))
+    const isRuby = isModifier || isOn(lastValue(section, 'enable_ruby'), isReformer)
     const { lines, after, names, kept } = recordLines(section, context, tag, { isRuby, isStepwise, isReformer })
     const comments = kept.length === 0 ? {} : { comments: ['GAP: the transform does not set these fields:', ...kept] }
     const text = [...lines, ...after]
@@ -205,9 +210,6 @@ export const transformer = (name: string, removed: string): FilterPlugin => ({
       text.push(`if exists(${at}) { .timestamp = from_unix_timestamp(${micros}, unit: "microseconds") ?? .timestamp }`)
     }
     text.push(...replacements(section, context))
-    if (lastValue(section, 'char_encoding') !== undefined) {
-      context.gap(section, `${name}: char_encoding`, 'texts are UTF-8', 'Remove the option.')
-    }
     text.push(...removals(removedKeys, section, context))
     if (text.length === 0) return kept.length === 0 ? [] : [{ type: 'remap', text: '.', ...comments }]
     return [{ type: 'remap', text: text.join('\n'), ...comments }]
@@ -268,7 +270,7 @@ const kubernetes: FilterPlugin = {
       ].map((option) => [option, own] as const),
     ),
   },
-  build: (section, context) => {
+  build: (section, context, _gaps, tag) => {
     const skips = (name: string) => isOn(lastValue(section, name), false)
     const unknown = [
       ...(skips('skip_master_url') ? [] : ['master_url']),
@@ -332,9 +334,14 @@ const kubernetes: FilterPlugin = {
         '}',
       )
     }
-    return [{ type: 'remap', text: lines.join('\n') }]
+    // The plugin adds nothing to records whose tags are not those of pods.
+    const isOfPods = tag?.isOfPods === true || tag?.samples === podFileSamples
+    const whole = isOfPods ? lines : ['if %orchestrator.pod_name != null {', ...lines.map(indented), '}']
+    return [{ type: 'remap', text: whole.join('\n') }]
   },
 }
+
+const indented = (line: string) => `  ${line}`
 
 const parser: FilterPlugin = {
   name: 'parser',
@@ -343,6 +350,7 @@ const parser: FilterPlugin = {
   options: {
     ...common,
     ...withoutFirstLines(parseOptions),
+    ...withoutFirstLines(oldFormat),
     parse: 'the type',
     key_name: 'the field to parse',
     reserve_data: 'whether to keep other fields, and events that do not match',
@@ -529,7 +537,7 @@ export const refusedFilters: readonly Refusal[] = [
   ...['dedup', 'uniq', 'suppress'].map((name) =>
     none(name, 'a transform processes one event at a time', 'Let the destination detect duplicates.'),
   ),
-  ...['jq', 'lua', 'viaq_data_model', 'enhance_k8s_metadata', 'k8s_sumologic'].map((name) =>
+  ...['jq', 'lua', 'viaq_data_model', 'enhance_k8s_metadata', 'k8s_sumologic', 'kubernetes_sumologic'].map((name) =>
     none(name, 'Penstock does not run programs of this plugin', 'Rewrite the step as a remap transform.'),
   ),
   none('systemd_entry', 'there is no source that reads the journal', 'Keep Fluentd for it.'),

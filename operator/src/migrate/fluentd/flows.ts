@@ -1,8 +1,12 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
 // Matches that pass events on to other matches or back to the source, and what their options become.
 
 import type { Described } from '../page.ts'
+import { childrenOf, parameter } from './element.ts'
 import { recordReformer } from './reform.ts'
+import { roundRobin } from './roundrobin.ts'
 import { labelRouter } from './router.ts'
+import type { Element } from './syntax.ts'
 
 export const flows: readonly Described[] = [
   {
@@ -11,6 +15,30 @@ export const flows: readonly Described[] = [
     options: { copy_mode: 'each store has its own copy of an event' },
   },
   { name: 'relabel', becomes: 'the filters and matches of the label', options: {} },
+  roundRobin,
+  {
+    name: 'route',
+    becomes: 'a filter transform for each route, followed by the filters and matches of its label and the new tag',
+    options: {
+      route: 'the tags of the events, a new prefix, and whether further routes get them too',
+      remove_tag_prefix: 'the new tag',
+      add_tag_prefix: 'the new tag',
+    },
+    itself: {
+      match_cache_size: 'the patterns decide when the Pipeline is made',
+      tag_cache_size: 'the patterns decide when the Pipeline is made',
+    },
+  },
+  {
+    name: 'forest',
+    becomes: 'the sink of its template',
+    options: {
+      subtype: 'the type of the sink',
+      template: 'the options of the sink',
+      remove_prefix: 'the text for `${tag}`',
+      add_prefix: 'the text for `${tag}`',
+    },
+  },
   labelRouter,
   recordReformer,
   {
@@ -73,3 +101,19 @@ export const flows: readonly Described[] = [
     },
   },
 ]
+
+/** The match for the template of a `forest`. */
+export function treeOf(forest: Element): Element {
+  const [template] = childrenOf(forest, 'template')
+  const own = template?.parameters ?? []
+  const type = { file: forest.file, line: forest.line, key: '@type', value: parameter(forest, 'subtype') ?? '' }
+  const id = forest.parameters.filter(({ key }) => key === '@id')
+  const parameters = own.map((each) => ({
+    ...each,
+    value: each.value.replace(
+      /__(TAG|TAG_PARTS|HOSTNAME)(\[-?\d+\])?__/g,
+      (_, name, part = '') => `\${${name.toLowerCase()}${part}}`,
+    ),
+  }))
+  return { ...forest, parameters: [type, ...id, ...parameters], children: template?.children ?? [] }
+}

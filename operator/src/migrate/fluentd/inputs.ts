@@ -6,11 +6,21 @@ import type { Gap, Step } from '../draft.ts'
 import { type Joined, startingWith } from '../fluent-bit/joining.ts'
 import { ownName } from '../fluent-bit/own-time.ts'
 import type { Context, Plugin, SourcePart } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
 import { foundPath, isPodLog, podsAt } from '../fluent-bit/tags.ts'
 import { none, type Refusal } from '../page.ts'
-import { listOf, type Plugged } from './element.ts'
-import { alternatives, nestedOptions, parsedBy, parseItself, parseOptions, parsing, withFailure } from './parsers.ts'
+import { isOn, listOf, type Plugged } from './element.ts'
+import {
+  alternatives,
+  nestedOptions,
+  ownFirstLines,
+  parsedBy,
+  parseItself,
+  parseOptions,
+  parsing,
+  withFailure,
+} from './parsers.ts'
+import { jsonIn } from './ruby.ts'
 
 /** Parameters that all plugins have. */
 export const common: Readonly<Record<string, string>> = {
@@ -19,6 +29,7 @@ export const common: Readonly<Record<string, string>> = {
   '@id': 'the name of the component',
   id: 'the name of the component',
   '@label': 'selects filters and matches',
+  weight: 'the share of a store of `roundrobin`',
 }
 
 export const always: Readonly<Record<string, string>> = {
@@ -32,13 +43,21 @@ export interface FluentdPlugin<Result> extends Omit<Plugin<Result>, 'build'> {
 }
 
 /** Parser options in the syntax of Fluentd before 1.0. */
-const oldFormat = Object.fromEntries(
+export const oldFormat = Object.fromEntries(
   Object.entries(parseOptions)
     .map(([name, becomes]) => [name.slice('parse.'.length), becomes] as const)
     .filter(([name]) => !/^@|^type$|\./.test(name)),
 )
 
 const runtimeFormats = new Set(['cri', 'docker', 'containerd'])
+
+/** Whether lines of containers end in a line feed for Fluentd: Docker writes it into its JSON. */
+export function endsLines(section: Plugged): boolean {
+  const [first] = alternatives(section)
+  const read = (name: string) => first && lastValue(first.section, `${first.prefix}${name}`)
+  const format = read('@type') ?? read('type') ?? read('format') ?? lastValue(section, 'format') ?? 'json'
+  return ['json', 'docker'].includes(format.toLowerCase())
+}
 
 const tail: FluentdPlugin<SourcePart> = {
   name: 'tail',
@@ -330,10 +349,19 @@ export function joinedBy(start: string, timeoutMs: number, section: Plugged, con
 
 function firstLine(section: Plugged, context: Context): Joined | undefined {
   const names = ['parse.format_firstline', 'format_firstline', 'parse.multiline_start_regexp', 'multiline_start_regexp']
-  const start = names.map((name) => lastValue(section, name)).find((text) => text !== undefined)
+  const type =
+    lastValue(section, 'parse.@type') ?? lastValue(section, 'parse.type') ?? lastValue(section, 'format') ?? ''
+  const own = Object.hasOwn(ownFirstLines, type) ? ownFirstLines[type] : undefined
+  const start = names.map((name) => lastValue(section, name)).find((text) => text !== undefined) ?? own
   if (start === undefined) return undefined
   const wait = secondsOf(lastValue(section, 'multiline_flush_interval')) ?? 5
   return joinedBy(start, Math.max(1, Math.round(wait * 1000)), section, context)
+}
+
+/** The records of a list in JSON; a single record is a list with one item. */
+function linesOf(text: string): readonly string[] {
+  const records = text.trim().startsWith('[') ? jsonIn(text) : undefined
+  return Array.isArray(records) && records.length > 0 ? records.map((each) => JSON.stringify(each)) : [text]
 }
 
 const sample: FluentdPlugin<SourcePart> = {
@@ -346,14 +374,28 @@ const sample: FluentdPlugin<SourcePart> = {
     dummy: 'the lines',
     rate: '`interval`',
   },
-  itself: { ...always, auto_increment_key: 'lines are not numbered', size: 'one line at a time' },
+  itself: {
+    ...always,
+    auto_increment_key: {
+      how: 'lines are not numbered',
+      unless: /./,
+      reason: 'the source does not number its lines',
+      nearest: 'Set the field in a remap transform, for example to `uuid_v7()`.',
+    },
+    size: {
+      how: 'one line at a time',
+      unless: /^(?!1$)/,
+      reason: 'the source makes one event at a time',
+      nearest: 'Divide `interval` of the source by this number.',
+    },
+  },
   build: (section) => {
-    const lines = lastValue(section, 'sample') ?? lastValue(section, 'dummy') ?? '{"message":"sample"}'
+    const text = lastValue(section, 'sample') ?? lastValue(section, 'dummy') ?? '{"message":"sample"}'
     const rate = Number(lastValue(section, 'rate') ?? 1)
     return {
       component: {
         type: 'demo_logs',
-        config: { format: 'shuffle', lines: [lines], interval: rate > 0 ? 1 / rate : 1 },
+        config: { format: 'shuffle', lines: linesOf(text), interval: rate > 0 ? 1 / rate : 1 },
       },
       steps: [
         {

@@ -2,7 +2,7 @@
 // Filters and matches that join lines: the sources that have their rules.
 
 import { expect, test } from 'vitest'
-import { converted, lint } from '../../testing/conversions.ts'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
 import type { Gap } from '../draft.ts'
 import { convertFluentd } from './convert.ts'
 
@@ -10,7 +10,7 @@ const source = (parse: string, path: string) =>
   `<source>\n  @type tail\n  path ${path}\n  tag k.*\n  <parse>\n    @type ${parse}\n  </parse>\n</source>\n`
 const pods = source('cri', '/var/log/containers/*.log')
 const concat = (tag: string, start: string) =>
-  `<filter ${tag}>\n  @type concat\n  key message\n  multiline_start_regexp ${start}\n</filter>\n`
+  `<filter ${tag}>\n  @type concat\n  key message\n  multiline_start_regexp ${start}\n  use_first_timestamp\n</filter>\n`
 const end = '<match **>\n  @type stdout\n</match>\n'
 const convert = (text: string) => converted(convertFluentd, [{ file: 'fluent.conf', text }])
 const missing = (gaps: readonly Gap[]) => gaps.filter(({ isReplaced }) => isReplaced !== true)
@@ -21,7 +21,7 @@ test('rules for some of the tags have a source for each, and one for the rest', 
   const text = `${pods}${concat('k.var.log.containers.api-**', '/^a/')}${concat('k.var.log.containers.job-**', '/^b/')}${end}`
   const { document, resource, gaps } = convert(text)
   expect(missing(gaps)).toEqual([])
-  expect(gaps.map(({ line }) => line)).toEqual([9, 14])
+  expect(gaps.map(({ line }) => line)).toEqual([9, 15])
   expect(starts(resource.spec.sources)).toEqual(['^a', '^b', undefined])
   const conditions = resource.spec.transforms.flatMap(
     ({ config: { condition } }: { config: { condition?: string } }) =>
@@ -153,4 +153,36 @@ test('lines of containers with another time key keep their time', () => {
   const { resource, gaps } = convert(`${given}${end}`)
   expect(gaps.map(({ subject }) => subject)).toEqual(['tail: time_key @timestamp'])
   expect(resource.spec.transforms[0].config.source).toContain('"time": format_timestamp(')
+})
+
+test('a joined event with the time of another line is reported', () => {
+  const { gaps } = convert(`${pods}${concat('**', '/^a/').replace('  use_first_timestamp\n', '')}${end}`)
+  expect(gaps).toMatchObject([{ subject: 'concat: use_first_timestamp', line: 9, isReplaced: true }])
+})
+
+test.each([
+  ['@type json', []],
+  ['@type regexp\n    expression /^(?<time>.+) (?<stream>stdout|stderr) [^ ]* (?<log>.*)$/', ['concat: separator']],
+])('lines of the format %s that are joined without a line feed', (parse, subjects) => {
+  const source = `<source>\n  @type tail\n  path /var/log/containers/*.log\n  tag k.*\n  <parse>\n    ${parse}\n  </parse>\n</source>\n`
+  const rules = concat('k.**', '/^a/').replace('key message', 'key log\n  separator ""')
+  expect(convert(`${source}${rules}${end}`).gaps.map(({ subject }) => subject)).toEqual(subjects)
+})
+
+test.each([
+  ['partial_key logtag\n  partial_value P', { 'logtag == null && .message': 'x' }],
+  ['use_partial_cri_logtag true', { 'logtag == null && .message': 'x' }],
+  ['use_partial_cri_logtag true\n  keep_partial_key true', { message: 'x', logtag: 'F' }],
+])('a filter that joins parts with %s removes their mark', async (lines, expected) => {
+  const parts = `<filter k.**>\n  @type concat\n  key message\n  ${lines}\n</filter>\n`
+  const { document, resource, gaps } = convert(`${pods}${parts}${end}`)
+  expect(missing(gaps)).toEqual([])
+  const event = {
+    message: 'x',
+    stream: 'stdout',
+    timestamp: '2026-11-24T10:11:12Z',
+    orchestrator: { pod_name: 'web-1' },
+  }
+  withTest(document, resource, event, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })

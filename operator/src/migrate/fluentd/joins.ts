@@ -1,14 +1,17 @@
 // Filters and matches that join lines. A source joins lines before any other step, so their rules become those of a source. If they are for
 // some of the tags only, several sources read the same files, and each keeps the events of its own tags.
 
+import { fieldLiteral } from '@penstock/agent/config'
+import type { Step } from '../draft.ts'
 import { bare, type Joined, joinedBy, languages, problemOf, reportStates } from '../fluent-bit/joining.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import { reportEarlier } from './before-joins.ts'
-import { listOf, type Plugged } from './element.ts'
+import { isOn, listOf, type Plugged } from './element.ts'
 import { joinedBy as beginningWith, secondsOf } from './inputs.ts'
-import { isKnown, matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
+import { recordPath } from './ruby.ts'
+import { anyTag, isKnown, matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
 
 /** The lines of a source. */
 export interface Lines {
@@ -89,11 +92,21 @@ export class Joins {
     this.#context.gap(section, section.type, reason, 'Set `multiline` of the source, or of a source of its own.')
   }
 
-  *#reached(label: string, tag: Tag, start: Reach, depth: number): Generator<{ section: Plugged; reach: Reach }> {
+  *#reached(label: string, given: Tag, start: Reach, depth: number): Generator<{ section: Plugged; reach: Reach }> {
     let { all, none, before } = start
+    let tag = given
     for (const section of this.#labels.get(label) ?? []) {
       const match = matchOf(tag, section.pattern)
       if (match === 'none') continue
+      // Behind a step that sets the tag, only patterns for all tags are known to match.
+      if (tag !== given && match === 'some') {
+        if (section.kind === 'match') return
+        continue
+      }
+      if (section.type === 'tag_normaliser' && match === 'all') {
+        tag = anyTag
+        continue
+      }
       const reach = { all: match === 'all' ? all : [...all, section.pattern], none, before }
       const isJoin = section.type === (section.kind === 'filter' ? 'concat' : 'detect_exceptions')
       if (isJoin && !isOfParts(section)) yield { section, reach }
@@ -138,6 +151,18 @@ function testOf({ all, none }: Reach): string {
 const isOfParts = (section: Plugged) =>
   section.entries.some(({ key }) => key.includes('partial')) || lastValue(section, 'multiline_end_regexp') === '/\\n$/'
 
+/** The step of a filter that joins parts: it removes the field that marks a part. */
+export function stepsOfParts(section: Plugged): readonly Step[] {
+  const key =
+    lastValue(section, 'partial_key') ??
+    (isOn(lastValue(section, 'use_partial_cri_logtag'), false)
+      ? (lastValue(section, 'partial_cri_logtag_key') ?? 'logtag')
+      : undefined)
+  const path = recordPath(key ?? '')
+  if (path === undefined || isOn(lastValue(section, 'keep_partial_key'), false)) return []
+  return [{ type: 'remap', text: `del(${fieldLiteral(path)})` }]
+}
+
 function ofConcat(section: Plugged, { between }: Lines, context: Context): Joined | undefined {
   const start = lastValue(section, 'multiline_start_regexp')
   const further = lastValue(section, 'continuous_line_regexp')
@@ -150,6 +175,12 @@ function ofConcat(section: Plugged, { between }: Lines, context: Context): Joine
   if (separator !== undefined && ![between, '\n'].includes(separator)) {
     const reason = 'the source puts a line feed between joined lines'
     context.replaced(section, 'concat: separator', reason, 'Replace the line feeds in a remap transform.')
+  }
+  if (!isOn(lastValue(section, 'use_first_timestamp'), false)) {
+    const reason =
+      'the plugin gives a joined event the time of the line that ends it; the source, that of its first line'
+    const nearest = 'Nothing, unless you compare times with those of Fluentd.'
+    context.replaced(section, 'concat: use_first_timestamp', reason, nearest)
   }
   const timeoutMs = timeoutOf(section, 'flush_interval', 60_000, context)
   if (further !== undefined) return continued(start, further, timeoutMs, section, context)

@@ -17,19 +17,23 @@ const typed = ['regexp', 'csv', 'ltsv', 'grok', 'multiline', 'json', 'syslog', '
   'parse.grok_pattern %{WORD:a}',
 ])
 const parsers = [...typed, ...typed.map((lines) => lines.filter((line) => !line.includes('time_format')))]
+const inOldSyntax = (lines: readonly string[]) =>
+  lines.map((line) => line.replace(/^parse\.@?/, '').replace(/^type/, 'format'))
 const files = ['path /srv/app.log', 'tag t']
 const pods = ['path /var/log/containers/*.log', 'tag t.*', 'parse.@type cri']
 const search = ['host h', 'logstash_format true', 'user u']
+const formats = ['csv', 'tsv', 'ltsv', 'single_value']
+const formatted = formats.flatMap((type) => [
+  [`format.@type ${type}`, 'format.fields a,b', 'format.keys a,b'],
+  [`format ${type}`, 'fields a,b', 'keys a,b'],
+])
 const records = ['record.a ${x}', 'record.b ${record["c"]}', 'remove_keys c']
 const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
   tail: [
     files,
     [...pods, 'parse.parse.keys a'],
     ...parsers.map((lines) => [...files, ...lines]),
-    ...parsers.map((lines) => [
-      ...files,
-      ...lines.map((line) => line.replace(/^parse\.@?/, '').replace(/^type/, 'format')),
-    ]),
+    ...parsers.map((lines) => [...files, ...inOldSyntax(lines)]),
     pods,
     ...parsers.map((lines) => [...pods, ...lines.map((line) => `parse.${line}`)]),
   ],
@@ -39,11 +43,12 @@ const bases: Readonly<Record<string, readonly (readonly string[])[]>> = {
   record_modifier: [records, [...records, 'renew_record true'], []],
   kubernetes_metadata: [['merge_json_log true'], ['de_dot true', 'de_slash true']],
   parser: [[], ['format regexp'], ['format /^(?<time>.*)$/']].concat(
-    parsers.flatMap((lines) => [[...lines], [...lines, 'reserve_data true']]),
+    parsers.flatMap((lines) => [[...lines], inOldSyntax(lines), [...lines, 'reserve_data true']]),
   ),
   elasticsearch_genid: [[], ['use_record_as_seed true']],
-  http: [[], ['endpoint http://h/', 'auth.username u']],
-  out_http: [[], ['endpoint http://h/', 'auth.username u']],
+  file: [[], ['include_time_key true'], ...formatted],
+  http: [[], ['endpoint http://h/', 'auth.username u'], ...formatted],
+  out_http: [[], ['endpoint http://h/', 'auth.username u'], ...formatted],
   loki: [['url http://h', 'username u']],
   ...Object.fromEntries(
     outputs

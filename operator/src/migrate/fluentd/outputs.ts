@@ -3,16 +3,28 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { secret } from '../fluent-bit/connection.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
 import { none, type Refusal } from '../page.ts'
 import { eventTime } from '../unix-time.ts'
 import { datadog } from './datadog.ts'
-import { childrenOf, listOf, objectIn, type Plugged, parameter } from './element.ts'
+import { childrenOf, isOn, listOf, objectIn, type Plugged, parameter } from './element.ts'
+import { file } from './file-output.ts'
+import { formatItself, formatLines, formatOptions } from './formats.ts'
 import { accessorOf, recordPath } from './ruby.ts'
 import { rubyTimeFormat } from './ruby-time.ts'
 import { search } from './search.ts'
 import { splunk } from './splunk.ts'
-import { chunkTemplate, login, type OutputPlugin, security, stepsOf, tagLines, translated } from './translation.ts'
+import type { Tag } from './tags.ts'
+import {
+  chunkTemplate,
+  headersOf,
+  login,
+  type OutputPlugin,
+  security,
+  stepsOf,
+  tagLines,
+  translated,
+} from './translation.ts'
 
 /** Options of Fluent Bit for labels from fields, and labels with fixed values. */
 function lokiLabels(section: Plugged, context: Context, areExtracted: boolean): readonly [string, string][] {
@@ -113,32 +125,67 @@ const textLabels = (names: readonly string[]): readonly string[] =>
     return [`if !is_string(${fieldLiteral(path)}) { del(${fieldLiteral(path)}) }`]
   })
 
-/** Headers in a JSON object. */
-function headersOf(section: Plugged, option: string, context: Context): Readonly<Record<string, string>> {
-  const headers = objectIn(lastValue(section, option))
-  if (headers === undefined) {
-    context.gap(section, `${section.type}: ${option}`, 'the value is not an object', 'Set `request.headers`.')
-  }
-  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name, secret(value)]))
+/** Headers whose values depend on the events. Lines set the values of their templates. */
+function filledHeaders(
+  section: Plugged,
+  context: Context,
+  tag: Tag | undefined,
+): { readonly headers: Readonly<Record<string, string>>; readonly lines: readonly string[] } {
+  const option = 'headers_from_placeholders'
+  const given = objectIn(lastValue(section, option))
+  if (given === undefined) headersOf(section, option, context)
+  const found = Object.entries(given ?? {}).map(([name, text]) => {
+    const filled = chunkTemplate(text, tag)
+    if (filled === undefined) {
+      const nearest = 'Set `request.headers` to a template with fields of the event.'
+      context.gap(section, `http: ${option} ${name}`, 'the header contains parts of tags', nearest)
+    }
+    return { name, template: secret(filled?.template ?? text), lines: filled?.lines ?? [] }
+  })
+  const headers = Object.fromEntries(found.map(({ name, template }) => [name, template]))
+  return { headers, lines: found.flatMap(({ lines }) => lines) }
 }
+
+/** Types of content that the plugin states by itself. */
+const contentTypes: Readonly<Record<string, string>> = {
+  csv: 'text/csv',
+  tsv: 'text/tab-separated-values',
+  ltsv: 'text/tab-separated-values',
+}
+
+const asText = { encoding: { codec: 'text' }, framing: { method: 'newline_delimited' } } as const
 
 const http = translated({
   name: 'http',
   as: 'http',
   becomes: '`http`',
-  names: { ...security, 'auth.username': 'http_user', 'auth.password': 'http_passwd', http_method: 'http_method' },
+  names: {
+    ...security,
+    ...login,
+    'auth.username': 'http_user',
+    'auth.password': 'http_passwd',
+    http_method: 'http_method',
+    cacert_file: 'tls.ca_file',
+  },
   options: {
     endpoint: '`uri`',
     endpoint_url: '`uri`',
     headers: '`request.headers`',
+    headers_from_placeholders: '`request.headers`, with templates',
+    custom_headers: 'as `headers`',
+    proxy: '`proxy`',
+    ssl_no_verify: '`tls`',
+    compress_request: '`compression`',
     json_array: '`framing`',
     'format.@type': '`encoding`',
+    ...formatOptions,
     'auth.method': '`auth`',
     content_type: 'a header',
     tls_verify_mode: '`tls`',
     compress: '`compression`',
   },
   itself: {
+    ...formatItself,
     serializer: {
       how: 'the sink sends JSON',
       unless: /^(?!json$)/,
@@ -148,6 +195,10 @@ const http = translated({
     open_timeout: '`request.timeout_secs`',
     read_timeout: '`request.timeout_secs`',
     retryable_response_codes: 'the sink retries requests that may succeed later',
+    recoverable_status_codes: 'the sink retries requests that may succeed later',
+    tls_version: 'the agent negotiates TLS',
+    tls_ciphers: 'the agent negotiates TLS',
+    ssl_timeout: '`request.timeout_secs`',
     error_response_as_unrecoverable: 'the sink discards and counts rejected events',
     bulk_request: '`batch` configures requests',
     rate_limit_msec: 'each request waits for its response',
@@ -166,15 +217,23 @@ const http = translated({
         'the address contains parts of tags',
         'Set `uri` to a template with fields of the event.',
       )
-    const format = read('format.@type') ?? 'json'
-    if (format !== 'json')
+    const format = (read('format.@type') ?? 'json').toLowerCase()
+    const lines = formatLines(section, format)
+    if (format !== 'json' && lines === undefined)
       context.gap(
         section,
         `http: format ${format}`,
         `the sink sends JSON, not \`${format}\``,
         'Configure the receiver to read lines of JSON.',
       )
-    const headers = headersOf(section, 'headers', context)
+    const content = read('content_type') ?? (lines === undefined ? undefined : (contentTypes[format] ?? 'text/plain'))
+    if (read('endpoint_url') !== undefined && read('serializer') === undefined) {
+      const reason = 'the plugin sends forms unless `serializer` is `json`, and the sink sends JSON'
+      context.gap(section, 'http: serializer', reason, 'Configure the receiver to read lines of JSON.')
+    }
+    const headers = { ...headersOf(section, 'custom_headers', context), ...headersOf(section, 'headers', context) }
+    const filled = filledHeaders(section, context, tag)
+    const proxy = read('proxy')
     const method = (read('auth.method') ?? 'basic').toLowerCase()
     if (method !== 'basic') {
       const reason = `the sink does not use the authentication \`${method}\``
@@ -184,15 +243,20 @@ const http = translated({
       options: {
         format: isOn(read('json_array'), false) ? 'json' : 'json_lines',
         json_date_key: 'false',
-        compress: read('compress'),
-        'tls.verify': read('tls_verify_mode') === 'none' ? 'off' : 'on',
+        compress: isOn(read('compress_request'), false) ? 'gzip' : read('compress'),
+        'tls.verify': read('tls_verify_mode') === 'none' || isOn(read('ssl_no_verify'), false) ? 'off' : 'on',
       },
       several: [
         ...Object.entries(headers).map(([name, value]) => ['header', `${name} ${value}`] as const),
-        ...(read('content_type') === undefined ? [] : [['header', `Content-Type ${read('content_type')}`] as const]),
+        ...(content === undefined ? [] : [['header', `Content-Type ${content}`] as const]),
       ],
-      steps: stepsOf(uri?.lines ?? []),
-      config: { uri: secret(uri?.template ?? endpoint) },
+      steps: [...stepsOf([...(uri?.lines ?? []), ...filled.lines]), ...stepsOf(lines ?? [])],
+      config: {
+        uri: secret(uri?.template ?? endpoint),
+        ...(lines === undefined ? {} : asText),
+        ...(proxy === undefined ? {} : { proxy: { http: secret(proxy), https: secret(proxy) } }),
+        ...(Object.keys(filled.headers).length === 0 ? {} : { request: { headers: filled.headers } }),
+      },
     }
   },
 })
@@ -214,64 +278,10 @@ const stdout = translated({
     'format.@type': 'the sink writes lines of JSON',
     output_type: 'the sink writes lines of JSON',
     'format.output_type': 'the sink writes lines of JSON',
+    format: 'the sink writes lines of JSON',
   },
   also: () => ({ options: { format: 'json_lines', json_date_key: 'false' } }),
 })
-
-const file = (name: string): OutputPlugin =>
-  translated({
-    name,
-    as: 'file',
-    becomes: '`file`',
-    names: {},
-    options: {
-      path: '`path`',
-      compress: '`compression`',
-      'format.@type': '`encoding`',
-      format: 'as `format.@type`',
-    },
-    itself: {
-      add_path_suffix: 'the sink uses the file name as written',
-      path_suffix: 'the sink uses the file name as written',
-      recompress: 'the sink writes files once',
-      append: 'the sink appends to files',
-      symlink_path: {
-        how: 'the sink creates no links',
-        unless: /./,
-        reason: 'the sink creates no links',
-        nearest: 'Read the file with the date in its name.',
-      },
-    },
-    also: (section, context, tag) => {
-      const path = lastValue(section, 'path') ?? '/var/log/fluent/out'
-      const filled = chunkTemplate(path, tag)
-      if (filled === undefined)
-        context.gap(
-          section,
-          `file: ${path}`,
-          'the path contains parts of tags',
-          'Set `path` to a template with fields of the event.',
-        )
-      const format = lastValue(section, 'format.@type') ?? lastValue(section, 'format') ?? 'out_file'
-      if (format === 'out_file') {
-        const reason = 'Fluentd writes the time and the tag before the record; the sink writes the record alone'
-        context.replaced(section, 'file: format', reason, 'Set fields for them in a remap transform.')
-      } else if (format !== 'json')
-        context.gap(
-          section,
-          `file: format ${format}`,
-          'the sink writes lines of JSON',
-          'Build the text in a remap transform, and use the codec `text`.',
-        )
-      const hasDate = /%[YmdHMS]/.test(path)
-      const found = `${filled?.template ?? '/var/log/fluent/out'}${hasDate ? '' : '.%Y%m%d'}`
-      return {
-        options: { path: '/var/log', file: 'out', format: 'plain' },
-        steps: stepsOf(filled?.lines ?? []),
-        config: { path: `${found}.log`, ...(lastValue(section, 'compress') === 'gzip' ? { compression: 'gzip' } : {}) },
-      }
-    },
-  })
 
 const azure = translated({
   name: 'azure-loganalytics',
@@ -342,7 +352,7 @@ export const outputs: readonly OutputPlugin[] = [
   azure,
   newRelic,
   stdout,
-  file('file'),
+  file,
   nothing,
 ]
 
@@ -417,7 +427,7 @@ export const refusedOutputs: readonly Refusal[] = [
     ),
     ...'opentsdb hdfs syslog_rfc5424 heroku-syslog loggly logzio logtail dynatrace honeycomb scalyr'.split(' '),
     ...'lmlogs vmware_loginsight vmware_log_intelligence oci-logging-analytics clickhouse'.split(' '),
-    ...'parseable http_ext http_buffered qingstor flowcounter_simple datacounter numeric_monitor grepcounter'.split(
+    ...'mattermost parseable http_ext http_buffered qingstor flowcounter_simple datacounter numeric_monitor grepcounter'.split(
       ' ',
     ),
   ].map((name) => none(name, 'there is no sink for this destination', byHttp)),

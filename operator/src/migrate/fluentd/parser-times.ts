@@ -4,8 +4,8 @@
 import { textLiteral } from '@penstock/agent/config'
 import { ownName } from '../fluent-bit/own-time.ts'
 import { failed } from '../fluent-bit/parsed-time.ts'
-import { isOn, lastValue, type Section } from '../fluent-bit/sections.ts'
-import { listOf } from './element.ts'
+import { lastValue, type Section } from '../fluent-bit/sections.ts'
+import { isOn, listOf } from './element.ts'
 
 /** The options of a parser, and the zone of times without one. */
 interface Timed {

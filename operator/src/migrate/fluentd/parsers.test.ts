@@ -13,6 +13,7 @@ const convert = (parse: string, more = '') =>
   ])
 
 const year = new Date().getUTCFullYear()
+const today = new Date().toISOString().slice(0, 10)
 
 test.each([
   [
@@ -48,6 +49,48 @@ test.each([
     '@type nginx\ntime_format %Y-%m-%dT%H:%M:%S%z',
     '10.0.0.1 - - [2026-01-02T03:04:05+0000] "GET /a HTTP/1.1" 200 5 "-" "curl"',
     { code: '200', referer: '-', timestamp: '2026-01-02T03:04:05Z' },
+  ],
+  [
+    'a time with a date alone',
+    '@type json\ntime_format %Y-%m-%d',
+    '{"a":1,"time":"2026-01-02"}',
+    { a: 1, timestamp: '2026-01-02T00:00:00Z' },
+  ],
+  [
+    'a time with a date alone, in a zone',
+    '@type json\ntime_format %d.%m.%Y\ntimezone +0200',
+    '{"time":"02.01.2026"}',
+    { timestamp: '2026-01-01T22:00:00Z' },
+  ],
+  [
+    'a time with an hour alone',
+    '@type json\ntime_format %Y%m%d%H',
+    '{"a":1,"time":"2026010205"}',
+    { a: 1, timestamp: '2026-01-02T05:00:00Z' },
+  ],
+  [
+    'a time of the current day',
+    '@type json\ntime_format %H:%M:%S',
+    '{"a":1,"time":"03:04:05"}',
+    { a: 1, timestamp: `${today}T03:04:05Z` },
+  ],
+  [
+    'a line of a program of Kubernetes',
+    '@type kubernetes',
+    'I0204 07:32:30.020537    3368 server.go:1048] POST /stats',
+    {
+      severity: 'I',
+      pid: '3368',
+      source: 'server.go:1048',
+      message: 'POST /stats',
+      timestamp: `${year}-02-04T07:32:30.020537Z`,
+    },
+  ],
+  [
+    'lines of a program of Kubernetes',
+    '@type multiline_kubernetes',
+    'W0204 07:32:30.020537    3368 server.go:1048] one\n  two',
+    { severity: 'W', message: 'one\n  two' },
   ],
   [
     'syslog of RFC 5424',
@@ -270,4 +313,11 @@ test.each([
   expect(gaps).toEqual([])
   withTest(document, resource, { message, stream: 'stdout', timestamp: '2026-01-02T03:04:05.5Z' }, expected)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('the first line of a program of Kubernetes begins an event', () => {
+  expect(convert('@type multiline_kubernetes').resource.spec.sources[0].config.multiline).toMatchObject({
+    start_pattern: '^\\w\\d{4}',
+    mode: 'halt_before',
+  })
 })

@@ -6,9 +6,9 @@ import { reportParsedTime } from '../fluent-bit/own-time.ts'
 import { failed } from '../fluent-bit/parsed-time.ts'
 import { type Dialect, fieldLines, parserLines } from '../fluent-bit/parsers.ts'
 import { Context } from '../fluent-bit/plugin.ts'
-import { type Entry, isOn, lastValue, type Section } from '../fluent-bit/sections.ts'
+import { type Entry, lastValue, type Section } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
-import { childrenOf, listOf, objectIn, type Plugged, sectionOf } from './element.ts'
+import { childrenOf, isOn, listOf, objectIn, type Plugged, sectionOf } from './element.ts'
 import {
   apacheLines,
   columnLines,
@@ -24,6 +24,10 @@ import type { Element } from './syntax.ts'
 
 const webLine = '(?<host>[^ ]*) [^ ]* (?<user>[^ ]*) \\[(?<time>[^\\]]*)\\] "(?<method>\\S+)(?: +(?<path>'
 const webTime = '%d/%b/%Y:%H:%M:%S %z'
+
+/** Lines of programs of Kubernetes, in the parsers that the images of its DaemonSet have. */
+const programLine = '^(?<severity>\\w)(?<time>\\d{4} [^\\s]*)\\s+(?<pid>\\d+)\\s+(?<source>[^ \\]]+)\\] (?<message>.*)'
+const programTime = '%m%d %H:%M:%S.%N'
 
 interface Known {
   readonly regex: string
@@ -50,11 +54,16 @@ const formats: Readonly<Record<string, Known>> = {
       '^\\[[^ ]* (?<time>[^\\]]*)\\] \\[(?<level>[^\\]]*)\\](?: \\[pid (?<pid>[^\\]]*)\\])?( \\[client (?<client>[^\\]]*)\\])? (?<message>.*)$',
     time: '%b %d %H:%M:%S%.f %Y',
   },
+  kubernetes: { regex: programLine, time: programTime },
+  multiline_kubernetes: { regex: `(?m:${programLine})`, time: programTime },
   cri: {
     regex: '^(?<time>[^ ]+) (?<stream>stdout|stderr) (?<logtag>[FP]) (?<message>.*)$',
     time: '%Y-%m-%dT%H:%M:%S.%L%z',
   },
 }
+
+/** The first line of an event, for the formats that state it themselves. */
+export const ownFirstLines: Readonly<Record<string, string>> = { multiline_kubernetes: '/^\\w\\d{4}/' }
 
 /** The largest number of an option `formatN` of the type `multiline`. */
 const maxFormats = 20

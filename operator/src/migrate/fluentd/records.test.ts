@@ -63,3 +63,12 @@ test('a list of fields to keep applies to new fields, too, and not at all beside
 test('code that only loads a module needs no counterpart', async () => {
   await check(modifier("  prepare_value require 'json'\n  <record>\n    b x\n  </record>"), { a: 1 }, { a: 1, b: 'x' })
 })
+
+test('a list of fields to remove whose last one is in brackets', async () => {
+  const lines = '  remove_keys a, $.b, $["c"]["d.e"]'
+  await check(
+    modifier(lines),
+    { a: 1, b: 2, c: { 'd.e': 3, f: 4 }, g: 5 },
+    { 'a == null && .b == null && .c': { f: 4 }, g: 5 },
+  )
+})

@@ -3,9 +3,9 @@
 
 import type { Gap, Step } from '../draft.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
 import type { Described } from '../page.ts'
-import type { Plugged } from './element.ts'
+import { isOn, type Plugged } from './element.ts'
 import { transformer } from './filters.ts'
 import { reportNames, reportVariables } from './reports.ts'
 import { retagged } from './retag.ts'

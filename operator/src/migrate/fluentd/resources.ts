@@ -2,11 +2,11 @@
 // the filters of the flow, and a label for each output.
 
 import type { Draft, Gap, NamedText, SecretKey, Step } from '../draft.ts'
-import { filters as bitFilters } from '../fluent-bit/filters.ts'
-import { Context } from '../fluent-bit/plugin.ts'
 import { below, flagOf, isList, isMap, itemsOf, type Place, plain, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
 import type { Described } from '../page.ts'
+import { holdsChartValues, resourcesOfValues } from './chart-values.ts'
+import { type Collector, collectorOf } from './collector.ts'
 import { ElementMaker, element, parameter, variableFor } from './element-maker.ts'
 import {
   eventPodsOf,
@@ -24,11 +24,10 @@ import { conditionOf as conditionOfMatch, filterSteps, outputElements, UnknownSy
 
 const group = /^\s*(?:- +)?apiVersion:\s*["']?logging\.banzaicloud\.io\//m
 
-/** Whether a text contains resources of the logging-operator. */
+/** Whether a text contains resources of the logging-operator, or values of its charts. */
 export function holdsResources({ file, text }: NamedText): boolean {
-  return (
-    /\.(?:ya?ml|json)$/i.test(file) && (group.test(text) || /"apiVersion":\s*"logging\.banzaicloud\.io\//.test(text))
-  )
+  if (!/\.(?:ya?ml|json)$/i.test(file)) return false
+  return group.test(text) || /"apiVersion":\s*"logging\.banzaicloud\.io\//.test(text) || holdsChartValues(text)
 }
 
 /** The counterpart of each kind. */
@@ -43,11 +42,11 @@ export const resourceKinds: readonly Described[] = [
       localOutputRefs: 'the inputs of sinks',
       globalOutputRefs: 'the inputs of sinks',
       outputRefs: 'the inputs of sinks',
+      flowLabel: 'the inputs of its filters: outputs `relabel` name it',
+      includeLabelInRouter: 'whether the flow has a source of its own',
     },
     itself: {
       loggingRef: 'all agents run the Pipeline',
-      flowLabel: 'labels are not part of events',
-      includeLabelInRouter: 'labels are not part of events',
     },
   },
   {
@@ -80,7 +79,13 @@ export const resourceKinds: readonly Described[] = [
   {
     name: 'Logging',
     becomes: 'its `globalFilters` run before the filters of each flow; Penstock has its own agents',
-    options: { globalFilters: 'transforms', defaultFlow: 'a gap if there are flows; otherwise a flow for all pods' },
+    options: {
+      globalFilters: 'transforms',
+      defaultFlow: 'a gap if there are flows; otherwise a flow for all pods',
+      errorOutputRef: 'the sink for events that a `parser` filter does not read',
+      fluentbit:
+        'options of the sources from `inputTail`, and transforms from `filterKubernetes`, `filterModify` and `filterGrep`; so do those of a `FluentbitAgent`',
+    },
   },
 ]
 
@@ -92,6 +97,9 @@ const ofAgents: ReadonlySet<string> = new Set([
   'SyslogNGConfig',
   'LoggingRoute',
 ])
+
+const ofAgent = 'it describes agents, which are not part of a Pipeline'
+const ofCollector = 'apart from its input and its filters, it describes agents, which are not part of a Pipeline'
 
 /** Outputs whose plugin has a different name. */
 const outputTypes: Readonly<Record<string, string>> = {
@@ -152,7 +160,7 @@ export function elementsOf(files: readonly NamedText[], draft: Draft): readonly 
 function resourcesIn(tree: Tree): readonly Resource[] {
   const kind = textOf(below(tree, 'kind')) ?? ''
   if (kind === 'List') return itemsOf(below(tree, 'items')).flatMap(resourcesIn)
-  if (!(textOf(below(tree, 'apiVersion')) ?? '').startsWith('logging')) return []
+  if (!(textOf(below(tree, 'apiVersion')) ?? '').startsWith('logging')) return resourcesOfValues(tree)
   const name = textOf(below(tree, 'metadata', 'name')) ?? kind.toLowerCase()
   return [{ kind, name, namespace: textOf(below(tree, 'metadata', 'namespace')) ?? '', tree }]
 }
@@ -164,6 +172,9 @@ class Maker {
   readonly #eventTailers: readonly Resource[]
   readonly #draft: Draft
   readonly #gaps: Gap[]
+  readonly #collector: Collector
+  /** The namespaces whose flows have an effect; empty for all. */
+  readonly #watched: readonly string[]
   readonly #make = new ElementMaker({
     elements: elementNames,
     secret: (reference) => this.#secret(reference),
@@ -178,16 +189,13 @@ class Maker {
     const loggings = ofKinds('Logging')
     const shared = loggings.flatMap(({ tree }) => itemsOf(below(tree, 'spec', 'globalFilters')))
     const flows = ofKinds('Flow', 'ClusterFlow')
-    const [first] = flows
-    if (first !== undefined) {
+    const [first] = resources.filter(({ kind }) => /Flow$/.test(kind))
+    this.#watched = loggings.flatMap(({ tree }) => textsOf(below(tree, 'spec', 'watchNamespaces')))
+    this.#collector = collectorOf(resources, first?.tree ?? { file: '', line: 1 }, this.#gaps)
+    if (flows[0] !== undefined && this.#collector.key === undefined) {
       const reason = 'the line is in `message`, as with containerd; with Docker, and in early versions, it is in `log`'
-      this.#gap(
-        first.tree,
-        'records',
-        reason,
-        'Rename the field after the sources if filters or queries use `log`.',
-        true,
-      )
+      const nearest = 'Rename the field after the sources if filters or queries use `log`.'
+      this.#gap(flows[0].tree, 'records', reason, nearest, true)
     }
     this.#tailers = ofKinds('HostTailer')
     this.#eventTailers = ofKinds('EventTailer')
@@ -215,10 +223,14 @@ class Maker {
         'Set `selector.namespaces` of the source, or convert with `-n`.',
       )
     }
+    if (kind === 'Flow' && this.#watched.length > 0 && !this.#watched.includes(namespace)) {
+      const reason = 'the operator ignores it, because `watchNamespaces` does not name its namespace'
+      this.#gap(tree, `Flow ${name}`, reason, 'Leave it out, and convert again.')
+    }
     const { selector, condition } = selectionOf(spec, own, this.#draft.namespace === undefined)
-    const label = `@${kind}/${id}`
+    const label = textOf(below(spec, 'flowLabel')) ?? `@${kind}/${id}`
     const before: readonly Step[] = condition === undefined ? [] : [{ type: 'filter', text: condition }]
-    const source = podSource(tree, id, label)
+    const source = podSource(tree, id, label, this.#collector)
     const files = this.#tailers
       .flatMap(filesOf)
       .filter((file) => selectsFile(spec, kind === 'Flow' ? namespace : '', file))
@@ -227,10 +239,13 @@ class Maker {
         .filter((pod) => selectsFile(spec, kind === 'Flow' ? namespace : '', pod))
         .slice(0, 1),
     )
-    if (files.length + events.length === 0 || !isOfTailers(spec))
-      this.elements.push({ ...source, selector, before, after: this.#kubernetes(tree) })
-    for (const file of files) this.elements.push(sourceOf(file, id, label))
-    for (const pod of events) this.elements.push(eventSourceOf(pod, id, label))
+    // Without a source of its own, a flow gets the events of outputs that name its label.
+    if (flagOf(below(spec, 'includeLabelInRouter')) !== false) {
+      if (files.length + events.length === 0 || !isOfTailers(spec))
+        this.elements.push({ ...source, selector, before, after: this.#collected() })
+      for (const file of files) this.elements.push(sourceOf(file, id, label))
+      for (const pod of events) this.elements.push(eventSourceOf(pod, id, label))
+    }
     const filters = [...shared, ...itemsOf(below(spec, 'filters'))].flatMap((filter) => this.#filter(filter, id))
     this.elements.push({
       ...element('label', tree, label),
@@ -238,19 +253,34 @@ class Maker {
     })
   }
 
-  /** The fields that Fluent Bit adds before Fluentd receives a record. */
-  #kubernetes({ file, line }: Place): readonly Step[] {
-    const plugin = bitFilters.find(({ name }) => name === 'kubernetes')
-    const entries = [{ file, line, key: 'name', value: 'kubernetes' }]
-    return plugin?.build({ file, line, kind: 'filter', entries }, new Context([], this.#gaps)) ?? []
+  /** The filters of the collector, before Fluentd receives a record. */
+  #collected(): readonly Step[] {
+    return this.#collector.steps.map((step) => ({ ...step }))
   }
 
   #logging(tree: Tree, name: string, shared: readonly Tree[], hasFlows: boolean): void {
     for (const part of ['fluentbit', 'fluentd', 'syslogNG', 'nodeAgents']) {
       const found = below(tree, 'spec', part)
       if (found === undefined) continue
-      const reason = 'it describes agents, which are not part of a Pipeline'
-      this.#gap(found, `Logging: ${part}`, reason, 'The Agent `node` of the installation runs Pipelines.', true)
+      const isCollector = part === 'fluentbit' || part === 'nodeAgents'
+      this.#gap(
+        found,
+        `Logging: ${part}`,
+        isCollector ? ofCollector : ofAgent,
+        'The Agent `node` of the installation runs Pipelines.',
+        true,
+      )
+    }
+    const override = below(tree, 'spec', 'flowConfigOverride')
+    if (override !== undefined) {
+      const reason = 'the operator runs this configuration in place of the one that the resources describe'
+      this.#gap(override, 'Logging: flowConfigOverride', reason, 'Convert its text as a file.')
+    }
+    const errors = below(tree, 'spec', 'errorOutputRef')
+    if (errors !== undefined) {
+      const refs = new Map([['globalOutputRefs', { ...errors, value: [errors] }]])
+      const match = this.#outputsOf({ ...errors, value: refs }, '', errors, `${name}-errors`)
+      this.elements.push({ ...element('label', errors, '@ERROR'), children: [match] })
     }
     const rest = below(tree, 'spec', 'defaultFlow')
     if (rest === undefined) return
@@ -324,7 +354,7 @@ class Maker {
       const type = filterTypes[key] ?? key
       const own = this.#make.plugin(key === 'detectExceptions' ? 'match' : 'filter', type, options, `${id}-${type}`)
       const hasKey = own.parameters.some((parameter) => parameter.key === 'key_name')
-      const line = parameter(options, 'key_name', 'message')
+      const line = parameter(options, 'key_name', this.#collector.key ?? 'message')
       return [key === 'parser' && !hasKey ? { ...own, parameters: [...own.parameters, line] } : own]
     })
   }
@@ -356,9 +386,11 @@ class Maker {
     const [key = 'null', options = tree] = found ?? []
     if (found === undefined)
       this.#gap(tree, `${kind} ${name}`, 'the output has no plugin', 'The sink discards its events.')
-    const type = outputTypes[key] ?? key
-    const match = this.#make.plugin('match', type, options, name)
-    const whole = type === 'loki' ? this.#loki(match, options) : match
+    const isStream = flagOf(below(options, 'data_stream_enable')) === true
+    const type = isStream ? `${key}_data_stream` : (outputTypes[key] ?? key)
+    const made = this.#make.plugin('match', type, options, name)
+    const match = { ...made, parameters: made.parameters.filter((each) => each.key !== 'data_stream_enable') }
+    const whole = type === 'loki' ? this.#loki(match, options) : type === 'relabel' ? relabelled(match) : match
     this.elements.push({ ...element('label', tree, labelOf(output)), children: [whole] })
   }
 
@@ -399,7 +431,7 @@ class Maker {
     if (ofAgents.has(kind)) {
       const nearest =
         'The Agent `node` of the installation runs Pipelines. Set resources and tolerations there, or in another Agent.'
-      this.#gap(tree, kind, 'it describes agents, which are not part of a Pipeline', nearest, true)
+      this.#gap(tree, kind, /^(?:Fluentbit|Node)Agent$/.test(kind) ? ofCollector : ofAgent, nearest, true)
     } else if (/^SyslogNG\w*Flow$/.test(kind)) this.#syslogFlow({ kind, name, namespace, tree })
     else if (/^SyslogNG\w*Output$/.test(kind)) this.#syslogOutput({ kind, name, namespace, tree })
     else if (kind === 'HostTailer') this.#hostTailer({ kind, name, namespace, tree })
@@ -440,7 +472,7 @@ class Maker {
     const label = `@${kind}/${id}`
     const own = isCluster || this.#draft.namespace !== undefined ? '' : namespace
     const { selector } = selectionOf({ ...tree, value: new Map() }, own, this.#draft.namespace === undefined)
-    const source = podSource(tree, id, label)
+    const source = podSource(tree, id, label, this.#collector)
     const match = below(spec, 'match')
     const steps = [
       ...this.#syslogSteps(match ?? tree, `${kind} ${name}: match`, () =>
@@ -450,7 +482,7 @@ class Maker {
         this.#syslogSteps(filter, `${kind} ${name}: filter`, () => filterSteps(filter)),
       ),
     ]
-    this.elements.push({ ...source, selector, after: [...this.#kubernetes(tree), ...steps] })
+    this.elements.push({ ...source, selector, after: [...this.#collected(), ...steps] })
     this.elements.push({
       ...element('label', tree, label),
       children: [this.#outputsOf(spec, namespace, tree, id, 'SyslogNG')],
@@ -527,22 +559,23 @@ class Maker {
   }
 }
 
-/** The source of a flow: the lines of all pods, for the label with its steps. */
-const podSource = (tree: Tree, id: string, label: string): Element => ({
+/** The source of a flow: the lines of all pods, as the collector reads them, for the label with its steps. */
+const podSource = (tree: Tree, id: string, label: string, { tail, parse }: Collector): Element => ({
   ...element('source', tree, '', [
     ['@type', 'tail'],
     ['@id', id],
     ['@label', label],
     ['path', '/var/log/containers/*.log'],
     ['tag', 'kubernetes.*'],
+    ...tail,
   ]),
-  // Fluent Bit reads the lines, and its records have no field for the time by default.
-  children: [
-    element('parse', tree, '', [
-      ['@type', 'cri'],
-      ['keep_time_key', 'false'],
-    ]),
-  ],
+  children: [element('parse', tree, '', parse)],
+})
+
+/** An output that sends events to the flow with a label. */
+const relabelled = (match: Element): Element => ({
+  ...match,
+  parameters: match.parameters.map((each) => (each.key === 'label' ? { ...each, key: '@label' } : each)),
 })
 
 const labelOf = ({ kind, namespace, name }: Resource) =>

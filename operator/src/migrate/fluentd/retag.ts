@@ -3,12 +3,12 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
-import { childrenOf, type Plugged } from './element.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
+import { childrenOf, isOn, type Plugged } from './element.ts'
 import { element } from './element-maker.ts'
 import { regexFlags, rubyRegex } from './ruby-text.ts'
 import type { Element } from './syntax.ts'
-import { isKnown, type Tag, tagProgram } from './tags.ts'
+import { anyTag, isKnown, type Tag, tagProgram } from './tags.ts'
 
 interface Rule {
   /** The new tag as written. */
@@ -106,6 +106,28 @@ function withoutPrefix(tag: string, prefix: string): string {
   return tag.startsWith(prefix) ? tag.slice(prefix.length).replace(/^\./, '') : tag
 }
 
+/** A tag without one prefix and with another one; undefined if the tag stays the same. */
+export function prefixed(
+  old: Tag,
+  removed: string | undefined,
+  added: string | undefined,
+): { readonly tag: Tag; readonly steps: readonly Step[] } | undefined {
+  if (removed === undefined && added === undefined) return undefined
+  const start = removed === undefined ? '' : `${removed}.`
+  const before = added === undefined ? '' : `${added}.`
+  const text = `${before}${old.text.startsWith(start) ? old.text.slice(start.length) : old.text}`
+  const tag = { ...old, text }
+  if (old.isKept !== true) return text === old.text ? undefined : { tag, steps: [] }
+  const lines = [
+    tagProgram(old),
+    ...(start === ''
+      ? []
+      : [`if starts_with(tag, ${textLiteral(start)}) { tag = replace(tag, ${textLiteral(start)}, "", count: 1) }`]),
+    before === '' ? '%tag = tag' : `%tag = ${textLiteral(before)} + tag`,
+  ]
+  return { tag, steps: [{ type: 'remap', text: lines.join('\n') }] }
+}
+
 /** The step that `tag_normaliser` becomes: the new tag has the values of fields of the record. */
 export function normalised(section: Plugged): { readonly tag: Tag; readonly steps: readonly Step[] } {
   const format = lastValue(section, 'format') ?? '${namespace_name}.${pod_name}.${container_name}'
@@ -124,5 +146,5 @@ export function normalised(section: Plugged): { readonly tag: Tag; readonly step
     return `part_${index}`
   })
   const text = [...lines, `%tag = ${texts.join(' + ')}`].join('\n')
-  return { tag: { text: '*', isOfPods: false, isKept: true }, steps: [{ type: 'remap', text }] }
+  return { tag: anyTag, steps: [{ type: 'remap', text }] }
 }

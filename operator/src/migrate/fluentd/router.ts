@@ -3,9 +3,8 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Context } from '../fluent-bit/plugin.ts'
-import { isOn } from '../fluent-bit/sections.ts'
 import type { Described } from '../page.ts'
-import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
+import { childrenOf, isOn, listOf, type Plugged, parameter } from './element.ts'
 import type { Element } from './syntax.ts'
 
 export const labelRouter: Described = {

@@ -319,6 +319,7 @@ const isLike = (node: Node, regex: string) => `is_object(parse_grok(${asText(nod
 
 const ofValues: Readonly<Record<string, Make>> = {
   to_s: plain((node) => text(asText(node))),
+  to_sym: plain((node) => text(asText(node))),
   to_i: (node, [base]) => {
     if (base !== undefined) return wholeNumber(base) === 16 ? hexIn(node) : undefined
     if (node.kind === 'integer') return node

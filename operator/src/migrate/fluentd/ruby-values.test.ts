@@ -49,6 +49,7 @@ test.each<[value: string, record: object, expected: unknown]>([
   // Texts.
   ['${record["a"].to_s.upcase}', { a: 'x1' }, 'X1'],
   ['${record["a"].to_s}', {}, ''],
+  ['${record["a"].downcase.to_sym}', { a: 'X' }, 'x'],
   ['${record["a"].strip}', { a: ' x ' }, 'x'],
   ['${record["a"].chomp}', { a: 'x\n' }, 'x'],
   ['${record["a"].to_s.gsub(/^\\s+/, "")}', { a: '  x\n  y' }, 'x\ny'],

@@ -81,11 +81,12 @@ export function recordValue(value: string, facts: RecordFacts, name: string, kee
   return problem === undefined ? { ok: true, text, before, unknown, hasDeleted } : { ok: false, problem }
 }
 
-function jsonIn(text: string): unknown {
+/** The value of a text in JSON; undefined for another text, which is a plain text in Fluentd, too. */
+export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // As in Fluentd, it is a text then.
+    // The text is not JSON.
     return undefined
   }
 }

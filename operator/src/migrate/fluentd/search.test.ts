@@ -155,3 +155,20 @@ test('a tag from a field does not reach the rules again that set it', () => {
   expect(resource.spec.sinks).toHaveLength(1)
   expect(resource.spec.sinks[0].config.bulk.index).toBe('{{ %chunk_tag_0 }}')
 })
+
+test('fields that are named by variables which may be missing, and switches for templates that are off, are not set', () => {
+  const lines =
+    '@type elasticsearch\nhost h\nenable_ilm false\ntemplate_overwrite false\ntarget_index_key "#{ENV[\'KEY\'] || use_nil}"\ntarget_type_key "#{ENV[\'TYPE\'] || use_nil}"\nuser "#{ENV[\'NAME\'] || use_default}"'
+  const { resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text: output(lines) }])
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks[0].config).toMatchObject({
+    bulk: { index: 'fluentd' },
+    auth: { user: 'SECRET[env.NAME]' },
+  })
+})
+
+test('addresses in a variable are reported', () => {
+  const lines = '@type elasticsearch\nhosts "#{ENV[\'ES_HOSTS\']}"'
+  const { gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text: output(lines) }])
+  expect(gaps).toMatchObject([{ subject: 'elasticsearch: hosts', isReplaced: true, line: 9 }])
+})

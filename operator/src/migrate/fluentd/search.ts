@@ -5,8 +5,8 @@ import type { Step } from '../draft.ts'
 import { secret } from '../fluent-bit/connection.ts'
 import { ownName } from '../fluent-bit/own-time.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
-import { listOf, objectIn, type Plugged } from './element.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
+import { isOn, listOf, objectIn, type Plugged } from './element.ts'
 import { expressed, recordPath } from './ruby.ts'
 import { type Tag, tagProgram } from './tags.ts'
 import {
@@ -70,6 +70,9 @@ const template = {
   nearest: 'Create them once with the API of the destination.',
 } as const
 
+/** The same for options that are on or off. */
+const templateSwitch = { ...template, unless: /^(?!(?:false|no)$)/ } as const
+
 const delimiter = {
   how: 'tags are split at periods',
   unless: /^(?!\.$)/,
@@ -100,12 +103,17 @@ const exceptions: OutputPlugin['itself'] = {
   },
   ...Object.fromEntries(
     [
-      ...'template_name template_file template_overwrite template_pattern customize_template templates'.split(' '),
-      ...'index_date_pattern deflector_alias application_name rollover_index index_prefix ilm_policy'.split(' '),
-      ...'enable_ilm ilm_policy_id ilm_policies ilm_policy_overwrite use_legacy_template'.split(' '),
-      ...'data_stream_template_name data_stream_template_use_index_patterns_wildcard data_stream_ilm_name'.split(' '),
-      ...'data_stream_ilm_policy data_stream_ilm_policy_overwrite'.split(' '),
+      ...'template_name template_file template_pattern customize_template templates'.split(' '),
+      ...'index_date_pattern deflector_alias application_name index_prefix ilm_policy'.split(' '),
+      ...'ilm_policy_id ilm_policies data_stream_template_name data_stream_ilm_name data_stream_ilm_policy'.split(' '),
+      'max_retry_putting_template',
     ].map((name) => [name, template] as const),
+  ),
+  ...Object.fromEntries(
+    [
+      ...'enable_ilm ilm_policy_overwrite template_overwrite rollover_index use_legacy_template'.split(' '),
+      ...'data_stream_template_use_index_patterns_wildcard data_stream_ilm_policy_overwrite'.split(' '),
+    ].map((name) => [name, templateSwitch] as const),
   ),
 }
 
@@ -153,7 +161,8 @@ const searchItself: OutputPlugin['itself'] = Object.fromEntries(
       'reconnect',
     ],
     ...['ignore_exceptions', 'content_type', 'time_precision', 'time_parse_error_tag'],
-    ...['emit_error_for_missing_id', 'emit_error_label_event', 'selector_class_name'],
+    ...['emit_error_for_missing_id', 'emit_error_label_event', 'selector_class_name', 'retry_tag'],
+    ...['truncate_caches_interval', 'catch_transport_exception_on_retry', 'unrecoverable_record_types'],
   ].map((name) => [name, 'the sink detects the version, reuses connections, and logs rejected documents'] as const),
 )
 
@@ -294,6 +303,12 @@ function searchParts(name: string, section: Plugged, context: Context, tag: Tag 
       'the path of the address comes from a variable, and the address has a slash before it',
       'Put the value into the Secret without a leading slash.',
     )
+  }
+  if (/^\$\{\w+\}$/.test(read('hosts') ?? '')) {
+    const reason = 'the sink has one address with the variable, which may contain several addresses in Fluentd'
+    const nearest =
+      'Put the name of one host into the Secret, without a scheme and a port, or list the addresses in `endpoints`.'
+    context.replaced(section, `${name}: hosts`, reason, nearest)
   }
   const removed = listOf(read('remove_keys')).flatMap((key) => recordPath(key) ?? [])
   const request = requestOf(name, section, context)

@@ -13,7 +13,8 @@ const given = (lines: string) => ({
   file: 'fluent.conf',
   text: `${source}<match **>\n${lines.replace(/^(?=.)/gm, '  ')}\n</match>\n`,
 })
-const missing = (gaps: readonly { isReplaced?: true }[]) => gaps.filter(({ isReplaced }) => isReplaced !== true)
+const missing = <One extends { isReplaced?: true }>(gaps: readonly One[]) =>
+  gaps.filter(({ isReplaced }) => isReplaced !== true)
 
 const search = '@type elasticsearch\nhost es\n'
 const datadog = '@type datadog\napi_key k\nservice web\ndd_tags env:prod\n'
@@ -247,7 +248,10 @@ test.each<[about: string, lines: string, facts: object, expected: Readonly<Recor
 })
 
 test('another separator of joined lines is reported', () => {
-  const { gaps } = filtered('@type concat\nkey message\nmultiline_start_regexp /^a/\nseparator ""', '@type none')
+  const { gaps } = filtered(
+    '@type concat\nkey message\nmultiline_start_regexp /^a/\nseparator ""\nuse_first_timestamp',
+    '@type none',
+  )
   expect(gaps).toMatchObject([{ subject: 'concat: separator', isReplaced: true }])
 })
 
@@ -379,4 +383,65 @@ test('the time that an output adds may have the name `timestamp`', async () => {
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
   const other = filtered('', '@type json', `@type elasticsearch\nhost es\n${inject}`)
   expect(missing(other.gaps)).toMatchObject([{ subject: 'inject: time_key timestamp' }])
+})
+
+test.each<[about: string, lines: string, config: object]>([
+  [
+    'headers from tags, and a proxy',
+    '@type http\nendpoint http://h/\nheaders {"X-A":"b"}\nheaders_from_placeholders {"X-Tag":"${tag}-${k}"}\nproxy http://p:3128',
+    { request: { headers: { 'X-A': 'b', 'X-Tag': 'team.app-{{ %chunk_k }}' } }, proxy: { https: 'http://p:3128' } },
+  ],
+  [
+    'options of another plugin for requests',
+    '@type http\nendpoint_url https://h/\nserializer json\ncustom_headers {"X-A":"b"}\nusername u\npassword p\nssl_no_verify true\ncompress_request true',
+    {
+      request: { headers: { 'X-A': 'b' } },
+      auth: { strategy: 'basic', user: 'u', password: 'p' },
+      tls: { verify_certificate: false },
+      compression: 'gzip',
+    },
+  ],
+  [
+    'options of requests for events',
+    '@type splunk_hec\nhec_host s\nhec_token t\nhec_endpoint /services/own\ngzip_compression true\ncustom_headers {"X-A":"b"}',
+    {
+      uri: 'https://s:8088/services/own',
+      compression: 'gzip',
+      request: { headers: { Authorization: 'Splunk t', 'X-A': 'b' } },
+    },
+  ],
+])('a sink with %s', async (_, lines, config) => {
+  const { document, resource, gaps } = converted(convertFluentd, [given(lines)])
+  expect(missing(gaps)).toEqual([])
+  expect(resource.spec.sinks[0].config).toMatchObject(config)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('forms, and headers with unknown parts of tags, are gaps', () => {
+  const { gaps } = converted(convertFluentd, [
+    given('@type http\nendpoint_url http://h/\nheaders_from_placeholders {"X-Tag":"${tag_suffix[1]}"}'),
+  ])
+  expect(missing(gaps).map(({ subject }) => subject)).toEqual([
+    'http: serializer',
+    'http: headers_from_placeholders X-Tag',
+  ])
+})
+
+test('a match for events that an output sends again is not missing', () => {
+  const ends = '<match **>\n  @type elasticsearch\n  host h\n  retry_tag again\n</match>\n'
+  const text = `${source}<match again>\n  @type elasticsearch\n  host h\n</match>\n${ends}`
+  const { gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  expect(gaps).toMatchObject([{ subject: 'match again', isReplaced: true }])
+})
+
+test.each([
+  ['unixtime', 1795515072],
+  ['unixtime_millis', 1795515072250],
+  ['unixtime_micros', 1795515072250000],
+])('the time of an event as %s', async (type, expected) => {
+  const lines = `@type stdout\n<inject>\n  time_key at\n  time_type ${type}\n</inject>`
+  const { document, resource, gaps } = converted(convertFluentd, [given(lines)])
+  expect(missing(gaps)).toEqual([])
+  withTest(document, resource, { message: '{"a":1}', timestamp: time }, { at: expected })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })

@@ -2,12 +2,21 @@
 
 import { secret } from '../fluent-bit/connection.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { lastValue } from '../fluent-bit/sections.ts'
 import { hostVariable } from '../fluent-bit/text.ts'
-import { childrenOf, type Plugged, parameter } from './element.ts'
+import { childrenOf, isOn, type Plugged, parameter } from './element.ts'
 import { accessorOf, recordPath } from './ruby.ts'
 import { matchOf, type Tag } from './tags.ts'
-import { chunkTemplate, expressionOf, type OutputPlugin, security, stepsOf, translated } from './translation.ts'
+import {
+  chunkTemplate,
+  expressionOf,
+  headersOf,
+  type OutputPlugin,
+  type Parts,
+  security,
+  stepsOf,
+  translated,
+} from './translation.ts'
 
 /** A member of events for Splunk whose text has placeholders. A step keeps the value, because the step after it replaces the event. */
 function filledMember(section: Plugged, word: string, context: Context, tag: Tag | undefined): Filled {
@@ -54,6 +63,9 @@ export const splunk = (name: string): OutputPlugin =>
       hec_port: 'the address',
       protocol: 'the address',
       full_url: 'the address',
+      hec_endpoint: 'the path of the address',
+      gzip_compression: '`compression`',
+      custom_headers: '`request.headers`',
       insecure_ssl: '`tls`',
       event_key: 'the value of `event`',
       host_key: 'a field, which is removed from the event unless `keep_keys` is set',
@@ -69,6 +81,11 @@ export const splunk = (name: string): OutputPlugin =>
     itself: {
       idle_timeout: 'the sink reuses connections',
       use_ack: 'a request counts as delivered when the server responds',
+      consume_chunk_on_4xx_errors: 'the sink discards and counts rejected events',
+      open_timeout: '`request.timeout_secs`',
+      read_timeout: '`request.timeout_secs`',
+      ssl_ciphers: 'the agent negotiates TLS',
+      require_ssl_min_version: 'the agent negotiates TLS',
       data_type: {
         how: 'events',
         unless: /^(?!event$)/,
@@ -83,23 +100,35 @@ export const splunk = (name: string): OutputPlugin =>
       'format.time_key': 'the time is the time of the event',
     },
     also: (section, context, tag) => {
-      const read = (key: string) => lastValue(section, key)
-      const url = read('full_url')
       const { members, lines } = eventMembers(name, section, context, tag)
-      return {
-        options: {
-          host: read('hec_host') ?? 'localhost',
-          port: read('hec_port') ?? '8088',
-          tls: (url?.split(':')[0] ?? read('protocol') ?? 'https') === 'http' ? 'off' : 'on',
-          'tls.verify': isOn(read('insecure_ssl'), false) ? 'off' : 'on',
-        },
-        several: members,
-        steps: stepsOf(lines),
-        // The plugin sends to this address without appending a path.
-        ...(url === undefined ? {} : { config: { uri: secret(url) } }),
-      }
+      return { ...requestParts(section, context), several: members, steps: stepsOf(lines) }
     },
   })
+
+/** The address, and the options of requests. */
+function requestParts(section: Plugged, context: Context): Pick<Parts, 'options' | 'config'> {
+  const read = (key: string) => lastValue(section, key)
+  const url = read('full_url')
+  const [host, port] = [read('hec_host') ?? 'localhost', read('hec_port') ?? '8088']
+  const scheme = (url?.split(':')[0] ?? read('protocol') ?? 'https') === 'http' ? 'http' : 'https'
+  const path = read('hec_endpoint')
+  const address = url ?? (path === undefined ? undefined : `${scheme}://${host}:${port}/${path.replace(/^\/+/, '')}`)
+  const headers = headersOf(section, 'custom_headers', context)
+  return {
+    options: {
+      host,
+      port,
+      compress: isOn(read('gzip_compression'), false) ? 'gzip' : undefined,
+      tls: scheme === 'http' ? 'off' : 'on',
+      'tls.verify': isOn(read('insecure_ssl'), false) ? 'off' : 'on',
+    },
+    config: {
+      // The plugin sends to this address without appending a path.
+      ...(address === undefined ? {} : { uri: secret(address) }),
+      ...(Object.keys(headers).length === 0 ? {} : { request: { headers } }),
+    },
+  }
+}
 
 /** The options of `splunk` for members of the event, from texts and from fields of the record. */
 function eventMembers(name: string, section: Plugged, context: Context, tag: Tag | undefined): Filled {

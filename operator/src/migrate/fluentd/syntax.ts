@@ -278,7 +278,7 @@ export function isOld(elements: readonly Element[]): boolean {
 /** Marks a value that Fluentd treats as not set. */
 export const notGiven = '\u0000'
 /** Parameters that get a Secret even if the variable is optional. */
-const isSecret = /user|pass|token|key|secret/i
+const isSecret = /user|pass|token|secret|(?:api|access|license|shared|storage)_?key/i
 /** Parameters for files and connections of Fluentd itself, which components do not have. */
 const isOfItself = /^(?:pos_file|path_to_|kubernetes_url|@id$|bind$)/
 

@@ -17,6 +17,9 @@ export interface Tag {
   readonly isKept?: true
 }
 
+/** A tag that nothing is known about, and that records keep. */
+export const anyTag: Tag = { text: '*', isOfPods: false, isKept: true }
+
 /** Whether a program can build the tag. */
 export const isKnown = ({ text, isOfPods, isOfFile, isKept }: Tag) =>
   !text.includes('*') || isOfPods || isOfFile === true || isKept === true

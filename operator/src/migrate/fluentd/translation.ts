@@ -2,11 +2,12 @@
 
 import { fieldLiteral, minDiskBuffer, textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
+import { secret } from '../fluent-bit/connection.ts'
 import { outputs as bitOutputs } from '../fluent-bit/outputs.ts'
 import type { Context, SinkPart } from '../fluent-bit/plugin.ts'
-import { type Entry, isOn, lastValue, type Section } from '../fluent-bit/sections.ts'
+import { type Entry, lastValue, type Section } from '../fluent-bit/sections.ts'
 import { eventTime, unixSeconds } from '../unix-time.ts'
-import type { Plugged } from './element.ts'
+import { isOn, objectIn, type Plugged } from './element.ts'
 import { always, common } from './inputs.ts'
 import { recordPath } from './ruby.ts'
 import { rubyTimeFormat } from './ruby-time.ts'
@@ -198,9 +199,7 @@ export function translated({
         const to = Object.hasOwn(names, entry.key) ? names[entry.key] : undefined
         return to === undefined ? [] : [{ ...entry, key: to }]
       })
-      const isForever = forever.some((key) =>
-        isOn(lastValue(section, key) || undefined, lastValue(section, key) === ''),
-      )
+      const isForever = forever.some((key) => isOn(lastValue(section, key), false))
       const limit = retries.map((key) => lastValue(section, key)).find((value) => value !== undefined)
       const overflows = ['buffer.overflow_action', 'buffer_queue_full_action', 'buffer.buffer_queue_full_action']
       if (overflows.some((key) => lastValue(section, key) === 'drop_oldest_chunk')) {
@@ -226,6 +225,7 @@ export function translated({
             ...(unbatched.has(as) ? {} : batchOf(section, as)),
             ...waiting(section, context),
             ...config,
+            ...requestOf(built.component.config, config),
             ...(lastValue(section, 'inject.time_key') === 'timestamp' && plain.has(as)
               ? { encoding: { codec: 'json' } }
               : {}),
@@ -235,6 +235,16 @@ export function translated({
       }
     },
   }
+}
+
+type Config = Readonly<Record<string, unknown>>
+
+/** The options of requests of both mappings. */
+function requestOf(one: Config = {}, other: Config): Config {
+  const [first, second] = [one['request'], other['request']] as (Readonly<Record<string, object>> | undefined)[]
+  if (first === undefined || second === undefined) return {}
+  const headers = { ...first['headers'], ...second['headers'] }
+  return { request: { ...first, ...second, ...(Object.keys(headers).length === 0 ? {} : { headers }) } }
 }
 
 /** Outputs whose sinks write the fields of an event as they are. */
@@ -287,6 +297,14 @@ export function batchOf(section: Section, as: string): { readonly batch?: Readon
   return Object.keys(batch).length === 0 ? {} : { batch }
 }
 
+/** Units of times that are whole numbers. */
+const timeUnits: Readonly<Record<string, string>> = {
+  unixtime: 'seconds',
+  unixtime_millis: 'milliseconds',
+  unixtime_micros: 'microseconds',
+  unixtime_nanos: 'nanoseconds',
+}
+
 /** Adds the fields of `<inject>`. */
 function injected(section: Section, context: Context, tag: Tag | undefined, isPlain: boolean): Step[] {
   const lines: string[] = []
@@ -301,8 +319,8 @@ function injected(section: Section, context: Context, tag: Tag | undefined, isPl
     const value =
       format !== undefined || type === 'string'
         ? `format_timestamp(${time}, ${textLiteral(rubyTimeFormat(format ?? '%Y-%m-%dT%H:%M:%S%:z'))}) ?? null`
-        : type === 'unixtime'
-          ? `to_unix_timestamp(${time})`
+        : Object.hasOwn(timeUnits, type)
+          ? `to_unix_timestamp(${time}, unit: ${textLiteral(timeUnits[type] ?? '')})`
           : unixSeconds(time)
     lines.push(`${fieldLiteral([timeKey])} = ${value}`)
   }
@@ -384,4 +402,13 @@ export function expressionOf(template: string): string {
     return /%[A-Za-z]/.test(part) ? `(format_timestamp(${eventTime}, ${textLiteral(part)}) ?? "")` : textLiteral(part)
   })
   return texts.join(' + ')
+}
+
+/** Headers in a JSON object. */
+export function headersOf(section: Plugged, option: string, context: Context): Readonly<Record<string, string>> {
+  const headers = objectIn(lastValue(section, option))
+  if (headers === undefined) {
+    context.gap(section, `${section.type}: ${option}`, 'the value is not an object', 'Set `request.headers`.')
+  }
+  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name, secret(value)]))
 }

@@ -10,7 +10,7 @@ import { refusedStages } from './refusals.ts'
 import { selectorCondition } from './selector.ts'
 import { type Lines, partsOf, type Scope, type Stage } from './stage.ts'
 import { stages } from './stages.ts'
-import { isMap, type Place, type Tree, textOf } from './tree.ts'
+import { isMap, type Place, plain, type Tree, textOf } from './tree.ts'
 
 /** Keeps the events of one source for a `match` that joins lines. */
 const only: Stage = {
@@ -29,10 +29,31 @@ const allStages = [...stages, ...alloyStages, only]
 const beginFirstLine = ['%joined_lines = .message', '.message = replace(string!(.message), r\'(?s)\\n.*$\', "")']
 const endFirstLine = ['.message = %joined_lines']
 
+/** Makes several events of one with more lines than the limit. */
+const limitLines = (limit: number): Lines => [
+  'lines = split(string!(.message), "\\n")',
+  `if length(lines) > ${limit} {`,
+  '  whole = object!(.)',
+  '  messages = []',
+  '  message = []',
+  '  for_each(lines) -> |_index, line| {',
+  '    message = push(message, line)',
+  `    if length(message) == ${limit} {`,
+  '      messages = push(messages, join!(message, "\\n"))',
+  '      message = []',
+  '    }',
+  '  }',
+  '  if !is_empty(message) { messages = push(messages, join!(message, "\\n")) }',
+  '  . = map_values(messages) -> |text| { set!(whole, ["message"], text) }',
+  '}',
+]
+
 interface Piece {
   readonly title: string
   readonly place: Place
   readonly lines: Lines
+  /** Whether its program ends with it, because it makes several events of one. */
+  readonly isLast?: true
 }
 
 /** Maximum length of a program in characters. The next part begins another program. */
@@ -44,6 +65,7 @@ export class Chain {
   readonly #pieces: Piece[] = []
   #matches = 0
   #joinsMatches = false
+  #words: ReadonlySet<string> = new Set()
 
   constructor(report: Report, isPods: boolean) {
     this.#report = report
@@ -72,18 +94,42 @@ export class Chain {
    */
   addStages(list: Tree | undefined, joins = true): void {
     const parts = partsOf(list)
+    this.#words = new Set(list === undefined ? [] : JSON.stringify(plain(list)).match(/\w+/g))
     const at = parts.findIndex(({ name }) => name === 'multiline' || name === onlyName)
     this.#joinsMatches = parts[at]?.name === onlyName
     const isWrapped = joins && at > 0 && readsFirstLine(parts.slice(0, at))
     if (isWrapped) this.add('the first line', parts[at] as Part, beginFirstLine)
     for (const [index, part] of parts.entries()) {
       if (isWrapped && index === at) this.add('all lines', part, endFirstLine)
-      if (part.name === 'multiline' && joins) continue
+      if (part.name === 'multiline' && joins) {
+        this.#addLimit(part)
+        continue
+      }
       const whole = this.#lines(part)
       if (part.name !== 'match' || compileProgram(whole.join('\n')).ok) {
         this.add(`stage ${part.name}`, part, whole)
       } else this.#addApart(part)
+      // Stages before `multiline` must get the first line, which the later parts of an event lack.
+      const inner = part.name === onlyName ? this.#stagesOf(parts[index + 1]) : []
+      const joining = inner.find(({ name }) => name === 'multiline')
+      if (joining === undefined) continue
+      if (joining === inner[0]) this.#addLimit(joining)
+      else {
+        const reason = 'the stages in front of it need the first line, so the program does not limit the lines'
+        this.#report.replaced(joining, 'stage multiline: max_lines', reason, 'Move `multiline` in front of them.')
+      }
     }
+  }
+
+  /** The old agents join a limited number of lines. The next line begins another event. */
+  #addLimit(part: Part): void {
+    const limit = Number(textIn(part, 'max_lines') ?? 128)
+    if (!Number.isInteger(limit) || limit < 1) return
+    this.#pieces.push({ title: 'stage multiline', place: part, lines: limitLines(limit), isLast: true })
+  }
+
+  #stagesOf(part: Part | undefined): readonly Part[] {
+    return partsOf(isMap(part?.tree) ? part.tree.value.get('stages') : undefined)
   }
 
   /** A `match` whose stages do not fit into one program: a variable keeps its condition, and each stage checks it. */
@@ -129,6 +175,7 @@ export class Chain {
     const scope: Scope = {
       report: this.#report,
       isPods: this.#isPods,
+      mentions: (word) => this.#words.has(word),
       refuse,
       nested:
         nested ??
@@ -140,7 +187,7 @@ export class Chain {
 
   /** The stages below a `match`. If the source joins lines for them, those before `multiline` may need the first line only. */
   #innerOf(part: Part): readonly (Part | Lines)[] {
-    const inner = partsOf(isMap(part.tree) ? part.tree.value.get('stages') : undefined)
+    const inner = this.#stagesOf(part)
     const at = inner.findIndex(({ name }) => name === 'multiline')
     if (!this.#joinsMatches || at < 0) return inner
     const [before, after] = [inner.slice(0, at), inner.slice(at + 1)]
@@ -159,10 +206,12 @@ export class Chain {
   /** The transforms; as few as possible. */
   steps(): Step[] {
     const programs: string[] = []
-    for (const { title, place, lines } of this.#pieces) {
+    let isClosed = false
+    for (const { title, place, lines, isLast = false } of this.#pieces) {
       const text = `# ${title} (${place.file}:${place.line})\n${lines.join('\n')}`
       const last = programs.at(-1)
-      const joined = last === undefined ? undefined : `${last}\n\n${text}`
+      const joined = last === undefined || isClosed ? undefined : `${last}\n\n${text}`
+      isClosed = isLast
       if (joined !== undefined && joined.length <= maxLength && compileProgram(joined).ok)
         programs[programs.length - 1] = joined
       else programs.push(text)

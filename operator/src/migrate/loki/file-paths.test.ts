@@ -187,3 +187,36 @@ test.each(listed)('$name: each group of a file of targets becomes a source', asy
   await expectLabels(convert([targets]), '/srv/blog.log', undefined, 1)
   expect(missing(convert([]))).toContain(absent)
 })
+
+test('rules set the pattern of files that are not read', () => {
+  const rule = (replacement: string, label = 'job') =>
+    `{ source_labels: [${label}], target_label: __path_exclude__, replacement: ${replacement} }`
+  const files = (replacement: string, label?: string) =>
+    promtail(`static_configs: [{ labels: { job: a, __path__: /srv/*.log } }]
+relabel_configs:
+- { source_labels: [__host__], modulus: 3, action: hashmod, target_label: shard }
+- ${rule(replacement, label)}`)
+  const made = files('/srv/$1.log')
+  expect(missing(made)).toEqual([])
+  expect(made.resource.spec.sources[0].config).toEqual({ include: ['/srv/*.log'], exclude: ['/srv/a.log'] })
+  expect(missing(files('/srv/$1.log', 'shard'))).toEqual(['relabel rule on __path_exclude__'])
+  const pods = (replacement: string) =>
+    promtail(`pipeline_stages: [{ cri: {} }]
+kubernetes_sd_configs: [{ role: pod }]
+relabel_configs:
+- { source_labels: [__meta_kubernetes_pod_uid], target_label: __path__, replacement: /var/log/pods/*$1/*/*.log }
+- ${rule(replacement)}`)
+  const all = pods('/var/log/pods/*/proxy/*.log')
+  expect(missing(all)).toEqual([])
+  expect(all.resource.spec.sources[0].config).toEqual({ exclude_paths_glob_patterns: ['/var/log/pods/*/proxy/*.log'] })
+  expect(missing(pods('/var/log/pods/*/$1/*.log'))).toEqual(['relabel rule on __path_exclude__'])
+})
+
+test('a character set that the source does not know is a gap', async () => {
+  const files = (name: string) =>
+    promtail(`encoding: ${name}\nstatic_configs: [{ labels: { job: a, __path__: /srv/a.log } }]`)
+  expect(missing(files('UTF-16LE'))).toEqual([])
+  const made = files('UTF-32')
+  expect(missing(made)).toEqual(['encoding'])
+  expect(await lint(String(made.document))).toEqual([])
+})

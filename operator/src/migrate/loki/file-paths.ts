@@ -1,6 +1,7 @@
 // The path of a target of files. Its labels are known here, so rules that set `__path__` from them can be evaluated. A label whose value
 // only the agent knows contains a variable.
 
+import type { Report } from './context.ts'
 import type { Rule } from './relabel.ts'
 import type { Tree } from './tree.ts'
 
@@ -8,6 +9,8 @@ type Labels = readonly (readonly [string, string, Tree])[]
 
 /** The label of a target with the path or pattern of its files. */
 export const pathLabel = '__path__'
+/** The label with the pattern of files that the old agent does not read. */
+export const excludeLabel = '__path_exclude__'
 
 /** The name of a rule that stands for a component which finds files: after it, the label contains the path of a file, not the pattern. */
 export const foundPath = 'match: path'
@@ -56,8 +59,11 @@ function resultOf(rule: Rule, values: ReadonlyMap<string, string>): { target: st
   return match === null ? undefined : { target: filled(target, match), value: filled(replacement, match) }
 }
 
-/** The path of a target after its rules; those after a component that finds files do not change it. */
-export function pathAfter(labels: Labels, rules: readonly Rule[]): FilePath {
+/** Whether a rule gives all targets the same value. */
+export const isConstant = ({ regex, replacement }: Rule): boolean => isAnything(regex) && !/\$[\w{]/.test(replacement)
+
+/** The path of a target after its rules, or another label with a path; those after a component that finds files do not change it. */
+export function pathAfter(labels: Labels, rules: readonly Rule[], label = pathLabel): FilePath {
   const values = new Map(labels.map(([name, text]) => [name, text]))
   let last: Rule | undefined
   for (const rule of rules) {
@@ -71,10 +77,20 @@ export function pathAfter(labels: Labels, rules: readonly Rule[]): FilePath {
     if (rule.action !== 'replace') continue
     const result = resultOf(rule, values)
     if (result === undefined) continue
-    if (result.target === pathLabel) last = rule
+    if (result.target === label) last = rule
     values.set(result.target, result.value)
   }
-  const path = values.get(pathLabel)
+  const path = values.get(label)
   if (path === undefined || path === '') return { path: undefined }
   return last !== undefined && path.includes(unknown) ? { path: undefined, unknown: last } : { path }
+}
+
+/** The patterns of files that a target of files excludes. */
+export function excludedAfter(labels: Labels, rules: readonly Rule[], report: Report): readonly string[] {
+  const { path, unknown } = pathAfter(labels, rules, excludeLabel)
+  if (unknown !== undefined) {
+    const reason = 'the pattern depends on a value that only the agent knows'
+    report.gap(unknown, `relabel rule on ${excludeLabel}`, reason, 'Set `exclude` of the source.')
+  }
+  return path === undefined ? [] : [path]
 }

@@ -1,7 +1,7 @@
 // The stage `multiline` of Promtail and Alloy: which source joins which lines, and what the stages before it see.
 
 import { expect, test } from 'vitest'
-import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { converted, lint, withClock, withTest } from '../../testing/conversions.ts'
 import { convertAlloy } from '../alloy/convert.ts'
 import { convertPromtail } from '../promtail/convert.ts'
 
@@ -215,4 +215,29 @@ test.each([
   const made = converted(convertAlloy, [{ file: 'config.alloy', text }])
   expect(missing(made)).toEqual(gaps)
   expect(await lint(String(made.document))).toEqual([])
+})
+
+test.each([
+  ['', 129, 2],
+  ['', 128, 1],
+  [', max_lines: 2', 5, 3],
+  [', max_lines: 0', 300, 1],
+])('with the options %s, %i lines become %i events', async (more, count, events) => {
+  const lines = Array.from({ length: count }, (_, index) => (index === 0 ? '2026 WARN' : ` at ${index}`)).join('\n')
+  const stages = `- multiline: { firstline: '^\\d{4}'${more} }\n    - regex: { expression: '^\\S+ (?P<level>\\w+)$' }`
+  for (const text of [
+    `- cri: {}\n${stages.replace(/^ {4}/gm, '')}`,
+    `- cri: {}\n- match:\n    selector: '{app="a"}'\n    stages:\n    ${stages}`,
+  ]) {
+    const made = promtail(`${text}\n- labeldrop: [filename, stream]`)
+    expect(missing(made)).toEqual([])
+    const at = made.resource.spec.sinks[0].inputs[0]
+    const insertAt = withClock(made.document, readerOf(made, 0))
+    const expected = [{ at, count: events, assert: '.labels.app == "a" && .timestamp == t\'2026-01-01T00:00:00Z\'' }]
+    made.document.setIn(
+      ['spec', 'tests'],
+      [{ name: 'lines', insertAt, input: { log: event('a', lines) }, expect: expected }],
+    )
+    expect(await lint(String(made.document))).toEqual([])
+  }
 })

@@ -26,6 +26,7 @@ export interface Variant {
 const multilineOptions = {
   firstline: '`multiline.custom.start`',
   max_wait_time: '`multiline.custom.timeoutMs`',
+  max_lines: 'a program that makes several events of one with more lines; 128 by default',
 } as const
 /** For the guide only: the stage becomes an option of the source. */
 export const multilineStage = {
@@ -33,7 +34,6 @@ export const multilineStage = {
   becomes: '`multiline` of the source; below `match`, a source of its own for the streams that match',
   options: multilineOptions,
   itself: {
-    max_lines: 'a source limits the size of an event, not its number of lines',
     trim_newlines: 'lines have no line feeds at their ends',
   },
 } as const

@@ -1,5 +1,7 @@
 // Converts Go's time layouts, which are example times, to strftime formats.
 
+import { escapedText } from '../escape.ts'
+
 const named: Readonly<Record<string, string>> = {
   ANSIC: 'Mon Jan _2 15:04:05 2006',
   UnixDate: 'Mon Jan _2 15:04:05 MST 2006',
@@ -9,42 +11,56 @@ const named: Readonly<Record<string, string>> = {
   RFC850: 'Monday, 02-Jan-06 15:04:05 MST',
   RFC1123: 'Mon, 02 Jan 2006 15:04:05 MST',
   RFC1123Z: 'Mon, 02 Jan 2006 15:04:05 -0700',
+  RFC3339: '2006-01-02T15:04:05Z07:00',
+  RFC3339Nano: '2006-01-02T15:04:05.999999999Z07:00',
 }
 
 /** Whether a layout is the name of one. */
 export const isNamedLayout = (layout: string): boolean => Object.hasOwn(named, layout)
 
-/** Elements of a layout; longer ones first. */
-const elements: readonly (readonly [string, string])[] = [
-  ['January', '%B'],
-  ['Monday', '%A'],
-  ['2006', '%Y'],
-  ['-07:00:00', ''],
-  ['Z07:00', '%#z'],
-  ['-07:00', '%:z'],
-  ['Z0700', '%#z'],
-  ['-0700', '%z'],
-  ['-07', '%#z'],
-  ['Jan', '%b'],
-  ['Mon', '%a'],
-  ['MST', '%Z'],
-  ['002', '%j'],
-  ['_2', '%e'],
-  ['01', '%m'],
-  ['02', '%d'],
-  ['03', '%I'],
-  ['04', '%M'],
-  ['05', '%S'],
-  ['06', '%y'],
-  ['15', '%H'],
-  ['PM', '%p'],
-  ['pm', '%P'],
-  ['1', '%m'],
-  ['2', '%d'],
-  ['3', '%I'],
-  ['4', '%M'],
-  ['5', '%S'],
+const months = 'Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec'
+const longMonths = 'January|February|March|April|May|June|July|August|September|October|November|December'
+const days = 'Sun|Mon|Tue|Wed|Thu|Fri|Sat'
+const longDays = 'Sunday|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday'
+
+/** Elements of a layout with their formats and the texts that Go accepts for them; longer ones first. */
+const elements: readonly (readonly [string, string, string])[] = [
+  ['January', '%B', `(?i:${longMonths})`],
+  // Go does not compare the day with the date.
+  ['Monday', '%A', `(?i:${longDays})`],
+  ['2006', '%Y', '\\d{4}'],
+  ['-07:00:00', '', ''],
+  ['Z07:00:00', '', ''],
+  ['-070000', '', ''],
+  ['Z070000', '', ''],
+  ['Z07:00', '%#z', '(?:Z|[+-]\\d{2}:\\d{2})'],
+  ['-07:00', '%:z', '[+-]\\d{2}:\\d{2}'],
+  ['Z0700', '%#z', '(?:Z|[+-]\\d{4})'],
+  ['Z07', '%#z', '(?:Z|[+-]\\d{2})'],
+  ['-0700', '%z', '[+-]\\d{4}'],
+  ['-07', '%#z', '[+-]\\d{2}'],
+  ['Jan', '%b', `(?i:${months})`],
+  ['Mon', '%a', `(?i:${days})`],
+  ['MST', '%Z', '(?:[A-Za-z]{3,5}(?:[+-]\\d{1,2})?|[+-]\\d{1,2})'],
+  ['002', '%j', '\\d{3}'],
+  ['_2', '%e', ' ?\\d{1,2}'],
+  ['01', '%m', '\\d{2}'],
+  ['02', '%d', '\\d{2}'],
+  ['03', '%I', '\\d{2}'],
+  ['04', '%M', '\\d{2}'],
+  ['05', '%S', '\\d{2}'],
+  ['06', '%y', '\\d{2}'],
+  ['15', '%H', '\\d{1,2}'],
+  ['PM', '%p', '[AP]M'],
+  ['pm', '%P', '[ap]m'],
+  ['1', '%m', '\\d{1,2}'],
+  ['2', '%d', '\\d{1,2}'],
+  ['3', '%I', '\\d{1,2}'],
+  ['4', '%M', '\\d{1,2}'],
+  ['5', '%S', '\\d{1,2}'],
 ]
+/** Seconds may have a fraction, even if the layout has none. */
+const fractionRegex = '(?:[.,]\\d+)?'
 
 export interface Format {
   readonly strftime: string
@@ -53,35 +69,56 @@ export interface Format {
   readonly hasZone: boolean
   /** Whether the text contains the name of a zone, such as `CET`. */
   readonly hasZoneName: boolean
+  /** Whether a comma in the text can only be in front of the fraction of a second. Go reads it like a dot. */
+  readonly mayHaveComma: boolean
+  /** Whether the text contains the name of a day, which the format leaves out. */
+  readonly hasDay: boolean
+  /** A regular expression of Go for the texts that Go accepts. */
+  readonly regex: string
+}
+
+/** The first part of a layout: its format, the texts that Go accepts for it, and its length; undefined if it has no counterpart. */
+function partOf(rest: string, before: string): readonly [string, string, number] | undefined {
+  const [fraction, digits = ''] = /^[.,](0+|9+)(?!\d)/.exec(rest) ?? []
+  if (fraction !== undefined && before.endsWith('%S')) {
+    return ['%.f', digits.startsWith('0') ? `[.,]\\d{${digits.length}}` : fractionRegex, fraction.length]
+  }
+  const [spaces] = /^ +/.exec(rest) ?? []
+  if (spaces !== undefined) return [spaces, ' +', spaces.length]
+  const [text, format, regex] = elements.find(([start]) => rest.startsWith(start)) ?? []
+  if (text === undefined || format === undefined) {
+    const sign = rest[0] ?? ''
+    return [sign === '%' ? '%%' : sign, escapedText(sign), 1]
+  }
+  if (format === '') return undefined
+  const isLast = format === '%S' && !/^[.,](?:0+|9+)(?!\d)/.test(rest.slice(text.length))
+  return isLast ? ['%S%.f', `${regex}${fractionRegex}`, text.length] : [format, regex ?? '', text.length]
 }
 
 /** Returns undefined if an element has no counterpart. */
 export function formatOfLayout(layout: string): Format | undefined {
   let rest = isNamedLayout(layout) ? (named[layout] ?? '') : layout
   let out = ''
+  let regex = ''
   while (rest !== '') {
-    const fraction = /^([.,])(0+|9+)(?!\d)/.exec(rest)
-    if (fraction !== null && out.endsWith('%S')) {
-      const digits = fraction[2]?.length ?? 0
-      if (fraction[1] === '.') out += '%.f'
-      else if (fraction[2]?.startsWith('0') && [3, 6, 9].includes(digits)) out += `,%${digits}f`
-      else return undefined
-      rest = rest.slice(fraction[0].length)
-      continue
-    }
-    const element = elements.find(([text]) => rest.startsWith(text))
-    if (element === undefined) {
-      out += rest[0] === '%' ? '%%' : rest[0]
-      rest = rest.slice(1)
-      continue
-    }
-    if (element[1] === '') return undefined
-    out += element[1]
-    rest = rest.slice(element[0].length)
-    // Go accepts a fraction after seconds even if the layout has none.
-    if (element[1] === '%S' && !/^[.,](?:0+|9+)(?!\d)/.test(rest)) out += '%.f'
+    const part = partOf(rest, out)
+    if (part === undefined) return undefined
+    out += part[0]
+    regex += part[1]
+    rest = rest.slice(part[2])
   }
   const hasDate = /%[mbB]/.test(out) && /%[de]/.test(out)
   if (/%j/.test(out) || !hasDate || !/%[HI]/.test(out)) return undefined
-  return { strftime: out, hasYear: /%[Yy]/.test(out), hasZone: /%#?:?z/.test(out), hasZoneName: /%Z/.test(out) }
+  return {
+    strftime: out.replace(/%[aA]/g, ''),
+    hasYear: /%[Yy]/.test(out),
+    hasZone: /%#?:?z/.test(out),
+    hasZoneName: /%Z/.test(out),
+    mayHaveComma: out.includes('%.f') && !/[a-zA-Z],%/.test(out),
+    hasDay: /%[aA]/.test(out),
+    regex: `^${regex}$`,
+  }
 }
+
+/** A regular expression of Go for the name of a day. */
+export const dayRegex = `(?i:${longDays}|${days})`

@@ -1,6 +1,7 @@
 // Every option that a mapping lists changes the Pipeline or gives a gap for some value, so none is listed but ignored.
 
 import { expect, test } from 'vitest'
+import { converted, lint } from '../../testing/conversions.ts'
 import { components, endpoint } from '../alloy/components.ts'
 import { convertAlloy } from '../alloy/convert.ts'
 import { stageName } from '../alloy/stage-list.ts'
@@ -135,6 +136,7 @@ const connection: Readonly<Record<string, string>> = {
   tls_config: '{ ca_file: /ca }',
   backoff_config: '{ min_period: 7s }',
   headers: '{ A: b }',
+  http_headers: '{ A: [b] }',
   external_labels: '{ a: b }',
   url: 'http://other:1/x',
 }
@@ -166,6 +168,7 @@ test.each(Object.keys(endpoint.options))('endpoint: %s has an effect', (option) 
     '{credentials = "c"}',
     '{ca_file = "/ca"}',
     '{A = "b"}',
+    '{A = ["b"]}',
     '"http://other:1/x"',
   ]
   expect(others.filter((value) => made(`${base}    ${option} = ${value}`) !== made(base))).not.toEqual([])
@@ -238,4 +241,22 @@ test('stages use the names of Alloy', () => {
     'stage.label_drop',
     'stage.label_keep',
   ])
+})
+
+test.each([
+  ['tls_config: { ca_file: certs/ca.pem }', 'client: tls_config.ca_file'],
+  ['proxy_url: "socks5://u:p@proxy:1080"', 'client: proxy_url'],
+  ['url: "http://loki:99999/loki/api/v1/push"', 'client: url'],
+])('the value of a client %s gives a gap and a Pipeline that lint accepts', async (value, subject) => {
+  const url = value.startsWith('url') ? '' : 'url: "http://l/loki/api/v1/push", '
+  const text = job('decolorize:').replace(/\{ url.*\}/, `{ ${url}${value} }`)
+  const { document, gaps } = converted(convertPromtail, [{ file: 'f.yaml', text }])
+  expect(gaps.map((gap) => gap.subject)).toEqual([subject])
+  expect(gaps[0]?.reason).not.toContain('u:p')
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('a file with a password that has no name is not set', () => {
+  const made = (more: string) => yaml(job('decolorize:').replace('push" }', `push"${more} }`))
+  expect(made(', bearer_token_file: ""')).toBe(made(''))
 })

@@ -7,7 +7,7 @@ import { compileSelector } from '@penstock/agent/kube'
 import { none } from '../page.ts'
 import type { Report } from './context.ts'
 import type { Rule } from './relabel.ts'
-import { below, type Tree, textOf } from './tree.ts'
+import { below, flagOf, type Tree, textOf } from './tree.ts'
 
 const meta = '__meta_kubernetes_'
 
@@ -37,6 +37,9 @@ const families: readonly (readonly [string, readonly string[], boolean])[] = [
   [`${meta}node_labelpresent_`, ['orchestrator', 'node_labels'], true],
 ]
 
+/** Labels of other kinds of targets. Discovery of pods never sets them, so they are empty for the old agent, too. */
+const ofOthers = /^__meta_kubernetes_(?:service|endpoint|endpoints|endpointslice|ingress)_/
+
 /** Facts of pods that only targets have. */
 const phase = /_pod_(?:phase|ready|container_init)$/
 
@@ -49,12 +52,41 @@ function namesIn(rules: readonly Rule[]): ReadonlySet<string> {
   )
 }
 
+/**
+ * Rules of pods to which discovery may add metadata of their nodes and namespaces. The label with the name of the node is then that of the
+ * pod. Reports rules that read labels which discovery does not add, because the source always has them.
+ */
+export function withAttached(rules: readonly Rule[], attached: Tree | undefined, report: Report): readonly Rule[] {
+  for (const kind of ['node', 'namespace']) {
+    if (flagOf(below(attached, kind)) === true) continue
+    const family = new RegExp(`^${meta}${kind}_label(?:present)?_`)
+    for (const rule of rules.filter(({ sources }) => sources.some((name) => family.test(name)))) {
+      const reason = `without \`attach_metadata\`, the old agent has no labels of the ${kind}, but the source has them`
+      report.replaced(rule, `relabel rule on labels of the ${kind}`, reason, 'Remove the rule if it shall do nothing.')
+    }
+  }
+  if (flagOf(below(attached, 'node')) !== true) return rules
+  const nameOf = (name: string) => (name === `${meta}node_name` ? `${meta}pod_node_name` : name)
+  return rules.map((rule) => ({ ...rule, sources: rule.sources.map(nameOf) }))
+}
+
 /** Whether a name with this prefix can match an expression. */
 function canMatch(regex: string, prefix: string): boolean {
   const start = /^\^?(?:\(\?:)?([\w]*)/.exec(regex)?.[1] ?? ''
   // A repeated part may occur zero times.
   const fixed = /^[*?{]/.test(regex.replace(/^\^?(?:\(\?:)?[\w]*/, '')) ? start.slice(0, -1) : start
-  return regex.includes('|') || fixed.startsWith(prefix) || prefix.startsWith(fixed)
+  return hasAlternatives(regex) || fixed.startsWith(prefix) || prefix.startsWith(fixed)
+}
+
+/** Whether an expression has alternatives at its beginning. Those of a later group do not change the beginning. */
+function hasAlternatives(regex: string): boolean {
+  if (/^\^?\(/.test(regex)) return regex.includes('|')
+  let rest = regex.replace(/\\.|\[\^?\]?[^\]]*\]/gs, '')
+  for (let before = ''; rest !== before; ) {
+    before = rest
+    rest = rest.replace(/\([^()]*\)/g, '')
+  }
+  return rest.includes('|')
 }
 
 /**
@@ -64,7 +96,12 @@ function canMatch(regex: string, prefix: string): boolean {
 export function knownRules(rules: readonly Rule[], report: Report, given: ReadonlySet<string>): readonly Rule[] {
   return rules.filter((rule) => {
     const unknown = rule.sources.find(
-      (name) => name.startsWith(meta) && facts[name] === undefined && familyOf(name) === undefined && !given.has(name),
+      (name) =>
+        name.startsWith(meta) &&
+        facts[name] === undefined &&
+        familyOf(name) === undefined &&
+        !ofOthers.test(name) &&
+        !given.has(name),
     )
     if (unknown === undefined) return true
     // The phase of a pod matters only to targets; the source reads all existing files.
@@ -170,10 +207,10 @@ export function givenSelectors(items: readonly Tree[], report: Report): Readonly
   for (const item of items) {
     if ((textOf(below(item, 'role')) ?? 'pod') !== 'pod') continue
     add('extra_label_selector', textOf(below(item, 'label')) ?? '', compileSelector, item)
-    // The source reads only pods of its own node anyway.
+    // The source reads only pods of its own node anyway, whose name is a variable.
     const fields = (textOf(below(item, 'field')) ?? '')
       .split(',')
-      .filter((text) => !/^\s*spec\.nodeName\s*=/.test(text))
+      .filter((text) => !/^\s*spec\.nodeName\s*==?\s*(?:\$|$)/.test(text))
     add('extra_field_selector', fields.join(','), compileFieldSelector, item)
   }
   return selectors

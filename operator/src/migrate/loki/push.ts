@@ -5,7 +5,7 @@ import type { Component } from '../draft.ts'
 import type { Exception } from '../page.ts'
 import { option, type Part, type Report, textIn } from './context.ts'
 import { label, secretText, textExpression, unknownVariables } from './fields.ts'
-import { below, bytesOf, flagOf, millisecondsOf, pairsOf, type Tree, textOf } from './tree.ts'
+import { below, bytesOf, flagOf, isList, itemsOf, millisecondsOf, pairsOf, type Tree, textOf } from './tree.ts'
 
 export interface Push {
   readonly component: Component
@@ -36,7 +36,9 @@ export const pushOptions = (names: PushNames): Readonly<Record<string, string>> 
   authorization: '`auth`, for the type `Bearer`',
   tls_config: '`tls`',
   proxy_url: '`proxy`',
+  no_proxy: '`proxy.no_proxy`',
   headers: '`request.headers`',
+  http_headers: '`request.headers`',
   external_labels: 'labels that an event lacks',
 })
 
@@ -45,6 +47,7 @@ export const pushItself: Readonly<Record<string, string | Exception>> = {
   stream_lag_labels: 'the metric has no stream labels',
   enable_http2: 'the sink uses HTTP/1.1',
   follow_redirects: 'the sink does not follow redirects',
+  proxy_from_environment: 'the agent reads the usual variables for proxies',
   oauth2: {
     how: 'no option',
     unless: /^/,
@@ -94,7 +97,7 @@ export function pushOf(
   const { batch, request } = limitsOf(part, names, secret)
   const auth = authOf(part, report, secret) ?? address?.auth
   const tls = tlsOf(part, report, secret)
-  const proxy = secret(option(part, 'proxy_url'))
+  const proxy = proxyOf(part, report, secret)
   const labels = externalLabels(external, report)
   const tenant = secret(option(part, 'tenant_id')) ?? ''
   const config = {
@@ -108,7 +111,7 @@ export function pushOf(
     ...(address?.isVariable === true ? { healthcheck: { enabled: false } } : {}),
     ...(auth === undefined ? {} : { auth }),
     ...(Object.keys(tls).length > 0 ? { tls } : {}),
-    ...(proxy === undefined ? {} : { proxy: { http: proxy, https: proxy } }),
+    ...(Object.keys(proxy).length > 0 ? { proxy } : {}),
     ...(Object.keys(batch).length > 0 ? { batch } : {}),
     ...(Object.keys(request).length > 0 ? { request } : {}),
   }
@@ -147,7 +150,7 @@ function addressComments(part: Part, address: Address | undefined, report: Repor
       ? undefined
       : given === undefined || given === ''
         ? 'there is no address'
-        : `\`${given.replace(/\/\/[^@/]*@/, '//***@')}\` is not a valid address`
+        : `\`${withoutLogin(given)}\` is not a valid address`
   if (missing !== undefined) {
     const nearest = `Set \`endpoint\` of the sink, which is \`${placeholder}\` for now.`
     report.gap(part, `${part.name}: url`, missing, nearest)
@@ -155,6 +158,13 @@ function addressComments(part: Part, address: Address | undefined, report: Repor
   return missing === undefined
     ? []
     : [`GAP: ${missing} (${part.file}:${part.line}, \`url\`). Replace the endpoint \`${placeholder}\`.`]
+}
+
+const withoutLogin = (address: string) => address.replace(/\/\/[^@/]*@/, '//***@')
+
+/** Whether a text is an address of the web. Nothing is known about one that contains a Secret. */
+function isAddress(text: string): boolean {
+  return text.includes('SECRET[') || (/^https?:\/\//.test(text) && URL.canParse(text))
 }
 
 /** The option `buffer` of sinks for a write-ahead log. */
@@ -176,9 +186,10 @@ function limitsOf(part: Part, names: PushNames, secret: Secret) {
   const min = millisecondsOf(textOf(below(backoff, names.minWait)))
   const max = millisecondsOf(textOf(below(backoff, names.maxWait)))
   const retries = Number(textOf(below(backoff, names.retries)) ?? Number.NaN)
-  const headers = Object.fromEntries(
-    pairsOf(option(part, 'headers')).map(([name, , tree]) => [name, secret(tree) ?? ''] as const),
-  )
+  const headers = Object.fromEntries([
+    ...pairsOf(option(part, 'headers')).map(([name, , tree]) => [name, secret(tree) ?? ''] as const),
+    ...pairsOf(option(part, 'http_headers')).map(([name, , tree]) => [name, headerValue(tree, secret)] as const),
+  ])
   const request = {
     ...(timeout === undefined ? {} : { timeout_secs: seconds(timeout) }),
     ...(min === undefined ? {} : { retry_initial_backoff_secs: seconds(min) }),
@@ -192,6 +203,26 @@ function limitsOf(part: Part, names: PushNames, secret: Secret) {
     ...(wait === undefined ? {} : { timeout_secs: Math.max(0.001, wait / 1000) }),
   }
   return { batch, request }
+}
+
+/** The values of a header, which are a list, or the member `values` of a group. Several values are one with commas. */
+const headerValue = (tree: Tree, secret: Secret): string =>
+  itemsOf(isList(tree) ? tree : below(tree, 'values'))
+    .map((item) => secret(item) ?? '')
+    .join(', ')
+
+function proxyOf(part: Part, report: Report, secret: Secret): Readonly<Record<string, unknown>> {
+  const given = secret(option(part, 'proxy_url')) ?? ''
+  const url = isAddress(given) ? given : undefined
+  if (url === undefined && given !== '') {
+    const reason = `\`${withoutLogin(given)}\` is not an address with the scheme http or https`
+    report.gap(part, `${part.name}: proxy_url`, reason, 'Set `proxy` of the sink.')
+  }
+  const direct = (textIn(part, 'no_proxy') ?? '').split(',').flatMap((item) => item.trim() || [])
+  return {
+    ...(url === undefined ? {} : { http: url, https: url }),
+    ...(direct.length > 0 ? { no_proxy: direct } : {}),
+  }
 }
 
 interface Address {
@@ -215,7 +246,7 @@ function addressOf(url: string): Address | undefined {
     if (url.endsWith(pushPath)) return { endpoint: url.slice(0, -pushPath.length), path: pushPath }
     return { endpoint: url, path: '', isVariable: true }
   }
-  if (!hostPattern.test(found[3] ?? '')) return undefined
+  if (!hostPattern.test(found[3] ?? '') || !isAddress(`${found[1]}${found[3]}`)) return undefined
   const [, scheme = '', login, host = '', path = '/', query = ''] = found
   const [user = '', password = ''] = (login ?? '').split(/:(.*)/s)
   const isKnown = path.endsWith(pushPath) && query === ''
@@ -233,15 +264,17 @@ function decoded(text: string): string {
 
 type Secret = (tree: Tree | undefined) => string | undefined
 
-/** Replaces the content of a file with a key of the Secret. */
-function fileSecret(report: Report, part: Part, tree: Tree, what: string): string {
-  const base = (textOf(tree) ?? '').split('/').at(-1) ?? ''
+/** The content of a file as a key of the Secret; undefined if no file is named. */
+function fileSecret(report: Report, part: Part, tree: Tree | undefined, what: string): string | undefined {
+  const path = textOf(tree) ?? ''
+  if (tree === undefined || path === '') return undefined
+  const base = path.split('/').at(-1) ?? ''
   const key = base.toUpperCase().replace(/[^A-Z0-9]+/g, '_') || what.toUpperCase()
   report.replaced(
     tree,
     `${part.name}: ${what}_file`,
     'a sink does not read secrets from files',
-    `Put the content of \`${textOf(tree)}\` into the key \`${key}\` of the Secret.`,
+    `Put the content of \`${path}\` into the key \`${key}\` of the Secret.`,
   )
   return `SECRET[env.${key}]`
 }
@@ -249,13 +282,9 @@ function fileSecret(report: Report, part: Part, tree: Tree, what: string): strin
 function authOf(part: Part, report: Report, secret: Secret): Readonly<Record<string, unknown>> | undefined {
   const basic = option(part, 'basic_auth')
   if (basic !== undefined) {
-    const file = below(basic, 'password_file')
-    const password =
-      secret(below(basic, 'password')) ?? (file === undefined ? '' : fileSecret(report, part, file, 'password'))
-    const userFile = below(basic, 'username_file')
-    const user =
-      secret(below(basic, 'username')) ?? (userFile === undefined ? '' : fileSecret(report, part, userFile, 'username'))
-    return { strategy: 'basic', user, password }
+    const read = (name: string) =>
+      secret(below(basic, name)) ?? fileSecret(report, part, below(basic, `${name}_file`), name) ?? ''
+    return { strategy: 'basic', user: read('username'), password: read('password') }
   }
   const authorization = option(part, 'authorization')
   const type = textOf(below(authorization, 'type')) ?? 'Bearer'
@@ -271,7 +300,8 @@ function authOf(part: Part, report: Report, secret: Secret): Readonly<Record<str
   const token = secret(option(part, 'bearer_token')) ?? secret(below(authorization, 'credentials'))
   if (token !== undefined) return { strategy: 'bearer', token }
   const file = option(part, 'bearer_token_file') ?? below(authorization, 'credentials_file')
-  return file === undefined ? undefined : { strategy: 'bearer', token: fileSecret(report, part, file, 'bearer_token') }
+  const content = fileSecret(report, part, file, 'bearer_token')
+  return content === undefined ? undefined : { strategy: 'bearer', token: content }
 }
 
 function tlsOf(part: Part, report: Report, secret: Secret): Readonly<Record<string, unknown>> {
@@ -289,8 +319,14 @@ function tlsOf(part: Part, report: Report, secret: Secret): Readonly<Record<stri
   for (const [name, , item] of pairsOf(tree)) {
     const to = Object.hasOwn(names, name) ? names[name] : undefined
     const text = secret(item)
-    if (to !== undefined && text !== undefined) tls[to] = text
-    else if (name === 'insecure_skip_verify') {
+    if (to !== undefined && text !== undefined) {
+      const isUsable = !name.endsWith('_file') || /^\/|SECRET\[/.test(text)
+      if (isUsable) tls[to] = text
+      else if (text !== '') {
+        const nearest = 'Set the path in the pod of the agent, or the text of the file.'
+        report.gap(item, `${part.name}: tls_config.${name}`, `the path \`${text}\` is not absolute`, nearest)
+      }
+    } else if (name === 'insecure_skip_verify') {
       if (flagOf(item) === true) Object.assign(tls, { verify_certificate: false, verify_hostname: false })
     } else if (name !== 'min_version') {
       report.gap(item, `${part.name}: tls_config.${name}`, 'the option has no counterpart', 'See `tls` of the sink.')

@@ -109,3 +109,13 @@ test('a stage that joins these lines is a gap', () => {
   const missing = gaps.filter(({ isReplaced }) => isReplaced !== true)
   expect(missing.map(({ subject }) => subject)).toEqual(['lines of the container runtime'])
 })
+
+test.each([
+  ['cri', 'time'],
+  ['docker', 'timestamp'],
+])('the time that the stage %s extracts is there for other stages', async (stage, name) => {
+  const { document, resource, gaps } = promtail(`- ${stage}: {}\n- structured_metadata: { at: ${name} }`)
+  expect(gaps).toEqual([])
+  withTest(document, resource, event, { metadata: { at: '2026-01-02T03:04:05.600000000Z' } })
+  expect(await lint(String(document))).toEqual([])
+})

@@ -1,12 +1,13 @@
 // Sources for the lines that Promtail and Alloy read, and the first program after a source, which sets the labels of events.
 
 import { compileGlob, fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { isCharset } from '../charsets.ts'
 import type { Component, Draft, Selector } from '../draft.ts'
 import { none } from '../page.ts'
 import type { Chain } from './chain.ts'
 import type { Report } from './context.ts'
 import { textExpression } from './fields.ts'
-import { foundPath, pathLabel, readsPath } from './file-paths.ts'
+import { excludeLabel, foundPath, isConstant, pathLabel, readsPath } from './file-paths.ts'
 import { fileMultiline, type Joined, podMultiline } from './joining.ts'
 import { discoveredLines, knownRules, type Selection, selectionOf } from './pods.ts'
 import { type Rule, ruleLines } from './relabel.ts'
@@ -111,6 +112,17 @@ function withoutPaths(rules: readonly Rule[], report: Report): readonly Rule[] {
   })
 }
 
+/** Patterns of files of pods that rules exclude. */
+function excludedBy(rules: readonly Rule[], report: Report): readonly string[] {
+  const last = rules.findLast(({ target }) => target === excludeLabel)
+  if (last === undefined) return []
+  if (isConstant(last)) return [last.replacement]
+  const reason = 'the source excludes the same files of all pods'
+  const nearest = 'Set `exclude_paths_glob_patterns` of the source, or drop the events in the program.'
+  report.gap(last, `relabel rule on ${excludeLabel}`, reason, nearest)
+  return []
+}
+
 /** Removes rules that set a path which no other rule reads, because the API server provides pods, not files. */
 function withoutUnreadPath(rules: readonly Rule[]): readonly Rule[] {
   return readsPath(rules) ? rules : rules.filter(({ target }) => target !== pathLabel)
@@ -127,12 +139,13 @@ export function addPods(
   place: Place,
 ): string {
   const isCluster = draft.namespace === undefined
-  const nodeRules = pods.rules.filter(({ action, sources, target }) => !isNodeRule(action, sources, target))
+  const nodeRules = withoutOwnNode(pods.rules)
   if (pods.needsPath === true && !nodeRules.some(({ target }) => target === pathLabel)) {
     const reason = 'no rule sets the path, so the old agent reads no files of these pods, but the source reads them'
     report.replaced(place, `label ${pathLabel}`, reason, 'Remove the job if it has no use.')
   }
   const rules = pods.file === undefined ? withoutUnreadPath(nodeRules) : withoutPaths(nodeRules, report)
+  const excluded = pods.file === undefined ? [] : excludedBy(rules, report)
   const known = knownRules(rules, report, new Set(pods.labels.map(([name]) => name)))
   const selection: Selection = selectionOf(known, isCluster)
   const { extra_field_selector: refused, ...allowed } = pods.selectors
@@ -154,6 +167,7 @@ export function addPods(
   const { bytes, truncates, olderSecs } = pods.limits
   const config = {
     ...fields,
+    ...(excluded.length > 0 ? { exclude_paths_glob_patterns: excluded } : {}),
     ...(pods.readsFromEnd === true ? { read_from: 'end' } : {}),
     ...(olderSecs === undefined ? {} : { ignore_older_secs: olderSecs }),
     ...(bytes === undefined ? {} : { max_merged_line_bytes: bytes }),
@@ -199,13 +213,19 @@ function selectorOf(
   return Object.keys(rest).length === 0 ? {} : { selector: rest }
 }
 
-/** Whether a rule only limits targets to pods of the own node. */
-function isNodeRule(action: string, sources: readonly string[], target: string): boolean {
-  const [name] = sources
-  if (target === '__host__') return true
-  return (
-    action === 'keep' && sources.length === 1 && (name === '__meta_kubernetes_pod_node_name' || name === '__host__')
+/** Removes rules that only limit targets to pods of the own node, whose name is a variable. A rule with the names of nodes stays. */
+function withoutOwnNode(rules: readonly Rule[]): readonly Rule[] {
+  const rest = rules.filter(
+    ({ action, sources: [name, ...more], regex }) =>
+      !(
+        action === 'keep' &&
+        more.length === 0 &&
+        (name === '__meta_kubernetes_pod_node_name' || name === '__host__') &&
+        /\$[{(\w]/.test(regex)
+      ),
   )
+  const read = new Set(rest.flatMap(({ sources }) => sources))
+  return rest.filter(({ target }) => target !== '__host__' || read.has(target))
 }
 
 function staticLines(labels: readonly (readonly [string, string, Tree])[], report: Report): string[] {
@@ -234,6 +254,19 @@ export interface Files {
   readonly charset?: string | undefined
   readonly readsFromEnd?: boolean
   readonly asksNode: boolean
+}
+
+/** A character set; undefined if the source does not know it. */
+function charsetOf(name: string | undefined, report: Report, place: Place): string | undefined {
+  if (name === undefined || isCharset(name)) return name
+  const reason = `the source does not know the character set \`${name}\``
+  report.gap(
+    place,
+    'encoding',
+    reason,
+    'Set `encoding.charset` of the source, such as `utf-16le`, or let the program write UTF-8.',
+  )
+  return undefined
 }
 
 /** Whether a path begins with a drive letter or the name of a server. */
@@ -274,6 +307,7 @@ export function addFiles(
       'Read the pods with `orchestrator_logs`, which parses the lines first, and set its `multiline`.',
     )
   }
+  const charset = charsetOf(files.charset, report, place)
   const paths = files.paths.filter(isReadable)
   const excluded = files.excluded.filter(isReadable)
   const config = {
@@ -281,7 +315,7 @@ export function addFiles(
     ...(excluded.length > 0 ? { exclude: excluded } : {}),
     ...(files.readsFromEnd === true ? { read_from: 'end' } : {}),
     ...(olderSecs === undefined ? {} : { ignore_older_secs: olderSecs }),
-    ...(files.charset === undefined ? {} : { encoding: { charset: files.charset } }),
+    ...(charset === undefined ? {} : { encoding: { charset } }),
     ...(bytes === undefined ? {} : { max_line_bytes: bytes }),
     ...(joined === undefined || joined.isAfterRuntime ? {} : { multiline: fileMultiline(joined) }),
   }
@@ -304,7 +338,7 @@ export function addLabels(
     ...(asksNode ? ['%node_name = get_env_var("AGENT_SELF_NODE_NAME") ?? ""'] : []),
     'labels = {}',
     ...staticLines(
-      labels.filter(([name]) => name !== '__path_exclude__' && (name !== pathLabel || readsPath(rules))),
+      labels.filter(([name]) => name !== excludeLabel && (name !== pathLabel || readsPath(rules))),
       report,
     ),
     ...rules.flatMap(

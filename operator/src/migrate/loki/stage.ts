@@ -11,6 +11,8 @@ export interface Scope {
   readonly report: Report
   /** Whether the source has already parsed the lines of the container runtime. */
   readonly isPods: boolean
+  /** Whether stages of the pipeline contain a word, so that they may read the value with this name. */
+  readonly mentions: (word: string) => boolean
   /** Lines of the inner stages of a stage. */
   readonly nested: (part: Part) => Lines
   /** Reports a gap and returns its comment, which replaces the stage. */

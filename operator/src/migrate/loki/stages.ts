@@ -2,16 +2,15 @@
 // stages do with the entry, its labels and the extracted values. So stages are independent, and the program keeps their order.
 
 import { textLiteral } from '@penstock/agent/config'
-import { isUtc, withoutZoneName, zoneNameReplaced } from '../zone-names.ts'
 import { flagIn, option, textIn, textsIn } from './context.ts'
 import { extracted, label, labelText, lineText, metadata, textExpression } from './fields.ts'
 import { json } from './json.ts'
-import { formatOfLayout, isNamedLayout } from './layout.ts'
 import { logfmt } from './logfmt.ts'
 import { colours, groupNames, segmentsOf, withoutRepeatedNames } from './regex.ts'
 import { selectorCondition } from './selector.ts'
-import { block, indent, type Lines, onSource, pattern, type Stage } from './stage.ts'
+import { block, indent, type Lines, onSource, pattern, type Scope, type Stage } from './stage.ts'
 import { type Fields, templateLines } from './template.ts'
+import { timestamp } from './times.ts'
 import { bytesOf, itemsOf, millisecondsOf, pairsOf, textsOf } from './tree.ts'
 
 const regex: Stage = {
@@ -195,87 +194,6 @@ const labelAllow: Stage = {
   ],
 }
 
-/** Statements that parse the text in `from` into `time` and `error`; undefined if the layout has no counterpart. */
-function timeLines(format: string, location: string | undefined): Lines | undefined {
-  const units: Readonly<Record<string, string>> = {
-    UnixMs: 'milliseconds',
-    UnixUs: 'microseconds',
-    UnixNs: 'nanoseconds',
-  }
-  if (Object.hasOwn(units, format)) {
-    return [
-      'number, error = parse_int(from, 10)',
-      `if error == null { time, error = from_unix_timestamp(number, unit: ${textLiteral(units[format] ?? '')}) }`,
-    ]
-  }
-  const parse = (strftime: string, zone: string) =>
-    `time, error = parse_timestamp(from, ${textLiteral(strftime)}${zone})`
-  if (format === 'Unix') return [parse('%s%.f', '')]
-  if (format === 'RFC3339' || format === 'RFC3339Nano') return [parse('%+', '')]
-  const known = formatOfLayout(format)
-  if (known === undefined || (known.hasZoneName && !isNamedLayout(format) && !isUtc(location))) return undefined
-  // Named layouts ignore the location.
-  const zone = known.hasZone ? '' : `, timezone: ${textLiteral(isNamedLayout(format) ? 'UTC' : (location ?? 'UTC'))}`
-  const strftime = withoutZoneName(known.strftime)
-  const before = known.hasZoneName ? [`from = ${zoneNameReplaced('from')}`] : []
-  if (known.hasYear) return [...before, parse(strftime, zone)]
-  // A time without a year is in the current year, except around the turn of the year.
-  return [
-    ...before,
-    'given = from',
-    'year = to_int!(format_timestamp!(now(), "%Y"))',
-    'month = format_timestamp!(now(), "%m")',
-    'from = to_string(year) + " " + given',
-    parse(`%Y ${strftime}`, zone),
-    'if error == null {',
-    '  other = year',
-    '  parsed = format_timestamp!(time, "%m")',
-    '  if parsed == "12" && month == "01" { other = year - 1 } else if parsed == "01" && month == "12" { other = year + 1 }',
-    '  from = to_string(other) + " " + given',
-    `  if other != year { ${parse(`%Y ${strftime}`, zone)} }`,
-    '}',
-  ]
-}
-
-const timestamp: Stage = {
-  name: 'timestamp',
-  becomes: '`.timestamp`',
-  options: {
-    source: 'the value to parse',
-    format: '`parse_timestamp`',
-    fallback_formats: 'further formats to try',
-    location: 'the default time zone',
-    action_on_failure: '`skip`; with `fudge`, the default, the event also keeps its own time',
-  },
-  build: (part, scope) => {
-    const source = textIn(part, 'source') ?? ''
-    const location = textIn(part, 'location')
-    const formats = [textIn(part, 'format') ?? '', ...textsIn(part, 'fallback_formats')]
-    const tries = formats.map((format) => timeLines(format, location))
-    const missing = formats.filter((_, index) => tries[index] === undefined)
-    if (missing.length > 0) return scope.refuse(part, `the layout \`${missing[0]}\` has elements without a counterpart`)
-    if ((textIn(part, 'action_on_failure') ?? 'fudge') === 'fudge') {
-      scope.report.replaced(
-        part,
-        `${part.name}: action_on_failure`,
-        'the old agent replaces a time that it cannot parse by the last time of the stream plus a nanosecond',
-        'Here the event keeps the time at which it was written or read.',
-      )
-    }
-    const lines = tries.flatMap((one = [], index) => {
-      const whole = ['from = text', 'time = null', ...one]
-      return index === 0 ? whole : block('error != null', whole)
-    })
-    return block(`is_string(${extracted(source)})`, [
-      `text = string!(${extracted(source)})`,
-      'error = null',
-      'time = null',
-      ...lines,
-      'if error == null && is_timestamp(time) { .timestamp = time }',
-    ])
-  },
-}
-
 const output: Stage = {
   name: 'output',
   becomes: '`.message`, which is the line',
@@ -362,7 +280,13 @@ const match: Stage = {
   build: (part, scope) => {
     const condition = selectorCondition(textIn(part, 'selector') ?? '')
     if (!condition.ok) return scope.refuse(part, condition.reason)
-    if (textIn(part, 'action') === 'drop') return [`if ${condition.text} { abort }`]
+    if (textIn(part, 'action') === 'drop') {
+      if (itemsOf(option(part, 'stages')).length > 0) {
+        const reason = 'the old agent rejects stages together with the action `drop`'
+        scope.report.gap(part, 'stage match: stages', reason, 'Remove the stages, or the action.')
+      }
+      return [`if ${condition.text} { abort }`]
+    }
     if (itemsOf(option(part, 'stages')).length === 0) return scope.refuse(part, 'it has no stages')
     return block(condition.text, [
       // Inner stages begin with the labels as extracted values.
@@ -434,14 +358,20 @@ const ofRuntime = (isPods: boolean, values: Lines, otherwise: Lines): Lines =>
     ? ['if is_string(.stream) {', '  .labels.stream = .stream', '  .extracted.stream = .stream', '}', ...values]
     : otherwise
 
+/** The time of the runtime as an extracted value, if other stages may read it. */
+const timeOfRuntime = (name: string, mentions: Scope['mentions']): Lines =>
+  mentions(name)
+    ? [`${extracted(name)} = format_timestamp!(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.9fZ")`]
+    : []
+
 const docker: Stage = {
   name: 'docker',
   becomes: 'nothing for pods, whose lines the source parses; otherwise `parse_json`',
   options: {},
-  build: (_, { isPods }) =>
+  build: (_, { isPods, mentions }) =>
     ofRuntime(
       isPods,
-      ['.extracted.output = .message'],
+      ['.extracted.output = .message', ...timeOfRuntime('timestamp', mentions)],
       [
         `parsed, error = parse_json(${lineText})`,
         'if error == null && is_object(parsed) {',
@@ -466,10 +396,10 @@ const cri: Stage = {
     max_partial_line_size: 'the source joins partial lines up to `max_merged_line_bytes`',
     max_partial_line_size_truncate: '`max_merged_line_action` of the source',
   },
-  build: (_, { isPods }) =>
+  build: (_, { isPods, mentions }) =>
     ofRuntime(
       isPods,
-      ['.extracted.content = .message', '.extracted.flags = "F"'],
+      ['.extracted.content = .message', '.extracted.flags = "F"', ...timeOfRuntime('time', mentions)],
       [
         `found, error = parse_regex(${lineText}, r'^(?s)(?P<time>[^\\t\\n\\f\\r\\x20]+?) (?P<stream>stdout|stderr) (?P<flags>[^\\t\\n\\f\\r\\x20]+?) (?P<content>.*)$')`,
         'if error == null {',

@@ -2,7 +2,7 @@
 
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from 'yaml'
 import type { Gap, NamedText } from '../draft.ts'
-import { type Tree, textOf } from './tree.ts'
+import { isList, isMap as isTable, type Tree, textOf } from './tree.ts'
 
 interface Reading {
   /** Lines of the file before the text. */
@@ -42,21 +42,14 @@ export function treesOf({ file, text }: NamedText, gaps: Gap[], reading: Reading
       const line = lineAt((node as Node | null)?.range?.[0])
       if (depth > 64) return { file, line, value: null }
       if (isMap(resolved)) {
-        const nameOf = (key: unknown) => String(isScalar(key) ? key.value : key)
-        const own = new Set(resolved.items.map(({ key }) => nameOf(key)))
-        const items = resolved.items.flatMap(({ key, value }): [string, Tree][] => {
-          const name = nameOf(key)
+        const items = resolved.items.map(({ key, value }): [string, Tree] => {
+          const name = String(isScalar(key) ? key.value : key)
           const below = treeOf(value, depth + 1)
-          // Insert merged keys at the place of the merge. Keys of the map itself take precedence, then those of the first merged map.
-          if (name === '<<') {
-            const merged = mapsIn(below).toReversed()
-            if (merged.length > 0) return merged.flatMap((map) => [...map].filter(([inner]) => !own.has(inner)))
-          }
           const keyLine = lineAt((key as Node | null)?.range?.[0])
           const isBlock = isScalar(value) && (value.type === 'BLOCK_LITERAL' || value.type === 'BLOCK_FOLDED')
-          return [[name, isBlock ? below : { ...below, line: keyLine }]]
+          return [name, isBlock ? below : { ...below, line: keyLine }]
         })
-        return { file, line, value: new Map(items) }
+        return { file, line, value: withMerges(items) }
       }
       if (isSeq(resolved)) return { file, line, value: resolved.items.map((item) => treeOf(item, depth + 1)) }
       const value = isScalar(resolved) ? resolved.value : null
@@ -73,10 +66,18 @@ export function treesOf({ file, text }: NamedText, gaps: Gap[], reading: Reading
   })
 }
 
-/** The maps that a merge key names: one, or those of a list. */
-function mapsIn({ value }: Tree): readonly ReadonlyMap<string, Tree>[] {
-  if (value instanceof Map) return [value]
-  return Array.isArray(value) ? value.flatMap((item: Tree) => (item.value instanceof Map ? [item.value] : [])) : []
+/** The members of a map, with those of merged maps (`<<`). A member of the map itself comes first, then one of the first merged map. */
+function withMerges(items: readonly (readonly [string, Tree])[]): ReadonlyMap<string, Tree> {
+  const own = new Set(items.map(([name]) => name))
+  const all = new Map<string, Tree>()
+  for (const [name, tree] of items) {
+    const maps = (isList(tree) ? tree.value : [tree]).filter(isTable)
+    if (name !== '<<' || maps.length === 0) all.set(name, tree)
+    else
+      for (const [key, item] of maps.flatMap(({ value }) => [...value]))
+        if (!own.has(key) && !all.has(key)) all.set(key, item)
+  }
+  return all
 }
 
 /** Parses the text of a setting as YAML. Line numbers refer to the outer file. */

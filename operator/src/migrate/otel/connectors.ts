@@ -5,6 +5,7 @@ import { none, type Refusal } from '../page.ts'
 import { type Context, each, type Mapping, type Part } from './mapping.ts'
 import { Program } from './ottl/compile.ts'
 import { type Node, parseCondition, parseStatement, Unconvertible } from './ottl/syntax.ts'
+import { indent } from './text.ts'
 
 interface Passed {
   /** The receiving pipeline. */
@@ -26,14 +27,29 @@ interface Route {
   /** Lines that compute the variable of the route. */
   readonly lines: readonly string[]
   readonly variable: string
+  /** The program of a statement that also changes the records of the route. */
+  readonly change?: string
+  /** Whether later routes also get the records of the route. */
+  readonly isCopied: boolean
   readonly pipelines: readonly string[]
 }
 
-/** The condition of a route: from a statement `route() where …`, or the text itself. */
+/** The condition of a route: from a statement such as `route() where …`, or the text itself. */
 function conditionNode(part: Part): Node | undefined {
   const condition = part.text('condition')
   if (condition !== undefined) return parseCondition(condition)
   return parseStatement(part.text('statement') ?? '').where
+}
+
+/** The program of a statement that changes records, such as `delete_key(…) where …`. Its condition chooses the route. */
+function changeOf(part: Part, context: 'resource' | 'log'): string | undefined {
+  const text = part.text('statement')
+  if (text === undefined || part.has('condition')) return undefined
+  const { editor } = parseStatement(text)
+  if (editor.name === 'route') return undefined
+  const program = new Program(context)
+  program.run({ editor, where: undefined }, text)
+  return program.text()
 }
 
 function routesOf(part: Part, context: Context): Route[] {
@@ -42,6 +58,7 @@ function routesOf(part: Part, context: Context): Route[] {
     context.reportOptions(row, { name: 'table', options: routeOptions })
     const variable = `route${index + 1}`
     const pipelines = row.list('pipelines')
+    const isCopied = row.text('action') === 'copy'
     const name = row.text('context') ?? 'resource'
     try {
       if (name !== 'resource' && name !== 'log')
@@ -49,8 +66,15 @@ function routesOf(part: Part, context: Context): Route[] {
       const node = conditionNode(row)
       const program = new Program(name)
       const lines = program.newLines()
-      const test = node === undefined ? 'true' : program.condition(node, lines, false)
-      return { lines: [...lines.text(), `${variable} = ${test}`], variable, pipelines }
+      const test = node === undefined ? 'true' : program.condition(node, lines)
+      const change = changeOf(row, name)
+      return {
+        lines: [...lines.text(), `${variable} = ${test}`],
+        variable,
+        isCopied,
+        pipelines,
+        ...(change === undefined ? {} : { change }),
+      }
     } catch (error) {
       if (!(error instanceof Unconvertible)) throw error
       context.gap(
@@ -59,18 +83,18 @@ function routesOf(part: Part, context: Context): Route[] {
         `the condition is not converted: ${error.message}`,
         'The route receives no events. Correct the conditions of the filter transforms.',
       )
-      return { lines: [`${variable} = false`], variable, pipelines }
+      return { lines: [`${variable} = false`], variable, isCopied, pipelines }
     }
   })
 }
 
-const routeOptions = { context: '', statement: '', condition: '', pipelines: '' }
+const routeOptions = { context: '', statement: '', condition: '', action: '', pipelines: '' }
 
 const routing: Mapping<Passing> = {
   name: 'routing',
   becomes: 'a filter transform for each pipeline that it passes events to',
   options: {
-    table: 'the conditions',
+    table: 'the conditions, and a remap transform for statements other than `route()`',
     default_pipelines: 'the pipelines for events that match no condition',
     match_once: '`false`: an event follows all routes whose conditions match, not only the first',
   },
@@ -78,18 +102,25 @@ const routing: Mapping<Passing> = {
   build: (part, context) => {
     const routes = routesOf(part, context)
     const isOnce = part.flag('match_once', true)
-    const noneOf = (list: readonly Route[]) => list.map(({ variable }) => `!${variable}`)
+    const noneOf = (list: readonly Route[]) =>
+      list.filter(({ isCopied }) => !isCopied).map(({ variable }) => `!${variable}`)
     return (targets) =>
       targets.map((target) => {
-        const tests = routes.flatMap(({ variable, pipelines }, index) =>
+        const taken = routes.flatMap(({ variable, pipelines, change }, index) =>
           pipelines.includes(target)
-            ? [[...(isOnce ? noneOf(routes.slice(0, index)) : []), variable].join(' && ')]
+            ? [{ test: [...(isOnce ? noneOf(routes.slice(0, index)) : []), variable].join(' && '), change }]
             : [],
         )
+        const tests = taken.map(({ test }) => test)
         if (part.list('default_pipelines').includes(target)) tests.push(noneOf(routes).join(' && ') || 'true')
         const lines = routes.flatMap((route) => route.lines)
         const text = [...lines, tests.map((test) => `(${test})`).join(' || ') || 'false'].join('\n')
-        return { target, steps: [{ type: 'filter', text }] }
+        const changes = taken.flatMap(({ test, change }) =>
+          change === undefined ? [] : [`if ${test} {`, indent(change), '}'],
+        )
+        const change: readonly Step[] =
+          changes.length === 0 ? [] : [{ type: 'remap', text: [...lines, ...changes].join('\n') }]
+        return { target, steps: [{ type: 'filter', text }, ...change] }
       })
   },
 }

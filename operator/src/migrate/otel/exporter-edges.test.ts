@@ -39,3 +39,16 @@ test.each([
   expect(spec.sinks[0].type).toBe(type)
   expect(gaps.map(({ isReplaced }) => isReplaced)).toEqual(type === 'console' ? [] : [true])
 })
+
+test.each([
+  { endpoint: 'tcp://ch:9000?database=otel&dial_timeout=10s', uri: 'http://ch:8123', table: 'otel' },
+  { endpoint: 'tcp://ch:9440/otel?secure=true', uri: 'https://ch:8443', table: 'otel' },
+  { endpoint: 'clickhouse://u:p@ch:9000/otel', uri: 'http://ch:8123', table: 'otel', user: 'u' },
+  { endpoint: 'tcp://ch:9000/otel', database: 'logs', uri: 'http://ch:8123', table: 'logs' },
+  { endpoint: 'https://ch:8443/otel', database: 'default', uri: 'https://ch:8443', table: 'otel' },
+  { endpoint: 'tcp://ch:9000?username=u&password=p', uri: 'http://ch:8123', table: 'default', user: 'u' },
+])('rows for ClickHouse at $endpoint go to the table in $table', ({ endpoint, database, uri, table, user }) => {
+  const { config } = converted({ exporter: ['clickhouse', { endpoint, database }] }).spec.sinks[0]
+  expect(config.uri).toMatch(`${uri}/?query=INSERT+INTO+${table}.otel_logs+`)
+  expect(config.auth).toEqual(user === undefined ? undefined : { strategy: 'basic', user, password: 'p' })
+})

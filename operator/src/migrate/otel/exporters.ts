@@ -401,6 +401,24 @@ const pulsar: Mapping<SinkPart> = {
   },
 }
 
+/** The parts of an address of ClickHouse: the path is the database, and parameters may name it and a user. */
+function clickhouseAddress(given: string) {
+  const [, scheme = 'tcp', login, host = '', path = '', query = ''] =
+    /^(?:(\w+):\/\/)?(?:([^@/?]*)@)?([^/?]*)\/?([^?]*)(?:\?(.*))?$/.exec(given) ?? []
+  const parameters = new URLSearchParams(query)
+  const isHttp = /^https?$/.test(scheme)
+  const isSecure = scheme === 'https' || parameters.get('secure') === 'true'
+  const address = isHttp ? host : host.replace(/:9000$/, ':8123').replace(/:9440$/, ':8443')
+  const [user, password] = login?.split(':') ?? []
+  return {
+    isHttp,
+    address: `${isSecure ? 'https' : 'http'}://${address}`,
+    database: path.replace(/\/+$/, '') || parameters.get('database') || undefined,
+    user: user ?? parameters.get('username') ?? undefined,
+    password: password ?? parameters.get('password') ?? undefined,
+  }
+}
+
 const clickhouse: Mapping<SinkPart> = {
   name: 'clickhouse',
   becomes: '`http` to the HTTP port, with rows for the table of the exporter, which must exist',
@@ -427,35 +445,32 @@ const clickhouse: Mapping<SinkPart> = {
   },
   build: (part, context) => {
     const given = part.text('endpoint') ?? ''
-    const isHttp = /^https?:\/\//.test(given)
-    const address = isHttp
-      ? given
-      : `http://${given
-          .replace(/^\w+:\/\//, '')
-          .replace(/[/?].*$/, '')
-          .replace(/:9000\b/, ':8123')}`
+    const { isHttp, address, database, user, password } = clickhouseAddress(given)
     if (!isHttp) {
       context.gap(
         part.place(['endpoint']),
         `${part.id}: endpoint`,
         'the sink does not support the native protocol',
-        'It sends rows over HTTP, to port 8123 instead of 9000: let the server listen there.',
+        'It sends rows over HTTP, to port 8123 instead of 9000, or 8443 instead of 9440: let the server listen there.',
       )
     }
-    const [base = '', query = ''] = address.split('?')
-    const table = `${part.text('database') ?? new URLSearchParams(query).get('database') ?? 'default'}.${part.text('logs_table_name') ?? 'otel_logs'}`
+    const named = part.text('database')
+    const chosen = named === undefined || named === 'default' ? (database ?? 'default') : named
+    const table = `${chosen}.${part.text('logs_table_name') ?? 'otel_logs'}`
     const parameters = new URLSearchParams({
       query: `INSERT INTO ${table} FORMAT JSONEachRow`,
       date_time_input_format: 'best_effort',
       async_insert: part.flag('async_insert', true) ? '1' : '0',
     })
-    const user = part.text('username')
+    const username = part.text('username') ?? user
     const config = {
-      uri: literalTemplate(`${base.replace(/\/+$/, '')}/?${parameters}`),
+      uri: literalTemplate(`${address}/?${parameters}`),
       encoding: { codec: 'json' },
       framing: { method: 'newline_delimited' },
       ...connectionOf(part, context, allCompressions),
-      ...(user === undefined ? {} : { auth: { strategy: 'basic', user, password: part.text('password') ?? '' } }),
+      ...(username === undefined
+        ? {}
+        : { auth: { strategy: 'basic', user: username, password: part.text('password') ?? password ?? '' } }),
     }
     return { component: { type: 'http', config }, steps: withIntegers(context, clickhouseForm) }
   },

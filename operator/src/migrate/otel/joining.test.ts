@@ -98,6 +98,41 @@ test('operators that change nothing may be between a route and what joins its li
   expect(resource.spec.sources[0]).toMatchObject({ multiline: { custom: { start: '^[0-9]{4}' } } })
 })
 
+const only = (containerName: string, pattern: string) => ({
+  ...start('', pattern, { if: `resource["k8s.container.name"] == "${containerName}"` }),
+  id: undefined,
+  output: undefined,
+})
+
+test('conditions of operators that join lines select the records of a source', async () => {
+  const { document, resource, gaps } = convert([container, only('java', '^\\d'), only('python', '^[A-Z]'), end])
+  expect(gaps).toEqual([])
+  expect(resource.spec.sources).toMatchObject([
+    { multiline: { custom: { start: '^[0-9]' } } },
+    { multiline: { custom: { start: '^[A-Z]' } } },
+    {},
+  ])
+  const first = resource.spec.transforms.find(({ inputs }: { inputs: string[] }) => inputs.includes('filelog')).name
+  withTest(document, resource, pod('shop', 'java'), { message: 'one\ntwo' }, first)
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('conditions that may select the same record remain one after another', () => {
+  const { resource, gaps } = convert([
+    container,
+    only('java', '^\\d'),
+    { ...only('x', '^[A-Z]'), if: 'attributes.a == nil' },
+  ])
+  expect(resource.spec.sources).toHaveLength(2)
+  expect(gaps).toMatchObject([{ reason: 'only sources join records, before all other operators' }])
+})
+
+test('a condition on lines that an operator joins is a gap', () => {
+  const { resource, gaps } = convert([container, { ...only('java', '^\\d'), if: 'body contains "x"' }])
+  expect(resource.spec.sources).toMatchObject([{ multiline: { custom: { start: '^[0-9]' } } }])
+  expect(gaps).toMatchObject([{ subject: 'filelog: if' }])
+})
+
 test('files are read once for each route that joins lines', async () => {
   const byPath = [router([{ output: 'a', expr: 'attributes["log.file.name"] == "a.log"' }]), start('a', '^a'), end]
   const { document, resource, gaps } = convert(byPath, { include: ['/srv/*.log'] })

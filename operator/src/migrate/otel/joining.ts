@@ -3,8 +3,10 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { multilineProblems } from '@penstock/agent/config'
+import type { MultilineMode } from '@penstock/agent/schema'
 import { escapedText } from '../escape.ts'
-import { type Expression, parseExpression, UnknownExpression } from './expression.ts'
+import { pathsIn } from './expression.ts'
+import { type Expression, parseExpression, UnknownExpression } from './expression-parser.ts'
 import { type Field, fieldOf } from './field.ts'
 import { type Context, type Part, seconds } from './mapping.ts'
 import type { Key } from './record.ts'
@@ -19,7 +21,7 @@ export const typeOfOperator = (part: Part) => (part.text('type') ?? '').replaceA
 interface Rules {
   readonly start: string
   readonly condition: string
-  readonly mode: 'continue_through' | 'halt_before' | 'end_with'
+  readonly mode: MultilineMode
   readonly timeoutMs: number
 }
 
@@ -50,9 +52,6 @@ export interface Branch {
   readonly same?: ReadonlyMap<string, string>
 }
 
-/** The attribute in which parsers for lines of the container runtime put the program's own text. */
-const ofRuntime = ['log', 'message', 'content'].map((name) => `attributes.${name}`)
-
 const fieldsOf = (texts: readonly string[]) => texts.flatMap((text) => fieldOf(text) ?? [])
 
 /** Whether neither of two paths contains the other. */
@@ -63,28 +62,6 @@ function isApart(one: readonly Key[], other: readonly Key[]): boolean {
 
 const isElsewhere = (field: Field | undefined, lines: readonly Field[]) =>
   field !== undefined && lines.every((line) => isApart(field.path, line.path))
-
-/** The paths that an expression reads. */
-function pathsIn(expression: Expression): readonly (readonly Key[])[] {
-  switch (expression.type) {
-    case 'path':
-      return [expression.path]
-    case 'not':
-      return pathsIn(expression.value)
-    case 'operation':
-      return [...pathsIn(expression.left), ...pathsIn(expression.right)]
-    case 'list':
-      return expression.items.flatMap(pathsIn)
-    case 'call':
-      return expression.values.flatMap(pathsIn)
-    case 'choice':
-      return [expression.test, expression.yes, expression.no].flatMap((each) =>
-        each === undefined ? [] : pathsIn(each),
-      )
-    default:
-      return []
-  }
-}
 
 function parsed(text: string): Expression | undefined {
   try {
@@ -99,8 +76,66 @@ function parsed(text: string): Expression | undefined {
 function isSame(text: string, lines: readonly Field[]): boolean {
   const expression = parsed(text)
   return (
-    expression !== undefined && pathsIn(expression).every((path) => lines.every((line) => isApart(path, line.path)))
+    expression !== undefined && pathsIn(expression).every(({ path }) => lines.every((line) => isApart(path, line.path)))
   )
+}
+
+/**
+ * The operators, with a router for each condition of `recombine` that has the same value for all lines that are joined.
+ * @param texts fields in which parsers for lines of the container runtime put the program's own text
+ * @param kept operators that stay as they are
+ */
+export function withRouters(
+  operators: readonly Part[],
+  texts: readonly string[] = [],
+  kept: readonly Part[] = [],
+): readonly Part[] {
+  const lines = fieldsOf(['body', ...texts])
+  const testOf = (operator: Part) => {
+    const test = typeOfOperator(operator) === 'recombine' ? operator.text('if') : undefined
+    return test === undefined || kept.includes(operator) || !isSame(test, lines) ? undefined : test
+  }
+  const made: Part[] = []
+  for (let at = 0; at < operators.length; at++) {
+    const first = operators[at] as Part
+    const tests = [testOf(first)].filter((test) => test !== undefined)
+    const joins = [first]
+    // Records that one of several conditions selects pass the others.
+    while (tests.length > 0 && (joins.at(-1) as Part).list('output').length === 0) {
+      const next = operators[at + 1]
+      const test = next === undefined ? undefined : testOf(next)
+      if (next === undefined || test === undefined || !tests.every((each) => areApart(each, test))) break
+      joins.push(next)
+      tests.push(test)
+      at++
+    }
+    made.push(...(tests.length === 0 ? joins : routed(joins, tests, at)))
+  }
+  return made
+}
+
+/** Operators that join lines behind a router with their conditions. */
+function routed(joins: readonly Part[], tests: readonly string[], at: number): readonly Part[] {
+  const [first, last] = [joins[0] as Part, joins.at(-1) as Part]
+  const id = first.text('id') ?? first.text('type') ?? ''
+  const end = `${id}-end-${at}`
+  const idOf = (index: number) => `${id}-join-${at}-${index}`
+  const routes = tests.map((expr, index) => ({ expr, output: idOf(index) }))
+  const { output } = last.config
+  return [
+    first.within([], { type: 'router', id, routes, default: end }, first.id),
+    ...joins.map((join, index) => {
+      const { if: _test, ...options } = join.config
+      return join.within([], { ...options, id: idOf(index), output: end }, join.id)
+    }),
+    last.within([], { type: 'noop', id: end, ...(output === undefined ? {} : { output }) }, last.id),
+  ]
+}
+
+/** Whether two conditions are never true for the same record, because they demand different values of an attribute. */
+function areApart(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((text) => sameValues(parsed(text))) as [Map<string, string>, Map<string, string>]
+  return [...a].some(([name, value]) => b.has(name) && b.get(name) !== value)
 }
 
 /**
@@ -137,8 +172,8 @@ function linesAfter(operator: Part, lines: readonly Field[]): readonly Field[] |
 }
 
 /** The first operator for which a line is not the same as all lines that are joined to it, and the fields with the line there. */
-function firstOf(operators: readonly Part[], isPods: boolean) {
-  let lines: readonly Field[] = fieldsOf(isPods ? ['body', ...ofRuntime] : ['body'])
+function firstOf(operators: readonly Part[], texts: readonly string[]) {
+  let lines: readonly Field[] = fieldsOf(['body', ...texts])
   for (const operator of operators) {
     const after = linesAfter(operator, lines)
     if (after === undefined) return { operator, lines }
@@ -147,8 +182,16 @@ function firstOf(operators: readonly Part[], isPods: boolean) {
   return undefined
 }
 
-/** The sources for a receiver: with rules from its option `multiline`, or from operators that come before all others. */
-export function branchesOf(part: Part, operators: readonly Part[], context: Context): readonly Branch[] {
+/**
+ * The sources for a receiver: with rules from its option `multiline`, or from operators that come before all others.
+ * @param texts fields in which parsers for lines of the container runtime put the program's own text
+ */
+export function branchesOf(
+  part: Part,
+  operators: readonly Part[],
+  context: Context,
+  texts: readonly string[] = [],
+): readonly Branch[] {
   const start = part.text('multiline.line_start_pattern')
   const end = part.text('multiline.line_end_pattern')
   const isFile = !part.list('include').every(isPodLog)
@@ -159,7 +202,7 @@ export function branchesOf(part: Part, operators: readonly Part[], context: Cont
   if (isFile && end !== undefined) {
     return [checked(part, { start: '', condition: bare(end), mode: 'end_with', timeoutMs: 500 }, part, context)]
   }
-  const first = firstOf(operators, !isFile)
+  const first = firstOf(operators, texts)
   const type = first === undefined ? '' : typeOfOperator(first.operator)
   if (first !== undefined && type === 'recombine') return [joinedBy(part, first.operator, first.lines, context)]
   if (first !== undefined && type === 'router') {

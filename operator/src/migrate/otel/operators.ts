@@ -5,13 +5,15 @@ import type { Step } from '../draft.ts'
 import { nodeRead, readReport, variableRead } from '../environment.ts'
 import type { Described } from '../page.ts'
 import { isNodeVariable } from './environment.ts'
-import { failureOf, parseExpression, UnknownExpression, valueText } from './expression.ts'
+import { failureOf, negated, valueText } from './expression.ts'
+import { parseExpression, UnknownExpression } from './expression-parser.ts'
 import { type Field, fieldOf, storeLines } from './field.ts'
 import { type Outputs, typeOfOperator } from './joining.ts'
 import { type Context, gapComment, type Mapping, type Part } from './mapping.ts'
 import {
   common,
   condition,
+  containerParser,
   csvParser,
   errorOption,
   failingLines,
@@ -89,27 +91,39 @@ export function variableIn(
   return variableRead(name)
 }
 
-const add = change('add', { field: 'the field', value: 'a value, or an expression in `EXPR(…)`' }, (part, context) => {
-  const to = field(part, 'field', context)
-  if (to === undefined) return []
-  const given = part.get('value')
-  const inner = typeof given === 'string' ? /^EXPR\((.*)\)$/s.exec(given)?.[1] : undefined
-  if (inner === undefined) return [`${fieldAt(to.path)} = ${valueLiteral(given)}`]
-  const read = variableIn(inner, part, ['value'], context)
-  if (read !== undefined) return [`${fieldAt(to.path)} = ${read}`]
-  try {
-    return [`${fieldAt(to.path)} = ${valueText(parseExpression(inner))}`]
-  } catch (error) {
-    if (!(error instanceof UnknownExpression)) throw error
-    context.gap(
-      part.place(['value']),
-      `${part.id}: value`,
-      `the expression \`${inner}\` has no counterpart: ${error.message}`,
-      'Rewrite the operator as a remap transform.',
-    )
-    return []
-  }
-})
+/** Statements that set a field to an expression, or run `failing` for an event for which it fails. */
+function setLines(at: string, inner: string, failing: readonly string[]): readonly string[] {
+  const expression = parseExpression(inner)
+  const failure = failureOf(expression)
+  const line = `${at} = ${valueText(expression)}`
+  return failure === undefined ? [line] : ifElse(negated(failure), [line], failing)
+}
+
+const add = change(
+  'add',
+  { field: 'the field', value: 'a value, or an expression in `EXPR(…)`' },
+  (part, context, failing) => {
+    const to = field(part, 'field', context)
+    if (to === undefined) return []
+    const given = part.get('value')
+    const inner = typeof given === 'string' ? /^EXPR\((.*)\)$/s.exec(given)?.[1] : undefined
+    if (inner === undefined) return [`${fieldAt(to.path)} = ${valueLiteral(given)}`]
+    const read = variableIn(inner, part, ['value'], context)
+    if (read !== undefined) return [`${fieldAt(to.path)} = ${read}`]
+    try {
+      return setLines(fieldAt(to.path), inner, failing)
+    } catch (error) {
+      if (!(error instanceof UnknownExpression)) throw error
+      context.gap(
+        part.place(['value']),
+        `${part.id}: value`,
+        `the expression \`${inner}\` has no counterpart: ${error.message}`,
+        'Rewrite the operator as a remap transform.',
+      )
+      return []
+    }
+  },
+)
 
 const remove = change('remove', { field: '`del`' }, (part, context, failing) => {
   const from = field(part, 'field', context)
@@ -217,9 +231,14 @@ const scopeNameParser = change('scopenameparser', scopeOptions, scopeLines)
 const timeParser = change('timeparser', timeOptions, timeLines)
 const severityParser = change('severityparser', severityOptions, severityLines)
 const noop = change('noop', {}, () => [])
+const sanitizeUtf8: Mapping<Lines> = {
+  ...change('sanitizeutf8', { field: 'the field' }, () => []),
+  becomes: 'nothing: texts are valid UTF-8',
+}
 
 /** Operators that become one program. */
 const statements: readonly Mapping<Lines>[] = [
+  containerParser,
   jsonParser,
   jsonArrayParser,
   regexParser,
@@ -241,6 +260,7 @@ const statements: readonly Mapping<Lines>[] = [
   unquote,
   assignKeys,
   noop,
+  sanitizeUtf8,
 ]
 
 const filterOptions = {
@@ -263,7 +283,7 @@ const others: readonly Described[] = [
 
 export const operatorTable: readonly Described[] = [...others, ...statements].map((each) => ({
   ...each,
-  name: each.name.replace('array', '_array').replace(/(parser|replace)$/, '_$1'),
+  name: each.name.replace('array', '_array').replace(/(parser|replace|utf8)$/, '_$1'),
 }))
 
 const refusals: Readonly<Record<string, readonly [string, string]>> = {
@@ -271,7 +291,6 @@ const refusals: Readonly<Record<string, readonly [string, string]>> = {
     'only sources join records, before all other operators',
     'Set `multiline` of the source. To join the lines of some containers only, read them with a source of their own.',
   ],
-  container: ['the source reads lines of the container runtime', 'Read the logs of pods in `/var/log/pods`.'],
   fileoutput: ['an operator cannot be an output', 'Add a sink `file`.'],
   stdout: ['an operator cannot be an output', 'Use `penstock tap`.'],
 }
@@ -373,7 +392,7 @@ function stepsOf(part: Part, type: string, context: Context): readonly Step[] {
     const dropped = ratio === 1 ? test : `(${test} && random_float(0.0, 1.0) < ${decimal(ratio)})`
     // Unlike other operators, it discards records for which the expression fails.
     const failure = failureOf(parseExpression(part.text('expr') ?? ''))
-    return [{ type: 'filter', text: failure === undefined ? `!${dropped}` : `!${failure} && !${dropped}` }]
+    return [{ type: 'filter', text: failure === undefined ? `!${dropped}` : `${negated(failure)} && !${dropped}` }]
   }
   const mapping = statements.find(({ name }) => name === type)
   if (mapping === undefined) {

@@ -2,7 +2,8 @@
 
 import type { Described } from '../page.ts'
 import { columnLines } from './csv.ts'
-import { conditionOf, parseExpression, UnknownExpression } from './expression.ts'
+import { conditionOf } from './expression.ts'
+import { parseExpression, UnknownExpression } from './expression-parser.ts'
 import { type Field, fieldOf, openRead, storeLines } from './field.ts'
 import { pairLines } from './key-value.ts'
 import type { Context, Mapping, Part } from './mapping.ts'
@@ -168,6 +169,50 @@ export const regexParser = parser(
   },
   { cache: 'the transform needs no cache' },
 )
+
+/** Lines of a container runtime outside of pods. Those of Docker are JSON. */
+export const containerParser: Mapping<Lines> = {
+  name: 'container',
+  becomes:
+    'a remap transform for lines of files that are not those of pods; the source `orchestrator_logs` parses lines of pods',
+  options: {
+    ...common,
+    ...errorOption,
+    format: '`parse_json` for `docker`, `parse_regex` for other formats, or both',
+  },
+  itself: {
+    max_log_size: 'lines are not joined',
+    add_metadata_from_filepath: 'only paths of pod logs name a pod',
+  },
+  build: (part, context) => {
+    const format = part.text('format') ?? ''
+    if (format !== 'docker') {
+      context.replaced(
+        part.place(),
+        `${part.id}: operator container`,
+        'partial lines of runtimes other than Docker are not joined',
+        'Nothing, unless lines are longer than 16 KiB. Lines of pods in `/var/log/pods` are joined.',
+      )
+    }
+    const json = 'if starts_with(text, "{") { parsed = parse_json(text) ?? null }'
+    const regex = `if !starts_with(text, "{") { parsed = parse_regex(text, r'^(?P<time>[^ ]+) (?P<stream>stdout|stderr) (?P<logtag>[^ ]*) ?(?P<log>.*)$') ?? null }`
+    const otherwise = failingLines(part)
+    return [
+      'parsed = null',
+      'text = string(.message) ?? ""',
+      ...(format === '' || format === 'docker' ? [json] : []),
+      ...(format === 'docker' ? [] : [regex]),
+      'if is_object(parsed) {',
+      '  .attributes = merge(object(.attributes) ?? {}, object!(parsed))',
+      '  time, error = parse_timestamp(string(del(.attributes.time)) ?? "", "%+")',
+      '  if error == null { .timestamp = time }',
+      '  if exists(.attributes.log) { .message = del(.attributes.log) }',
+      `  if exists(.attributes.stream) { ${fieldAt(['attributes', 'log.iostream'])} = del(.attributes.stream) }`,
+      ...(otherwise.length === 0 ? [] : ['} else {', ...otherwise.map((line) => `  ${line}`)]),
+      '}',
+    ]
+  },
+}
 
 export const keyValueParser = parser(
   'keyvalueparser',

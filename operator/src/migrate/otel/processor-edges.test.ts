@@ -156,6 +156,26 @@ const processors: readonly Case[] = [
     assert: '.message == {"a": "y"} && .attributes == {"n": {"b": "x"}}',
   },
   {
+    name: 'Concat adds nothing for objects and lists',
+    given: statements(
+      'set(attributes["c"], Concat([attributes["o"], body, attributes["l"], attributes["none"]], "-"))',
+    ),
+    record: { attributes: { o: { a: 1 }, l: ['x'] } },
+    assert: '.attributes.c == "-m--<nil>"',
+  },
+  {
+    name: 'unroll keeps a body that is a text',
+    given: { processors: { unroll: { recursive: true } } },
+    record: {},
+    assert: '.message == "m"',
+  },
+  ...['a', 'b'].map((item) => ({
+    name: `unroll makes a record of the item ${item}`,
+    given: { processors: { unroll: { recursive: true } } },
+    record: { message: ['a', ['b']], attributes: { k: 1 } },
+    assert: `.message == "${item}" && .attributes == {"k": 1}`,
+  })),
+  {
     name: 'truncate_all with a marker',
     given: statements('truncate_all(attributes, 5, truncation_marker = "..")'),
     record: { attributes: { a: 'abcdefg', b: 'abcde', n: 1 } },

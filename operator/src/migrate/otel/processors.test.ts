@@ -948,7 +948,7 @@ test('the source only adds the creation time of pods for a processor that uses i
 
 test.each([
   ['an unknown function', statement('set(attributes["a"], Murmur3Hash(body))'), 'Murmur3Hash'],
-  ['a path that is computed', statement('set(attributes[attributes["k"]], 1)'), 'computed'],
+  ['a computed key before another', statement('set(attributes[attributes["k"]]["b"], 1)'), 'computed'],
   ['text that is not a statement', statement('set(attributes["a"] 1)'), 'unexpected'],
   ['a variable', statement('set(attributes["a"], "$'.concat('{env:CLUSTER}")')), 'literal text'],
   ['a processor without a counterpart', { tail_sampling: {} }, 'traces'],

@@ -38,6 +38,25 @@ const memoryLimiter = itself('memorylimiter', 'nothing: sources wait while a buf
   'min_gc_interval_when_hard_limited',
 ])
 
+const remoteTap = itself('remotetap', 'nothing: `penstock tap` shows events', ['endpoint', 'limit', 'tls', 'auth'])
+
+/** Makes a record of each item of a body that is a list. */
+const unroll: Mapping<Steps> = {
+  name: 'unroll',
+  becomes: 'a remap transform that makes a record of each item of a list',
+  options: { recursive: 'whether to make records of the items of lists in lists' },
+  build: (part) => {
+    const items = part.flag('recursive', false) ? 'flatten(array!(.message))' : 'array!(.message)'
+    const text = [
+      'if is_array(.message) {',
+      '  record = object(.) ?? {}',
+      `  . = map_values(${items}) -> |item| { merge(record, { "message": item }) }`,
+      '}',
+    ]
+    return [{ type: 'remap', text: text.join('\n') }]
+  },
+}
+
 /** Samples records by a hash of the trace or of an attribute, or at random. */
 const sampler: Mapping<Steps> = {
   name: 'probabilisticsampler',
@@ -113,6 +132,8 @@ export const processors: readonly Mapping<Steps>[] = [
   transform,
   k8sAttributes,
   resourceDetection,
+  remoteTap,
+  unroll,
   sampler,
   groupByAttributes,
   redaction,

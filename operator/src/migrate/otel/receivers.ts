@@ -1,15 +1,16 @@
 // Converts receivers to sources. The first transform after a source converts its events to records in the form that `record.ts` describes.
 
+import { isDeepStrictEqual } from 'node:util'
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { foundPath, podLogPath } from '../fluent-bit/tags.ts'
 import { type Exception, none, type Refusal } from '../page.ts'
 import { events, objects } from './events.ts'
 import { fieldOf } from './field.ts'
-import { type Branch, branchesOf, fileRules, isPodLog, typeOfOperator } from './joining.ts'
-import { type Context, each, type Mapping, type Part, type SourcePart, seconds } from './mapping.ts'
+import { type Branch, branchesOf, fileRules, isPodLog, typeOfOperator, withRouters } from './joining.ts'
+import { type Context, each, type Mapping, type Part, type Place, type SourcePart, seconds } from './mapping.ts'
 import { followOperators, variableIn } from './operators.ts'
-import { regexLiteral, valueLiteral } from './text.ts'
+import { goMatch, regexLiteral, valueLiteral } from './text.ts'
 
 const later = {
   storage: 'the source keeps its own checkpoints',
@@ -65,6 +66,8 @@ const filelog: Mapping<readonly SourcePart[]> = {
     force_flush_period: 'the source reads the last line when it is complete',
     initial_buffer_size: 'the source sizes its buffers by itself',
     acquire_fs_lock: 'checkpoints record the lines that have been read',
+    polls_to_archive: 'the source keeps its own checkpoints',
+    compression: 'the source recognizes compressed files',
     include_file_name_resolved: added('the target of a symbolic link'),
     include_file_path_resolved: added('the target of a symbolic link'),
     include_file_owner_name: added('the owner of a file'),
@@ -75,15 +78,31 @@ const filelog: Mapping<readonly SourcePart[]> = {
   },
   expresses: ['attributes.*', 'resource.*', 'operators.value'],
   build: (part, context) => {
-    const include = part.list('include')
+    const include = part
+      .list('include')
+      .map((path, index) => unmounted(path, part.place(['include', index]), part, context))
     const ofPods = include.filter(isPodLog)
     const others = include.filter((path) => !isPodLog(path))
-    const reading = (paths: readonly string[]) => part.within([], { ...part.config, include: paths }, part.id)
+    const exclude = part.list('exclude').map((path) => path.replace(mountFolder, ''))
+    const reading = (paths: readonly string[]) =>
+      part.within([], { ...part.config, include: paths, ...(exclude.length === 0 ? {} : { exclude }) }, part.id)
     return [
       ...(ofPods.length > 0 ? pods(reading(ofPods), context) : []),
       ...(others.length > 0 || ofPods.length === 0 ? files(reading(others), context) : []),
     ]
   },
+}
+
+/** A folder under which a container sees the logs of pods of the host. */
+const mountFolder = /^\/.+?(?=\/var\/log\/(?:pods|containers)(?:\/|$))/
+
+/** The path of logs of pods on the host. */
+function unmounted(path: string, place: Place, part: Part, context: Context): string {
+  const [folder] = mountFolder.exec(path) ?? []
+  if (folder === undefined) return path
+  const reason = `the collector sees the logs of pods below \`${folder}\`, and the source reads them at their path on the host, which \`log.file.path\` has too`
+  context.replaced(place, `${part.id}: include`, reason, 'Nothing, unless a query reads `log.file.path`.')
+  return path.slice(folder.length)
 }
 
 /** Fields that the configuration adds to all records, as members of an object. */
@@ -129,7 +148,7 @@ function recordStep(
 }
 
 function files(part: Part, context: Context): readonly SourcePart[] {
-  const operators = operatorsOf(part)
+  const operators = withRouters(operatorsOf(part))
   return branchesOf(part, operators, context).map((branch) => filesOf(part, operators, branch, context))
 }
 
@@ -213,18 +232,35 @@ interface Runtime {
   readonly hasTag: boolean
   readonly hasMetadata: boolean
   readonly members: readonly string[]
+  /** The fields with the program's own text. */
+  readonly texts: readonly string[]
   readonly toBody: boolean
 }
 
-const runtimeValues: Readonly<Record<string, string>> = {
-  time: 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.9fZ") ?? null',
-  timestamp: 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.9fZ") ?? null',
-  stream: '.stream',
-  logtag: '"F"',
-  flags: '"F"',
-  log: '.message',
-  message: '.message',
-  content: '.message',
+const timeOfLine = 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.9fZ") ?? null'
+
+/** The parts of lines of the container runtime, in UTC and in another zone, with their values in an event. */
+const runtimeParts: Readonly<Record<string, string>> = {
+  '2026-01-02T03:04:05.678901234Z': timeOfLine,
+  '2026-01-02T03:04:05.678901234+01:00': timeOfLine,
+  stderr: '.stream',
+  F: '"F"',
+  '{the text}': '.message',
+}
+const runtimeLines = Object.keys(runtimeParts)
+  .slice(0, 2)
+  .map((time) => `${time} stderr F {the text}`)
+
+/** The values that a pattern for lines of the container runtime gives to its groups; undefined for another pattern. */
+function runtimeGroups(regex: string): readonly (readonly [name: string, value: string])[] | undefined {
+  for (const line of runtimeLines) {
+    const groups = Object.entries(goMatch(regex, line) ?? {}).map(
+      ([name, text]) => [name, runtimeParts[text ?? '']] as const,
+    )
+    const known = groups.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
+    if (known.length > 0 && known.length === groups.length) return known
+  }
+  return undefined
 }
 
 /** The operators that parse lines of the container runtime, which the source does itself. */
@@ -233,42 +269,69 @@ function runtimeOf(operators: readonly Part[]): Runtime | undefined {
   if (container !== undefined) {
     const hasMetadata = container.flag('add_metadata_from_filepath', true)
     const hasTag = container.text('format') !== 'docker'
-    return { skipped: [container], isContainer: true, hasTag, hasMetadata, members: [], toBody: false }
+    return { skipped: [container], isContainer: true, hasTag, hasMetadata, members: [], texts: [], toBody: false }
   }
-  const regexOf = (part: Part) => (typeOfOperator(part) === 'regexparser' ? (part.text('regex') ?? '') : '')
-  const groups = (part: Part) => [...regexOf(part).matchAll(/\(\?P?<(\w+)>/g)].map(([, name]) => name ?? '')
-  const isRuntime = (part: Part) =>
-    groups(part).includes('stream') && groups(part).every((name) => Object.hasOwn(runtimeValues, name))
-  const parsers = operators.filter(isRuntime)
+  const groupsOf = (part: Part) =>
+    typeOfOperator(part) === 'regexparser' && (part.text('parse_from') ?? 'body') === 'body'
+      ? runtimeGroups(part.text('regex') ?? '')
+      : undefined
   const router = operators.find((part) => typeOfOperator(part) === 'router')
   const targets = new Set(router?.tables('routes').flatMap(({ output }) => (Array.isArray(output) ? output : [output])))
   const isTarget = (part: Part) => targets.has(part.text('id'))
+  // Later parsers read the program's own text.
+  const moved = operators.findIndex((part) => part.text('to') === 'body')
+  const isEarly = (part: Part, index: number) => moved < 0 || index < moved || isTarget(part)
+  const parsers = operators.filter((part, index) => isEarly(part, index) && groupsOf(part) !== undefined)
   const routed = router !== undefined && parsers.some(isTarget)
-  const docker = operators.filter((part) => typeOfOperator(part) === 'jsonparser' && routed && isTarget(part))
-  const joins = operators.filter(
-    (part) => typeOfOperator(part) === 'recombine' && /logtag/.test(part.text('is_last_entry') ?? ''),
-  )
+  // Lines of Docker are JSON. Either a router or conditions distinguish the formats.
+  const others = operators.findIndex((part) => !parsers.includes(part) && typeOfOperator(part) !== 'jsonparser')
+  const isChosen = (part: Part, index: number) =>
+    routed ? isTarget(part) : part.has('if') && parsers.some((each) => each.has('if')) && (others < 0 || index < others)
+  const docker = operators.filter((part, index) => typeOfOperator(part) === 'jsonparser' && isChosen(part, index))
   const [first] = parsers
   if (first === undefined) return undefined
+  const groups = groupsOf(first) ?? []
+  const namesOf = (value: string) => groups.flatMap(([name, each]) => (each === value ? [name] : []))
+  const to = first.text('parse_to') ?? 'attributes'
+  const isJoin = (part: Part) => namesOf('"F"').some((name) => (part.text('is_last_entry') ?? '').includes(name))
+  const joins = operators.filter((part) => typeOfOperator(part) === 'recombine' && isJoin(part))
   return {
     skipped: [...parsers, ...docker, ...joins, ...(routed ? [router] : [])],
     isContainer: false,
     hasTag: false,
     hasMetadata: false,
-    members: groups(first).map((name) => `${textLiteral(name)}: ${runtimeValues[name]}`),
-    toBody: fieldOf(first.text('parse_to') ?? 'attributes')?.root === 'body',
+    members: groups.map(([name, value]) => `${textLiteral(name)}: ${value}`),
+    texts: namesOf('.message').map((name) => `${to}.${name}`),
+    toBody: fieldOf(to)?.root === 'body',
   }
 }
 
+/** Whether operators or statements make the program's own text the body. */
+function isMoved({ texts }: Runtime, operators: readonly Part[], context: Context): boolean {
+  const isText = (text: string | undefined) =>
+    texts.some((each) => isDeepStrictEqual(fieldOf(each)?.path, fieldOf(text ?? '')?.path))
+  const isSet = ['set(body,', 'set(log.body,'].some((text) => context.mentions(text))
+  return isSet || operators.some((each) => each.text('to') === 'body' && isText(each.text('from')))
+}
+
 function pods(part: Part, context: Context): readonly SourcePart[] {
-  const operators = operatorsOf(part)
-  const runtime = runtimeOf(operators)
+  const given = operatorsOf(part)
+  const runtime = runtimeOf(given)
+  const operators = withRouters(given, runtime?.texts, runtime?.skipped)
   if (runtime === undefined) {
     context.gap(
       part.place(['operators']),
       `${part.id}: no operator \`container\``,
       'in the collector, the body was the complete line of the container runtime, with time and stream',
       "The source parses that line itself, and the body contains only the program's own text. Change operators that parse the rest.",
+    )
+  }
+  if (runtime !== undefined && !runtime.isContainer && !runtime.toBody && !isMoved(runtime, operators, context)) {
+    context.gap(
+      part.place(['operators']),
+      `${part.id}: body`,
+      'no operator moves the text into the body, so in the collector the body is the complete line of the container runtime, with time and stream',
+      "The body contains only the program's own text. Change operators and statements that parse the rest.",
     )
   }
   for (const operator of runtime?.skipped ?? []) {
@@ -293,7 +356,9 @@ function pods(part: Part, context: Context): readonly SourcePart[] {
     }
   }
   const unread = operators.filter((operator) => runtime?.skipped.includes(operator) !== true)
-  return branchesOf(part, unread, context).map((branch) => podsOf(part, operators, runtime, branch, context))
+  return branchesOf(part, unread, context, runtime?.texts).map((branch) =>
+    podsOf(part, operators, runtime, branch, context),
+  )
 }
 
 /** Fields of pods that a source can select, by attributes of the resource. */
@@ -404,10 +469,21 @@ function choiceOf(include: readonly string[], exclude: readonly string[]): strin
 
 /** A path pattern as a regular expression. `**` matches across directories, `*` does not. */
 function pathRegex(glob: string): string {
-  const body = glob.replace(/\*\*\/?|[\\^$.*+?()[\]{}|]/g, (sign) => {
-    if (sign.startsWith('**')) return '.*'
+  let depth = 0
+  const body = glob.replace(/\*\*\/?|\[[!^]?[^\]]+\]|[\\^$.*+?()[\]{}|,]/g, (sign) => {
+    if (sign === '**/') return '(?:.*/)?'
+    if (sign === '**') return '.*'
     if (sign === '*') return '[^/]*'
-    return sign === '?' ? '[^/]' : `\\${sign}`
+    if (sign === '?') return '[^/]'
+    if (sign.length > 1) return sign.replace(/^\[!/, '[^')
+    if (sign === '{') depth++
+    if (sign === '{') return '(?:'
+    if (sign === ',') return depth > 0 ? '|' : ','
+    if (sign === '}' && depth > 0) {
+      depth--
+      return ')'
+    }
+    return `\\${sign}`
   })
   return `^${body}$`
 }
@@ -459,6 +535,11 @@ export const refusedReceivers: readonly Refusal[] = [
     'no source decodes OTLP in files',
     'Read the original log files with `filelog`, or keep a collector for the OTLP files.',
   ),
+  none(
+    'receiver_creator',
+    'sources do not start by rules on discovered pods',
+    'Convert the presets or `filelog` for the logs of all pods, and select pods by `extra_label_selector` of the source.',
+  ),
   none('windowseventlog', 'there is no agent for Windows nodes', 'Keep the collector on these nodes.'),
   ...each(
     ['kafka', 'pulsar', 'azureeventhub', 'googlecloudpubsub', 'solace'],
@@ -495,7 +576,6 @@ export const refusedReceivers: readonly Refusal[] = [
       'snmp',
       'vcenter',
       'awscontainerinsights',
-      'receiver_creator',
     ],
     'Penstock has no source for these metrics',
     scraper,

@@ -2,7 +2,8 @@
 
 import { isTable, listOf } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
-import { conditionOf, parseExpression, UnknownExpression } from './expression.ts'
+import { conditionOf } from './expression.ts'
+import { parseExpression, UnknownExpression } from './expression-parser.ts'
 import type { Context, Mapping, Part } from './mapping.ts'
 import { Program } from './ottl/compile.ts'
 import type { ContextName } from './ottl/paths.ts'
@@ -151,7 +152,7 @@ function anyOf(
   const tests: string[] = []
   convertEach(part, path, texts, context, program, (text) => {
     const own = program.newLines()
-    const test = program.condition(parseCondition(text), own, false)
+    const test = program.condition(parseCondition(text), own)
     lines.add(...own.text())
     tests.push(test)
   })

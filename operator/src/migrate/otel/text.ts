@@ -186,6 +186,18 @@ export function goLayout(layout: string): string {
   }
   return withFraction(out)
 }
+
+/** The named groups of a Go regular expression for a text; undefined if it does not match, or has a syntax of its own. */
+export function goMatch(pattern: string, text: string): Readonly<Record<string, string | undefined>> | undefined {
+  const [, flags = '', rest = ''] = /^(?:\(\?([imsU]+)\))?(.*)$/s.exec(pattern) ?? []
+  try {
+    const found = new RegExp(rest.replaceAll('(?P<', '(?<'), flags.replace('U', '')).exec(text)
+    return found === null ? undefined : { ...found.groups }
+  } catch {
+    return undefined
+  }
+}
+
 /** Whether an expression matches the empty text. A missing value differs from an empty one. */
 export function matchesNothing(pattern: string): boolean {
   try {

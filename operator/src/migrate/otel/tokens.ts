@@ -53,6 +53,12 @@ export class TokenReader {
     if (!this.accept(text)) this.refuse(this.next)
   }
 
+  /** Returns the parsed result if an operator follows it, and consumes the operator. */
+  expected<Result>(result: Result, text: string): Result {
+    this.expect(text)
+    return result
+  }
+
   /** Returns the parsed result if the whole text has been read. */
   end<Result>(result: Result): Result {
     if (this.next.kind !== 'end') this.refuse(this.next)

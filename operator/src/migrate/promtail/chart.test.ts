@@ -120,3 +120,18 @@ test('stages may follow those of the snippet', async () => {
   expect(String(document)).toContain('{ abort }')
   expect(await lint(String(document))).toEqual([])
 })
+
+test('actions with only a literal escape the braces of stages', () => {
+  const text = `config:
+  clients: [{ url: 'http://loki:3100/loki/api/v1/push' }]
+  snippets:
+    pipelineStages:
+      - cri: {}
+      - template: { source: a, template: '{{ "{{" }} ToUpper .Value {{ "}}" }}' }
+      - template: { source: b, template: '{{ ToLower .Value }}' }
+`
+  const { document, gaps } = converted(convertPromtail, [{ file: 'values.yaml', text }])
+  expect(gaps).toEqual([])
+  expect(String(document)).toContain('upcase(')
+  expect(String(document)).toContain('downcase(')
+})

@@ -1,5 +1,6 @@
 // Values of the Promtail chart, whose file and jobs are templates. The conversion replaces the chart's own variables.
 
+import { rendered } from '../chart-templates.ts'
 import type { Gap } from '../draft.ts'
 import { Report } from '../loki/context.ts'
 import { unquote } from '../loki/selector.ts'
@@ -93,9 +94,9 @@ export function chartConfig(config: Tree, gaps: Gap[]): Tree {
   const own = (text: string): Tree =>
     relocated(treesOf({ file: place.file, text }, gaps)[0] ?? { ...place, value: [] }, place)
   const pieces: Readonly<Record<string, Tree>> = {
-    '@pipelineStages': below(snippets, 'pipelineStages') ?? own(defaultStages),
-    '@common': below(snippets, 'common') ?? own(defaultCommon),
-    '@extraRelabelConfigs': below(snippets, 'extraRelabelConfigs') ?? { ...place, value: [] },
+    '@pipelineStages': unescaped(below(snippets, 'pipelineStages')) ?? own(defaultStages),
+    '@common': unescaped(below(snippets, 'common')) ?? own(defaultCommon),
+    '@extraRelabelConfigs': unescaped(below(snippets, 'extraRelabelConfigs')) ?? { ...place, value: [] },
     '@scrapeJobLabel': flagOf(below(snippets, 'addScrapeJobLabel')) === true ? own(jobLabel) : { ...place, value: [] },
   }
   const text = (tree: Tree | undefined): Tree | undefined =>
@@ -131,7 +132,17 @@ function oldClients(config: Tree, text: (tree: Tree | undefined) => Tree | undef
   return { file, line, value: [{ file, line, value: new Map([['url', address], ...options]) }] }
 }
 
-function relocated(tree: Tree, place: Place): Tree {
+/** Values that some releases of the chart render as templates. Then, actions with only a literal escape the braces of stages. */
+export function unescaped(tree: Tree | undefined): Tree | undefined {
+  const visit = (each: Tree): Tree => {
+    if (isList(each)) return { ...each, value: each.value.map(visit) }
+    if (isMap(each)) return { ...each, value: new Map([...each.value].map(([name, item]) => [name, visit(item)])) }
+    return typeof each.value === 'string' ? { ...each, value: rendered(each.value) } : each
+  }
+  return tree && visit(tree)
+}
+
+export function relocated(tree: Tree, place: Place): Tree {
   const value = isList(tree)
     ? tree.value.map((item) => relocated(item, place))
     : isMap(tree)

@@ -7,10 +7,10 @@ import { podLogPath } from '../fluent-bit/tags.ts'
 import { Chain } from '../loki/chain.ts'
 import { type Part, Report } from '../loki/context.ts'
 import { asksForNode } from '../loki/fields.ts'
-import { pathAfter, pathLabel } from '../loki/file-paths.ts'
+import { excludedAfter, excludeLabel, pathAfter, pathLabel } from '../loki/file-paths.ts'
 import { type Joined, parsesRuntime, type Variant, variantsOf } from '../loki/joining.ts'
 import { nodeLabels, nodeRules } from '../loki/nodes.ts'
-import { givenSelectors } from '../loki/pods.ts'
+import { givenSelectors, withAttached } from '../loki/pods.ts'
 import { diskBuffer, type PushNames, pushItself, pushOf, pushOptions } from '../loki/push.ts'
 import { decompression } from '../loki/refusals.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
@@ -196,7 +196,8 @@ class Conversion {
     for (const group of [...itemsOf(below(job, 'static_configs')), ...this.#ofFiles(job)]) {
       const labels = pairsOf(below(group, 'labels'))
       const { path } = pathAfter(labels, rules)
-      const hasExclusion = labels.some(([label]) => label === '__path_exclude__')
+      const excluded = pathAfter(labels, rules, excludeLabel)
+      const hasExclusion = (excluded.path ?? excluded.unknown) !== undefined
       const isAllPods =
         path !== undefined && !hasExclusion && isPodPath(path) && /\/(?:pods|containers)\/[*/]+(?:\.log)?$/.test(path)
       const isPods = isAllPods && runtime === undefined
@@ -292,7 +293,7 @@ class Conversion {
       this.#sources,
       chain,
       {
-        rules: job.rules,
+        rules: withAttached(job.rules, below(tree, 'attach_metadata'), this.#report),
         selectors,
         namespaces,
         joined: job.joined,
@@ -358,7 +359,7 @@ class Conversion {
       chain,
       {
         paths: [path ?? `/var/empty/${job.name.toLowerCase().replace(/[^a-z0-9-]+/g, '-')}`],
-        excluded: labels.flatMap(([name, text]) => (name === '__path_exclude__' ? [text] : [])),
+        excluded: excludedAfter(labels, job.rules, this.#report),
         labels,
         rules: job.rules,
         joined: job.joined,

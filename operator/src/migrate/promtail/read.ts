@@ -1,9 +1,10 @@
 // Finds a Promtail configuration in a file, in `logs` of the Grafana Agent, in a ConfigMap or Secret, or in chart values.
 
 import type { Gap, NamedText } from '../draft.ts'
-import { below, isMap, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
+import { below, isList, isMap, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
 import { chartConfig, isChartConfig } from './chart.ts'
+import { isOldChart, oldChartConfig } from './old-chart.ts'
 
 /** Whether a text contains a Promtail configuration. */
 export function isPromtail({ file, text }: NamedText): boolean {
@@ -13,8 +14,25 @@ export function isPromtail({ file, text }: NamedText): boolean {
 
 /** All configurations of a file. */
 export function rootsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
-  return treesOf(given, gaps).flatMap((tree) => rootsIn(tree, gaps, 0))
+  const trees = treesOf(given, gaps)
+  const found = trees.flatMap((tree) => rootsIn(tree, gaps, 0))
+  return found.length > 0 ? found : trees.flatMap((tree) => rootsBelow(tree, 0))
 }
+
+/** Configurations in texts of any setting, such as `configs` of a Compose file or values of an own chart. */
+function rootsBelow(tree: Tree, depth: number): readonly Tree[] {
+  if (depth > maxDepth) return []
+  if (isList(tree)) return tree.value.flatMap((item) => rootsBelow(item, depth + 1))
+  if (isMap(tree)) return [...tree.value.values()].flatMap((item) => rootsBelow(item, depth + 1))
+  if (textOf(tree)?.includes('scrape_configs:') !== true) return []
+  // Texts with mistakes are left alone, because they may have another meaning.
+  const problems: Gap[] = []
+  const inner = embedded(tree, problems)
+  return inner === undefined || problems.length > 0 || !isConfig(inner) ? [] : [inner]
+}
+
+/** Settings nested deeper than this are not searched. */
+const maxDepth = 10
 
 /** Keys that only occur in jobs of Promtail. */
 const ownKeys = [
@@ -37,17 +55,29 @@ function isConfig(tree: Tree): boolean {
   return jobs.some(
     (job) =>
       ownKeys.some((key) => below(job, key) !== undefined) ||
-      itemsOf(below(job, 'static_configs')).some((group) => below(group, 'labels', '__path__') !== undefined),
+      itemsOf(below(job, 'static_configs')).some((group) => below(group, 'labels', '__path__') !== undefined) ||
+      itemsOf(below(job, 'relabel_configs')).some((rule) => textOf(below(rule, 'target_label')) === '__path__'),
+  )
+}
+
+/** The configurations of the Grafana Agent. Those without clients have the clients of all. */
+function agentConfigs(logs: Tree | undefined): readonly Tree[] {
+  const clients = below(logs, 'global', 'clients')
+  return itemsOf(below(logs, 'configs')).map((config) =>
+    clients === undefined || !isMap(config) || itemsOf(below(config, 'clients')).length > 0
+      ? config
+      : { ...config, value: new Map([...config.value, ['clients', clients] as const]) },
   )
 }
 
 function rootsIn(tree: Tree, gaps: Gap[], depth: number): readonly Tree[] {
   if (!isMap(tree) || depth > 4) return []
   if (isConfig(tree)) return [tree]
-  const agent = itemsOf(below(tree, 'logs', 'configs')).filter(isConfig)
+  const agent = ['logs', 'loki'].flatMap((name) => agentConfigs(below(tree, name))).filter(isConfig)
   if (agent.length > 0) return agent
   const config = below(tree, 'config')
   if (config !== undefined && isChartConfig(config)) return [chartConfig(config, gaps)]
+  if (isOldChart(tree)) return [oldChartConfig(tree, gaps)]
   const kind = textOf(below(tree, 'kind'))
   if (kind === 'ConfigMap' || kind === 'Secret') {
     return [...pairsOf(below(tree, 'data')), ...pairsOf(below(tree, 'stringData'))].flatMap(([name, text, inner]) => {

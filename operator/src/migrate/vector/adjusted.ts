@@ -1,12 +1,12 @@
 // Replaces sink options that Vector accepts and the agent would reject, and references to secrets of an agent.
 
-import { checkValues, findComponent, minDiskBuffer, optionsOf } from '@penstock/agent/config'
+import { findComponent, minDiskBuffer, optionsOf } from '@penstock/agent/config'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Kind } from '../draft.ts'
 import { conditionOf, isOfFields } from './conditions.ts'
 import { settings } from './settings.ts'
-import { merged } from './tables.ts'
+import { merged, withScheme } from './tables.ts'
 
 /** Reports the replacement of the option at a path. */
 type Note = (path: readonly string[], reason: string, nearest: string, isReplaced: boolean) => void
@@ -85,10 +85,6 @@ function adjustBuffer(config: Record<string, unknown>, note: Note): void {
   note(['buffer', 'max_size'], reason, 'The minimum replaces it.', true)
 }
 
-/** Problems of values that a schema cannot express, such as templates. */
-export const valueProblems = (schema: Table, value: unknown, given: unknown) =>
-  checkValues(schema, value, given).map((finding) => ({ ...finding, path: finding.segments.join('.') }))
-
 /** Templates in which a backslash stands before the dots of a name, as in old versions: such a name is in quotes. */
 export function withQuotedNames(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withQuotedNames)
@@ -111,7 +107,15 @@ export function adjustSink(type: string, config: Record<string, unknown>, note: 
   adjustEncoding(type, config)
   adjustBuffer(config, note)
   if (type === 'http') adjustBody(config, note)
+  // The old agent does not ask a service without versions for its version.
+  if (config['opensearch_service_type'] === 'serverless' && (config['api_version'] ?? 'auto') === 'auto')
+    config['api_version'] = 'v8'
   if (type !== 'loki') return
+  if (typeof config['endpoint'] === 'string') config['endpoint'] = withScheme(config['endpoint'])
+  if (config['encoding'] === undefined) {
+    config['encoding'] = { codec: 'json' }
+    note(['encoding'], 'the option is missing, and old versions sent JSON', 'It is set to `codec: json`.', true)
+  }
   // Vector sends late lines since version 0.31; the sink discards them by default.
   config['out_of_order_action'] ??= 'accept'
   if (typeof config['tenant_id'] !== 'string' || !config['tenant_id'].includes('{{')) return

@@ -185,10 +185,10 @@ sinks:
   expect(spec.secrets).toEqual([{ alias: 'env', secretName: 'shop-environment', namespace: 'penstock-system' }])
   expect(gaps).toEqual([
     '3 $CLUSTER (replaced)',
-    '5 $ES_URL (replaced)',
-    '5 $BATCH (replaced)',
-    '5 $USER (replaced)',
-    '5 $PASS (replaced)',
+    '8 $ES_URL (replaced)',
+    '9 $BATCH (replaced)',
+    '10 $USER (replaced)',
+    '10 $PASS (replaced)',
   ])
 })
 
@@ -437,7 +437,7 @@ sinks:
   ])
   expect(spec.transforms?.[1]).toMatchObject({ name: 'add', config: { source: '.a = 1\n' } })
   expect(spec.sinks[0]).toMatchObject({ name: 'loki', inputs: ['add'], config: { endpoint: 'http://loki:3100' } })
-  expect(gaps).toEqual(['4 data_dir (replaced)', '6 prometheus_sink (replaced)', '16 loki: none', '24 bad: rawConfig'])
+  expect(gaps).toEqual(['4 data_dir (replaced)', '6 prometheus_sink (replaced)', '23 loki: none', '24 bad: rawConfig'])
   expect(lint(text)).toEqual([])
 })
 

@@ -2,25 +2,22 @@
 // `kubernetes_logs` gives events their old fields, so programs, templates, option paths and the delivered events stay the same.
 
 import {
+  compileCondition,
   findComponent,
-  globalOptions,
-  globalsOf,
+  globPattern,
   isPattern,
   optionsOf,
-  otherOption,
   otherOptions,
-  parseOptions,
   type Segments,
   textLiteral,
-  valueAt,
 } from '@penstock/agent/config'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
+import { fixedOptions } from '../../compile/tenancy.ts'
 import { missingPart } from '../absence.ts'
 import { complete } from '../complete.ts'
 import type { Table } from '../documents.ts'
 import type { Component, Draft, Gap, Included, NamedText, Selector, Step } from '../draft.ts'
 import { podFieldsIn } from '../inner.ts'
-import { secretForms, withoutSample, withValues } from '../sound.ts'
 import {
   adjustCondition,
   adjustSink,
@@ -28,10 +25,11 @@ import {
   isPassedOn,
   passOn,
   podFields,
-  valueProblems,
   withNamedDefaults,
   withoutSelf,
 } from './adjusted.ts'
+import { checkedOptions } from './checked.ts'
+import { conditionsIn } from './conditions.ts'
 import { ends } from './ends.ts'
 import { eventStep, withEvents } from './events.ts'
 import { workOfAgents } from './itself.ts'
@@ -40,28 +38,29 @@ import { withOwnSources } from './joining-copies.ts'
 import { labelSteps } from './labels.ts'
 import { LogSchema } from './log-schema.ts'
 import { type MountReport, onNode } from './mounts.ts'
-import { inOrder, type Old, oldsIn, ownerOf } from './old.ts'
+import { inOrder, type Old, oldsIn, outputsOf, ownerOf } from './old.ts'
+import { type FailedProgram, programGaps } from './program-gaps.ts'
 import { withPrograms } from './programs.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
 import { refusals } from './refusals.ts'
 import { services } from './services.ts'
 import { settings } from './settings.ts'
-import { listOf, merged, removeAt, wildcard } from './tables.ts'
+import { listOf, merged, removeAt } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'
 import { checkedOutputs, testsOf } from './unit-tests.ts'
+import { unitsOf } from './units.ts'
 import { ownSteps, Variables } from './variables.ts'
-
-/** The context of component checks. A Pipeline has no global settings of an agent. */
-const defaults = parseOptions(globalOptions, {})
-if (!defaults.ok) throw new TypeError('The defaults of the settings are not valid.')
-const globals = globalsOf(defaults.value, {})
 
 const kindOf = { sources: 'source', transforms: 'transform', sinks: 'sink' } as const
 
 /** Reads the files of one configuration into a draft. Components of one file may read from those of another. */
 export function convertVector(files: readonly NamedText[], included: Included, draft: Draft): void {
-  const roots = withScopes(files.flatMap((file) => readRoots(file, draft.gaps)))
-  new Conversion(roots, withPrograms(included, files), draft, files).run()
+  const roots = files.flatMap((file, index) =>
+    readRoots(file, draft.gaps).map((root) => ({ ...root, unit: `${index}.${root.unit}` })),
+  )
+  const programs = withPrograms(included, files)
+  for (const unit of unitsOf(withScopes(roots))) new Conversion(unit, programs, draft, files).run()
+  complete(draft, { file: (roots[0] ?? files[0])?.file ?? '', line: 1 }, ends)
 }
 
 /** The counterpart of a component. */
@@ -77,8 +76,6 @@ interface Counterpart {
 
 class Conversion {
   readonly #roots: readonly Root[]
-  /** The place of gaps that belong to no line. */
-  readonly #file: string
   readonly #included: Included
   readonly #draft: Draft
   /** The settings of all files. */
@@ -96,7 +93,6 @@ class Conversion {
   constructor(roots: readonly Root[], included: Included, draft: Draft, files: readonly NamedText[]) {
     const podFields = new Map(files.flatMap((file) => [...podFieldsIn(file)]))
     this.#roots = roots
-    this.#file = files[0]?.file ?? ''
     this.#variables = new Variables(draft.gaps, draft.namespace === undefined, podFields)
     this.#included = included
     this.#draft = draft
@@ -111,7 +107,7 @@ class Conversion {
 
   run(): void {
     for (const root of this.#roots) this.#reportSettings(root)
-    this.#draft.aggregator = this.#roots.find(({ aggregator }) => aggregator !== undefined)?.aggregator
+    this.#draft.aggregator ??= this.#roots.find(({ aggregator }) => aggregator !== undefined)?.aggregator
     this.#olds = withOwnSources(this.#olds, (input) => this.#matching(input), this.#draft.gaps)
     const own = this.#ofAgentItself()
     const left = this.#olds.filter((old) => !own.has(old))
@@ -124,7 +120,6 @@ class Conversion {
       this.#transform(old)
     for (const old of left.filter(({ kind }) => kind === 'sinks')) this.#sink(old)
     for (const root of this.#roots) this.#tests(root)
-    complete(this.#draft, { file: this.#roots[0]?.file ?? this.#file, line: 1 }, ends)
   }
 
   // --- gaps ---
@@ -154,8 +149,10 @@ class Conversion {
       }
       const by = known?.by ?? 'the cluster provides it'
       if (known?.absence !== undefined) continue
-      const reason = known?.isReplaced === true ? by : 'it is a global setting of the agent'
       const other = otherOptions.find(({ kind, path }) => kind === 'global' && path === name)
+      const isUnknown = known === undefined && other === undefined
+      const own = isUnknown ? 'there is no such setting' : 'it is a global setting of the agent'
+      const reason = known?.isReplaced === true ? by : own
       const nearest = known?.becomes ?? other?.instead ?? 'Remove it, or set it in the components that need it.'
       this.#gap(root, [name], name, reason, nearest, known?.isReplaced)
     }
@@ -177,10 +174,10 @@ class Conversion {
 
   /** The old outputs that an input refers to: one, or all that match a pattern. */
   #matching(input: string): readonly string[] {
-    const ids = this.#olds.flatMap(({ kind, id }) => (kind === 'sinks' ? [] : [id]))
+    const outputs = this.#olds.flatMap((old) => (old.kind === 'sinks' ? [] : outputsOf(old)))
     if (!isPattern(input)) return [input]
-    const pattern = wildcard(input)
-    return [...new Set([...ids, ...this.#outputs.keys()])].filter((id) => pattern.test(id))
+    const pattern = globPattern(input)
+    return [...new Set([...outputs, ...this.#outputs.keys()])].filter((output) => pattern.test(output))
   }
 
   /** The replacements of a component's inputs. */
@@ -379,17 +376,33 @@ class Conversion {
       this.#passOn(old, this.#draft.append(inputs, [step], old.id, this.#origin(old)))
       return
     }
+    const isReported = this.#reportConditions(old)
     for (const { name, steps } of rewritten.outputs) {
       const id = name === '' ? old.id : `${old.id}.${name}`
       if (name !== '' && !this.#isRead(id)) continue
-      const own = steps.map((step) => ({ ...step, text: this.#variables.program(old, step.type, step.text) }))
+      const own = steps.map((step) => ({
+        ...step,
+        isReported,
+        text: this.#variables.program(old, step.type, step.text),
+      }))
       this.#outputs.set(id, this.#draft.append(inputs, own, id, this.#origin(old)))
     }
   }
 
+  /** Reports conditions that do not compile. Returns whether there are any. */
+  #reportConditions(old: Old): boolean {
+    const failed = conditionsIn(this.#variables.inTransform(old)).flatMap(({ segments, text: marked }) => {
+      const text = this.#variables.program(old, 'filter', marked)
+      const compiled = compileCondition(text)
+      return compiled.ok ? [] : [{ segments, text, compiled }]
+    })
+    for (const { segments, text, compiled } of failed) this.#failed(old, segments, text, compiled)
+    return failed.length > 0
+  }
+
   #isRead(output: string): boolean {
     const isChecked = this.#roots.some(({ config }) => checkedOutputs(config['tests']).includes(output))
-    const reads = (input: string) => input === output || (isPattern(input) && wildcard(input).test(output))
+    const reads = (input: string) => input === output || (isPattern(input) && globPattern(input).test(output))
     return isChecked || this.#olds.some(({ inputs }) => inputs.some(reads))
   }
 
@@ -421,14 +434,19 @@ class Conversion {
     const shared = /^splunk/.test(old.type) ? this.#schema.ofEnvelope() : {}
     if (service === undefined || service.isHere?.(old.options) === false) return { old, steps: [] }
     const rewritten = service.rewrite({ ...shared, ...old.options })
-    if (rewritten === undefined) {
-      const reason = `its options have no counterpart if \`${old.type}\` becomes the sink \`http\``
-      this.#gap(old.root, [old.kind, old.id], old.id, reason, `Write ${service.becomes}, and matching options.`)
+    if ('refused' in rewritten) {
+      const { refused } = rewritten
+      const reason = Object.hasOwn(old.options, refused)
+        ? `its value has no counterpart if \`${old.type}\` becomes the sink \`http\``
+        : 'the option is missing'
+      const nearest = `Write ${service.becomes}, and matching options.`
+      this.#gap(old.root, [old.kind, old.id, refused], `${old.id}: ${refused}`, reason, nearest)
       return undefined
     }
     // Variables in the options of the sink and in its programs have different forms.
     const marked = this.#variables.inTransform(old)
-    const steps = (service.rewrite({ ...shared, ...marked })?.steps ?? []).map((step) => ({
+    const again = service.rewrite({ ...shared, ...marked })
+    const steps = ('refused' in again ? [] : again.steps).map((step) => ({
       ...step,
       text: this.#variables.program(old, step.type, step.text),
     }))
@@ -452,7 +470,9 @@ class Conversion {
 
   #comment({ root, kind, id, type }: Old, effect: string): string {
     const line = root.lineOf([kind, id])
-    return `GAP: ${kindOf[kind]} \`${id}\` of type \`${type}\` (${root.file}:${line}) has no counterpart. ${effect}`
+    const why =
+      findComponent(kindOf[kind], type) === undefined ? 'has no counterpart' : 'is not valid, as the report says'
+    return `GAP: ${kindOf[kind]} \`${id}\` of type \`${type}\` (${root.file}:${line}) ${why}. ${effect}`
   }
 
   // --- options ---
@@ -485,8 +505,21 @@ class Conversion {
     // The last line of a text in TOML often contains the spaces before its quotes.
     if (typeof config['source'] === 'string') config['source'] = config['source'].replace(/\n[\t ]+$/, '\n')
     const before = old.kind === 'sinks' ? this.#schema.beforeSink(declaration.type, config) : []
-    const ports = this.#checked(old, declaration, config)
+    const ports = checkedOptions(declaration, config, {
+      option: (segments, name, ...row) =>
+        this.#gap(old.root, [old.kind, old.id, ...segments], name === '' ? old.id : `${old.id}: ${name}`, ...row),
+      program: (segments, text, problem) => this.#failed(old, segments, text, problem),
+    })
     if (ports === undefined) return undefined
+    for (const { path } of fixedOptions(
+      declaration.kind,
+      declaration.type,
+      config,
+      this.#draft.namespace !== undefined,
+    )) {
+      removeAt(config, path)
+      note(path.map(String), 'it applies to the whole agent, which several Pipelines share', 'It is left out.', true)
+    }
     const named = withNamedDefaults(declaration.kind, declaration.type, config)
     const after = this.#schema.after(declaration, config, (option, reason, nearest) =>
       note([option], reason, nearest, false),
@@ -510,75 +543,9 @@ class Conversion {
     delete config[name]
   }
 
-  /**
-   * Removes options that the counterpart does not have, and reports them as gaps. Returns the names of its further outputs; undefined if
-   * the options are not valid.
-   */
-  #checked(old: Old, declaration: AnyDeclaration, config: Record<string, unknown>): readonly string[] | undefined {
-    const { members, schema } = optionsOf(declaration)
-    for (let round = 0; round < 100; round++) {
-      const attempts = secretForms.map((form) => {
-        const parsed = parseOptions(members, withValues(config, form) as object)
-        const found = parsed.ok ? valueProblems(schema, parsed.value, config) : []
-        const problems = parsed.ok ? [...found, ...(declaration.check?.(parsed.value, globals) ?? [])] : []
-        return { parsed, errors: problems.filter(({ severity }) => severity !== 'warning') }
-      })
-      const { parsed, errors } =
-        attempts.find((attempt) => attempt.parsed.ok && attempt.errors.length === 0) ??
-        (attempts[0] as (typeof attempts)[number])
-      if (parsed.ok) {
-        for (const { path, message, help } of errors) {
-          this.#gap(
-            old.root,
-            [old.kind, old.id],
-            `${old.id}: ${path}`,
-            `its options are not valid: ${message}`,
-            help ?? 'Correct it, and convert again.',
-          )
-        }
-        if (errors.length > 0) return undefined
-        return declaration.kind === 'transform' ? (declaration.ports?.(parsed.value) ?? []) : []
-      }
-      if (this.#rewritten(old, declaration, config, parsed.problems)) continue
-      const [problem] = parsed.problems
-      if (problem === undefined) return undefined
-      const { segments, message, help } = problem
-      const path = [old.kind, old.id, ...segments]
-      const isRemoved = removeAt(config, segments)
-      const nearest = help ?? (isRemoved ? 'The option is left out.' : 'Set the option, and convert again.')
-      const subject = problem.path === '' ? old.id : `${old.id}: ${problem.path}`
-      this.#gap(old.root, path, subject, withoutSample(message), nearest)
-      if (!isRemoved) return undefined
-    }
-    return undefined
-  }
-
-  /** Renames an option of another version, or removes it and reports the alternative. Returns false if there is none. */
-  #rewritten(
-    old: Old,
-    declaration: AnyDeclaration,
-    config: Record<string, unknown>,
-    problems: readonly { readonly segments: Segments }[],
-  ): boolean {
-    const found = problems.flatMap(({ segments }) => {
-      const value = valueAt(config, segments)
-      const other = value === undefined ? undefined : otherOption(declaration.kind, declaration.type, segments, value)
-      return other === undefined ? [] : [{ segments, value, other }]
-    })
-    // In the order of the table.
-    const [first] = found.toSorted((one, next) => otherOptions.indexOf(one.other) - otherOptions.indexOf(next.other))
-    if (first === undefined) return false
-    const { segments, value, other } = first
-    const rewritten = other.rewrite?.(value)
-    const reason = other.differs ?? (rewritten === undefined ? 'there is no such option' : 'the option is not needed')
-    const isSame = rewritten !== undefined && other.differs === undefined
-    const isRenamed = isSame && Object.keys(rewritten).length > 0
-    const path = segments.join('.')
-    const explanation = isRenamed ? 'the option has another form here' : reason
-    this.#gap(old.root, [old.kind, old.id, ...segments], `${old.id}: ${path}`, explanation, other.instead, isSame)
-    removeAt(config, segments)
-    Object.assign(config, merged(rewritten ?? {}, config))
-    return true
+  /** Reports a program that does not compile. */
+  #failed(old: Old, segments: Segments, text: string, problem: FailedProgram): void {
+    this.#draft.gaps.push(...programGaps(old, segments, text, problem, this.#included))
   }
 
   #tests(root: Root): void {

@@ -1,11 +1,11 @@
 // Copies of the components before a `reduce` that joins lines, if other components read them, too: the others read single lines.
 
-import { isPattern } from '@penstock/agent/config'
+import { globPattern, isPattern } from '@penstock/agent/config'
+import { withPaths } from '../documents.ts'
 import type { Gap } from '../draft.ts'
 import { joinable } from './joining.ts'
 import type { Matching } from './joining-path.ts'
 import { type Old, ownerOf } from './old.ts'
-import { wildcard } from './tables.ts'
 
 /** All components, with copies of those that a `reduce` that joins lines shares with others. */
 export function withOwnSources(olds: readonly Old[], matching: Matching, gaps: Gap[]): readonly Old[] {
@@ -18,7 +18,7 @@ export function withOwnSources(olds: readonly Old[], matching: Matching, gaps: G
     const names = new Map(shared.map((old) => [old.id, `${old.id}-${id}`]))
     const patterns = all.flatMap(({ inputs }) => inputs.filter(isPattern))
     // A pattern that another component reads by would match a copy, too.
-    const isUnclear = [...names.values()].some((name) => patterns.some((each) => wildcard(ownerOf(each)).test(name)))
+    const isUnclear = [...names.values()].some((name) => patterns.some((each) => globPattern(ownerOf(each)).test(name)))
     const hasPattern = [reduce, ...path].some(({ inputs }) => inputs.some(isPattern))
     if (shared.length === 0 || isUnclear || hasPattern) continue
     const renamed = (input: string) => {
@@ -43,13 +43,13 @@ export function withOwnSources(olds: readonly Old[], matching: Matching, gaps: G
   return all
 }
 
-/** The same component under another name, with the line numbers of the first. */
+/** The same component under another name, with the places of the first. */
 const copyOf = (old: Old, id: string, inputs: readonly string[]): Old => ({
   ...old,
   id,
   inputs,
   root: {
     ...old.root,
-    lineOf: (path) => old.root.lineOf(path.map((segment, index) => (index === 1 && segment === id ? old.id : segment))),
+    ...withPaths(old.root, (path) => path.map((segment, index) => (index === 1 && segment === id ? old.id : segment))),
   },
 })

@@ -5,7 +5,6 @@ import { compileCondition, compileProgram, isPattern, readsOf } from '@penstock/
 import { isTable } from '@penstock/agent/schema'
 import { conditionOf } from './conditions.ts'
 import { type Old, ownerOf } from './old.ts'
-import { wildcard } from './tables.ts'
 
 /** Returns the outputs that an input matches. */
 export type Matching = (input: string) => readonly string[]
@@ -60,18 +59,17 @@ function effectsOf({ type, options }: Old): { reads: readonly string[]; changes:
   return reads.includes(undefined) ? undefined : { reads: reads.flatMap((each) => each ?? []), changes: [] }
 }
 
-/** The components whose outputs an input names; undefined for one that does not exist. A pattern can name outputs of a component, too. */
-function readBy(input: string, olds: readonly Old[], matching: Matching): readonly (Old | undefined)[] {
+/** The components whose outputs an input names; undefined for one that does not exist. A pattern does not name the component that reads by it. */
+function readBy(reader: Old, input: string, olds: readonly Old[], matching: Matching): readonly (Old | undefined)[] {
   const emitting = olds.filter(({ kind }) => kind !== 'sinks')
-  if (!isPattern(input))
-    return matching(input).map((output) => emitting.find(({ id }) => id === output || id === ownerOf(output)))
-  const patterns = [input, ...(input.includes('.') ? [ownerOf(input)] : [])].map(wildcard)
-  return emitting.filter(({ id }) => patterns.some((each) => each.test(id)))
+  return matching(input)
+    .map((output) => emitting.find(({ id }) => id === output || id === ownerOf(output)))
+    .filter((each) => each !== reader || !isPattern(input))
 }
 
 /** The components before a `reduce`; undefined if one of them must get single lines. */
 export function upstreamOf(reduce: Old, olds: readonly Old[], matching: Matching): Upstream | undefined {
-  const before = ({ inputs }: Old) => inputs.flatMap((input) => readBy(input, olds, matching))
+  const before = (old: Old) => old.inputs.flatMap((input) => readBy(old, input, olds, matching))
   const found = new Set<Old>()
   const left = [reduce]
   for (let old = left.pop(); old !== undefined; old = left.pop()) {

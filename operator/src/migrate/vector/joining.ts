@@ -1,7 +1,7 @@
 // The transform `reduce` after sources, which joins the lines of one event: the sources join them themselves.
 
 import { multilineProblems } from '@penstock/agent/config'
-import { isTable } from '@penstock/agent/schema'
+import { isTable, type MultilineMode } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
 import { conditionOf, isOfFields } from './conditions.ts'
 import { type Matching, type Upstream, upstreamOf } from './joining-path.ts'
@@ -12,7 +12,7 @@ import { texts } from './tables.ts'
 interface Rules {
   readonly start: string
   readonly condition: string
-  readonly mode: 'halt_before' | 'end_with' | 'continue_through' | 'continue_past'
+  readonly mode: MultilineMode
   readonly timeoutMs: number
 }
 

@@ -5,14 +5,11 @@ import { fieldLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Step } from '../draft.ts'
+import { namesIn } from './tables.ts'
 
 const defaults = { message: 'message', timestamp: 'timestamp', host: 'host', source_type: 'source_type' } as const
 type Name = keyof typeof defaults
 const names = Object.keys(defaults) as readonly Name[]
-
-/** The names of a path, some of which may be in quotes. */
-const segmentsOf = (path: string): readonly string[] =>
-  [...path.matchAll(/"((?:[^"\\]|\\.)*)"|[^."]+/g)].map(([whole, quoted]) => quoted?.replace(/\\(.)/g, '$1') ?? whole)
 
 /** Sinks that put the message, time and host into members of their own. */
 const consuming: ReadonlySet<string> = new Set([
@@ -37,7 +34,7 @@ export class LogSchema {
     const table = isTable(given) ? given : {}
     for (const name of names) {
       const value = table[`${name}_key`]
-      const path = typeof value === 'string' ? segmentsOf(value) : []
+      const path = typeof value === 'string' ? namesIn(value) : []
       if (path.length > 0 && path.join('.') !== name) this.#paths.set(name, path)
     }
     const metadata = table['metadata_key']

@@ -33,6 +33,17 @@ const renamed: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
 const currentType = (kind: Kind, type: string) =>
   Object.hasOwn(renamed[kind], type) ? (renamed[kind][type] ?? type) : type
 
+/** All outputs that a component may have: its own, and those of the parts that it divides events into. */
+export function outputsOf({ id, kind, type, options }: Old): readonly string[] {
+  if (kind !== 'transforms') return [id]
+  const { routes, reroute_dropped: reroutes } = options
+  const named = ['route', 'lanes'].flatMap((list) => Object.keys(isTable(options[list]) ? options[list] : {}))
+  const listed = listOf(routes).flatMap((each) => (isTable(each) ? [String(each['name'])] : []))
+  const rest = /route$/.test(type) ? ['_unmatched'] : []
+  const ports = [...named, ...listed, ...rest, ...(reroutes === true ? ['dropped'] : [])]
+  return [id, ...ports.map((port) => `${id}.${port}`)]
+}
+
 /** The component of `id.port`. */
 export const ownerOf = (output: string) => output.replace(/\..*$/s, '')
 

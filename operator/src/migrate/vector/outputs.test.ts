@@ -53,14 +53,14 @@ sinks: { out: { type: prometheus_remote_write, inputs: [both, none], endpoint: '
 })
 
 test.each([
-  { node: '"$VECTOR_SELF_NODE_NAME"', expected: undefined },
-  { node: 'n1', expected: 'n1' },
-])('the node $node is $expected', ({ node, expected }) => {
+  { node: '"$VECTOR_SELF_NODE_NAME"', rows: [] },
+  { node: 'n1', rows: ['k: self_node_name'] },
+])('an agent reads the pods of its own node, not of $node', ({ node, rows }) => {
   const { resource, gaps } = convert(
     `sources: { k: { type: kubernetes_logs, self_node_name: ${node} } }\nsinks: { out: { type: console, inputs: [k], encoding: { codec: json } } }`,
   )
-  expect(resource.spec.sources[0].config?.self_node_name).toBe(expected)
-  expect(gaps).toEqual([])
+  expect(resource.spec.sources[0].config).toBeUndefined()
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual(rows.map((row) => [row, true]))
 })
 
 test.each([

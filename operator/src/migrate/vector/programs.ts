@@ -6,14 +6,15 @@ import { tableDocuments } from '../documents.ts'
 import type { Included, NamedText } from '../draft.ts'
 
 /** The texts of all ConfigMaps by name. */
-function textsIn(files: readonly NamedText[]): ReadonlyMap<string, string> {
-  const found = new Map<string, string>()
+function textsIn(files: readonly NamedText[]): ReadonlyMap<string, NamedText> {
+  const found = new Map<string, NamedText>()
   for (const { file, text } of files) {
     if (!/\bConfigMap\b/.test(text)) continue
     const reading = { format: formatOf(file), above: 0, gaps: [], maxProblems: 0 }
-    for (const { value } of tableDocuments({ file, text }, reading)) {
+    for (const { value, inside } of tableDocuments({ file, text }, reading)) {
       if (value['kind'] !== 'ConfigMap' || !isTable(value['data'])) continue
-      for (const [name, inner] of Object.entries(value['data'])) if (typeof inner === 'string') found.set(name, inner)
+      for (const [name, inner] of Object.entries(value['data']))
+        if (typeof inner === 'string') found.set(name, { file, ...inside(['data', name], inner) })
     }
   }
   return found
@@ -30,6 +31,6 @@ export function withPrograms(included: Included, files: readonly NamedText[]): I
       if (found.length > 0) return found
     }
     const text = texts.get(names.at(-1) ?? '')
-    return text === undefined ? [] : [{ file: path, text }]
+    return text === undefined ? [] : [text]
   }
 }

@@ -3,7 +3,18 @@
 
 import { formatOf, type Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
-import { type Root as FoundRoot, type Table, type TableDocument, tableDocuments } from '../documents.ts'
+import { renderedIn } from '../chart-templates.ts'
+import {
+  allAt,
+  type Root as FoundRoot,
+  memberAt,
+  type Places,
+  type Reading,
+  type Table,
+  type TableDocument,
+  tableDocuments,
+  withPaths,
+} from '../documents.ts'
 import type { AggregatorPods, Gap, NamedText } from '../draft.ts'
 import { isBlank } from '../inner.ts'
 import { withQuotedVariables } from './bare-variables.ts'
@@ -11,12 +22,16 @@ import { type Mount, mountsIn } from './mounts.ts'
 import { isOldChart, oldChartConfig } from './old-chart.ts'
 import { settings } from './settings.ts'
 
-/** One configuration with line numbers. */
-export interface Root extends FoundRoot {
+/** One configuration with the places of its parts. */
+export interface Root extends FoundRoot, Places {
   /** The resource of the operator for Vector that contains it. */
   readonly resource?: Resource
   /** The pods of the chart, if it does not run one on every node. */
   readonly aggregator?: AggregatorPods
+  /** The document that contains it. */
+  readonly unit?: string
+  /** Whether it is the whole configuration of an agent, as in values of a chart. */
+  readonly isWhole?: boolean
   /** The folders of the node that the chart mounts. */
   readonly mounts?: readonly Mount[]
 }
@@ -62,13 +77,13 @@ const isConfig = (table: Table) => ['sources', 'transforms', 'sinks'].some((list
 
 /** Whether a text contains a Vector configuration. */
 export function isVector({ file, text }: NamedText): boolean {
-  return rootsOf({ file, text }, 0, []).length > 0
+  return rootsOf({ file, text }, { above: 0 }, []).length > 0
 }
 
 /** All configurations of a file. Parts that cannot be read become gaps. */
 export function readRoots(given: NamedText, gaps: Gap[]): readonly Root[] {
   const before = gaps.length
-  const found = rootsOf(given, 0, gaps)
+  const found = rootsOf(given, { above: 0, indent: given.indent ?? 0 }, gaps)
   const roots = found.length > 0 ? found : ofSettings(given)
   if (roots.length === 0 && gaps.length === before) {
     gaps.push({
@@ -95,11 +110,11 @@ const ofSettings = (given: NamedText): readonly Root[] =>
     return isKnown && names.length > 0 ? [document.below([], document.value)] : []
   })
 
-/** @param above number of lines of the file before the text */
-function rootsOf(given: NamedText, above: number, gaps: Gap[]): readonly Root[] {
+/** @param place the place of the text in the file */
+function rootsOf(given: NamedText, place: Pick<Reading, 'above' | 'indent'>, gaps: Gap[]): readonly Root[] {
   const text = withQuotedVariables(given)
-  return tableDocuments(text, { format: formatOf(given.file), above, gaps, maxProblems: 5 }).flatMap((document) =>
-    rootsIn(document, gaps),
+  return tableDocuments(text, { format: formatOf(given.file), ...place, gaps, maxProblems: 5 }).flatMap(
+    (document, index) => rootsIn(document, gaps).map((root) => ({ ...root, unit: String(index) })),
   )
 }
 
@@ -111,10 +126,11 @@ const ofComponent = new RegExp(
 )
 
 /** A file that contains one component. */
-function componentIn({ file, value, lineOf }: TableDocument): readonly Root[] {
+function componentIn(document: TableDocument): readonly Root[] {
+  const { file, value } = document
   const [, list, id] = ofComponent.exec(file) ?? []
   if (list === undefined || id === undefined || typeof value['type'] !== 'string') return []
-  return [{ file, config: { [list]: { [id]: value } }, lineOf: (path) => lineOf(path.slice(2)) }]
+  return [{ file, config: { [list]: { [id]: value } }, ...withPaths(document, (path) => path.slice(2)) }]
 }
 
 function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
@@ -149,10 +165,10 @@ function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
   }
   if (isOldChart(value) && !(isTable(customConfig) && isConfig(customConfig))) {
     const { config, at } = oldChartConfig(value)
-    return [{ file, config, lineOf: (path) => lineOf(at(path)) }]
+    return [{ file, config, ...withRawPlaces(document, at) }]
   }
   if (isTable(customConfig) && isConfig(customConfig))
-    return [{ ...below(['customConfig'], customConfig), ...pods, mounts: mountsIn(value) }]
+    return [{ ...below(['customConfig'], renderedIn(customConfig)), ...pods, mounts: mountsIn(value), isWhole: true }]
   if (kind === undefined && isOfChart(value)) return [{ ...withoutConfig(value, file, lineOf, gaps), ...pods }]
   if (typeof kind === 'string' && isTable(spec) && isConfig(spec))
     return [{ ...below(['spec'], spec), resource: resourceOf(value, kind) }]
@@ -163,14 +179,30 @@ function rootsIn(document: TableDocument, gaps: Gap[]): readonly Root[] {
         if (typeof inner !== 'string') return []
         const isEncoded = kind === 'Secret' && list === 'data'
         const plain = isEncoded ? Buffer.from(inner, 'base64').toString('utf8') : inner
-        const { text, above } = inside([list, name], plain)
-        const found = rootsOf({ file: name, text }, above, []).map((root) => ({ ...root, file }))
+        const { text, above, indent } = inside([list, name], plain)
+        const found = rootsOf({ file: name, text }, { above, indent }, []).map((root) => ({ ...root, file }))
         // The lines of an encoded text are not those of the file.
-        return isEncoded ? found.map((root) => ({ ...root, lineOf: () => lineOf([list, name]) })) : found
+        return isEncoded ? found.map((root) => ({ ...root, ...allAt(lineOf([list, name])) })) : found
       }),
     )
   }
   return isConfig(value) ? [below([], value)] : componentIn(document)
+}
+
+/** The places of components whose options are partly in the text `rawConfig`. @param at the path in the values */
+function withRawPlaces(document: TableDocument, at: (path: Segments) => Segments): Places {
+  const placeOf: Places['placeOf'] = (path, position) => {
+    const [kind = '', id = '', ...option] = path
+    const [base, name] = [at([kind, id]), option[0]]
+    const text = memberAt(document.value, [...base, 'rawConfig'])
+    const isOutside = name === undefined || memberAt(document.value, [...base, name]) !== undefined
+    if (typeof text !== 'string' || isOutside) return document.placeOf(at(path), position)
+    const { above, indent } = document.inside([...base, 'rawConfig'], text)
+    const reading: Reading = { format: 'toml', above, indent, gaps: [], maxProblems: 0 }
+    const [raw] = tableDocuments({ file: document.file, text }, reading)
+    return raw === undefined ? document.placeOf(base) : raw.placeOf(option, position)
+  }
+  return { placeOf, lineOf: (path) => placeOf(path).line }
 }
 
 /** The pods of the chart as those of an Agent. */
@@ -222,7 +254,7 @@ function withoutConfig(values: Table, file: string, lineOf: (path: Segments) => 
       reason: `the configuration is in the ConfigMap \`${existingConfigMaps.join('`, `')}\``,
       nearest: `Convert it: \`kubectl get configmap ${String(existingConfigMaps[0])} -o yaml | penstock convert -f -\`.`,
     })
-    return { file, config: {}, lineOf: () => lineOf(['existingConfigMaps']) }
+    return { file, config: {}, ...allAt(lineOf(['existingConfigMaps'])) }
   }
   const name = typeof role === 'string' && Object.hasOwn(chartConfigs, role) ? role : 'Aggregator'
   const line = lineOf([role === undefined ? 'customConfig' : 'role'])
@@ -234,7 +266,7 @@ function withoutConfig(values: Table, file: string, lineOf: (path: Segments) => 
     nearest: 'If other values have `customConfig`, convert those.',
     isReplaced: true,
   })
-  return { file, config: chartConfigs[name] as Table, lineOf: () => line }
+  return { file, config: chartConfigs[name] as Table, ...allAt(line) }
 }
 
 function resourceOf({ metadata, apiVersion }: Table, kind: string): Resource {
@@ -266,8 +298,9 @@ export function withScopes(roots: readonly Root[]): readonly Root[] {
       })
       return [[kind, Object.fromEntries(entries)]]
     })
-    const lineOf = (path: Segments) =>
-      root.lineOf(path.map((segment, index) => (index === 1 ? String(segment).replace(prefix, '') : segment)))
-    return { ...root, config: { ...config, ...Object.fromEntries(lists) }, lineOf }
+    const places = withPaths(root, (path) =>
+      path.map((segment, index) => (index === 1 ? String(segment).replace(prefix, '') : segment)),
+    )
+    return { ...root, config: { ...config, ...Object.fromEntries(lists) }, ...places }
   })
 }

@@ -309,7 +309,7 @@ test('an option of a product that `http` cannot express is a gap of a part that 
     endpoint_target: 'raw',
   }
   const { gaps } = convert({ sources: logs, sinks: { s: { ...sink, encoding: { codec: 'json' } } } })
-  expect(gaps).toMatchObject([{ subject: 's', reason: expect.stringContaining('have no counterpart') }])
+  expect(gaps).toMatchObject([{ subject: 's: endpoint_target', reason: expect.stringContaining('has no counterpart') }])
   expect(gaps[0]?.isAbsent).toBeUndefined()
 })
 

@@ -1,20 +1,27 @@
 // Converts Vector sinks for products with their own request format to the sink `http` with the address and format of the product. Common
 // options, such as `tls` and `batch`, stay unchanged.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Step } from '../draft.ts'
 import { literalTemplate } from '../escape.ts'
-import { setLine } from './tables.ts'
+import { field, setLine, withScheme } from './tables.ts'
+
+/** The name of an option whose value has no counterpart. */
+interface Refused {
+  readonly refused: string
+}
+
+const refused = (name: string): Refused => ({ refused: name })
 
 export interface Service {
   readonly type: string
   readonly becomes: string
   /** Whether `http` has a counterpart; false for options of another protocol. */
   readonly isHere?: (options: Table) => boolean
-  /** The options of `http` and the steps before it; undefined if the options are not valid. */
-  readonly rewrite: (options: Table) => { readonly config: Table; readonly steps: readonly Step[] } | undefined
+  /** The options of `http` and the steps before it, or the option that has no counterpart there. */
+  readonly rewrite: (options: Table) => { readonly config: Table; readonly steps: readonly Step[] } | Refused
 }
 
 const lines = { framing: { method: 'newline_delimited' } } as const
@@ -73,38 +80,50 @@ function asyncSettings(given: unknown): readonly string[] | undefined {
   return entries.map(([name, value]) => `${asyncNames[name]}=${Number(value)}`)
 }
 
+/** A text as a part of a query, without its variables: their values are a part of the address. */
+const inQuery = (text: string) =>
+  text
+    .split(/(\$\{[^}]*\}|\$[A-Za-z_]\w*)/)
+    .map((part, index) => (index % 2 === 1 ? part : literalTemplate(encodeURIComponent(part))))
+    .join('')
+
 /** ClickHouse: rows in requests to the HTTP interface. */
 const clickhouse: Service = {
   type: 'clickhouse',
   becomes: '`http` to the HTTP interface, with one JSON row per event',
   rewrite(options) {
-    const { endpoint, database = 'default', table, format = 'json_each_row', ...shared } = options
+    const { host, endpoint: given = host, database = 'default', table, format = 'json_each_row', ...shared } = options
     const {
       skip_unknown_fields: skips,
       date_time_best_effort: isLoose,
       insert_random_shard: isRandom,
       query_settings: ofQuery,
+      extra_query_params: more,
       ...rest
     } = shared
     const asynchronous = asyncSettings(ofQuery)
-    if (asynchronous === undefined) return undefined
-    if (typeof endpoint !== 'string' || typeof table !== 'string' || typeof database !== 'string') return undefined
+    if (asynchronous === undefined) return refused('query_settings')
+    if (typeof given !== 'string') return refused('endpoint')
+    if (typeof table !== 'string') return refused('table')
+    if (typeof database !== 'string') return refused('database')
+    const endpoint = withScheme(given)
     const forms: Readonly<Record<string, string>> = {
       json_each_row: 'JSONEachRow',
       json_as_object: 'JSONAsObject',
       json_as_string: 'JSONAsString',
     }
     const form = Object.hasOwn(forms, String(format)) ? forms[String(format)] : undefined
-    if (form === undefined) return undefined
+    if (form === undefined) return refused('format')
     const settings = [
       'input_format_import_nested_json=1',
       ...(typeof skips === 'boolean' ? [`input_format_skip_unknown_fields=${skips ? 1 : 0}`] : []),
       ...(isLoose === true ? ['date_time_input_format=best_effort'] : []),
       ...(isRandom === true ? ['insert_distributed_one_random_shard=1'] : []),
       ...asynchronous,
+      ...Object.entries(isTable(more) ? more : {}).map(([key, value]) => `${inQuery(key)}=${inQuery(String(value))}`),
     ]
     // Names may be templates, whose braces and fields stay unchanged.
-    const name = (text: string) => `%%22${text.includes('{{') ? text : literalTemplate(encodeURIComponent(text))}%%22`
+    const name = (text: string) => `%%22${text.includes('{{') ? text : inQuery(text.replace(/["\\]/g, '\\$&'))}%%22`
     const query = `INSERT%%20INTO%%20${name(database)}.${name(table)}%%20FORMAT%%20${form}`
     const config = {
       uri: `${literalTemplate(endpoint.replace(/\/+$/, ''))}/?${settings.join('&')}&query=${query}`,
@@ -128,7 +147,8 @@ const splunk = (type: string): Service => ({
   type,
   becomes: '`http` to the event collector',
   rewrite(options) {
-    const { endpoint, default_token: token, token: oldToken, host_key: host = 'host', ...named } = options
+    const { host: address, endpoint = address, default_token: token, token: oldToken, ...more } = options
+    const { host_key: host = 'host', ...named } = more
     const {
       index,
       source,
@@ -139,24 +159,25 @@ const splunk = (type: string): Service => ({
     } = named
     const { endpoint_target: target = 'event', path, encoding, auto_extract_timestamp: extracts, ...others } = shared
     const rest = withoutIndexer({ ...others, ...(extracts === true && { auto_extract_timestamp: true }) })
-    if (typeof endpoint !== 'string' || target !== 'event' || typeof host !== 'string') return undefined
+    if (typeof endpoint !== 'string') return refused('endpoint')
+    if (target !== 'event') return refused('endpoint_target')
+    if (typeof host !== 'string') return refused('host_key')
     const codec = isTable(encoding) ? encoding['codec'] : encoding
-    if (codec !== 'json' && codec !== 'text') return undefined
-    const field = (name: string) => fieldLiteral(name.replace(/^\./, '').split('.'))
+    if (codec !== 'json' && codec !== 'text') return refused('encoding')
     const entries: string[] = []
     const rendered: string[] = []
     for (const [name, template] of Object.entries({ index, source, sourcetype })) {
       if (template === undefined) continue
       const text = typeof template === 'string' ? optionalExpression(template) : undefined
-      if (text === undefined) return undefined
+      if (text === undefined) return refused(name)
       rendered.push(`${name} = ${text}`)
       entries.push(`"${name}": ${name}`)
     }
-    if (!Array.isArray(indexed) || indexed.some((name) => typeof name !== 'string')) return undefined
-    const fields = indexed.map((name) => `${textLiteral(String(name))}: ${field(String(name))}`)
+    if (!Array.isArray(indexed) || indexed.some((name) => typeof name !== 'string')) return refused('indexed_fields')
+    const fields = indexed.map((name) => `${textLiteral(String(name).replace(/^\./, ''))}: ${field(String(name))}`)
     const { codec: _, timestamp_format: form, ...ofFields } = isTable(encoding) ? encoding : {}
     const own = eventLines(ofFields)
-    if (own === undefined) return undefined
+    if (own === undefined) return refused('encoding')
     const text = [
       ...rendered,
       ...(time === '' ? [] : [`time = del(${field(String(time))})`]),
@@ -194,11 +215,11 @@ function eventLines(encoding: Table): readonly string[] | undefined {
   if (Object.keys(others).length > 0 || !Array.isArray(except) || (only !== undefined && !Array.isArray(only))) {
     return undefined
   }
-  const at = (path: unknown) => fieldLiteral(String(path).replace(/^\./, '').split('.'))
-  const kept = (path: unknown) => `if exists(${at(path)}) { ${setLine(String(path), at(path), 'event')} }`
+  const kept = (path: unknown) =>
+    `if exists(${field(String(path))}) { ${setLine(String(path), field(String(path)), 'event')} }`
   return [
     ...(only === undefined ? ['event = .'] : ['event = {}', ...only.map(kept)]),
-    ...except.map((path) => `del(event${at(path)})`),
+    ...except.map((path) => `del(event${field(String(path))})`),
   ]
 }
 
@@ -208,9 +229,37 @@ const opentelemetry: Service = {
   becomes: '`http` with the options of `protocol`',
   isHere: ({ protocol }) => isTable(protocol) && protocol['type'] === 'http',
   rewrite({ protocol, ...shared }) {
-    if (!isTable(protocol) || typeof protocol['uri'] !== 'string') return undefined
+    if (!isTable(protocol) || typeof protocol['uri'] !== 'string') return refused('protocol')
     const { type: _, ...config } = protocol
     return { config: { ...shared, ...config, uri: plainAddress(protocol['uri']) }, steps: [] }
+  },
+}
+
+/** Axiom: lines of JSON. An address with a path is complete. */
+const axiom: Service = {
+  type: 'axiom',
+  becomes: '`http` to the address of the dataset, with one JSON line per event',
+  rewrite(options) {
+    const { dataset, token, org_id: organization, url, region, ...shared } = options
+    if (typeof dataset !== 'string') return refused('dataset')
+    if (typeof token !== 'string') return refused('token')
+    const address = typeof url === 'string' ? url.replace(/\/+$/, '') : undefined
+    const isComplete = address !== undefined && /^\w+:\/\/[^/]+\/./.test(address)
+    const ofRegion = typeof region === 'string' ? `https://${region}/v1/ingest/${dataset}` : undefined
+    const uri = isComplete ? address : `${address ?? 'https://api.axiom.co'}/v1/datasets/${dataset}/ingest`
+    const given = isTable(shared['request']) ? shared['request'] : {}
+    const headers = isTable(given['headers']) ? given['headers'] : {}
+    const own = typeof organization === 'string' ? { 'X-Axiom-Org-Id': organization } : {}
+    const config = {
+      compression: 'zstd',
+      ...shared,
+      uri: literalTemplate(address === undefined ? (ofRegion ?? uri) : uri),
+      auth: { strategy: 'bearer', token },
+      encoding: { codec: 'json' },
+      ...lines,
+      ...(Object.keys({ ...headers, ...own }).length > 0 && { request: { ...given, headers: { ...headers, ...own } } }),
+    }
+    return { config, steps: [] }
   },
 }
 
@@ -219,10 +268,11 @@ const http: Service = {
   type: 'http',
   becomes: 'the same',
   isHere: ({ uri }) => typeof uri === 'string',
-  rewrite: ({ uri, ...others }) => ({ config: { uri: plainAddress(String(uri)), ...others }, steps: [] }),
+  rewrite: ({ uri, ...others }) => ({ config: { uri: plainAddress(withScheme(String(uri))), ...others }, steps: [] }),
 }
 
 export const services: readonly Service[] = [
+  axiom,
   clickhouse,
   splunk('splunk_hec_logs'),
   splunk('splunk_hec'),

@@ -21,7 +21,7 @@ export const settings: Readonly<Record<string, Setting>> = {
     Object.entries(underOperator).map(([name, becomes]) => [name, { becomes, isReplaced: replaced.has(name) }]),
   ),
   enrichment_tables: {
-    becomes: underOperator.enrichment_tables,
+    becomes: 'Write the rows of a small table as an object in the program, or let the destination add the data.',
     isReplaced: false,
     absence: 'a Pipeline has no enrichment tables, so programs that read them are left out',
   },

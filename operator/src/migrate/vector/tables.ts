@@ -37,21 +37,39 @@ export function removeAt(config: Record<string, unknown>, segments: Segments): b
 export const listOf = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
 
-/** A pattern of names, in which `*` stands for any text. */
-export const wildcard = (text: string) => new RegExp(`^${text.split('*').map(RegExp.escape).join('.*')}$`)
-
 /** The texts of an option that is a text or a list. */
 export const texts = (value: unknown): readonly string[] =>
   (Array.isArray(value) ? value : [value]).filter((each) => typeof each === 'string')
 
-/** `a.b` as the path of a field. */
-export const field = (path: string) => fieldLiteral(path.replace(/^\./, '').split('.'))
+/** The names of a path. A name with dots is in quotes, or in old versions each dot has a backslash. */
+export const namesIn = (path: string): readonly string[] => partsOf(path).map(({ name }) => name)
+
+interface PathPart {
+  readonly name: string
+  /** Indices after the name, such as `[0]`. */
+  readonly indices: string
+}
+
+const partsOf = (path: string): readonly PathPart[] =>
+  [...path.matchAll(/(?:"((?:[^"\\]|\\.)*)"|((?:[^."[\\]|\\.)+))((?:\[-?\d+\])*)/g)].map(
+    ([, quoted, plain = '', indices = '']) => ({ name: (quoted ?? plain).replace(/\\(.)/g, '$1'), indices }),
+  )
+
+/** `a.b[0]` as the path of a field, `%a` as that of metadata. */
+export function field(path: string): string {
+  const isMetadata = path.startsWith('%')
+  const text = partsOf(isMetadata ? path.slice(1) : path)
+    .map(({ name, indices }) => `${fieldLiteral([name])}${indices}`)
+    .join('')
+  return isMetadata ? text.replace(/^\./, '%') : text
+}
 
 /** A statement that sets a member of a variable with an object, such as `parsed`. */
 export function setLine(name: string, value: string, variable = 'parsed'): string {
-  const path = name
-    .replace(/^\./, '')
-    .split('.')
-    .map((each) => textLiteral(each))
+  const path = partsOf(name).flatMap(({ name: own, indices }) => [textLiteral(own), ...(indices.match(/-?\d+/g) ?? [])])
   return `${variable} = object(set(${variable}, [${path.join(', ')}], ${value}) ?? null) ?? ${variable}`
 }
+
+/** An address, which Vector completes if it has no scheme. The value of a variable may contain one. */
+export const withScheme = (address: string) =>
+  /^[a-z][a-z0-9+.-]*:\/\/|^\$|^\{\{|^SECRET\[/i.test(address) ? address : `http://${address}`

@@ -3,6 +3,7 @@
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Test, TestInput } from '../draft.ts'
+import { conditionOf } from './conditions.ts'
 import { withoutVariables } from './environment.ts'
 import { listOf } from './tables.ts'
 
@@ -92,8 +93,8 @@ function testOf(test: Table, places: Places): WithoutName<Test> | string {
       if (typeof count === 'number') expect.push({ at: from, count })
       else if (conditions.length === 0) expect.push({ at: from })
       for (const condition of conditions) {
-        const source = isTable(condition) ? condition['source'] : condition
-        if (typeof source !== 'string') return 'a condition is not a program'
+        const source = conditionOf(condition)
+        if (source === undefined) return 'a condition is not a program'
         expect.push({ at: from, assert: withoutVariables(source, false, () => {}) })
       }
     }

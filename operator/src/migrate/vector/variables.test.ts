@@ -142,6 +142,11 @@ test.each([
     file: 'v.yaml',
     text: 'sources:\n  f:\n    type: file\n    include: [${LOGS:-/a.log}, /b.log]\ntransforms:\n  t:\n    type: remap\n    inputs: [f]\n    source: |\n      .a = [ $A ]\nsinks:\n  out:\n    type: loki\n    inputs: [t]\n    endpoint: $LOKI\n    encoding: { codec: json }\n    labels: { a: b }\n    batch: { max_events: "${N}" }\n',
   },
+  {
+    about: 'tables of YAML on one line',
+    file: 'v.yaml',
+    text: 'sources: { f: { type: file, include: [/a.log, /b.log] } }\ntransforms:\n  t:\n    type: remap\n    inputs: [f]\n    source: |\n      .a = [ $A ]\nsinks: { out: { type: loki, inputs: [t], endpoint: ${LOKI}, encoding: { codec: json }, labels: { a: ${B:-b}, c: d }, batch: { max_events: ${N} } } }\n',
+  },
 ])('in $about, a variable may stand outside of quotes', async ({ file, text }) => {
   const { document, resource, gaps } = converted(convertVector, [{ file, text }])
   expect(resource.spec.sources).toMatchObject([{ name: 'f', config: { include: ['/a.log', '/b.log'] } }])
@@ -151,4 +156,33 @@ test.each([
     expect.objectContaining({ subject: 'out: batch.max_events', reason: expect.stringMatching(/found a variable$/) }),
   )
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('rows name the place of a variable', () => {
+  const { gaps } = convert(`
+sources: { s: { type: stdin } }
+transforms:
+  t:
+    type: remap
+    inputs: [s]
+    source: |
+      .a = 1
+      .b = get_env_var("A") ?? ""
+      .c = "x \${B:-y}" + "\${C}"
+sinks:
+  out:
+    type: http
+    inputs: [t]
+    uri: http://a
+    encoding: { codec: json }
+    request:
+      headers:
+        X-Key: "k \${KEY}"
+`)
+  expect(gaps.map(({ subject, line, column }) => [subject, line, column])).toEqual([
+    ['$B', 10, 15],
+    ['$A', 9, 12],
+    ['$C', 10, 27],
+    ['$KEY', 19, 19],
+  ])
 })

@@ -1,9 +1,9 @@
 // Environment variables of a configuration. In sources and sinks, a variable becomes a key of a Secret. In programs, an expression reads it
 // from the environment of the agent, because a program cannot refer to a Secret. A default replaces its variable everywhere.
 
-import type { Segments } from '@penstock/agent/config'
+import { positionAt, type Segments, type TextPosition } from '@penstock/agent/config'
 import { isTable, walkOptions } from '@penstock/agent/schema'
-import type { Table } from '../documents.ts'
+import { memberAt, type Table } from '../documents.ts'
 import type { Gap, Step } from '../draft.ts'
 import { readReport } from '../environment.ts'
 import { compiledText } from '../simplified.ts'
@@ -29,6 +29,16 @@ const ownVariables: readonly { readonly usual: RegExp; readonly path?: string; r
 ]
 
 const readCall = /\bget_env_var(!?\s*\(\s*)((?:name:\s*)?")([A-Za-z0-9_.]+)"/g
+
+/** The place of the call that reads a variable, in the program or the condition of a component. */
+function placeOfCall(options: Table, name: string): OptionPlace {
+  for (const path of [['source'], ['condition'], ['condition', 'source']]) {
+    const text = memberAt(options, path)
+    const found = typeof text === 'string' ? [...text.matchAll(readCall)].find((call) => call[3] === name) : undefined
+    if (found !== undefined) return { path, at: positionAt(String(text), found.index) }
+  }
+  return { path: [] }
+}
 
 /** The field of metadata for a variable of the pod. */
 const ownField = (variable: string) => variable.toLowerCase()
@@ -64,10 +74,21 @@ function withOwnFields(
       onOwn(own)
       return `{{ %${ownField(own)} }}`
     })
-    const parent = path.slice(0, -1).reduce<unknown>((below, key) => Reflect.get(Object(below), key), copy)
+    const parent = memberAt(copy, path.slice(0, -1))
     Reflect.set(Object(parent), last, text)
   })
   return copy
+}
+
+/** A reference in the old configuration: its text, and its place in the options of a component. */
+interface Reference extends OptionPlace {
+  readonly whole: string
+}
+
+interface OptionPlace {
+  readonly path: Segments
+  /** The position in the text of the option. */
+  readonly at?: TextPosition | undefined
 }
 
 export class Variables {
@@ -77,7 +98,7 @@ export class Variables {
   readonly #readsEnvironment: boolean
   readonly #reported = new Set<string>()
   /** The references that marks stand for. */
-  readonly #marked: string[] = []
+  readonly #marked: Reference[] = []
 
   /** @param podFields fields of the pod that variables have as their values */
   constructor(gaps: Gap[], readsEnvironment: boolean, podFields: ReadonlyMap<string, string>) {
@@ -88,8 +109,9 @@ export class Variables {
 
   /** The component with the defaults of variables in its type and inputs. */
   named(old: Old): Old {
-    const plain = (text: string) => withoutVariables(text, false, (variable) => this.#report(old, variable, 'default'))
-    return { ...old, type: plain(old.type), inputs: old.inputs.map(plain) }
+    const plain = (text: string, ...path: Segments) =>
+      withoutVariables(text, false, (variable) => this.#report(old, variable, path, 'default'))
+    return { ...old, type: plain(old.type, 'type'), inputs: old.inputs.map((input) => plain(input, 'inputs')) }
   }
 
   /**
@@ -104,28 +126,33 @@ export class Variables {
         : old.options
     const given = old.kind === 'sinks' ? withQuotedNames(own) : own
     const options = withoutBackends(given, (key) => this.#reportBackend(old, key))
-    return valueWithoutVariables(options, (variable) => this.#report(old, variable)) as Record<string, unknown>
+    return valueWithoutVariables(options, (variable, path) => this.#report(old, variable, path)) as Record<
+      string,
+      unknown
+    >
   }
 
   /** The options of a transform: defaults replace variables, and the others are marked until `program` reads them. */
   inTransform(old: Old): Record<string, unknown> {
-    const visit = (value: unknown): unknown => {
-      if (typeof value === 'string') return this.inText(old, value)
-      if (Array.isArray(value)) return value.map(visit)
+    const visit = (value: unknown, path: Segments = []): unknown => {
+      if (typeof value === 'string') return this.inText(old, value, path)
+      if (Array.isArray(value)) return value.map((item, index) => visit(item, [...path, index]))
       if (!isTable(value)) return value
-      return Object.fromEntries(Object.entries(value).map(([key, below]) => [key, visit(below)]))
+      return Object.fromEntries(Object.entries(value).map(([key, below]) => [key, visit(below, [...path, key])]))
     }
     return visit(old.options) as Record<string, unknown>
   }
 
-  /** The same for one text. */
-  inText(old: Old, text: string): string {
+  /** The same for one text. @param path undefined if it is not in the options */
+  inText(old: Old, text: string, path?: Segments): string {
     return withoutVariables(
       text,
       false,
-      (variable) => this.#report(old, variable, 'default'),
-      (whole) => {
-        return `${start}${this.#marked.push(whole) - 1}${end}`
+      ({ at, ...variable }) =>
+        this.#report(old, path === undefined ? variable : { ...variable, at }, path ?? [], 'default'),
+      (whole, at) => {
+        const place = path === undefined ? { path: [] } : { path, at }
+        return `${start}${this.#marked.push({ whole, ...place }) - 1}${end}`
       },
     )
   }
@@ -135,23 +162,24 @@ export class Variables {
     const own = text.replace(readCall, (whole, open: string, before: string, name: string) => {
       const known = this.#readsEnvironment ? this.#own(name) : undefined
       if (known !== undefined) return `get_env_var${open}${before}${known}"`
-      this.#reportRead(old, name)
+      this.#reportRead(old, name, placeOfCall(old.options, name))
       // It fails like a variable that is not set.
       return this.#readsEnvironment ? whole : `string${open}null`
     })
-    const names = this.#namesIn(own.replace(quoted, (whole) => (whole.startsWith('#') ? '' : whole)))
-    if (names.length === 0) return this.#restored(own)
+    const references = this.#referencesIn(own.replace(quoted, (whole) => (whole.startsWith('#') ? '' : whole)))
+    if (references.length === 0) return this.#restored(own)
     if (this.#readsEnvironment) {
       const found = own.replace(quoted, (whole) =>
         whole.includes(start) && /^(?:"|s')/.test(whole) ? this.#reading(whole) : whole,
       )
-      const others = this.#namesIn(found.replace(quoted, (whole) => (whole.startsWith('#') ? '' : whole)))
+      const others = this.#referencesIn(found.replace(quoted, (whole) => (whole.startsWith('#') ? '' : whole)))
       if (others.length === 0 && compiledText(type, this.#restored(found)).ok) {
-        for (const name of names) if (this.#own(name) === undefined) this.#reportRead(old, name)
+        for (const { name, ...place } of references)
+          if (this.#own(name) === undefined) this.#reportRead(old, name, place)
         return this.#restored(found)
       }
     }
-    for (const name of names) this.#report(old, { name, how: 'kept' })
+    this.#reportKept(old, references)
     return this.#restored(own)
   }
 
@@ -175,7 +203,7 @@ export class Variables {
       if (Array.isArray(value)) return value.map(visit)
       if (isTable(value)) return Object.fromEntries(Object.entries(value).map(([key, below]) => [key, visit(below)]))
       if (typeof value !== 'string') return value
-      for (const name of this.#namesIn(value)) this.#report(old, { name, how: 'kept' })
+      this.#reportKept(old, this.#referencesIn(value))
       return this.#restored(value)
     }
     return visit(options) as Record<string, unknown>
@@ -187,13 +215,21 @@ export class Variables {
     return ownVariables.find(({ usual, path }) => (field === undefined ? usual.test(name) : field === path))?.own
   }
 
-  #restored(text: string): string {
-    return text.replace(marked, (_, index) => this.#marked[Number(index)] ?? '')
+  /** Reports references that stay in a text. */
+  #reportKept(old: Old, references: readonly (OptionPlace & { readonly name: string })[]): void {
+    for (const { name, path, at } of references) this.#report(old, { name, how: 'kept', at }, path)
   }
 
-  /** The variables of marked references. */
-  #namesIn(text: string): string[] {
-    return [...text.matchAll(marked)].map(([, index]) => nameIn(this.#marked[Number(index)] ?? ''))
+  #restored(text: string): string {
+    return text.replace(marked, (_, index) => this.#marked[Number(index)]?.whole ?? '')
+  }
+
+  /** The marked references of a text, with their variables. */
+  #referencesIn(text: string): readonly (OptionPlace & { readonly name: string })[] {
+    return [...text.matchAll(marked)].flatMap(([, index]) => {
+      const { whole, ...place } = this.#marked[Number(index)] ?? {}
+      return whole === undefined ? [] : [{ path: [], ...place, name: nameIn(whole) }]
+    })
   }
 
   /** A text in double quotes, or a raw text, as an expression that reads its variables. */
@@ -204,54 +240,59 @@ export class Variables {
       .split(new RegExp(`(${start}\\d+${end})`))
       .filter((part) => part !== '')
       .map((part) => {
-        const [name] = this.#namesIn(part)
+        const [{ name } = {}] = this.#referencesIn(part)
         return name === undefined ? `${open}${part}${close}` : `(get_env_var("${this.#own(name) ?? name}") ?? "")`
       })
     return parts.length === 1 ? (parts[0] ?? '') : `(${parts.join(' + ')})`
   }
 
-  #gap(old: Old, subject: string, reason: string, nearest: string, isReplaced: boolean, path: Segments = []): void {
-    const line = old.root.lineOf([old.kind, old.id, ...path])
-    const gap: Gap = { file: old.root.file, line, subject, reason, nearest }
+  #gap(old: Old, place: OptionPlace, subject: string, reason: string, nearest: string, isReplaced: boolean): void {
+    const { path, at } = place
+    const { line, column } = old.root.placeOf([old.kind, old.id, ...path], at)
+    const gap: Gap = {
+      ...{ file: old.root.file, line, ...(at !== undefined && { column }) },
+      ...{ subject, reason, nearest },
+    }
     this.#gaps.push(isReplaced ? { ...gap, isReplaced } : gap)
   }
 
   /** Reports a reference of a program that stays in it. */
-  #reportRead(old: Old, name: string): void {
+  #reportRead(old: Old, name: string, place: OptionPlace): void {
     if (!this.#isFirst(`read ${name}`)) return
     const { reason, nearest } = readReport(name)
-    if (this.#readsEnvironment) this.#gap(old, `$${name}`, reason, nearest, true)
+    if (this.#readsEnvironment) this.#gap(old, place, `$${name}`, reason, nearest, true)
     else {
       const without = 'the program of a Pipeline in a namespace has no variables of the environment'
-      this.#gap(old, `$${name}`, without, 'Replace it with its value.', false)
+      this.#gap(old, place, `$${name}`, without, 'Replace it with its value.', false)
     }
   }
 
   /** @param only reports nothing else */
-  #report(old: Old, { name, how, fallback }: Substituted, only?: Substituted['how']): void {
+  #report(old: Old, { name, how, fallback, at }: Substituted, path: Segments, only?: Substituted['how']): void {
     if (only !== undefined && how !== only) return
     if (!this.#isFirst(`${how} ${name}`)) return
+    const place = { path, at }
     if (how === 'secret') {
       if (this.#own(name) !== undefined) {
         const reason = 'pods have different values of the variable, and a Secret has one'
-        this.#gap(old, `$${name}`, reason, 'Remove it, or replace it with a field of the event.', false)
+        this.#gap(old, place, `$${name}`, reason, 'Remove it, or replace it with a field of the event.', false)
         return
       }
       const nearest = 'Create the Secret that `spec.secrets` names, with a key of the same name.'
-      this.#gap(old, `$${name}`, 'a key of a Secret replaces the environment variable', nearest, true)
+      this.#gap(old, place, `$${name}`, 'a key of a Secret replaces the environment variable', nearest, true)
     } else if (how === 'default') {
       const reason = `a resource is literal text; the default \`${fallback}\` replaces the variable`
-      this.#gap(old, `$${name}`, reason, 'If the variable had another value, use it instead.', true)
+      this.#gap(old, place, `$${name}`, reason, 'If the variable had another value, use it instead.', true)
     } else {
       const reason = 'a program is literal text, and the environment variable has no value here'
-      this.#gap(old, `$${name}`, reason, 'Replace it with its value.', false)
+      this.#gap(old, place, `$${name}`, reason, 'Replace it with its value.', false)
     }
   }
 
   #reportBackend(old: Old, key: string): void {
     if (!this.#isFirst(`backend ${key}`)) return
     const nearest = `Create the Secret that \`spec.secrets\` names, with the key \`${key}\`.`
-    this.#gap(old, key, 'a key of a Secret replaces the secret', nearest, true)
+    this.#gap(old, { path: [] }, key, 'a key of a Secret replaces the secret', nearest, true)
   }
 
   #isFirst(key: string): boolean {

@@ -7,7 +7,7 @@ import type { Key } from '../record.ts'
 import { fieldAt } from '../record.ts'
 import { Unconvertible } from './syntax.ts'
 
-export type Kind = 'any' | 'text' | 'integer' | 'float' | 'boolean' | 'map' | 'list' | 'time' | 'null'
+export type Kind = 'any' | 'text' | 'integer' | 'float' | 'boolean' | 'map' | 'list' | 'time' | 'duration' | 'null'
 
 /** An expression that cannot fail. */
 export interface Value {
@@ -57,6 +57,11 @@ export class Lines {
     return { code: name, kind: value.kind }
   }
 
+  /** A variable with a value whose kind the compiler does not know, so that no test of its kind is superfluous. */
+  opaque({ code }: Value): string {
+    return this.keep({ code: `get({ "value": ${code} }, ["value"]) ?? null`, kind: 'any' }).code
+  }
+
   /** The result of an expression that can fail. */
   fallible(code: string, kind: Kind): Value {
     const name = `value${this.#names()}`
@@ -64,6 +69,15 @@ export class Lines {
     this.add(`${name}, error = ${code}`)
     this.open('error == null')
     return { code: name, kind }
+  }
+
+  /**
+   * A condition without which the collector fails.
+   * @param stops whether further lines run only if it is true
+   */
+  require(condition: string, stops: boolean): void {
+    this.#fails()
+    if (stops) this.open(condition)
   }
 
   open(condition: string): void {

@@ -5,13 +5,34 @@ import { severityNumber } from '../record.ts'
 import { decimal } from '../text.ts'
 import { Fields, type Kind, Lines, type Value } from './code.ts'
 import { converters } from './converters.ts'
+import { withTimes } from './durations.ts'
 import { editors } from './editors.ts'
-import { type ContextName, type Location, locate } from './paths.ts'
-import { type Call, type Node, parseCondition, parseStatement, Unconvertible } from './syntax.ts'
+import { type ContextName, guardOf, idDigits, type Location, locate } from './paths.ts'
+import { type Call, type Node, parseCondition, parseStatement, type Statement, Unconvertible } from './syntax.ts'
 
 interface Note {
   readonly reason: string
   readonly nearest: string
+}
+
+/** A condition as code, whose value is null if a part of it fails. */
+interface Test {
+  readonly code: string
+  readonly mayBeNull: boolean
+}
+
+/** A condition that may be null, in a variable. */
+function named(lines: Lines, code: string): Test {
+  const name = lines.newName('test')
+  lines.add(`${name} = ${code}`)
+  return { code: name, mayBeNull: true }
+}
+
+/** Whether a comparison of a missing value has the result of one that fails. */
+function isSameForAbsent(operator: string, other: Node, whenFailing: boolean | null): boolean {
+  if (operator !== '==' && operator !== '!=') return whenFailing === false
+  const isConstant = ['nil', 'literal', 'number', 'name'].includes(other.type)
+  return isConstant && ((operator === '==') === (other.type === 'nil')) === whenFailing
 }
 
 /** A program under construction. Statements of one group share their cache and the known kinds of fields. */
@@ -55,11 +76,15 @@ export class Program {
 
   /** Adds the lines of a statement; throws `Unconvertible` and adds none if it has no counterpart. */
   statement(text: string): void {
-    const { editor, where } = parseStatement(text)
+    this.run(parseStatement(text), text)
+  }
+
+  /** Adds the lines of a parsed statement. */
+  run({ editor, where }: Statement, text: string): void {
     const definition = Object.hasOwn(editors, editor.name) ? editors[editor.name] : undefined
     if (definition === undefined) throw new Unconvertible(`the function \`${editor.name}\` is unknown`)
     const lines = this.newLines()
-    if (where !== undefined) lines.open(this.condition(where, lines, false))
+    if (where !== undefined) lines.open(this.condition(where, lines))
     definition.run(this, lines, argumentsOf(editor, definition.parameters))
     this.#lines.push(`# ${text.replace(/\s+/g, ' ').trim()}`, ...lines.text())
   }
@@ -69,7 +94,7 @@ export class Program {
     const cache = this.#usesCache ? ['cache = {}'] : []
     if (conditions.length === 0) return [...cache, ...this.#lines].join('\n')
     const lines = this.newLines()
-    const tests = conditions.map((text) => this.condition(parseCondition(text), lines, false))
+    const tests = conditions.map((text) => this.condition(parseCondition(text), lines))
     return [
       ...lines.text(),
       `if ${tests.join(' || ')} {`,
@@ -84,25 +109,49 @@ export class Program {
 
   // --- conditions ---
 
-  /** @param whenFailing the result if a part of the condition fails; `not` inverts it */
-  condition(node: Node, lines: Lines, whenFailing: boolean): string {
-    if (node.type === 'both') {
-      const sides = [node.left, node.right].map((side) => this.condition(side, lines, whenFailing))
-      return `(${sides.join(node.operator === 'and' ? ' && ' : ' || ')})`
+  /** The text of a condition, which is false if a part of it fails. */
+  condition(node: Node, lines: Lines): string {
+    return this.#test(node, lines, false).code
+  }
+
+  /** @param whenFailing the result if a part of the condition fails, or null to distinguish it from true and false; `not` inverts it */
+  #test(node: Node, lines: Lines, whenFailing: boolean | null): Test {
+    if (node.type === 'both') return this.#both(node, lines, whenFailing)
+    if (node.type === 'not') {
+      const inner = this.#test(node.value, lines, whenFailing === null ? null : !whenFailing)
+      if (!inner.mayBeNull) return { code: `!${inner.code}`, mayBeNull: false }
+      return named(lines, `if ${inner.code} == null { null } else { ${inner.code} == false }`)
     }
-    if (node.type === 'not') return `!${this.condition(node.value, lines, !whenFailing)}`
     const own = this.newLines()
     const test =
-      node.type === 'compare' ? this.#comparison(node.operator, node.left, node.right, own) : this.#truth(node, own)
+      node.type === 'compare'
+        ? this.#comparison(node.operator, node.left, node.right, own, whenFailing)
+        : this.#truth(node, own)
     if (!own.isOpen) {
       lines.add(...own.text())
-      return test
+      return { code: test, mayBeNull: false }
     }
     const name = lines.newName('test')
     lines.add(`${name} = ${whenFailing}`)
     own.add(`${name} = ${test}`)
     lines.add(...own.text())
-    return name
+    return { code: name, mayBeNull: whenFailing === null }
+  }
+
+  /** `and` or `or`. If the left side fails, so does the condition, whatever the right side is. */
+  #both({ operator, left, right }: Node & { type: 'both' }, lines: Lines, whenFailing: boolean | null): Test {
+    const isAnd = operator === 'and'
+    const sign = isAnd ? '&&' : '||'
+    // A left side that is false (`and`) or true (`or`) decides alone, as one that fails does.
+    const a = this.#test(left, lines, whenFailing === !isAnd ? whenFailing : null)
+    const b = this.#test(right, lines, whenFailing)
+    if (!a.mayBeNull && !b.mayBeNull) return { code: `(${a.code} ${sign} ${b.code})`, mayBeNull: false }
+    if (whenFailing === null) {
+      const decides = `${a.code} == ${isAnd}`
+      return named(lines, `if ${decides} { ${b.code} } else { ${a.code} }`)
+    }
+    const reached = `(${a.code} == ${isAnd} && ${b.code})`
+    return { code: `(${a.code} == ${whenFailing ? 'null' : !isAnd} || ${reached})`, mayBeNull: false }
   }
 
   #truth(node: Node, lines: Lines): string {
@@ -111,14 +160,16 @@ export class Program {
     return `(${code} == true)`
   }
 
-  #comparison(operator: string, left: Node, right: Node, lines: Lines): string {
-    const [a, b] = [this.value(left, lines), this.value(right, lines)]
+  #comparison(operator: string, left: Node, right: Node, lines: Lines, whenFailing: boolean | null): string {
+    const read = (node: Node, other: Node) =>
+      this.value(node, lines, isSameForAbsent(operator, other, whenFailing) ? 'or absent' : 'only')
+    const [a, b] = [read(left, right), read(right, left)]
     if (operator === '==' || operator === '!=') return `(${a.code} ${operator} ${b.code})`
     if (a.kind === 'boolean' || b.kind === 'boolean') throw new Unconvertible('booleans cannot be ordered')
     const numbers: readonly Kind[] = ['integer', 'float']
     const isSure =
       (numbers.includes(a.kind) && numbers.includes(b.kind)) ||
-      (a.kind === b.kind && (a.kind === 'text' || a.kind === 'time'))
+      (a.kind === b.kind && ['text', 'time', 'duration'].includes(a.kind))
     const [first, second] = [lines.keep(a), lines.keep(b)]
     return isSure
       ? `(${first.code} ${operator} ${second.code})`
@@ -127,7 +178,8 @@ export class Program {
 
   // --- values ---
 
-  value(node: Node, lines: Lines): Value {
+  /** @param readable whether the lines may continue with null for a path that the collector cannot read */
+  value(node: Node, lines: Lines, readable: 'only' | 'or absent' = 'only'): Value {
     switch (node.type) {
       case 'nil':
         return { code: 'null', kind: 'null' }
@@ -141,8 +193,14 @@ export class Program {
           : { code: String(node.value), kind: 'integer' }
       case 'name':
         return enumOf(node.name)
-      case 'path':
-        return this.read(this.locate(node))
+      case 'path': {
+        const member = this.member(node, lines)
+        if (member !== undefined) return { code: `(get(${member.map}, [${member.key}]) ?? null)`, kind: 'any' }
+        const location = this.locate(node)
+        const guard = guardOf(location, (path) => this.read({ ...location, path, kind: 'any' }).code)
+        if (guard !== undefined) lines.require(guard, readable === 'only')
+        return this.read(location)
+      }
       case 'list':
         return { code: `[${node.items.map((item) => this.value(item, lines).code).join(', ')}]`, kind: 'list' }
       case 'map': {
@@ -160,10 +218,9 @@ export class Program {
 
   #math(operator: string, left: Node, right: Node, lines: Lines): Value {
     const [a, b] = [this.value(left, lines), this.value(right, lines)]
-    if (a.kind === 'time' || b.kind === 'time') throw new Unconvertible('times cannot be added')
-    if (operator === '/' && a.kind !== 'float' && b.kind !== 'float') {
-      throw new Unconvertible('the collector divides integers to an integer, and remap to a float')
-    }
+    const ofTimes = withTimes(operator, a, b, lines)
+    if (ofTimes !== undefined) return ofTimes
+    if (operator === '/' && a.kind !== 'float' && b.kind !== 'float') return quotient(a, b, lines)
     const isKnown = a.kind !== 'any' && b.kind !== 'any' && operator !== '/'
     const code = `${a.code} ${operator} ${b.code}`
     const kind =
@@ -193,6 +250,16 @@ export class Program {
     return { code: `(get(${base.code}, [${keys}]) ?? null)`, kind: 'any' }
   }
 
+  /** The object and the key of a path whose last key is computed; undefined for other paths. */
+  member(node: Node, lines: Lines): { location: Location; map: string; key: string } | undefined {
+    if (node.type !== 'path') return undefined
+    const { computed, ...last } = node.parts.at(-1) ?? { name: '', keys: [] }
+    if (computed === undefined) return undefined
+    const location = locate([...node.parts.slice(0, -1), last], this.context)
+    const map = lines.as(lines.keep(this.read({ ...location, kind: 'any' })), 'map').code
+    return { location, map, key: lines.as(this.value(computed, lines), 'text').code }
+  }
+
   locate(node: Node): Location {
     if (node.type !== 'path') throw new Unconvertible('a path is required here')
     return locate(node.parts, this.context)
@@ -212,7 +279,7 @@ export class Program {
       return { code: `(to_string(${code}) ?? encode_json(${code}))`, kind }
     }
     const absent: Partial<Record<Kind, string>> = {
-      text: `(string(${code}) ?? "")`,
+      text: `(string(${code}) ?? ${textLiteral(absentText(path))})`,
       integer: `(int(${code}) ?? 0)`,
       time: `(timestamp(${code}) ?? now())`,
       map: `(object(${code}) ?? {})`,
@@ -235,6 +302,19 @@ export class Program {
   }
 }
 
+/** The text of a field that a record lacks. The digits of a missing id are zeros. */
+const absentText = (path: Location['path']) => '0'.repeat(idDigits[String(path[0])] ?? 0)
+
+/** The collector divides integers to an integer. */
+function quotient(a: Value, b: Value, lines: Lines): Value {
+  const [over, under] = [lines.opaque(a), lines.opaque(b)]
+  const whole = lines.newName('whole')
+  lines.add(`${whole} = is_integer(${over}) && is_integer(${under})`)
+  const rest = lines.fallible(`{ if ${whole} { mod(${over}, ${under}) } else { 0 } }`, 'any').code
+  const made = lines.fallible(`(${over} - ${rest}) / ${under}`, 'any').code
+  return { code: `({ if ${whole} { to_int(round(${made})) } else { ${made} } })`, kind: 'any' }
+}
+
 /** The nearest equivalents of converters that have other results. */
 const nearestFunctions: Readonly<Record<string, string>> = {
   ParseXML:
@@ -253,12 +333,15 @@ function enumOf(name: string): Value {
   return { code: String(number), kind: 'integer' }
 }
 
+/** The collector accepts `toCase` and `to_case` for the same parameter. */
+const plain = (name: string) => name.replaceAll('_', '').toLowerCase()
+
 /** The arguments of a call by parameter name. */
 function argumentsOf(call: Call, parameters: readonly string[]): ReadonlyMap<string, Node> {
   const found = new Map<string, Node>()
   for (const [index, { name, value }] of call.values.entries()) {
-    const key = name ?? parameters[index]
-    if (key === undefined || !parameters.includes(key)) {
+    const key = name === undefined ? parameters[index] : parameters.find((each) => plain(each) === plain(name))
+    if (key === undefined) {
       throw new Unconvertible(
         `\`${call.name}\` has no parameter ${name === undefined ? index + 1 : `\`${name}\``} here`,
       )

@@ -15,4 +15,4 @@ export const valueAt = (program: Program, lines: Lines, values: Values, name = '
   program.value(required(values, name), lines)
 
 export const textAt = (program: Program, lines: Lines, values: Values, name = 'target') =>
-  lines.as(valueAt(program, lines, values, name), 'text').code
+  lines.as(program.value(required(values, name), lines, 'or absent'), 'text').code

@@ -14,8 +14,10 @@ import {
   strptimeLayout,
   withGroupNames,
 } from '../text.ts'
-import type { Kind } from './code.ts'
+import type { Kind, Lines, Value } from './code.ts'
+import { indexOf, isEmpty, parseSeverity, sliceToMap, toBoolean } from './collections.ts'
 import { type Converter, textAt, valueAt } from './converter.ts'
+import { duration, lengthIn } from './durations.ts'
 import { constantText, required } from './editors.ts'
 import { base64Encode, coalesce, extractGrokPatterns, truncateTime } from './more-converters.ts'
 import { Unconvertible } from './syntax.ts'
@@ -110,11 +112,11 @@ const concat: Converter = {
     if (list.type !== 'list') throw new Unconvertible('the first argument must be a literal list')
     const parts = list.items.map((item) => {
       const value = lines.keep(program.value(item, lines))
+      if (value.kind === 'map' || value.kind === 'list') return '""'
       if (value.kind !== 'any') return value.kind === 'null' ? '"<nil>"' : lines.textOf(value)
       const name = lines.newName('part')
-      lines.add(
-        `${name} = if ${value.code} == null { "<nil>" } else { to_string(${value.code}) ?? encode_json(${value.code}) }`,
-      )
+      // Objects and lists add nothing.
+      lines.add(`${name} = if ${value.code} == null { "<nil>" } else { to_string(${value.code}) ?? "" }`)
       return name
     })
     const delimiter = textAt(program, lines, values, 'delimiter')
@@ -316,22 +318,35 @@ const url: Converter = {
   },
 }
 
+/** An integer as text with zeros up to a width, which includes the sign. */
+function padded(lines: Lines, { code }: Value, width: number): string {
+  const name = lines.newName('digits')
+  const pad = (to: number) => (to < 2 ? name : `replace("${'0'.repeat(to)}" + ${name}, r'^0*([0-9]{${to},})$', "$1")`)
+  lines.add(
+    `${name} = to_string(abs(${code}))`,
+    `${name} = if ${code} < 0 { "-" + ${pad(width - 1)} } else { ${pad(width)} }`,
+  )
+  return name
+}
+
 const format: Converter = {
-  becomes: 'texts that are joined; only for `%s`, `%d` and `%v`',
+  becomes: 'texts that are joined; only for `%s`, `%d` (also with zeros, such as `%02d`) and `%v`',
   parameters: ['formatString', 'args'],
   run: (program, lines, values) => {
     const list = required(values, 'args')
     if (list.type !== 'list') throw new Unconvertible('the arguments must be a literal list')
-    const parts = constantText(values, 'formatString').split(/(%.)/)
+    const parts = constantText(values, 'formatString').split(/(%\d*[a-zA-Z%])/)
     const items = [...list.items]
     const texts = parts.flatMap((part) => {
-      if (!/^%.$/.test(part)) return part === '' ? [] : [textLiteral(part)]
+      if (!/^%\d*[a-zA-Z%]$/.test(part)) return part === '' ? [] : [textLiteral(part)]
       if (part === '%%') return ['"%"']
       const item = items.shift()
       if (item === undefined) throw new Unconvertible('the format has more parts than there are arguments')
       const value = program.value(item, lines)
       if (part === '%s') return [lines.as(value, 'text').code]
       if (part === '%d') return [`to_string(${lines.as(value, 'integer').code})`]
+      const width = /^%0(\d+)d$/.exec(part)?.[1]
+      if (width !== undefined) return [padded(lines, lines.keep(lines.as(value, 'integer')), Number(width))]
       if (part === '%v') return [lines.textOf(value)]
       throw new Unconvertible(`\`${part}\` has no counterpart`)
     })
@@ -354,6 +369,7 @@ export const converters: Readonly<Record<string, Converter>> = {
   IsBool: isKind('is_boolean'),
   IsInt: isKind('is_integer'),
   IsDouble: isKind('is_float'),
+  IsEmpty: isEmpty,
   HasPrefix: edgeTest('starts_with', 'prefix'),
   HasSuffix: edgeTest('ends_with', 'suffix'),
   ContainsValue: {
@@ -364,6 +380,7 @@ export const converters: Readonly<Record<string, Converter>> = {
       return { code: `includes(${list.code}, ${valueAt(program, lines, values, 'item').code})`, kind: 'boolean' }
     },
   },
+  Index: indexOf,
   ParseJSON: parseJson,
   ParseKeyValue: parseKeyValue,
   ParseCSV: parseCsv,
@@ -376,6 +393,7 @@ export const converters: Readonly<Record<string, Converter>> = {
       return lines.fallible(`parse_int(${textAt(program, lines, values)}, ${base.value})`, 'integer')
     },
   },
+  ParseSeverity: parseSeverity,
   ExtractPatterns: extractPatterns,
   ExtractGrokPatterns: extractGrokPatterns,
   Coalesce: coalesce,
@@ -420,6 +438,7 @@ export const converters: Readonly<Record<string, Converter>> = {
       return { code: name, kind: 'any' }
     },
   },
+  Bool: toBoolean,
   Int: toNumber('to_int'),
   Double: toNumber('to_float'),
   SHA1: ofText('sha1'),
@@ -450,6 +469,13 @@ export const converters: Readonly<Record<string, Converter>> = {
   Time: time,
   FormatTime: formatTime,
   TruncateTime: truncateTime,
+  Duration: duration,
+  Hours: lengthIn(3_600_000_000_000, true),
+  Minutes: lengthIn(60_000_000_000, true),
+  Seconds: lengthIn(1_000_000_000, true),
+  Milliseconds: lengthIn(1_000_000, false),
+  Microseconds: lengthIn(1_000, false),
+  Nanoseconds: lengthIn(1, false),
   UnixSeconds: unixTime('seconds'),
   UnixMilli: unixTime('milliseconds'),
   UnixMicro: unixTime('microseconds'),
@@ -487,6 +513,7 @@ export const converters: Readonly<Record<string, Converter>> = {
       kind: 'list',
     }),
   },
+  SliceToMap: sliceToMap,
   ToKeyValueString: {
     becomes: '`encode_key_value`',
     parameters: ['target', 'delimiter', 'pair_delimiter'],

@@ -6,7 +6,7 @@ import { openRead } from '../field.ts'
 import { globRegex, regexLiteral } from '../text.ts'
 import type { Lines, Value } from './code.ts'
 import type { Program } from './compile.ts'
-import type { Location } from './paths.ts'
+import { idDigits, type Location } from './paths.ts'
 import { type Node, Unconvertible } from './syntax.ts'
 
 export type Values = ReadonlyMap<string, Node>
@@ -37,6 +37,18 @@ function constantNumber(values: Values, name: string): number {
   const node = required(values, name)
   if (node.type !== 'number') throw new Unconvertible(`\`${name}\` must be a literal number`)
   return node.value
+}
+
+/** Removes the items of a list from one index up to another, or only the one at an index. */
+function deleteIndex(program: Program, lines: Lines, values: Values): void {
+  const location = program.locate(required(values, 'target'))
+  const list = lines.keep(lines.as(program.read({ ...location, kind: 'any' }), 'list')).code
+  const at = (name: string) => lines.keep(lines.as(program.value(required(values, name), lines), 'integer')).code
+  const start = at('startIndex')
+  const end = values.has('endIndex') ? at('endIndex') : lines.keep({ code: `${start} + 1`, kind: 'integer' }).code
+  lines.require(`${start} >= 0 && ${start} <= ${end} && ${end} <= length(${list})`, true)
+  const code = `filter(${list}) -> |place, _item| { place < ${start} || place >= ${end} }`
+  lines.add(program.assign(location, { code, kind: 'list' }))
 }
 
 /** The texts of a literal list. */
@@ -132,13 +144,20 @@ function openParent({ base, path }: Location): string | undefined {
   return openRead(around)
 }
 
-/** The collector sets an identifier of a trace or span only if it has all its digits. */
-const digitsOf: Readonly<Record<string, number>> = { trace_id: 32, span_id: 16 }
-
 function set(program: Program, lines: Lines, values: Values): void {
-  const location = program.locate(required(values, 'target'))
-  const given = program.value(required(values, 'value'), lines)
+  const target = required(values, 'target')
+  const member = program.member(target, lines)
+  const given = program.value(required(values, 'value'), lines, 'or absent')
   if (given.kind === 'null') return
+  if (given.kind === 'duration') throw new Unconvertible('a field cannot have a duration')
+  if (member !== undefined) {
+    const value = lines.keep(given).code
+    if (given.kind === 'any') lines.open(`${value} != null`)
+    const code = `set!(${member.map}, [${member.key}], ${value})`
+    lines.add(program.assign(member.location, { code, kind: 'any' }))
+    return
+  }
+  const location = program.locate(target)
   const parent = openParent(location)
   if (parent !== undefined) lines.open(`is_object(${parent}) || is_array(${parent}) || ${parent} == null`)
   if (location.isNanoseconds === true) {
@@ -147,8 +166,9 @@ function set(program: Program, lines: Lines, values: Values): void {
     lines.add(program.assign(location, time))
     return
   }
+  // The collector sets an identifier only if it has all its digits.
   const digits =
-    location.base === 'event' && location.path.length === 1 ? digitsOf[String(location.path[0])] : undefined
+    location.base === 'event' && location.path.length === 1 ? idDigits[String(location.path[0])] : undefined
   if (digits !== undefined) {
     const text = lines.keep(lines.as(given, 'text'))
     lines.open(`match(${text.code}, r'^[0-9a-fA-F]{${digits}}$')`)
@@ -165,11 +185,9 @@ function set(program: Program, lines: Lines, values: Values): void {
     lines.add(`if ${value.code} != null { ${program.assign(location, value)} }`)
     return
   }
-  if (location.kind === 'time' || location.kind === 'null' || location.kind === 'list') {
-    lines.add(program.assign(location, lines.as(given, 'time')))
-    return
-  }
-  lines.add(program.assign(location, lines.as(given, location.kind)))
+  const { kind } = location
+  const wanted = kind === 'null' || kind === 'list' || kind === 'duration' ? 'time' : kind
+  lines.add(program.assign(location, lines.as(given, wanted)))
 }
 
 function deleteKeys(program: Program, lines: Lines, values: Values, keys: readonly string[]): void {
@@ -293,7 +311,14 @@ export const editors: Readonly<Record<string, Editor>> = {
   delete_key: {
     becomes: '`del`',
     parameters: ['target', 'key'],
-    run: (program, lines, values) => deleteKeys(program, lines, values, [constantText(values, 'key')]),
+    run: (program, lines, values) => {
+      if (required(values, 'key').type === 'literal')
+        return deleteKeys(program, lines, values, [constantText(values, 'key')])
+      const { location, map } = mapAt(program, lines, values)
+      const key = lines.keep(lines.as(program.value(required(values, 'key'), lines, 'or absent'), 'text')).code
+      const code = `filter(${map.code}) -> |name, _value| { name != ${key} }`
+      lines.add(program.assign(location, { code, kind: 'map' }))
+    },
   },
   delete_keys: {
     becomes: '`del`',
@@ -308,6 +333,7 @@ export const editors: Readonly<Record<string, Editor>> = {
         `filter(${map}) -> |key, _value| { !match(key, ${regexLiteral(constantText(values, 'pattern'))}) }`,
     ),
   },
+  delete_index: { becomes: '`filter`', parameters: ['target', 'startIndex', 'endIndex'], run: deleteIndex },
   keep_keys: {
     becomes: '`filter`',
     parameters: ['target', 'keys'],
@@ -334,6 +360,11 @@ export const editors: Readonly<Record<string, Editor>> = {
     becomes: '`filter`; keys without priority are kept in alphabetical order',
     parameters: ['target', 'limit', 'priority_keys'],
     run: limit,
+  },
+  stringify_all: {
+    becomes: '`map_values` with `to_string`, or `encode_json` for objects and lists',
+    parameters: ['target'],
+    run: replaceMap((map) => `map_values(${map}) -> |value| { to_string(value) ?? encode_json(value) }`),
   },
   truncate_all: {
     becomes: '`truncate`, which counts characters, whereas the collector counts bytes',

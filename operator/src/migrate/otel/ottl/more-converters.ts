@@ -106,8 +106,18 @@ export const coalesce: Converter = {
     const name = lines.newName('first')
     lines.add(`${name} = null`)
     for (const item of list.items) {
-      const { code, kind } = program.value(item, lines)
-      if (kind !== 'null') lines.add(`if ${name} == null { ${name} = ${code} }`)
+      const own = program.newLines()
+      const { code, kind } = program.value(item, own)
+      if (kind === 'null') continue
+      if (!own.isOpen) {
+        lines.add(...own.text(), `if ${name} == null { ${name} = ${code} }`)
+        continue
+      }
+      // A value that fails counts only if all values before it are missing.
+      const isDone = lines.newName('done')
+      own.add(`${name} = ${code}`, `${isDone} = true`)
+      lines.add(`${isDone} = ${name} != null`, `if !${isDone} {`, ...own.text().map((line) => `  ${line}`), '}')
+      lines.require(isDone, true)
     }
     return { code: name, kind: 'any' }
   },

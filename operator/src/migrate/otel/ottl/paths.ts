@@ -16,6 +16,9 @@ export interface Location {
   readonly isNanoseconds?: true
 }
 
+/** The number of hexadecimal digits of the identifiers of a trace and of a span. */
+export const idDigits: Readonly<Record<string, number>> = { trace_id: 32, span_id: 16 }
+
 const scalars: Readonly<Record<string, readonly [string, Kind]>> = {
   severity_text: ['severity_text', 'text'],
   severity_number: ['severity_number', 'integer'],
@@ -30,6 +33,8 @@ const scalars: Readonly<Record<string, readonly [string, Kind]>> = {
 /** @param context the context of paths that do not name one */
 export function locate(parts: readonly PathPart[], context: ContextName): Location {
   const [first, ...rest] = parts
+  if (parts.some(({ computed }) => computed !== undefined))
+    throw new Unconvertible('a computed key has no counterpart in this path')
   const name = first?.name ?? ''
   if (first === undefined) throw new Unconvertible('the path is empty')
   if (name === 'cache') {
@@ -45,6 +50,25 @@ export function locate(parts: readonly PathPart[], context: ContextName): Locati
     return inContext(rest, name === 'resource' ? 'resource' : 'scope')
   }
   return inContext(parts, context)
+}
+
+/**
+ * The condition under which the collector can read a path, or undefined if it always can. It fails for a key of a text or number, and for
+ * an item that a list lacks. Only a body that is an object or a list has keys.
+ */
+export function guardOf({ base, path }: Location, read: (path: readonly Key[]) => string): string | undefined {
+  const isBody = base === 'event' && path[0] === 'message'
+  const root = base === 'cache' ? 0 : path[0] === 'attributes' || isBody ? 1 : 2
+  const tests = path.slice(root).flatMap((key, index) => {
+    if (index === 0 && !isBody) return []
+    const around = read(path.slice(0, root + index))
+    const test =
+      typeof key === 'number'
+        ? `(is_array(${around}) && length(array(${around}) ?? []) > ${key})`
+        : `is_object(${around})`
+    return [index === 0 ? test : `(${around} == null || ${test})`]
+  })
+  return tests.length === 0 ? undefined : tests.join(' && ')
 }
 
 /** The keys of a path that has only keys after its root. */

@@ -17,6 +17,8 @@ export type Key = string | number
 export interface PathPart {
   readonly name: string
   readonly keys: readonly Key[]
+  /** A last key that is the value of an expression. */
+  readonly computed?: Node
 }
 
 export interface Argument {
@@ -178,14 +180,16 @@ class Parser {
     if (token.text === 'true' || token.text === 'false') return { type: 'literal', value: token.text === 'true' }
     if (this.#tokens.accept('(')) {
       const values = this.#listUntil(')', () => this.#argument())
-      return { type: 'call', name: token.text, values, keys: this.#keys() }
+      const { keys, computed } = this.#keys()
+      if (computed !== undefined) throw new Unconvertible('a computed key has no counterpart after a call')
+      return { type: 'call', name: token.text, values, keys }
     }
     if (/^[A-Z]/.test(token.text)) return { type: 'name', name: token.text }
-    const parts: PathPart[] = [{ name: token.text, keys: this.#keys() }]
+    const parts: PathPart[] = [{ name: token.text, ...this.#keys() }]
     while (this.#tokens.accept('.')) {
       const next = this.#tokens.take()
       if (next.kind !== 'name') this.#tokens.refuse(next)
-      parts.push({ name: next.text, keys: this.#keys() })
+      parts.push({ name: next.text, ...this.#keys() })
     }
     return { type: 'path', parts }
   }
@@ -216,17 +220,21 @@ class Parser {
     return { value: this.#value() }
   }
 
-  #keys(): Key[] {
+  #keys(): Pick<PathPart, 'keys' | 'computed'> {
     const keys: Key[] = []
     while (this.#tokens.accept('[')) {
-      const key = this.#tokens.take()
-      if (key.kind !== 'text' && key.kind !== 'number') {
-        throw new Unconvertible('a computed key has no counterpart in a path')
+      const { kind, text } = this.#tokens.next
+      if (kind !== 'text' && kind !== 'number') {
+        const computed = this.#value()
+        this.#tokens.expect(']')
+        if (this.#tokens.is('[')) throw new Unconvertible('a computed key before other keys has no counterpart')
+        return { keys, computed }
       }
-      keys.push(key.kind === 'number' ? Number(key.text) : key.text)
+      this.#tokens.at++
+      keys.push(kind === 'number' ? Number(text) : text)
       this.#tokens.expect(']')
     }
-    return keys
+    return { keys }
   }
 }
 
