@@ -302,6 +302,30 @@ test.each([
   expect(await lint(made.text)).toEqual([])
 })
 
+test.each(['extraEnvs', 'extraEnv', 'extraEnvVars', 'env'])(
+  'variables have the values in the list %s of a chart',
+  async (list) => {
+    const config =
+      'filebeat.inputs: [{ type: log, paths: [/a.log] }]\noutput.elasticsearch: { hosts: ["${ES_HOST:other}"] }\n'
+    const made = convert(
+      yaml(
+        `${list}:\n- { name: ES_HOST, value: es.logging }\nfilebeatConfig:\n  filebeat.yml: |\n${indented(config, 4)}`,
+      ),
+    )
+    expect(made.resource.spec.sinks[0].config.endpoints).toEqual(['http://es.logging:9200'])
+    expect(await lint(made.text)).toEqual([])
+  },
+)
+
+test('a variable of a workload without a value is empty', () => {
+  const config =
+    'filebeat.inputs: [{ type: log, paths: [/a.log] }]\ncloud.id: ${CLOUD_ID}\noutput.elasticsearch: { hosts: ["${HOST:es}"], index: a }\n'
+  const text = `kind: ConfigMap\nmetadata: { name: c }\ndata:\n  filebeat.yml: |\n${indented(config, 4)}---\n${workload('- name: CLOUD_ID\n  value:\n- { name: HOST, value: store }\n')}`
+  const made = convert({ file: 'all.yaml', text })
+  expect(made.resource.spec.sinks[0].config.endpoints).toEqual(['http://store:9200'])
+  expect(made.gaps).toEqual([])
+})
+
 test('variables have the values that a resource of the fluent-operator sets', () => {
   const group = 'apiVersion: fluentbit.fluent.io/v1alpha2'
   const text = [

@@ -159,14 +159,18 @@ export function podFieldsIn(given: NamedText): ReadonlyMap<string, string> {
 /** A value that can replace a variable in any context. */
 const plainValue = /^[\w./:@%+,=-]*$/
 
-/** Variables to which `env` entries assign values. */
+/** Variables to which `env` entries assign values. An entry without a value is empty. */
 export function valuesIn(given: NamedText): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
-  if (!/\benv(?:Vars)?\b/.test(given.text)) return found
+  if (!/env/i.test(given.text)) return found
   for (const { entry } of entriesIn(given)) {
-    const [name, value] = [textOf(below(entry, 'name')) ?? '', textOf(below(entry, 'value'))]
+    const given = below(entry, 'value')
+    const [name, value] = [textOf(below(entry, 'name')) ?? '', given?.value === null ? '' : textOf(given)]
     const isEntry = isMap(entry) && entry.value.size === 2
     if (isEntry && value !== undefined && /^[A-Za-z_]\w*$/.test(name) && plainValue.test(value)) found.set(name, value)
   }
   return found
 }
+
+/** References of Kubernetes to variables in arguments, as configurations write them. */
+export const asVariables = (text: string) => text.replace(/\$\((\w+)\)/g, (_, name: string) => '$'.concat(`{${name}}`))

@@ -4,11 +4,11 @@
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { option, type Part, type Report, textIn } from '../loki/context.ts'
-import { isNodeVariable, piecesOf } from '../loki/fields.ts'
 import { below, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { conditionOf } from './conditions.ts'
 import { expressionOf, fieldsIn, withDots } from './formats.ts'
 import { podVariable } from './pod-values.ts'
+import { namesNode, reportVariables } from './variables.ts'
 
 /** The choices that inputs make for their events. */
 export interface Choices {
@@ -21,6 +21,8 @@ export interface Choices {
   ownTime: boolean
   /** Whether events have the path of their file in `source`, too, as in versions before 7. */
   hasSource: boolean
+  /** Whether steps read the format of container runtimes, such as `TIME stdout F TEXT`, in the text of a line. */
+  namesRuntime: boolean
   /**
    * Makes steps that set the fields and tags of the whole configuration. Those of an input replace them. The argument says whether a line
    * may contain a field `tags`.
@@ -63,9 +65,6 @@ export const indexName = (text: string) =>
     .map((part) => (/^[%$]\{/.test(part) ? part : part.toLowerCase()))
     .join('')
 
-/** Whether a text contains a variable with the name of the node, which differs between agents, so that it cannot be in a Secret. */
-export const namesNode = (text: string) => piecesOf(text).some(isNodeVariable)
-
 /** Whether a name contains values of the event, or of its agent. */
 const hasFields = (name: string) => name.includes('%{[') || podVariable.test(name) || namesNode(name)
 
@@ -89,7 +88,7 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
   const index = textIn(part, 'index')
   if (index !== undefined) {
     reportVersion(part, part.name, index, report)
-    report.variables(part, `${part.name}: index`, index)
+    reportVariables(part, `${part.name}: index`, index, report)
     const name = withMachine(part, withVersion(index), report)
     const expression = name.includes('%{[') ? undefined : indexExpression(name, report)
     if (expression === undefined) {
@@ -109,7 +108,7 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
   if (pipeline !== '') {
     // An input does not replace fields in the name.
     const expression = pipeline.includes('%{') ? undefined : expressionOf(pipeline, report.readsEnvironment)
-    report.variables(part, `${part.name}: pipeline`, pipeline)
+    reportVariables(part, `${part.name}: pipeline`, pipeline, report)
     if (expression === undefined) {
       const reason = 'the name of the pipeline contains values that events do not have'
       report.gap(part, `${part.name}: ${pipeline}`, reason, 'Set `%pipeline` in a remap transform.')
@@ -128,7 +127,7 @@ function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string
   const inCase = key === 'pipeline' ? (text: string) => text.toLowerCase() : indexName
   const mappings = below(item, 'mappings')
   reportVersion(item, key, textOf(below(item, key)) ?? '', report)
-  report.variables(item, key, textOf(below(item, key)) ?? '')
+  reportVariables(item, key, textOf(below(item, key)) ?? '', report)
   const given = withVersion(textOf(below(item, key)) ?? '%{}')
   const plain = mappings === undefined && !given.includes('%{') ? inCase(given) : given
   const expression =
@@ -165,7 +164,7 @@ export function indexLines(part: Part, given: string, choices: Choices, report: 
   const chosen = metadataLines(choices.metadata)
   const isSame = rules.length === 0 && chosen.length === 0 && !choices.index && !choices.ownTime && !hasFields(given)
   if (defaultIndex === undefined || isSame) return []
-  report.variables(part, `${part.name}: index`, given)
+  reportVariables(part, `${part.name}: index`, given, report)
   // The first rule that matches wins, so its statement runs last.
   const fields = fieldsIn(given).map((field) => `exists(${field})`)
   const set = `%index = ${defaultIndex}`
@@ -203,7 +202,7 @@ export function pipelineLines(part: Part, choices: Choices, report: Report): rea
   if (expression === undefined) {
     const reason = 'the name of the pipeline contains values that events do not have'
     report.gap(part, `elasticsearch: ${given}`, reason, 'Set `%pipeline` in a remap transform.')
-  } else report.variables(part, `${part.name}: pipeline`, given)
+  } else reportVariables(part, `${part.name}: pipeline`, given, report)
   const name = expression === undefined ? '""' : inLowerCase(given, expression)
   // An event without a field of the name has no pipeline.
   const fields = fieldsIn(given).map((field) => `exists(${field})`)

@@ -24,6 +24,21 @@ test.each([
 })
 
 test.each([
+  [
+    'a ConfigMap',
+    (text: string) => `kind: ConfigMap\nmetadata: { name: c }\ndata: { filebeat.yml: ${JSON.stringify(text)} }\n`,
+  ],
+  [
+    'a ConfigMap without the name of a file',
+    (text: string) => `kind: ConfigMap\nmetadata: { name: c }\ndata: { config: ${JSON.stringify(text)} }\n`,
+  ],
+  ['the chart', (text: string) => `filebeatConfig: { filebeat.yml: ${JSON.stringify(text)} }\n`],
+])('`cloud.id` in %s is the address', (_, wrapped) => {
+  const text = wrapped(`${input}cloud: { id: '${id}', auth: 'elastic:pw' }\noutput.elasticsearch.hosts: [es]\n`)
+  expect(convert(text).resource.spec.sinks[0].config.endpoints).toEqual(['https://abc.eu.example.io:9243'])
+})
+
+test.each([
   { value: '${CLOUD_ID}', isReplaced: true },
   { value: 'x', isReplaced: undefined },
 ])('`cloud.id` $value is reported', ({ value, isReplaced }) => {
@@ -31,6 +46,56 @@ test.each([
   const [gap] = gaps.filter(({ subject }) => subject === 'cloud.id')
   expect(gap?.line).toBe(2)
   expect(gap?.isReplaced).toBe(isReplaced)
+})
+
+test.each([
+  ['elastic:${PW}', { user: 'elastic', password: 'SECRET[env.PW]' }, ['cloud.id']],
+  [
+    '${CLOUD_AUTH}',
+    { user: 'SECRET[env.CLOUD_AUTH_USER]', password: 'SECRET[env.CLOUD_AUTH_PASSWORD]' },
+    ['cloud.id', 'cloud.auth'],
+  ],
+])('a deployment whose id is in a variable, with the login %s', async (auth, login, subjects) => {
+  for (const output of ['', 'output.elasticsearch.index: a\n']) {
+    const { document, resource, gaps } = convert(`${input}cloud: { id: "\${CLOUD_ID}", auth: "${auth}" }\n${output}`)
+    expect(resource.spec.sinks[0].config).toMatchObject({ endpoints: ['SECRET[env.CLOUD_ID_ADDRESS]'], auth: login })
+    const rows = gaps.filter(({ subject }) => subject.startsWith('cloud'))
+    expect(rows.map(({ subject }) => subject)).toEqual(subjects)
+    expect(rows.every(({ isReplaced }) => isReplaced === true)).toBe(true)
+    expect(await lint(String(document))).toEqual([])
+  }
+})
+
+const files = (path: string) =>
+  `filebeatConfig: { filebeat.yml: '{ filebeat.inputs: [{ type: log, paths: [${path}] }], output.console: {} }' }`
+test.each([
+  [`daemonset: { ${files('/a')} }\ndeployment: { enabled: false, ${files('/b')} }\n`, ['/a'], ['deployment']],
+  [`daemonset: { ${files('/a')} }\ndeployment: { ${files('/b')} }\n`, ['/a'], ['deployment']],
+  [`daemonset: { ${files('/a')} }\ndeployment: { enabled: true, ${files('/b')} }\n`, ['/a', '/b'], []],
+  [
+    `daemonset: { enabled: false, ${files('/a')} }\ndeployment: { enabled: true, ${files('/b')} }\n`,
+    ['/b'],
+    ['daemonset'],
+  ],
+  [`deployment: { enabled: false, ${files('/b')} }\n${files('/c').slice(0)}\n`, ['/c'], ['deployment']],
+  [`deployment: { ${files('/b')} }\n`, ['/b'], []],
+])('the configurations that the chart runs: %s', (text, paths, left) => {
+  const { resource, gaps } = converted(convertFilebeat, [{ file: 'values.yaml', text }])
+  const sources: { config: { include: string[] } }[] = resource.spec.sources
+  expect(sources.flatMap(({ config }) => config.include)).toEqual(paths)
+  const rows = gaps.filter(({ subject }) => subject.endsWith('.filebeatConfig'))
+  expect(rows.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual(
+    left.map((name) => [`${name}.filebeatConfig`, true]),
+  )
+})
+
+test('a row names the index that the alias of the life cycle replaces', () => {
+  const rowsFor = (index: string) =>
+    convert(
+      `${input}setup.ilm.rollover_alias: shop\noutput.elasticsearch: { hosts: [es], index: ${index} }\n`,
+    ).gaps.filter(({ subject }) => subject.startsWith('elasticsearch'))
+  expect(rowsFor('own')).toMatchObject([{ subject: 'elasticsearch: own', isReplaced: true }])
+  expect(rowsFor('shop')).toEqual([])
 })
 
 test.each([
@@ -113,6 +178,44 @@ spec:
     endpoints: [at('url')],
     auth: { user: at('username'), password: at('password') },
   })
+})
+
+test('the values of a chart for a Beat refer to its store, also below those of another chart', () => {
+  const values = (name: string) =>
+    `${name}spec:\n  type: filebeat\n  elasticsearchRef: { name: store, namespace: logs }\n  config: { filebeat.inputs: [{ type: log, paths: [/a] }] }\n`
+  for (const text of [values(''), `eck-beats:\n${values('').replace(/^/gm, '  ')}\neck-kibana: { enabled: true }\n`]) {
+    const found = agentFor([{ file: 'values.yaml', text }])
+    const { resource, gaps } = converted(convertFilebeat, found?.files ?? [])
+    expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+    expect(resource.spec.sinks[0].config).toMatchObject({
+      endpoints: ['https://store-es-http.logs.svc:9200'],
+      tls: { ca_file: { valueFrom: { secretKeyRef: { name: 'store-es-http-certs-public', namespace: 'logs' } } } },
+    })
+  }
+})
+
+test.each(['stringData', 'data'])('a Beat whose configuration is in a Secret refers to the same store: %s', (where) => {
+  const config = 'filebeat.inputs: [{ type: container, paths: ["/var/log/containers/*.log"] }]'
+  const resourceWith = (spec: string) =>
+    `kind: Beat\nmetadata: { name: fb, namespace: logs }\nspec: { type: filebeat, elasticsearchRef: { name: store }, ${spec} }\n`
+  const text = where === 'data' ? Buffer.from(config).toString('base64') : `'${config}'`
+  const secret = `kind: Secret\nmetadata: { name: own, namespace: logs }\n${where}: { beat.yml: ${text} }\n`
+  const referring = resourceWith('configRef: { secretName: own }')
+  const specOf = (...texts: string[]) => {
+    const files = texts.map((each, index) => ({ file: `${index}.yaml`, text: each }))
+    return converted(convertFilebeat, files).resource.spec
+  }
+  const wanted = specOf(resourceWith(`config: { ${config} }`))
+  expect(wanted.sinks).toMatchObject([{ type: 'search_engine' }])
+  expect(specOf(`${referring}---\n${secret}`)).toEqual(wanted)
+  expect(specOf(secret, referring)).toEqual(wanted)
+})
+
+test('other Beats beside Filebeat are not converted', () => {
+  const other = beat('').replace('name: fb', 'name: mb').replace('type: filebeat', 'type: metricbeat')
+  const { resource } = converted(convertFilebeat, [{ file: 'beats.yaml', text: `${other}---\n${beat('')}` }])
+  expect(resource.spec.sources).toHaveLength(1)
+  expect(resource.spec.sinks).toHaveLength(1)
 })
 
 test.each([
@@ -216,4 +319,39 @@ test('a report about names with dots does not name an option that the configurat
     `${input.trimEnd()}\nprocessors: [{ decode_json_fields: { fields: [message] } }]\noutput.console: {}\n`,
   )
   expect(gaps.map(({ subject }) => subject)).toEqual(['decode_json_fields: names with dots'])
+})
+
+test('certificates of relative paths are beside the configuration, and a row names them', async () => {
+  const ssl = 'certificate_authorities: [./certs/ca.crt], certificate: tls.crt, key: /k/tls.key'
+  const { document, resource, gaps } = convert(
+    `${input}output.elasticsearch: { hosts: ["https://es"], index: a, ssl: { ${ssl} } }\n`,
+  )
+  expect(resource.spec.sinks[0].config.tls).toEqual({
+    ca_file: '/etc/filebeat/certs/ca.crt',
+    crt_file: '/etc/filebeat/tls.crt',
+    key_file: '/k/tls.key',
+  })
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([
+    ['elasticsearch: ssl.certificate_authorities', true],
+    ['elasticsearch: ssl.certificate', true],
+  ])
+  expect(await lint(String(document))).toEqual([])
+})
+
+test.each([
+  ['proxy:3128', 'http://proxy:3128'],
+  ['https://proxy:3128', 'https://proxy:3128'],
+  ['${PROXY}', 'SECRET[env.PROXY]'],
+])('the proxy %s', (given, address) => {
+  const { resource } = convert(`${input}output.elasticsearch: { hosts: [es], index: a, proxy_url: "${given}" }\n`)
+  expect(resource.spec.sinks[0].config.proxy).toEqual({ http: address, https: address })
+})
+
+test.each([
+  ['filebeat.inputs: [{ type: "[odd", paths: [/a] }]\n', 'input [odd'],
+  [`${input}processors: [{ truncate_fields: { fields: [a], max_bytes: 1KB } }]\n`, 'truncate_fields: length'],
+])('a value that Filebeat does not know is a gap: %s', async (text, subject) => {
+  const { document, gaps } = convert(`${text}output.console: {}\n`)
+  expect(gaps.map((gap) => gap.subject)).toEqual([subject])
+  expect(await lint(String(document))).toEqual([])
 })

@@ -1,14 +1,14 @@
 // Conditions of processors and outputs as conditions of programs.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
-import { nodeRead } from '../environment.ts'
+import { escapedText } from '../escape.ts'
 import type { Report } from '../loki/context.ts'
-import { textExpression } from '../loki/fields.ts'
 import { isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { decimal, regexLiteral } from '../otel/text.ts'
 import { networkTest } from './networks.ts'
 import { isOfFilebeat, ownFieldReport } from './own-fields.ts'
 import { podValue, podVariable } from './pod-values.ts'
+import { reportVariables, textExpression, valueExpression } from './variables.ts'
 
 /** Fields with another place in events: the time of the event is where a field `timestamp` of its own would be. */
 const places: Readonly<Record<string, readonly string[]>> = {
@@ -68,6 +68,8 @@ const listedIn = (tree: Tree): readonly Tree[] => (isMap(tree) ? [tree] : itemsO
 function testOf(kind: string, tree: Tree, report: Report): string | undefined {
   const fields = leaves(tree)
   const all = (make: (name: string, value: Tree) => string | undefined) => {
+    const listed = fields.find(([, value]) => kind !== 'network' && isList(value) && value.value.length > 0)
+    if (listed !== undefined) return ofList(kind, listed, report)
     const own = fields.find(([name]) => isOfFilebeat(name))
     if (own !== undefined) return ofFilebeat(kind, own, report)
     const variable = fields.find(([, value]) => kind !== 'equals' && textsOf(value).some((text) => /\$\{\w/.test(text)))
@@ -82,16 +84,10 @@ function testOf(kind: string, tree: Tree, report: Report): string | undefined {
       return all((name, value) => `${fieldOf(name)} == ${scalarWithVariables(value, report)}`)
     case 'contains':
       return all((name, value) => {
-        const texts = textsOf(value).map((text) =>
-          text === ''
-            ? textTest(name, `${fieldOf(name)} == ""`, regexLiteral('^$'))
-            : textTest(
-                name,
-                `contains(${onlyText(name)}, ${textLiteral(text)})`,
-                regexLiteral(text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')),
-              ),
-        )
-        return texts.length === 1 ? texts[0] : `(${texts.join(' || ')})`
+        const text = textOf(value) ?? ''
+        return text === ''
+          ? textTest(name, `${fieldOf(name)} == ""`, regexLiteral('^$'))
+          : textTest(name, `contains(${onlyText(name)}, ${textLiteral(text)})`, regexLiteral(escapedText(text)))
       })
     case 'regexp':
       return all((name, value) => {
@@ -153,6 +149,18 @@ function refused(kind: string, tree: Tree, report: Report): undefined {
   return undefined
 }
 
+/** Filebeat reads the items of a list as texts for fields whose names are numbers. No event has such fields. */
+function ofList(kind: string, [name, tree]: readonly [string, Tree], report: Report): string {
+  const reason = `Filebeat compares the items of a list with \`${name}.0\` and so on, which no event has, so the condition is never true`
+  report.replaced(
+    tree,
+    `condition ${kind}: ${name}`,
+    reason,
+    'If one of several texts must be there, write a condition for each below `or`.',
+  )
+  return '(false)'
+}
+
 function ofVariable(kind: string, [name, tree]: readonly [string, Tree], report: Report): undefined {
   const reason = 'a resource is literal text, and the variable has no value here'
   report.gap(tree, `condition ${kind}: ${name}`, reason, 'Replace the variable with its value.')
@@ -186,28 +194,30 @@ function scalar({ value, isNumber }: Tree): string {
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) ? text : decimal(Number(text))
 }
 
-/** A value that a program gives to a field: variables in its text are read from the environment. */
-export function assigned(tree: Tree, subject: string, report: Report): string {
+/**
+ * A value that a program gives to a field: variables in its text are read from the environment.
+ * @param isText whether a number or a boolean in a variable becomes a text
+ */
+export function assigned(tree: Tree, subject: string, report: Report, isText = false): string {
   if (isMap(tree)) {
     const members = [...tree.value].map(
       ([name, item]) => `${textLiteral(name)}: ${assigned(item, `${subject}.${name}`, report)}`,
     )
     return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`
   }
-  if (isList(tree)) return `[${tree.value.map((item) => assigned(item, subject, report)).join(', ')}]`
+  if (isList(tree)) return `[${tree.value.map((item) => assigned(item, subject, report, isText)).join(', ')}]`
   if (tree.value === null) return 'null'
   if (typeof tree.value !== 'string' || tree.isNumber === true) return scalar(tree)
-  report.variables(tree, subject, tree.value)
+  reportVariables(tree, subject, tree.value, report)
   for (const [variable] of tree.value.matchAll(/\$\{[^}]*\}/g)) {
-    if (podValue(variable) !== undefined || /^\$\{[A-Z_]/.test(variable)) continue
+    if (podValue(variable) !== undefined || /^\$\{[A-Za-z_]\w*[:}]/.test(variable)) continue
     const reason = 'events do not have the value of the variable'
     report.gap(tree, `${subject}: ${variable}`, reason, 'Set the field in a remap transform.')
   }
   const parts = tree.value.split(podVariable).filter((part) => part !== '')
-  const expressions = parts.map(
-    (part) =>
-      podValue(part) ?? textExpression(part, report.readsEnvironment, textLiteral, nodeName(report.readsEnvironment)),
-  )
+  if (!isText && parts.length === 1 && podValue(tree.value) === undefined)
+    return valueExpression(tree.value, report.readsEnvironment)
+  const expressions = parts.map((part) => podValue(part) ?? textExpression(part, report.readsEnvironment))
   return expressions.join(' + ') || '""'
 }
 
@@ -220,9 +230,3 @@ export function assignments(name: string, tree: Tree, subject: string, report: R
   if (tree.value.size === 0) return [`if !is_object(${fieldOf(name)}) { ${fieldOf(name)} = {} }`]
   return [...tree.value].flatMap(([key, item]) => assignments(`${name}.${key}`, item, `${subject}.${key}`, report))
 }
-
-/**
- * The name of the node: that of the pod, or for files, the variable that agents have in Kubernetes, where the name of the host is that of the
- * pod of the agent. Programs of a namespaced Pipeline, which read only pods, may not ask for these.
- */
-export const nodeName = (readsEnvironment: boolean) => nodeRead(readsEnvironment, 'get_hostname()')

@@ -111,3 +111,95 @@ test.each([
     expect(await lint(document.toString())).toEqual([])
   }
 })
+
+test.each([
+  ['["*"]', { message: 'hello' }],
+  ['[abc, def]', { message: 'hello' }],
+  ['def', undefined],
+])('an input of the containers %s', async (ids, expected) => {
+  const { document, resource, gaps } = convert(input(`type: docker, containers.ids: ${ids}`))
+  expect(gaps).toEqual([])
+  withTest(document, resource, pod, expected)
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('a variable in the path of pods, of which any value is read, is a gap', async () => {
+  const path = '/var/log/containers/*_${NAMESPACE}_${data.kubernetes.container.name}-*.log'
+  const { document, resource, gaps } = convert(input(`type: container, paths: ["${path}"]`))
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([['container: ${NAMESPACE}', undefined]])
+  withTest(document, resource, pod, { message: 'hello' })
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test.each([
+  ['/var/log/containers/*-${data.kubernetes.container.id}.log', true],
+  ['/var/log/containers/*${data.container.id}.log', true],
+  ['/var/log/containers/*_shop_*-${data.kubernetes.container.id}.log', false],
+])('a template over %s needs no filter by name: %s', async (path, isAny) => {
+  const { document, resource } = convert(
+    `filebeat.autodiscover.providers: [{ type: kubernetes, templates: [{ config: [{ type: container, paths: ["${path}"] }] }] }]\n${discard}`,
+  )
+  expect(JSON.stringify(resource.spec.transforms).includes('parse_grok')).toBe(!isAny)
+  withTest(document, resource, pod, { message: 'hello' })
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test.each(['C:/logs/*.log', 'd:\\logs\\*.log', '\\\\host\\share\\a.log'])(
+  'the files %s of Windows are a gap',
+  (path) => {
+    const { gaps } = convert(input(`type: filestream, id: a, paths: ['${path}']`))
+    expect(gaps.map(({ subject, isAbsent }) => [subject, isAbsent])).toEqual([[`filestream: ${path}`, true]])
+  },
+)
+
+const cri = '2026-11-24T10:11:12.500000000Z stderr F hello'
+test.each([
+  [
+    'processors:\n- dissect: { tokenizer: "%{time} %{stream} F %{text}", target_prefix: x }\n',
+    { message: cri, 'x.text': 'hello' },
+  ],
+  ['processors:\n- dissect: { tokenizer: "%{time} %{text}", target_prefix: x }\n', { message: 'hello', x: null }],
+  ['processors:\n- drop_event.when.regexp.message: "^\\\\S+ stderr "\n', undefined],
+])('an input without a parser for containers, and steps that read their format: %s', async (steps, expected) => {
+  const { document, resource, gaps } = convert(input('type: log, paths: [/var/log/containers/*.log]') + steps)
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([['log: pods', true]])
+  const event = { ...pod, orchestrator: { ...pod.orchestrator, container_id: 'containerd://abc' } }
+  withTest(document, resource, event, expected)
+  expect(await lint(document.toString())).toEqual([])
+})
+
+const labelled = { ...pod, orchestrator: { ...pod.orchestrator, pod_labels: { 'a.b': '1', c: '2' } } }
+const provider =
+  'filebeat.autodiscover.providers: [{ type: kubernetes, labels.dedot: false, include_labels: [a.b], templates: [{ config: [{ type: container, paths: ["/var/log/containers/*.log"] }] }] }]\n'
+test.each([
+  ['discovery', provider, { 'a.b': '1' }],
+  [
+    'another processor',
+    input(
+      'type: container, paths: [/var/log/containers/*.log], processors: [{ add_kubernetes_metadata.include_labels: [c] }]',
+    ),
+    { c: '2' },
+  ],
+  ['nothing', input('type: container, paths: [/var/log/containers/*.log]'), { a_b: '1', c: '2' }],
+])('metadata of %s stays', async (_, text, labels) => {
+  const { document, resource } = convert(
+    `${text.replace(discard, '')}processors: [{ add_kubernetes_metadata: ~ }]\n${discard}`,
+  )
+  withTest(document, resource, labelled, { 'kubernetes.labels': labels })
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('options that a template does not have are named', () => {
+  const { gaps } = convert(
+    `${provider.replace('templates: [{', 'templates: [{ processors: [{ drop_event: {} }],')}${discard}`,
+  )
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual([['templates.processors', true]])
+})
+
+test('the metadata of a container is added to that of its pod', async () => {
+  const { document, resource } = convert(
+    `${input('type: container, paths: [/var/log/containers/*.log]').replace(discard, '')}processors: [{ add_kubernetes_metadata: ~ }, { add_docker_metadata: ~ }]\n${discard}`,
+  )
+  withTest(document, resource, pod, { 'container.runtime': 'docker', 'container.id': 'abc' })
+  expect(await lint(document.toString())).toEqual([])
+})

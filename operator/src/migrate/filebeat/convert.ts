@@ -2,50 +2,43 @@
 
 import { minDiskBuffer, textLiteral } from '@penstock/agent/config'
 import { complete, completeSource, type Ends } from '../complete.ts'
-import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
+import { type Component, type Draft, type Included, type NamedText, nameLike, type Step } from '../draft.ts'
 import { flagIn, option, Report, textIn } from '../loki/context.ts'
 import { below, flagOf, isList, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
-import { type Choices, noteMetadata } from './choices.ts'
-import { assigned, conditionOf, fieldOf, nodeName } from './conditions.ts'
+import { argumentsIn } from './arguments.ts'
+import { type Choices, inputChoices, noteMetadata } from './choices.ts'
+import { assigned, conditionOf, fieldOf } from './conditions.ts'
 import { hintSteps, readHints, unreadHints } from './hints.ts'
 import { type Find, finderOf, isEnabled, readsSomething } from './includes.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
 import { addKubernetes, podMetadata } from './kubernetes.ts'
-import { bytesOf } from './lines.ts'
+import { bytesOf, notBytes } from './lines.ts'
+import { reportTables } from './lists.ts'
+import { mountsIn, withMounted } from './mounts.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { machineFieldsIn } from './own-fields.ts'
 import { neededIn } from './pod-values.ts'
 import { stepsOf, whenever } from './processors.ts'
-import { authoritiesIn, cloudAddress, configsOf, partOf, settings } from './read.ts'
-import { withDefaults } from './variables.ts'
+import {
+  authoritiesIn,
+  cloudAddress,
+  cloudVariable,
+  configsOf,
+  ofProcess,
+  partOf,
+  referringIn,
+  settings,
+} from './read.ts'
+import { nodeName, withDefaults } from './variables.ts'
 
-/** Settings of the Filebeat process. */
-const replaced = new Set([
-  'logging',
-  'http',
-  'path',
-  'queue',
-  'max_procs',
-  'name',
-  'shutdown_timeout',
-  'registry',
-  'monitoring',
-  'features',
-  'seccomp',
-  'timestamp',
-  'migration',
-  'queue_size',
-  'bulk_queue_size',
-  'instrumentation',
-  'gc_percent',
-  'xpack',
-  'keystore',
-  'management',
-  'shipper',
-])
 const ofDestination = new Set(['setup'])
+/** The report of a setting that has no effect. */
+const unknownSetting = ['Filebeat has no such setting, and ignores it', 'Look for a mistake in its name.'] as const
+const ofTemplates: ReadonlySet<string> = new Set(['condition', 'config'])
+/** The option that parts without a counterpart have, too. */
+const switched = { options: { enabled: '' } } as const
 
 /** Parts other than inputs, processors and outputs. */
 export const refusedParts: readonly Refusal[] = [
@@ -68,7 +61,12 @@ export const refusedParts: readonly Refusal[] = [
 
 export function convertFilebeat(files: readonly NamedText[], included: Included, draft: Draft): void {
   const report = new Report(draft.gaps, draft.namespace === undefined)
-  const configs = files.flatMap((file) => configsOf(file, draft.gaps))
+  const mounts = files.flatMap(mountsIn)
+  const started = argumentsIn(files)
+  const referring = referringIn(files)
+  const configs = files
+    .flatMap((file) => configsOf(file, draft.gaps, started, referring))
+    .map((config) => withMounted(config, mounts, draft.secrets))
   const [first] = configs
   if (first === undefined) {
     const file = files[0]?.file ?? ''
@@ -82,6 +80,11 @@ export function convertFilebeat(files: readonly NamedText[], included: Included,
   for (const [name, key] of files.flatMap((file) => [...authoritiesIn(file)]))
     if (!draft.secrets.has(name)) draft.secrets.set(name, key)
   const find = finderOf(files, included)
+  if (configs.length > 1)
+    for (const { name, value } of started) {
+      const reason = 'several configurations are given, and all of them get the setting of this argument'
+      report.gap(value, `-E ${name}`, reason, 'Convert each configuration with its own workload.')
+    }
   for (const config of configs) new Conversion(draft, report, config, find).run()
   complete(draft, { file: files[0]?.file ?? '', line: first?.line ?? 1 }, ends)
 }
@@ -98,6 +101,7 @@ class Conversion {
     id: false,
     ownTime: false,
     hasSource: false,
+    namesRuntime: false,
     shared: () => [],
     pipeline: false,
     metadata: new Set(),
@@ -112,7 +116,9 @@ class Conversion {
 
   run(): void {
     const filebeat = below(this.#config, 'filebeat')
+    reportTables(this.#config, this.#report)
     this.#choices.hasSource = readsSource(this.#config)
+    this.#choices.namesRuntime = namesRuntime(this.#config)
     const alias = aliasOf(below(this.#config, 'setup', 'ilm'))
     if (alias !== undefined) this.#choices.alias = alias
     this.#choices.shared = (mayHaveTags) =>
@@ -150,7 +156,8 @@ class Conversion {
     const names = [...new Set(readers.flatMap(machineFieldsIn))]
     if (names.length === 0) return []
     const given = below(this.#config, 'name')
-    const value = given === undefined ? nodeName(this.#report.readsEnvironment) : assigned(given, 'name', this.#report)
+    const value =
+      given === undefined ? nodeName(this.#report.readsEnvironment) : assigned(given, 'name', this.#report, true)
     if (given === undefined) {
       const reason = 'Filebeat writes the name of its machine; events get that of their node'
       this.#report.replaced(this.#config, names.join(', '), reason, 'Set another name in a remap transform.')
@@ -169,10 +176,10 @@ class Conversion {
   /** @param before steps that run before the processors of the input */
   #input(tree: Tree, before: readonly Step[], rename?: string): void {
     const type = textOf(below(tree, 'type')) ?? textOf(below(tree, 'input_type')) ?? 'log'
-    const part = withDefaults({ ...partOf(type, tree), name: type }, this.#report)
+    const mapping = inputs.find((each) => each.name === type)
+    const part = withDefaults({ ...partOf(type, tree), name: type }, mapping ?? switched, this.#report)
     if (flagIn(part, 'enabled') === false) return
     const name = rename ?? textIn(part, 'id') ?? `${type}-input`
-    const mapping = inputs.find((each) => each.name === type)
     const origin = { file: part.file, line: part.line, subject: `input ${type}` }
     if (mapping === undefined) {
       this.#report.refused(part, 'input', refusedInputs)
@@ -180,7 +187,11 @@ class Conversion {
         `GAP: the input \`${type}\` (${part.file}:${part.line}) has no counterpart. This source reads nothing.`,
       ]
       this.#heads.push(
-        this.#draft.add('sources', name, { type: 'file', config: { include: [`/var/empty/${type}`] }, comments }),
+        this.#draft.add('sources', name, {
+          type: 'file',
+          config: { include: [`/var/empty/${nameLike(type)}`] },
+          comments,
+        }),
       )
       return
     }
@@ -203,6 +214,8 @@ class Conversion {
     const appended = itemsOf(below(tree, 'appenders')).flatMap((appender) => this.#appended(appender))
     const templates = itemsOf(below(tree, 'templates')).map((template) => {
       const given = below(template, 'condition')
+      const others = isMap(template) ? [...template.value].filter(([name]) => !ofTemplates.has(name)) : []
+      for (const [name, item] of others) this.#report.replaced(item, `templates.${name}`, ...unknownSetting)
       return { template, given, condition: conditionOf(given, this.#report) }
     })
     const hints = below(tree, 'hints')
@@ -231,10 +244,11 @@ class Conversion {
     const known = (names: readonly string[]) => ({ options: Object.fromEntries(names.map((name) => [name, ''])) })
     const config = below(tree, 'config')
     this.#report.options({ name: 'appender', ...tree, tree }, known(['type', 'condition', 'config']))
-    if (config !== undefined)
-      this.#report.options(partOf('appender', config), known(['fields', 'fields_under_root', 'tags', 'processors']))
+    const part = partOf('appender', config ?? { ...tree, value: null })
+    this.#report.options(part, known(['fields', 'fields_under_root', 'tags', 'processors', 'index', 'pipeline']))
     const isAtRoot = flagOf(below(config, 'fields_under_root')) === true
     const steps = [
+      ...inputChoices(part, this.#choices, this.#report),
       ...ownFields(below(config, 'fields'), isAtRoot, below(config, 'tags'), this.#report),
       ...this.#processing(below(config, 'processors')),
     ]
@@ -260,7 +274,9 @@ class Conversion {
     )
     const isInput = isMap(byDefault) && byDefault.value.has('type')
     const config = isInput ? { ...byDefault, value: without(byDefault.value, 'enabled') } : containers(tree)
-    this.#input(config, [choice, ...neededIn(config).map(filter), ...hintSteps(prefix), ...metadata], 'pods')
+    const isStream = textOf(below(config, 'type')) === 'filestream'
+    const needed = neededIn(config).map(filter)
+    this.#input(config, [choice, ...needed, ...hintSteps(prefix, isStream), ...metadata], 'pods')
   }
 
   /** Inputs and modules in other files. */
@@ -272,6 +288,7 @@ class Conversion {
     const own = items.filter((item) => (below(item, 'module') !== undefined) === isOfModules)
     if (own.length === 0) this.#notFound(tree, path)
     for (const item of own) {
+      reportTables(item, this.#report)
       if (below(item, 'module') === undefined) this.#input(item, [])
       else if (readsSomething(item)) this.#module(item)
     }
@@ -300,18 +317,12 @@ class Conversion {
 
   #settings(filebeat: Tree | undefined): void {
     for (const [name, item] of isMap(filebeat) ? filebeat.value : []) {
-      if (!settings.has(name))
-        this.#report.gap(
-          item,
-          `filebeat.${name}`,
-          'the option has no counterpart',
-          'The Pipeline behaves as if the option were not set.',
-        )
+      if (!settings.has(name)) this.#report.replaced(item, `filebeat.${name}`, ...unknownSetting)
     }
     for (const [name, item] of isMap(this.#config) ? this.#config.value : []) {
       if (['filebeat', 'output', 'processors', 'fields', 'fields_under_root', 'tags'].includes(name)) continue
       if (name === 'queue' && isMap(below(item, 'disk'))) this.#queue(below(item, 'disk'))
-      else if (replaced.has(name))
+      else if (ofProcess.has(name))
         this.#report.replaced(item, name, 'it configures the program itself', 'The agent has its own settings.')
       else if (name === 'cloud') this.#cloud(item)
       else if (ofDestination.has(name)) {
@@ -321,20 +332,19 @@ class Conversion {
           'the agent does not set up templates, life cycles or dashboards at the destination',
           'Existing ones stay unchanged.',
         )
-      } else
-        this.#report.gap(
-          item,
-          name,
-          'the option has no counterpart',
-          'The Pipeline behaves as if the option were not set.',
-        )
+      } else this.#report.replaced(item, name, ...unknownSetting)
     }
   }
 
   /** A queue on disk becomes the buffer of the sink. */
   #queue(disk: Tree | undefined): void {
-    const size = bytesOf(textOf(below(disk, 'max_size')))
-    if (disk === undefined || size === undefined) return
+    if (disk === undefined) return
+    const given = textOf(below(disk, 'max_size'))
+    const size = bytesOf(given)
+    if (size === undefined) {
+      this.#report.gap(disk, 'queue.disk.max_size', notBytes(given), 'Set `buffer` of the sink.')
+      return
+    }
     this.#buffer = { type: 'disk', max_size: Math.max(size, minDiskBuffer), when_full: 'block' }
     const reason = 'the queue on disk becomes the buffer of each sink'
     this.#report.replaced(
@@ -350,7 +360,9 @@ class Conversion {
     const id = textOf(below(item, 'id'))
     if (id === undefined || cloudAddress(id) !== undefined) return
     const nearest = 'Then set `endpoints` and `auth` of the sink for this deployment.'
-    if (!id.includes('${'))
+    const hosts = below(this.#config, 'output', 'elasticsearch', 'hosts')
+    if (textsOf(hosts)[0] === cloudVariable(id)) this.#cloudVariables(item, id)
+    else if (!id.includes('${'))
       this.#report.gap(item, 'cloud.id', 'it contains no address', 'Correct it, and convert again.')
     else {
       const reason = 'if the variable has a value, Filebeat sends to this deployment in place of `hosts`'
@@ -358,12 +370,31 @@ class Conversion {
     }
   }
 
+  /** Reports the keys of the Secret with the address and the credentials of a deployment whose id is in a variable. */
+  #cloudVariables(item: Tree, id: string): void {
+    const name = (text: string) => `\`${text.slice(2, -1)}`
+    const reason = 'the sink needs an address, not the id of a deployment'
+    const nearest = `Put the address, such as \`https://ID.REGION.CLOUD.es.io:443\`, into ${name(id)}_ADDRESS\` of the Secret.`
+    this.#report.replaced(item, 'cloud.id', reason, nearest)
+    const auth = textOf(below(item, 'auth')) ?? ''
+    if (!/^\$\{\w+\}$/.test(auth)) return
+    const parts = `Put the parts into ${name(auth)}_USER\` and ${name(auth)}_PASSWORD\` of the Secret.`
+    this.#report.replaced(item, 'cloud.auth', 'the sink has two options for the user and the password', parts)
+  }
+
   #output(heads: readonly string[]): void {
     const all = below(this.#config, 'output')
-    for (const [name, item] of isMap(all) ? all.value : []) {
-      const part = withDefaults(partOf(name, item), this.#report)
-      if (flagIn(part, 'enabled') === false) continue
+    const given = [...(isMap(all) ? all.value : [])]
+    for (const [name, item] of given) {
+      // Filebeat reads the output that is a table. An output without options can be meant only if there is no other.
+      if (!isMap(item) && (item.value !== null || given.length > 1)) {
+        const reason = 'the output is not a table, so Filebeat ignores it'
+        this.#report.replaced(item, `output ${name}`, reason, 'Write its options as a table, and convert again.')
+        continue
+      }
       const mapping = outputs.find((each) => each.name === name)
+      const part = withDefaults(partOf(name, item), mapping ?? switched, this.#report)
+      if (flagIn(part, 'enabled') === false) continue
       const origin = { file: part.file, line: part.line, subject: `output ${name}` }
       if (mapping === undefined) {
         this.#report.refused(part, 'output', refusedOutputs)
@@ -417,6 +448,18 @@ function readsSource(tree: Tree): boolean {
     ([name, item]) =>
       (['equals', 'contains', 'regexp'].includes(name) && textOf(below(item, 'source'))?.includes('/') === true) ||
       readsSource(item),
+  )
+}
+
+/** Whether a tokenizer or an expression for lines contains the stream and the flag that container runtimes write before the text. */
+function namesRuntime(tree: Tree): boolean {
+  if (isList(tree)) return tree.value.some(namesRuntime)
+  if (!isMap(tree)) return false
+  const ofLines = ['tokenizer', 'include_lines', 'exclude_lines'].flatMap((name) => textsOf(below(tree, name)))
+  const ofMessage = textsOf(below(tree, 'regexp', 'message'))
+  return (
+    [...ofLines, ...ofMessage].some((text) => /\bstd(?:out|err)\b|(?:^| |\\s\+?)[FP](?: |\\s)/.test(text)) ||
+    [...tree.value.values()].some(namesRuntime)
   )
 }
 

@@ -4,7 +4,7 @@ import { textLiteral } from '@penstock/agent/config'
 import { flagIn, type Part, type Report, textIn } from '../loki/context.ts'
 import { indent, regexLiteral } from '../otel/text.ts'
 import { fieldOf } from './conditions.ts'
-import { falseTexts, flagLine, naming, type Processor, quiet, trueTexts, when } from './processor.ts'
+import { falseTexts, flagLine, type Processor, quiet, trueTexts, when } from './processor.ts'
 
 interface Key {
   readonly name: string
@@ -57,7 +57,7 @@ export const dissect: Processor = {
     trim_values: 'which ends are trimmed',
     trim_chars: 'the characters that are removed',
   },
-  itself: { ...naming, ignore_failure: quiet.ignore_failure, ignore_missing: quiet.ignore_missing },
+  itself: quiet,
   build: (part, report, failed) => {
     const found = keysOf(part, report)
     if (found === undefined) return undefined

@@ -258,3 +258,31 @@ test.each<Case>([
     expected: { x: 'p', y: 'q' },
   },
 ])('parts of a text: $name', run)
+
+const written = { message: { t: 'x y', u: '2026-02-04T05:06:07Z' } }
+test.each<Case>([
+  {
+    name: 'a part of a text',
+    step: 'dissect: { tokenizer: "%{@timestamp} %{b}", field: t, target_prefix: "", overwrite_keys: true }',
+    ...written,
+    expected: { b: 'y' },
+  },
+  {
+    name: 'a text of a list of fields',
+    step: 'add_fields: { target: "", fields: { "@timestamp": now, c: d } }',
+    ...written,
+    expected: { c: 'd' },
+  },
+  {
+    name: 'a text with another type',
+    step: 'convert: { fields: [{ from: u, to: "@timestamp", type: string }] }',
+    ...written,
+    expected: { u: '2026-02-04T05:06:07Z' },
+  },
+])('a text does not become the time of an event: $name', async ({ step, message, expected }) => {
+  const { document, resource } = convert(processor(step))
+  const timestamp = '2026-11-24T10:11:12Z'
+  const event = { message: JSON.stringify(message), file: '/srv/app.log', timestamp }
+  withTest(document, resource, event, { ...expected, timestamp })
+  expect(await lint(document.toString())).toEqual([])
+})

@@ -256,9 +256,15 @@ export const truncate: Processor = {
     max_bytes: 'the length in bytes',
   },
   itself: quiet,
-  build: (part, _report, failed) => {
+  build: (part, report, failed) => {
     const bytes = textIn(part, 'max_bytes')
-    const length = Number(bytes ?? textIn(part, 'max_characters') ?? '0')
+    const given = bytes ?? textIn(part, 'max_characters') ?? '0'
+    const length = Number(given)
+    if (!Number.isInteger(length) || length < 0) {
+      const reason = `\`${given}\` is not a number of ${bytes === undefined ? 'characters' : 'bytes'}`
+      report.gap(part, 'truncate_fields: length', reason, 'Write a whole number, such as `1024`.')
+      return undefined
+    }
     const fails = (field: string) =>
       flagIn(part, 'ignore_missing') === true ? `exists(${field}) && !is_string(${field})` : `!is_string(${field})`
     const stops = flagIn(part, 'fail_on_error') === false ? '' : failed

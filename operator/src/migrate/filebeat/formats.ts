@@ -1,10 +1,10 @@
 // Format strings of Filebeat, such as `logs-%{[kubernetes.namespace]:none}-%{+yyyy.MM.dd}`, as templates and as expressions of programs.
 
 import { textLiteral } from '@penstock/agent/config'
-import { textExpression } from '../loki/fields.ts'
-import { fieldOf, nodeName } from './conditions.ts'
+import { fieldOf } from './conditions.ts'
 import { isOfFilebeat } from './own-fields.ts'
 import { podValue, podVariable } from './pod-values.ts'
+import { textExpression } from './variables.ts'
 
 /** The text with names such as `%{[a][b]}` written as `%{[a.b]}`, which means the same. */
 export const withDots = (text: string): string =>
@@ -50,7 +50,7 @@ export function expressionOf(text: string, readsEnvironment: boolean): string | 
   const expressions = parts.map((part) => {
     if (podVariable.test(part)) return podValue(part)
     const inner = /^%\{(.*)\}$/s.exec(part)?.[1]
-    if (inner === undefined) return textExpression(part, readsEnvironment, textLiteral, nodeName(readsEnvironment))
+    if (inner === undefined) return textExpression(part, readsEnvironment)
     const field = fieldIn(inner)
     if (field !== undefined) return fieldExpression(field.name, field.byDefault)
     const date = inner.startsWith('+') ? strftime(inner.slice(1)) : undefined

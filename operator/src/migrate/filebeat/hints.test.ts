@@ -99,6 +99,49 @@ test.each<Case>([
   expect(await lint(document.toString())).toEqual([])
 })
 
+const ofStream = (name: string, value: string) => ({ [`co.elastic.logs/json.${name}`]: value })
+test.each<Case>([
+  {
+    name: 'JSON at the root',
+    annotations: ofStream('expand_keys', 'true'),
+    message: '{"a":1,"stream":"x"}',
+    expected: { a: 1, stream: 'stdout', json: null, message: null },
+  },
+  {
+    name: 'JSON in an object',
+    annotations: ofStream('target', 'app.line'),
+    message: '{"a":1}',
+    expected: { 'app.line.a': 1, message: null },
+  },
+  {
+    name: 'the message at a key',
+    annotations: ofStream('message_key', 'text'),
+    message: '{"a":1,"text":"x"}',
+    expected: { a: 1, text: 'x', message: 'x' },
+  },
+  {
+    name: 'a key without a text',
+    annotations: ofStream('message_key', 'text'),
+    message: '{"a":1}',
+    expected: { a: 1, text: null, message: null },
+  },
+  {
+    name: 'a line that is not JSON',
+    annotations: { ...ofStream('message_key', 'text'), ...ofStream('add_error_key', 'true') },
+    message: 'x',
+    expected: { message: 'x', text: 'x', 'error.type': 'json' },
+  },
+])('hints of a pod that filestream reads: $name', async ({ annotations, message, expected }) => {
+  const text = config.replace(
+    'hints.enabled: true',
+    'hints: { enabled: true, default_config: { type: filestream, paths: [/var/log/containers/*.log], parsers: [container: ~] } }',
+  )
+  const { document, resource } = converted(convertFilebeat, [{ file: 'filebeat.yml', text }])
+  const orchestrator = { pod_annotations: annotations, container_name: 'web', pod_namespace: 'shop' }
+  withTest(document, resource, { message, stream: 'stdout', orchestrator }, expected)
+  expect(await lint(document.toString())).toEqual([])
+})
+
 test('the report of hints names those that nothing reads', () => {
   const { gaps } = converted(convertFilebeat, [{ file: 'filebeat.yml', text: config }])
   const [row] = gaps.filter(({ subject }) => subject === 'hints')

@@ -21,8 +21,18 @@ const collected = (prefix: string): readonly string[] => [
   '%hints = merge(shared, special)',
 ]
 
-/** Decodes a line of JSON with the options in the annotations, as the older inputs do. */
-const json: readonly string[] = [
+/** How a `filestream` input writes decoded members. The older inputs write a text of their own in place of the message, and have no target. */
+const written = (isStream: boolean): readonly string[] =>
+  isStream
+    ? [
+        '  target = string(%hints."json.target") ?? ""',
+        '  if is_object(decoded) && target != "" {',
+        '    . = object(set(., split(target, "."), decoded) ?? null) ?? .',
+      ]
+    : ['  if is_object(decoded) && %hints."json.keys_under_root" != "true" {', '    .json = decoded']
+
+/** Decodes a line of JSON with the options in the annotations, as the input does. */
+const jsonLines = (isStream: boolean): readonly string[] => [
   'if length(filter(object!(%hints)) -> |key, _value| { starts_with(key, "json.") }) > 0 {',
   '  name = string(%hints."json.message_key") ?? ""',
   '  adds_error = %hints."json.add_error_key" == "true"',
@@ -34,7 +44,7 @@ const json: readonly string[] = [
   '      if adds_error && !is_string(member) {',
   `        decoded.error = { "message": "Key '" + name + "' not found", "type": "json" }`,
   '      }',
-  '      decoded = object(set(decoded, [name], %line) ?? null) ?? {}',
+  ...(isStream ? [] : ['      decoded = object(set(decoded, [name], %line) ?? null) ?? {}']),
   '    }',
   ...withoutNulls('string(.message) ?? ""').map((line) => `    ${line}`),
   '    del(.message)',
@@ -43,17 +53,17 @@ const json: readonly string[] = [
   '    if name != "" {',
   '      %line = string(.message) ?? ""',
   '      decoded = object(set(decoded, [name], %line) ?? null) ?? {}',
-  '      del(.message)',
+  ...(isStream ? [] : ['      del(.message)']),
   '    }',
   '  }',
   `  ${expansion}`,
-  '  if is_object(decoded) && %hints."json.keys_under_root" != "true" {',
-  '    .json = decoded',
+  ...written(isStream),
   '  } else if is_object(decoded) && %hints."json.overwrite_keys" == "true" {',
   indent(indent(intoRoot(true, false).join('\n'))),
   '  } else if is_object(decoded) {',
   indent(indent(intoRoot(false, false).join('\n'))),
   '  }',
+  ...(isStream ? ['  if is_object(decoded) && (string(%line) ?? "") != "" { .message = %line }'] : []),
   '}',
 ]
 
@@ -67,8 +77,11 @@ const lines = [
   `is_wanted && ((string(%hints.exclude_lines) ?? "") == "" || length(${matching('exclude_lines')}) == 0)`,
 ].join('\n')
 
-/** The steps that do what the annotations of a pod ask for. */
-export const hintSteps = (prefix: string): readonly Step[] => [
-  { type: 'remap', text: [...collected(prefix), ...json].join('\n') },
+/**
+ * The steps that do what the annotations of a pod ask for.
+ * @param isStream whether the input of pods is `filestream`, whose parser for JSON has other options
+ */
+export const hintSteps = (prefix: string, isStream: boolean): readonly Step[] => [
+  { type: 'remap', text: [...collected(prefix), ...jsonLines(isStream)].join('\n') },
   { type: 'filter', text: lines },
 ]

@@ -55,7 +55,7 @@ const common: Readonly<Record<string, string>> = {
   encoding: '`encoding.charset`; a gap for pod logs',
   'containers.path': 'the source reads all pods',
   'containers.stream': 'a filter transform',
-  'containers.ids': 'the source reads all pods',
+  'containers.ids': 'a filter transform, unless the input reads all containers',
   max_bytes: 'a remap transform that cuts longer messages',
   message_max_bytes: 'a remap transform that cuts longer messages',
   line_terminator: '`line_delimiter`; a gap for pod logs',
@@ -175,6 +175,12 @@ const readsContainers = (part: Part): boolean =>
 /** Files in which Docker keeps the lines of all its containers. */
 const ofDocker = /^\/var\/lib\/docker\/containers\/[*/]+(?:-json)?(?:\.log)?\*?$/
 
+/** The log of a discovered container by its identifier, which is always that of the container itself. */
+const ofDiscovered = /^\/var\/log\/containers\/\*?-?\$\{data\.(?:kubernetes\.)?container\.id\}\.log$/
+
+/** A path of Windows. */
+const ofWindows = /^(?:[A-Za-z]:[\\/]|\\\\)/
+
 /** The files of an input. */
 interface Files {
   /** Whether the files are the logs of pods. */
@@ -186,8 +192,9 @@ interface Files {
 /** Decides whether an input reads the logs of pods. Reports files of containers that no source decodes. */
 function filesOf(part: Part, paths: readonly string[], report: Report): Files {
   const globs = paths.map((path) => path.replaceAll(/\$\{[^}]*\}/g, '*'))
-  if (part.name === 'docker') return { isPods: true, chosen: paths }
-  if (globs.length > 0 && globs.every(isPodLog)) return { isPods: true, chosen: paths }
+  const isOwn = paths.some((path) => ofDiscovered.test(path))
+  if (part.name === 'docker' || (globs.length > 0 && globs.every(isPodLog)))
+    return { isPods: true, chosen: isOwn ? [] : paths }
   const isDecoded = readsContainers(part) || decodesDocker(part)
   if (globs.length > 0 && isDecoded && globs.every((glob) => isPodLog(glob) || ofDocker.test(glob))) {
     const reason = 'the source reads the containers of pods, and no other containers of Docker'
@@ -208,19 +215,42 @@ function filesOf(part: Part, paths: readonly string[], report: Report): Files {
   return { isPods: false, chosen: [] }
 }
 
-/** Reports that the source decodes the format of the container runtime, which inputs without a parser for it leave in the message. */
-function reportFormat(part: Part, report: Report): void {
-  if (readsContainers(part) || decodesDocker(part)) return
-  const reason = 'the input leaves the format of the container runtime in `message`; the source removes it'
-  report.replaced(part, `${part.name}: pods`, reason, 'Remove steps that decode this format.')
+/** The text of a line in the format of containerd and CRI-O. */
+const inFormat =
+  '(format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.9fZ") ?? "") + " " + (string(.stream) ?? "") + " F " + (string(.message) ?? "")'
+
+/**
+ * The text of a line of a pod. The source decodes the format of the container runtime, which inputs without a parser for it leave in the
+ * message. The line gets it again if steps read it. Reports both.
+ */
+function lineOf(part: Part, isRead: boolean, report: Report): string {
+  if (readsContainers(part) || decodesDocker(part)) return '.message'
+  const reason = isRead
+    ? 'steps read the format of the container runtime, so lines get that of containerd again; no line is partial'
+    : 'the input leaves the format of the container runtime in `message`; the source removes it'
+  const nearest = isRead
+    ? 'Remove these steps, and write the message without the format.'
+    : 'Remove steps that decode this format.'
+  report.replaced(part, `${part.name}: pods`, reason, nearest)
+  return isRead ? inFormat : '.message'
 }
 
-/** Reports variables in a path of files, which have no value. */
-function reportVariables(part: Part, path: string, report: Report): void {
+/** Reports variables in a path, which have no value. Those of discovered pods select the pod itself. */
+function reportVariables(part: Part, path: string, isPods: boolean, report: Report): void {
   for (const [variable] of path.matchAll(/\$\{[^}]*\}/g)) {
-    const reason = 'a resource is literal text, and the variable has no value here'
-    report.gap(part, `${part.name}: ${variable}`, reason, 'Write its value in `include`.')
+    if (isPods && variable.startsWith('${data.')) continue
+    const reason = isPods
+      ? 'the variable has no value here, so the source reads the pods for all its values'
+      : 'a resource is literal text, and the variable has no value here'
+    const nearest = isPods ? 'Write its value in the path, and convert again.' : 'Write its value in `include`.'
+    report.gap(part, `${part.name}: ${variable}`, reason, nearest)
   }
+}
+
+/** Identifiers of containers that an input reads; empty if it reads all, or those of a discovered pod. */
+function idsOf(part: Part): readonly string[] {
+  const ids = textsIn(part, 'containers.ids')
+  return ids.some((id) => id === '*' || id.includes('${data.')) ? [] : ids
 }
 
 /** Names of character sets that differ from those of the source. */
@@ -295,17 +325,23 @@ const keepsEmpty = (part: Part): boolean =>
 
 /**
  * The event in the form of Filebeat.
- * @param paths where the input looks for files
+ * @param podPaths where the input looks for the files of pods; undefined for other files
+ * @param message an expression for the text of the line
  * @param rest statements that follow
  */
-function recordStep(name: string, isPods: boolean, paths: readonly string[], rest: readonly string[]): Step {
-  return isPods
+function recordStep(
+  name: string,
+  podPaths: readonly string[] | undefined,
+  message: string,
+  rest: readonly string[],
+): Step {
+  return podPaths !== undefined
     ? {
         type: 'remap',
         text: [
           '# The event in the form of Filebeat; add_kubernetes_metadata adds the pod metadata later.',
           '%orchestrator = .orchestrator',
-          `. = { "message": .message, "stream": .stream, "log": { "file": { "path": ${foundPath(paths)} } }, "input": { "type": ${textLiteral(name)} }, "timestamp": .timestamp }`,
+          `. = { "message": ${message}, "stream": .stream, "log": { "file": { "path": ${foundPath(podPaths)} } }, "input": { "type": ${textLiteral(name)} }, "timestamp": .timestamp }`,
           ...rest,
         ].join('\n'),
       }
@@ -362,8 +398,10 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       report.gap(part, `${name}: encoding ${charset}`, reason, 'Let the program write UTF-8.')
     }
     const delimiter = delimiterOf(part, isPods, report)
-    if (isPods) reportFormat(part, report)
-    else for (const path of paths) reportVariables(part, path, report)
+    const line = isPods ? lineOf(part, choices.namesRuntime && joined === undefined, report) : '.message'
+    for (const path of paths) reportVariables(part, path, isPods, report)
+    for (const path of paths.filter((each) => ofWindows.test(each)))
+      report.missing(part, `${name}: ${path}`, unreadPath, 'path')
     const removal = removalOf(part, isPods, report)
     const olderMs = millisecondsOf(textIn(part, 'ignore_older'))
     const shared = {
@@ -374,9 +412,10 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       ...(stream === undefined || !isPods
         ? []
         : [{ type: 'filter', text: `.stream == ${textLiteral(stream)}` } as const]),
+      ...idSteps(idsOf(part)),
       ...(isPods || keepsEmpty(part) ? [] : [{ type: 'filter', text: '.message != ""' } as const]),
       ...fileSteps(chosen, wanted, excluded, isPods),
-      recordStep(name, isPods, paths, [
+      recordStep(name, isPods ? paths : undefined, line, [
         ...(choices.hasSource ? ['.source = .log.file.path'] : []),
         ...(joined === undefined ? [] : joinedLines(joining)),
       ]),
@@ -414,6 +453,17 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
   },
 })
 
+/** A filter by the identifier of the container, if an input reads only some containers. */
+const idSteps = (ids: readonly string[]): readonly Step[] =>
+  ids.length === 0
+    ? []
+    : [
+        {
+          type: 'filter',
+          text: `includes([${ids.map((id) => textLiteral(id)).join(', ')}], replace(string(.orchestrator.container_id) ?? "", r'^.*://', ""))`,
+        },
+      ]
+
 /** A filter by file name, if an input reads only some files. */
 function fileSteps(
   paths: readonly string[],
@@ -439,6 +489,12 @@ export const inputs: readonly Mapping<[Report, Choices], SourcePart>[] = [
   logFile('log', '`orchestrator_logs` for pod logs, `file` for other files'),
   logFile('docker', '`orchestrator_logs`'),
 ]
+
+const unreadPath = none(
+  'paths',
+  'the agent runs on Linux, and reads no files of Windows',
+  'Keep Filebeat on these machines, with an output to a queue or file that Penstock reads.',
+)
 
 const listening = 'Keep Filebeat for this input, with an output to a queue or file that Penstock reads.'
 

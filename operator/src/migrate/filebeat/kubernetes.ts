@@ -63,11 +63,11 @@ export const addKubernetes: Processor = {
       ],
     ].map((name) => [name, own] as const),
   ),
-  // Files that are not the logs of pods have no metadata.
+  // Files that are not the logs of pods have no metadata. Filebeat leaves an event that has some already, such as from discovery.
   build: (part) => {
     const namespace = textIn(part, 'namespace') ?? ''
     const isIn = namespace === '' ? '' : ` && %orchestrator.pod_namespace == ${textLiteral(namespace)}`
-    return [block(`is_object(%orchestrator)${isIn}`, podMetadata(part))]
+    return [block(`!exists(.kubernetes) && is_object(%orchestrator)${isIn}`, podMetadata(part))]
   },
 }
 
@@ -132,7 +132,9 @@ export const addDocker: Processor = {
       .concat(['match_cgroup_prefix', 'cleanup_timeout', 'labels.dedot', 'ssl', 'cgroup_prefixes', 'hostfs'])
       .map((name) => [name, own] as const),
   ),
-  build: () => [`if is_string(%orchestrator.container_id) { .container = { ${containerFields} } }`],
+  build: () => [
+    `if is_string(%orchestrator.container_id) { .container = merge(object(.container) ?? {}, { ${containerFields} }, deep: true) }`,
+  ],
 }
 
 /** The lines of a program that sets `kubernetes` and `container` as Filebeat does; it adds the labels of namespace and node by default. */

@@ -146,7 +146,7 @@ function optionSteps(part: Part, report: Report, isDecoded: boolean, isDocker: b
       : []),
     ...filters(textsIn(part, 'include_lines'), '', ' || ', hasJson),
     ...filters(textsIn(part, 'exclude_lines'), '!', ' && ', hasJson),
-    ...limitSteps(part),
+    ...limitSteps(part, report),
   ]
 }
 
@@ -167,10 +167,17 @@ function filters(regexes: readonly string[], sign: '' | '!', operator: string, h
 }
 
 /** The longest line; longer ones are cut. */
-function limitSteps(part: Part): readonly Step[] {
-  const limit = bytesOf(textIn(part, 'message_max_bytes') ?? textIn(part, 'max_bytes'))
-  return limit === undefined ? [] : [remap(cutLines('.message', limit, true))]
+function limitSteps(part: Part, report: Report): readonly Step[] {
+  const given = option(part, 'message_max_bytes') ?? option(part, 'max_bytes')
+  const limit = bytesOf(textOf(given))
+  if (limit !== undefined) return [remap(cutLines('.message', limit, true))]
+  if (given !== undefined)
+    report.gap(given, `${part.name}: longest line`, notBytes(textOf(given)), 'Write a number, such as `10485760`.')
+  return []
 }
+
+/** Why a text is not a size. */
+export const notBytes = (text = ''): string => `\`${text}\` is not a number of bytes`
 
 /** The lines that a source must be able to read: Filebeat reads lines of any length, and cuts them. */
 export const maxLineBytes = (part: Part): number =>
@@ -178,7 +185,7 @@ export const maxLineBytes = (part: Part): number =>
 
 /** A number of bytes, with a unit as Filebeat reads it. */
 export function bytesOf(text: string | undefined): number | undefined {
-  const [, number, unit = ''] = /^(\d+)\s*([a-zA-Z]*)$/.exec(text ?? '') ?? []
+  const [, number, unit = ''] = /^(\d+(?:\.\d+)?)\s*([a-zA-Z]*)$/.exec(text ?? '') ?? []
   if (number === undefined) return undefined
   const factors: Readonly<Record<string, number>> = {
     '': 1,
@@ -192,9 +199,12 @@ export function bytesOf(text: string | undefined): number | undefined {
     g: 1_000_000_000,
     gb: 1_000_000_000,
     gib: 1_073_741_824,
+    t: 1e12,
+    tb: 1e12,
+    tib: 1_099_511_627_776,
   }
   const factor = factors[unit.toLowerCase()]
-  return factor === undefined ? undefined : Number(number) * factor
+  return factor === undefined ? undefined : Math.trunc(Number(number) * factor)
 }
 
 /**

@@ -80,10 +80,11 @@ function known(pattern: string): string {
 
 /** Joins any line with the next one. */
 function counted(tree: Tree, read: (name: string) => string | undefined, report: Report): Form | undefined {
-  const count = Number(read('count_lines') ?? 1)
+  const given = read('count_lines') ?? '1'
+  const count = Number(given)
   if (count === 2) return { start: anyLine, condition: anyLine, mode: 'halt_with' }
   if (count === 1) return undefined
-  const reason = `a source can join pairs of lines, or lines that match patterns, but not every ${count} lines`
+  const reason = `a source can join pairs of lines, or lines that match patterns, but not every ${given} lines`
   report.gap(tree, 'multiline count', reason, `${custom} Its patterns match the lines that begin or end an event.`)
   return undefined
 }

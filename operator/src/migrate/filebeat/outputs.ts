@@ -2,14 +2,12 @@
 
 import type { Step } from '../draft.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
-import { secretText } from '../loki/fields.ts'
 import { millisecondsOf, textOf } from '../loki/tree.ts'
 import { type Exception, none, type Refusal } from '../page.ts'
-import { type Choices, indexLines, indexName, namesNode, pipelineLines, reportVersion, withVersion } from './choices.ts'
+import { type Choices, indexLines, indexName, pipelineLines, reportVersion, withVersion } from './choices.ts'
 import { expressionOf, fieldsIn, templateOf } from './formats.ts'
 import type { SourcePart } from './inputs.ts'
-
-const secret = (text: string) => secretText(text).text
+import { namesNode, reportVariables, secretIn as secret } from './variables.ts'
 
 const security = {
   'ssl.enabled': '`https` in the address',
@@ -68,24 +66,34 @@ const quiet: Readonly<Record<string, string | Exception>> = {
   'codec.json.escape_html': 'the values of the events are the same',
 }
 
+/** A file of a certificate or a key. Filebeat looks for a relative path in the folder of its configuration. */
+function fileOf(part: Part, name: string, text: string, report: Report): string {
+  if (/^(?:\/|\$\{)|-----BEGIN/.test(text) || text === '') return text
+  const path = `/etc/filebeat/${text.replace(/^\.\//, '')}`
+  const reason = `the path \`${text}\` is relative to the folder of the configuration`
+  const nearest = `The sink reads \`${path}\`; set another path if the folder is not \`/etc/filebeat\`.`
+  report.replaced(option(part, name) ?? part, `${part.name}: ${name}`, reason, nearest)
+  return path
+}
+
 function tlsOf(part: Part, report: Report): Record<string, unknown> {
   const mode = textIn(part, 'ssl.verification_mode')
-  const listed = textsIn(part, 'ssl.certificate_authorities')
+  const pathIn = (name: string) => fileOf(part, name, textIn(part, name) ?? '', report)
+  const authorities = 'ssl.certificate_authorities'
+  const listed = textsIn(part, authorities).map((text) => fileOf(part, authorities, text, report))
   const isText = listed.every((text) => text.includes('-----BEGIN'))
   const [authority, ...more] = isText && listed.length > 0 ? [listed.map((text) => text.trim()).join('\n')] : listed
   if (more.length > 0)
     report.gap(
-      part,
-      `${part.name}: ssl.certificate_authorities`,
+      option(part, authorities) ?? part,
+      `${part.name}: ${authorities}`,
       'a sink reads certificate authorities from one file',
       'Put the certificates into one file, and set `tls.ca_file`.',
     )
   const tls = {
     ...(authority === undefined || more.length > 0 ? {} : { ca_file: secret(authority) }),
-    ...(textIn(part, 'ssl.certificate') === undefined
-      ? {}
-      : { crt_file: secret(textIn(part, 'ssl.certificate') ?? '') }),
-    ...(textIn(part, 'ssl.key') === undefined ? {} : { key_file: secret(textIn(part, 'ssl.key') ?? '') }),
+    ...(textIn(part, 'ssl.certificate') === undefined ? {} : { crt_file: secret(pathIn('ssl.certificate')) }),
+    ...(textIn(part, 'ssl.key') === undefined ? {} : { key_file: secret(pathIn('ssl.key')) }),
     ...(textIn(part, 'ssl.key_passphrase') === undefined
       ? {}
       : { key_pass: secret(textIn(part, 'ssl.key_passphrase') ?? '') }),
@@ -101,7 +109,7 @@ function tlsOf(part: Part, report: Report): Record<string, unknown> {
 /** The address of a host whose port is a variable: a key of the Secret with the whole address. */
 function wholeAddress(part: Part, host: string, port: string, report: Report): string {
   const variable = /\w+/.exec(host.includes('$') ? host : port)?.[0] ?? ''
-  const name = `${variable.replace(/_(?:HOSTS?|PORT)$/, '')}_ADDRESS`
+  const name = `${variable.replace(/_(?:HOSTS?|PORT)$/i, '')}_ADDRESS`
   const reason = `the port of an address must be a number, so \`${name}\` contains the whole address`
   const nearest = `Add the key \`${name}\` to the Secret, such as \`https://elasticsearch:9200\`.`
   report.replaced(part, `${part.name}: ${host}:${port}`, reason, nearest)
@@ -126,7 +134,7 @@ const decoded = (text: string) =>
   text.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString())
 
 /** A variable whose name says that its value is a whole address. */
-const addressVariable = /^\$\{\w*(?:URL|URI|ENDPOINT|ADDRESS)S?\}$/
+const addressVariable = /^\$\{\w*(?:URL|URI|ENDPOINT|ADDRESS)S?\}$/i
 
 /** The header for a key `ID:KEY`, which Filebeat sends in base64. A key with a variable is a key of the Secret that contains the base64 text. */
 function keyHeader(part: Part, report: Report): Record<string, string> {
@@ -170,7 +178,10 @@ function hostsOf(part: Part, report: Report, port: string): string[] {
 function proxyOf(part: Part): Record<string, unknown> {
   const proxy = textIn(part, 'proxy_url')
   if (flagIn(part, 'proxy_disable') === true) return { proxy: { enabled: false } }
-  return proxy === undefined ? {} : { proxy: { http: secret(proxy), https: secret(proxy) } }
+  if (proxy === undefined || proxy === '') return {}
+  // Filebeat adds the scheme to an address without one.
+  const address = secret(/^(?:https?:\/\/|\$\{)/.test(proxy) ? proxy : `http://${proxy}`)
+  return { proxy: { http: address, https: address } }
 }
 
 const search: Mapping<[Report, Choices], SourcePart> = {
@@ -204,7 +215,12 @@ const search: Mapping<[Report, Choices], SourcePart> = {
   },
   build: (part, report, choices) => {
     const lines: string[] = []
-    const given = choices.alias ?? textIn(part, 'index')
+    const own = textIn(part, 'index')
+    const given = choices.alias ?? own
+    if (own !== undefined && given !== own) {
+      const reason = `the alias \`${given}\` of the index life cycle replaces this name, as in versions before 8`
+      report.replaced(part, `elasticsearch: ${own}`, reason, 'For newer versions, set `bulk.index` to the name.')
+    }
     reportVersion(part, 'elasticsearch: index', given ?? '', report)
     const template = given === undefined ? 'filebeat' : templateOf(secret(indexName(withVersion(given))))
     if (given === undefined) {
@@ -234,8 +250,8 @@ const search: Mapping<[Report, Choices], SourcePart> = {
     const timeoutMs =
       timeout === undefined ? undefined : /^\d+$/.test(timeout) ? Number(timeout) * 1000 : millisecondsOf(timeout)
     const headers = keyHeader(part, report)
-    const own = option(part, 'headers')?.value
-    if (own instanceof Map) for (const [name, item] of own) headers[name] = secret(textOf(item) ?? '')
+    const added = option(part, 'headers')?.value
+    if (added instanceof Map) for (const [name, item] of added) headers[name] = secret(textOf(item) ?? '')
     const parameters = option(part, 'parameters')?.value
     const config = {
       endpoints: hostsOf(part, report, '9200'),
@@ -321,7 +337,7 @@ const file: Mapping<[Report, Choices], SourcePart> = {
     const path = `${textIn(part, 'path') ?? '/tmp/filebeat'}/${textIn(part, 'filename') ?? 'filebeat'}`
     const template = namesNode(path) ? undefined : templateOf(secret(path))
     const chosen = template === undefined ? expressionOf(path, report.readsEnvironment) : undefined
-    if (chosen !== undefined) report.variables(part, `file: ${path}`, path)
+    if (chosen !== undefined) reportVariables(part, `file: ${path}`, path, report)
     if (template === undefined && chosen === undefined)
       report.gap(
         part,

@@ -2,6 +2,7 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { flagIn, type Mapping, type Part, type Report } from '../loki/context.ts'
+import { isList, isMap, type Tree, textOf } from '../loki/tree.ts'
 import { indent } from '../otel/text.ts'
 
 /** Returns statements; or undefined, after reporting a gap, if the processor cannot be converted. */
@@ -113,6 +114,23 @@ export function together(part: Part, all: readonly Joint[], failed: string): rea
 /** The statement for a failure, if a condition is true; none if there is no statement. */
 export const failure = (test: string, failed: string): readonly string[] =>
   failed === '' ? [] : [`if ${test} { ${failed} }`]
+
+/** Processors that write nothing to the fields that they name, and the one that writes times. */
+const withoutTargets: ReadonlySet<string> = new Set(['timestamp', 'drop_fields', 'include_fields', 'fingerprint'])
+/** Options that name fields to read. */
+const sources: ReadonlySet<string> = new Set(['when', 'from', 'field', 'source', 'destination'])
+
+const namesTime = (tree: Tree): boolean => {
+  if (isList(tree)) return tree.value.some(namesTime)
+  if (!isMap(tree)) return textOf(tree)?.includes('@timestamp') === true
+  return [...tree.value].some(([name, item]) => name === '@timestamp' || (!sources.has(name) && namesTime(item)))
+}
+
+/** Statements after which the time of the event is still a time. Filebeat writes no other value there. */
+export const withTime = (part: Part, lines: readonly string[]): readonly string[] =>
+  withoutTargets.has(part.name) || !namesTime(part.tree)
+    ? lines
+    : ['own_time = .timestamp', ...lines, 'if !is_timestamp(.timestamp) { .timestamp = own_time }']
 
 export const block = (test: string, lines: readonly string[]): string =>
   lines.length === 1 && !lines[0]?.includes('\n')

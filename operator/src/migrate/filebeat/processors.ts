@@ -36,9 +36,10 @@ import { addId, communityId, fingerprint, registeredDomain } from './hashes.ts'
 import { addDocker, addKubernetes } from './kubernetes.ts'
 import { addLocale, networkDirection } from './network-direction.ts'
 import { reportOwnFields } from './own-fields.ts'
-import { block, failure, type Processor, quiet, when } from './processor.ts'
+import { block, failure, type Processor, quiet, when, withTime } from './processor.ts'
 import { refusedProcessors } from './refused-processors.ts'
 import { timestamp } from './times.ts'
+import { withDefaults } from './variables.ts'
 
 const addFields: Processor = {
   name: 'add_fields',
@@ -78,7 +79,7 @@ const addLabels: Processor = {
     const labels = option(part, 'labels')
     const found = isMap(labels) ? labelsIn('labels', labels) : []
     if (found.some(([name]) => name.split('.').length > 2)) reportExpansion(part, false, report)
-    return found.map(([name, item]) => `${fieldOf(name)} = ${assigned(item, name, report)}`)
+    return found.map(([name, item]) => `${fieldOf(name)} = ${assigned(item, name, report, true)}`)
   },
 }
 
@@ -96,7 +97,7 @@ const addTags: Processor = {
 export function tagLines(tags: Tree | undefined, report: Report, target = 'tags', mayDiffer = false): string[] {
   if (tags === undefined || textsOf(tags).length === 0) return []
   const items = isList(tags) ? tags.value : [tags]
-  const texts = items.map(({ file, line, value }) => assigned({ file, line, value }, 'tags', report))
+  const texts = items.map(({ file, line, value }) => assigned({ file, line, value }, 'tags', report, true))
   const field = fieldOf(target)
   const line = `${field} = append(array(${field}) ?? [], [${texts.join(', ')}])`
   return [mayDiffer ? block(`!exists(${field}) || is_array(${field})`, [line]) : line]
@@ -283,8 +284,9 @@ export function stepsOf(tree: Tree, report: Report, partNamed: PartNamed, failed
   if (!isMap(tree)) return []
   if (tree.value.has('if')) return choice(tree, report, partNamed, failed)
   return [...tree.value].flatMap(([name, item]): Step[] => {
-    const part = partNamed(name, item)
+    const given = partNamed(name, item)
     const mapping = processors.find((each) => each.name === name)
+    const part = mapping === undefined ? given : withDefaults(given, mapping, report)
     if (mapping === undefined) {
       report.refused(part, 'processor', refusedProcessors)
       const source = name === 'script' ? textIn(part, 'source') : undefined
@@ -310,7 +312,7 @@ export function stepsOf(tree: Tree, report: Report, partNamed: PartNamed, failed
     reportOwnFields(part, report)
     const lines = mapping.build(part, report, failed)
     if (lines === undefined || lines.length === 0) return []
-    const text = lines.join('\n')
+    const text = withTime(part, lines).join('\n')
     return [{ type: 'remap', text: test === undefined ? text : `if ${test} {\n${indent(text)}\n}` }]
   })
 }

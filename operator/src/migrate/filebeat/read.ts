@@ -3,13 +3,38 @@
 
 import type { Gap, NamedText, SecretKey } from '../draft.ts'
 import type { Part } from '../loki/context.ts'
-import { below, isMap, type Place, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { below, flagOf, isMap, itemsOf, type Place, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
+import { type Argument, withArguments } from './arguments.ts'
+import { withReferences } from './variables.ts'
 
 /** Settings below `filebeat`. A table without any of them is something else, such as the values of a chart with this name. */
 export const settings: ReadonlySet<string> = new Set([
   ...['inputs', 'prospectors', 'autodiscover', 'modules', 'config', 'registry', 'registry_file', 'registry_flush'],
   ...['shutdown_timeout', 'overwrite_pipelines', 'spool_size', 'idle_timeout', 'publish_async', 'config_dir'],
+])
+
+/** Settings of the Filebeat process. */
+export const ofProcess: ReadonlySet<string> = new Set([
+  ...[
+    'logging',
+    'http',
+    'path',
+    'queue',
+    'max_procs',
+    'name',
+    'shutdown_timeout',
+    'registry',
+    'monitoring',
+    'features',
+  ],
+  ...['seccomp', 'timestamp', 'migration', 'queue_size', 'bulk_queue_size', 'instrumentation', 'gc_percent', 'xpack'],
+  ...['keystore', 'management', 'shipper'],
+])
+
+/** The parts of a configuration. Settings with other names have an effect only where references read them. */
+const sections: ReadonlySet<string> = new Set([
+  ...[...ofProcess, 'filebeat', 'output', 'processors', 'fields', 'fields_under_root', 'tags', 'cloud', 'setup'],
 ])
 
 /** A table in which names with dots are replaced by nested tables. */
@@ -46,31 +71,101 @@ function put(into: Map<string, Tree>, path: readonly string[], item: Tree, place
 /** Filebeat reads YAML 1.1. */
 export const asFilebeat = { hasOldBooleans: true } as const
 
-/** The configurations in a text. */
-export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
-  return treesOf(given, gaps, asFilebeat).flatMap((tree): readonly Tree[] => {
+/** The lists in which resources are, by the kind of the list: a list of Kubernetes, or a template of OpenShift. */
+const wrappers: ReadonlyMap<string, string> = new Map([
+  ['List', 'items'],
+  ['BeatList', 'items'],
+  ['Template', 'objects'],
+])
+
+/** The documents of a text, and the resources in lists. */
+export const documentsOf = (given: NamedText, gaps: Gap[]): readonly Tree[] =>
+  treesOf(given, gaps, asFilebeat).flatMap((tree) => {
+    const list = wrappers.get(textOf(below(tree, 'kind')) ?? '')
+    return list === undefined ? [tree] : itemsOf(below(tree, list))
+  })
+
+/**
+ * The configurations in a text.
+ * @param started the arguments with which Filebeat starts
+ * @param referring the resources whose configurations are in Secrets
+ */
+export function configsOf(
+  given: NamedText,
+  gaps: Gap[],
+  started: readonly Argument[] = [],
+  referring: ReadonlyMap<string, Tree> = new Map(),
+): readonly Tree[] {
+  return documentsOf(given, gaps).flatMap((tree): readonly Tree[] => {
     const kind = below(tree, 'kind')?.value
-    if (kind === 'ConfigMap') return textsBelow(below(tree, 'data'), gaps)
-    if (kind === 'Secret')
-      return (['stringData', 'data'] as const).flatMap((name) => textsBelow(secretFiles(tree, name), gaps))
-    const own = expanded(tree)
-    if (isConfig(own)) return [withCloud(own)]
-    if (kind === 'Beat') {
-      const config = below(own, 'spec', 'config')
-      return config === undefined ? [] : [withReferred(config, tree)]
+    if (kind === 'ConfigMap') return textsBelow(below(tree, 'data'), gaps, started)
+    if (kind === 'Secret') {
+      const resource = referring.get(textOf(below(tree, 'metadata', 'name')) ?? '')
+      return (['stringData', 'data'] as const)
+        .flatMap((name) => textsBelow(secretFiles(tree, name), gaps, started))
+        .map((config) => (resource === undefined ? config : withReferred(config, resource)))
     }
+    const own = expanded(tree)
+    if (isConfig(own)) return [withCloud(settled(own, gaps, started))]
+    const ofResource = below(own, 'spec', 'config')
+    if (ofResource !== undefined && isResource(tree)) return [withReferred(settled(ofResource, gaps, started), tree)]
     // An older chart contains the configuration itself, which `overrideConfig` replaces.
     const values = [below(own, 'overrideConfig'), below(own, 'config')].find(
       (each) => each !== undefined && isConfig(each),
     )
-    if (kind === undefined && values !== undefined) return [withCloud(values)]
-    const chart = [
-      below(tree, 'daemonset', 'filebeatConfig'),
-      below(tree, 'filebeatConfig'),
-      below(tree, 'deployment', 'filebeatConfig'),
-    ]
-    return chart.flatMap((files) => textsBelow(files, gaps))
+    if (kind === undefined && values !== undefined) return [withCloud(settled(values, gaps, started))]
+    return ofChart(tree, gaps, started)
   })
+}
+
+/** The `Beat` resources that name the Secret with their configuration, by this name. */
+export const referringIn = (files: readonly NamedText[]): ReadonlyMap<string, Tree> =>
+  new Map(
+    files
+      .filter(({ text }) => /\bconfigRef\b/.test(text))
+      .flatMap((given) => documentsOf(given, []))
+      .flatMap((tree): [string, Tree][] => {
+        const name = textOf(below(tree, 'spec', 'configRef', 'secretName'))
+        return name === undefined || !isResource(tree) ? [] : [[name, tree]]
+      }),
+  )
+
+/** The configurations in the values of the chart. It runs a DaemonSet, and on request a Deployment. */
+function ofChart(values: Tree, gaps: Gap[], started: readonly Argument[]): readonly Tree[] {
+  const workloads = ['daemonset', 'deployment'] as const
+  const isOn = (name: string): boolean => flagOf(below(values, name, 'enabled')) ?? name === 'daemonset'
+  const given = workloads.flatMap((name) => {
+    const files = below(values, name, 'filebeatConfig')
+    return files === undefined ? [] : [{ name, files, isOn: isOn(name) }]
+  })
+  const shared = textsBelow(below(values, 'filebeatConfig'), gaps, started)
+  // A configuration that nothing runs is the only one that can be meant.
+  const isAny = shared.length > 0 || given.some((each) => each.isOn)
+  return given
+    .flatMap(({ name, files, isOn: runs }) => {
+      if (runs || !isAny) return textsBelow(files, gaps, started)
+      const { file, line } = files
+      const reason = `the chart does not run this configuration, because \`${name}.enabled\` is not true`
+      const nearest = 'Set it to true, and convert again, if the configuration is needed.'
+      gaps.push({ file, line, subject: `${name}.filebeatConfig`, reason, nearest, isReplaced: true })
+      return []
+    })
+    .concat(shared)
+}
+
+/** Whether a document is a `Beat` resource, or the values of the chart that writes one, which have no kind. */
+function isResource(tree: Tree): boolean {
+  const kind = textOf(below(tree, 'kind'))
+  const type = textOf(below(tree, 'spec', 'type'))
+  return type === 'filebeat' ? kind === 'Beat' || kind === undefined : kind === 'Beat' && type === undefined
+}
+
+/** The configuration with the settings of arguments, and with its own settings in place of references to them. */
+function settled(given: Tree, gaps: Gap[], started: readonly Argument[]): Tree {
+  const { config, read } = withReferences(withArguments(given, started), gaps)
+  if (!isMap(config)) return config
+  const parts = [...config.value].filter(([name]) => sections.has(name) || !read.has(name))
+  return { ...config, value: new Map(parts) }
 }
 
 /** The address for `cloud.id`, whose second part is the base64 text of a host and a store name. */
@@ -84,17 +179,34 @@ export function cloudAddress(id: string): string | undefined {
   return `https://${store.split(':')[0]}.${name}:${port}`
 }
 
-/** The configuration with the output for `cloud.id`, whose address and credentials replace those of `output.elasticsearch`. */
+/** A variable for the address of a deployment whose id is in a variable. */
+export function cloudVariable(id: string): string | undefined {
+  const [, name] = /^\$\{(\w+)\}$/.exec(id) ?? []
+  return name === undefined ? undefined : `\${${name}_ADDRESS}`
+}
+
+/** The user and the password of a deployment, which may be in one variable. */
+function cloudLogin(auth: string): readonly string[] {
+  const [, variable] = /^\$\{(\w+)\}$/.exec(auth) ?? []
+  if (variable !== undefined) return [`\${${variable}_USER}`, `\${${variable}_PASSWORD}`]
+  return /^([^:]*):(.*)$/.exec(auth)?.slice(1) ?? []
+}
+
+/**
+ * The configuration with the output for `cloud.id`, whose address and credentials replace those of `output.elasticsearch`. Those in variables
+ * do so only if there is no other address.
+ */
 function withCloud(config: Tree): Tree {
   const cloud = below(config, 'cloud')
-  const address = cloudAddress(textOf(below(cloud, 'id')) ?? '')
-  if (!isMap(config) || cloud === undefined || address === undefined) return config
   const output = below(config, 'output')
   const given = below(output, 'elasticsearch')
+  const id = textOf(below(cloud, 'id')) ?? ''
+  const address = cloudAddress(id) ?? (below(given, 'hosts') === undefined ? cloudVariable(id) : undefined)
+  if (!isMap(config) || cloud === undefined || address === undefined) return config
   if (isMap(output) && output.value.size > 0 && given === undefined) return config
   const { file, line } = cloud
   const tree = (value: Tree['value']): Tree => ({ file, line, value })
-  const [, user, password] = /^([^:]*):(.*)$/.exec(textOf(below(cloud, 'auth')) ?? '') ?? []
+  const [user, password] = cloudLogin(textOf(below(cloud, 'auth')) ?? '')
   const options = new Map(isMap(given) ? given.value : [])
   options.set('hosts', tree([tree(address)]))
   if (user !== undefined && password !== undefined) {
@@ -122,12 +234,12 @@ const ofStore: Readonly<Record<string, string>> = {
 /** The Secrets in which the Beats operator finds the addresses, users and certificate authorities of the stores that resources refer to. */
 export function authoritiesIn(given: NamedText): ReadonlyMap<string, SecretKey> {
   const found = new Map<string, SecretKey>()
-  if (!/kind: Beat\b/.test(given.text)) return found
-  for (const tree of treesOf(given, [], asFilebeat)) {
+  if (!/elasticsearchRef/.test(given.text)) return found
+  for (const tree of documentsOf(given, [])) {
     const reference = below(tree, 'spec', 'elasticsearchRef')
     const name = textOf(below(reference, 'name'))
     const secret = textOf(below(reference, 'secretName'))
-    if (textOf(below(tree, 'kind')) !== 'Beat' || reference === undefined) continue
+    if (!isResource(tree) || reference === undefined) continue
     const { file, line } = reference
     if (secret !== undefined)
       for (const [variable, key] of Object.entries(ofStore))
@@ -194,15 +306,15 @@ function secretFiles(secret: Tree, name: 'stringData' | 'data'): Tree | undefine
   return { ...files, value: new Map(decoded) }
 }
 
-function textsBelow(files: Tree | undefined, gaps: Gap[]): readonly Tree[] {
+function textsBelow(files: Tree | undefined, gaps: Gap[], started: readonly Argument[]): readonly Tree[] {
   if (!isMap(files)) return []
   return [...files.value].flatMap(([name, item]) => {
-    if (!/\.ya?ml$/.test(name)) return []
+    if (!/\.ya?ml$/.test(name) && !/^filebeat[.:]/m.test(textOf(item) ?? '')) return []
     const found = embedded(item, gaps, asFilebeat)
     const config = found === undefined ? undefined : expanded(found)
     if (config === undefined) return []
     // A file with inputs or modules contains a list, and the configuration names it.
-    return isConfig(config) ? [config] : []
+    return isConfig(config) ? [withCloud(settled(config, gaps, started))] : []
   })
 }
 
@@ -217,7 +329,7 @@ export function isFilebeat(given: NamedText): boolean {
     !/\.ya?ml$/i.test(given.file) ||
     !/(?:^|[{,])\s*(?:"?filebeat"?[.:]|"filebeat\.\w|"?filebeat\.yml"?:)/m.test(given.text)
   ) {
-    if (!/kind: Beat\b/.test(given.text)) return false
+    if (!/kind: Beat\b|type: filebeat\b/.test(given.text)) return false
   }
   return configsOf(given, []).length > 0
 }

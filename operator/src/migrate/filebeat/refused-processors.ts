@@ -5,6 +5,8 @@ import { none, type Refusal } from '../page.ts'
 /** Functions that do the work of a processor. */
 const nearestCalls: Readonly<Record<string, string>> = {
   parse_aws_vpc_flow_log: 'parse_aws_vpc_flow_log',
+  decode_cef: 'parse_cef',
+  decode_xml_wineventlog: 'parse_xml',
 }
 
 export const refusedProcessors: readonly Refusal[] = [
@@ -24,6 +26,8 @@ export const refusedProcessors: readonly Refusal[] = [
     'add_observer_metadata',
     'add_process_metadata',
     'add_session_metadata',
+    'add_cloudfoundry_metadata',
+    'add_nomad_metadata',
   ].map((name) =>
     none(
       name,

@@ -420,12 +420,23 @@ test.each<Case>([
   },
 ])('an origin: $name', run)
 
-test('the metadata of a pod is merged into objects that the event has', async () => {
-  const text = `filebeat.inputs: [{ type: container, paths: [/var/log/containers/*.log], fields: { kubernetes: { cluster: c1, namespace: x } }, fields_under_root: true }]\n${processors('add_kubernetes_metadata: ~')}${discard}`
-  const { document, resource } = convert(text)
-  const orchestrator = { pod_namespace: 'shop' }
-  const expected = { 'kubernetes.cluster': 'c1', 'kubernetes.namespace': 'shop' }
-  withTest(document, resource, { message: 'x', orchestrator }, expected)
+const ownObject =
+  '{ type: container, paths: [/var/log/containers/*.log], fields: { kubernetes: { cluster: c1, namespace: x } }, fields_under_root: true }'
+test.each([
+  [
+    'discovery is merged into objects that the event has',
+    `filebeat.autodiscover.providers: [{ type: kubernetes, templates: [{ config: [${ownObject}] }] }]\n`,
+    'shop',
+  ],
+  [
+    'the processor is left out if the event has the object',
+    `filebeat.inputs: [${ownObject}]\n${processors('add_kubernetes_metadata: ~')}`,
+    'x',
+  ],
+])('the metadata of %s', async (_, text, namespace) => {
+  const { document, resource } = convert(text + discard)
+  const expected = { 'kubernetes.cluster': 'c1', 'kubernetes.namespace': namespace }
+  withTest(document, resource, { message: 'x', orchestrator: { pod_namespace: 'shop' } }, expected)
   expect(await lint(document.toString())).toEqual([])
 })
 

@@ -36,3 +36,24 @@ test('in quotes, the words are texts', () => {
     JSON.stringify('.a = true\n.b = "yes"\n.c = "off"\n.d = false').slice(1, -1),
   )
 })
+
+test('keys of a map take precedence over merged ones, and earlier merged maps over later ones', () => {
+  const configOf = (input: string) => `x-app: &app
+  tags: [app]
+  fields: { team: a }
+x-web: &web
+  tags: [web]
+  exclude_lines: [debug]
+filebeat.inputs:
+  - ${input}
+output.elasticsearch.hosts: ['http://search:9200']
+`
+  const merged = (keys: string) => {
+    const text = configOf(`{ type: filestream, id: web, paths: [/var/log/web.log], ${keys} }`)
+    return JSON.stringify(converted(convertFilebeat, [{ file: 'filebeat.yml', text }]).resource.spec)
+  }
+  const plain = merged('tags: [own], fields: { team: a }, exclude_lines: [debug]')
+  expect(merged('tags: [own], <<: [*app, *web]')).toBe(plain)
+  expect(merged('<<: [*app, *web], tags: [own]')).toBe(plain)
+  expect(merged('<<: [*app, *web]')).toBe(plain.replaceAll('own', 'app'))
+})

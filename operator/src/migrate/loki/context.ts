@@ -37,9 +37,9 @@ export class Report {
   }
 
   /** Reports environment variables in a text that becomes an expression of a program. */
-  variables(place: Place, subject: string, text: string): void {
-    for (const found of unknownVariables(text)) {
-      const name = /[A-Z0-9_]+/.exec(found)?.[0] ?? found
+  variables(place: Place, subject: string, text: string, all = unknownVariables(text)): void {
+    for (const found of all) {
+      const name = /\w+/.exec(found)?.[0] ?? found
       if (!this.readsEnvironment) {
         const reason = 'programs of a namespaced Pipeline cannot read environment variables'
         this.gap(place, `${subject}: ${found}`, reason, 'Replace it with its value.')

@@ -62,7 +62,7 @@ export function withAttached(rules: readonly Rule[], attached: Tree | undefined,
     const family = new RegExp(`^${meta}${kind}_label(?:present)?_`)
     for (const rule of rules.filter(({ sources }) => sources.some((name) => family.test(name)))) {
       const reason = `without \`attach_metadata\`, the old agent has no labels of the ${kind}, but the source has them`
-      report.replaced(rule, `relabel rule on labels of the ${kind}`, reason, 'Remove the rule if it shall do nothing.')
+      report.replaced(rule, `relabel rule on labels of the ${kind}`, reason, 'Remove the rule if it must do nothing.')
     }
   }
   if (flagOf(below(attached, 'node')) !== true) return rules

@@ -1,6 +1,7 @@
 // Arguments of Promtail beside its file: in values of the chart, and in the containers of workloads. Some of them change the configuration.
 
 import type { NamedText } from '../draft.ts'
+import { asVariables } from '../inner.ts'
 import { below, isList, isMap, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
 import { isChartConfig } from './chart.ts'
@@ -50,9 +51,6 @@ function pairsIn(list: Tree): readonly (readonly [string, string])[] {
   })
 }
 
-/** A reference of Kubernetes to a variable, as the configuration writes it. */
-const withVariables = (text: string) => text.replace(/\$\((\w+)\)/g, (_, name: string) => '$'.concat(`{${name}}`))
-
 export function argumentsIn(files: readonly NamedText[]): Arguments {
   const external: (readonly [string, string, Tree])[] = []
   const client = new Map<string, Tree>()
@@ -61,10 +59,10 @@ export function argumentsIn(files: readonly NamedText[]): Arguments {
   for (const given of files.filter(({ text }) => /(?:client|config)\.[a-z]/.test(text))) {
     for (const list of treesOf(given, []).flatMap((tree) => listsIn(tree, false, 0))) {
       for (const [name, text] of pairsIn(list)) {
-        const value: Tree = { file: list.file, line: list.line, value: withVariables(text) }
+        const value: Tree = { file: list.file, line: list.line, value: asVariables(text) }
         if (name === 'config.expand-env') expands ||= text !== 'false'
         if (name === 'client.external-labels') {
-          for (const pair of withVariables(text).split(',')) {
+          for (const pair of asVariables(text).split(',')) {
             const [, key, own] = /^\s*([^=]+)=(.*)$/s.exec(pair) ?? []
             if (key !== undefined && own !== undefined) external.push([key, own, { ...value, value: own }])
           }
