@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { type AddressInfo, connect } from 'node:net'
 import { connect as connectTls, createServer } from 'node:tls'
 import { expect, test } from 'vitest'
-import { failureOf, PenstockError } from './errors.ts'
+import { codeText, failureOf, PenstockError } from './errors.ts'
+import { factText } from './telemetry/facts.ts'
 import { makeCertificates } from './testing/certificates.ts'
 import { freePort } from './testing/free-port.ts'
 
@@ -46,4 +47,21 @@ test('closed files are a kind; a status is that of the nearest error that has on
   const inner = new PenstockError('PEN_HEALTHCHECK', 'It answered.', { status: 403 })
   expect(failureOf(new PenstockError('PEN_AUTH', 'No token.', { cause: inner }))).toEqual({ status: 403 })
   expect(failureOf(new Error('connect ECONNREFUSED status 500 certificate'))).toEqual({})
+})
+
+test('the status of a tenant explains why a destination cannot be reached, without the words of the error', async () => {
+  const refused = await errorOf(connect(await freePort(), '127.0.0.1'))
+  const outer = new TypeError('fetch of https://user:secret@host failed', { cause: refused })
+  expect(factText(refused)).toBe('ECONNREFUSED: nothing accepts connections at the address.')
+  expect(factText(outer)).toBe('TypeError. ECONNREFUSED: nothing accepts connections at the address.')
+})
+
+test.each([
+  { code: 'ENOTFOUND', says: 'ENOTFOUND: the name does not exist.' },
+  { code: 'UND_ERR_SOCKET', says: 'UND_ERR_SOCKET: the other side closed the connection.' },
+  { code: 'HPE_INVALID_CONSTANT', says: 'HPE_INVALID_CONSTANT: the answer is not HTTP.' },
+  { code: 'toString', says: 'toString.' },
+  { code: 'ENOSPC', says: 'ENOSPC.' },
+])('the text of code $code', ({ code, says }) => {
+  expect(codeText(code)).toBe(says)
 })

@@ -111,6 +111,45 @@ const fileReasons: Readonly<Record<string, string>> = {
   EMFILE: 'too many files are open',
 }
 
+/** Authorities that a client does not know, by the codes of TLS. */
+const unknownAuthority = 'the authority of the certificate is not known here; `tls.ca_file` names it'
+const closedEarly = 'the other side closed the connection'
+const noRoute = 'no route leads to the address'
+const notInTime = 'no connection within the time limit'
+const wantsCertificate = 'the other side refused the handshake; it may require a client certificate'
+
+const connectionReasons: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    EAI_AGAIN: 'the name server gave no answer about the name',
+    ENOTFOUND: 'the name does not exist',
+    ECONNREFUSED: 'nothing accepts connections at the address',
+    ECONNRESET: closedEarly,
+    EPIPE: closedEarly,
+    UND_ERR_SOCKET: closedEarly,
+    EHOSTUNREACH: noRoute,
+    ENETUNREACH: noRoute,
+    ETIMEDOUT: notInTime,
+    UND_ERR_CONNECT_TIMEOUT: notInTime,
+    CERT_HAS_EXPIRED: 'the certificate is no longer valid',
+    CERT_NOT_YET_VALID: 'the certificate is not valid yet',
+    DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed; `tls.ca_file` makes it trusted',
+    SELF_SIGNED_CERT_IN_CHAIN: unknownAuthority,
+    UNABLE_TO_GET_ISSUER_CERT: unknownAuthority,
+    UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknownAuthority,
+    UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownAuthority,
+    ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name',
+    ERR_SSL_WRONG_VERSION_NUMBER: 'the answer is not TLS; the port may expect `http`',
+    ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: wantsCertificate,
+    ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: wantsCertificate,
+  }),
+)
+
+/** An error code of the system, of TLS or of the HTTP client, with its meaning if it is about a connection. A sentence. */
+export function codeText(code: string): string {
+  const meaning = connectionReasons.get(code) ?? (code.startsWith('HPE_') ? 'the answer is not HTTP' : undefined)
+  return meaning === undefined ? `${code}.` : `${code}: ${meaning}.`
+}
+
 /**
  * Why a file cannot be read or written, as a clause for people. The system's own text contains codes and function names.
  */

@@ -1,7 +1,7 @@
 // For a tenant's component, the log and the status show only facts: numbers, and text that its producer declares with `fact`. All other
 // text, such as the message of an error, may contain parts of events, responses or secrets, and is omitted.
 
-import { errorCodes, type FailureKind, failureOf, PenstockError } from '../errors.ts'
+import { codeText, errorCodes, type FailureKind, failureOf, PenstockError } from '../errors.ts'
 
 /** Text without parts of events, responses or secrets: a name, a fixed word, or a constant sentence. */
 export class Fact {
@@ -68,7 +68,7 @@ function factsOf(error: Error): { readonly message: string; readonly code?: stri
       code ??= own.code
       if (own.fact !== undefined) break // the fact already describes the causes
     } else if (typeof own.code === 'string' && codeShape.test(own.code)) {
-      texts.push(`${own.code}.`)
+      texts.push(codeText(own.code))
       code ??= own.code
     } else if (depth === 0) {
       texts.push(`${own.constructor.name}.`)
