@@ -3,14 +3,15 @@
 import type { Field } from '@penstock/agent/output'
 import { styled } from '@penstock/agent/output'
 import { counted, type Sheet, wrapped } from '@penstock/agent/program'
+import type { Reason } from '../api/conditions.ts'
 import type { TopRow } from '../serving/observe/top-look.ts'
 
 /** The reports of the node's agents about the Pipelines of one kind, by name. */
 export type PodPosition = ReadonlyMap<string, TopRow> | { readonly problem: string }
 
-/** The positions of the node's agent in the files of the pod, or why they are unknown. */
+/** The positions of the node's agents in the files of the pod and the number of these agents, or why they are unknown. */
 type Reading =
-  | { readonly positions: NonNullable<TopRow['positions']> }
+  | { readonly positions: NonNullable<TopRow['positions']>; readonly agents: number }
   | { readonly problem: string; readonly isAbsent?: boolean }
 
 interface SourceAnswer {
@@ -43,6 +44,8 @@ export interface WhyReport {
   readonly phase: string | undefined
   readonly node: string | undefined
   readonly namespace: string
+  /** The containers of a pod of which none has ever started. */
+  readonly unstarted?: string | undefined
   /** Resources that the user may not read. */
   readonly unread: readonly string[]
   readonly hasClusterPipelines: boolean
@@ -98,13 +101,14 @@ export function readingOf(found: PodPosition, name: string): Reading {
       : { problem: 'no agent reports from its node', isAbsent: true }
   }
   if (row === undefined || row.agents.answered === 0) return { problem: 'no agent of its node has answered' }
-  return { positions: row.positions ?? [] }
+  return { positions: row.positions ?? [], agents: row.agents.answered }
 }
 
 /** The facts about the pod that do not depend on Pipelines. */
-export function notes({ node, unread, unknown = [], excluded }: WhyReport): readonly string[] {
+export function notes({ node, unread, unknown = [], excluded, unstarted }: WhyReport): readonly string[] {
   const lines = unknown.map((reason) => `  Read positions are unknown for ${reason}`)
   if (node === undefined) lines.push('  It has no node, so it has no logs yet.')
+  if (unstarted !== undefined) lines.push(`  None of its containers has started yet, so it has no logs: ${unstarted}.`)
   if (unread.length > 0) lines.push(`  Omitted, because you may not read them: ${unread.join(', ')}.`)
   if (excluded !== undefined) {
     lines.push(`  ${excluded} has the label penstock.dev/exclude: "true": agents skip it, whatever Pipelines select.`)
@@ -133,7 +137,8 @@ export function whyText(report: WhyReport, { color, columns }: Sheet): string {
     lines.push(`  There is no Pipeline in namespace ${namespace}${cluster}.`)
   }
   const scope = unread.length === 0 ? '' : ' by any resource that you may read'
-  const verdict = isRead(report) ? 'Its logs are read.' : `Its logs are not read${scope}.`
+  const reads = report.unstarted === undefined ? 'Its logs are read.' : 'Its logs are read once a container starts.'
+  const verdict = isRead(report) ? reads : `Its logs are not read${scope}.`
   lines.push(styled(verdict, isRead(report) ? 'green' : 'red', color))
   return text()
 }
@@ -159,22 +164,41 @@ function answerLines(answer: PipelineAnswer, color: boolean): readonly string[] 
   }
   if (lagSeconds !== undefined) lines.push(`    reading is at most ${lagSeconds} s behind, on all nodes`)
   if (dropped !== undefined) lines.push(`    recently dropped, on all nodes: ${dropped}`)
-  if (reading !== undefined) lines.push(...readingLines(reading))
+  if (reading !== undefined) lines.push(...readingLines(reading, answer))
   return lines
 }
 
-function readingLines(reading: Reading): readonly string[] {
+/** The reasons of `Flowing` with which events were lost. */
+const losing: ReadonlySet<string> = new Set<Reason>(['AllEventsDropped', 'SomeEventsDropped'])
+
+function readingLines(reading: Reading, { events, dropped }: PipelineAnswer): readonly string[] {
   if ('problem' in reading) return [`    read positions are unknown: ${reading.problem}`]
   if (reading.positions.length === 0) return ['    no log file of it is open there yet']
-  return reading.positions.map(({ container, file, size, read, delivered, lagSeconds, dropped, compressed }) => {
+  // The position of a file moves past events that a sink gave up, too.
+  const isLossless = Number(dropped) === 0 && !losing.has(events?.reason ?? '')
+  const done = isLossless ? 'delivered' : 'delivered or discarded'
+  const lines = reading.positions.map(({ container, file, size, read, delivered, lagSeconds, dropped, compressed }) => {
     if (compressed !== undefined) {
       const { lines } = compressed
       const what = lines === undefined ? counted(size, 'byte') : counted(lines, 'line')
       return `    ${container}: ${file.split('/').at(-1)}: ${what} not read, because the file was compressed before reading began`
     }
-    const progress = [`${read} of ${counted(size, 'byte')} read`, `${delivered} delivered`]
+    const progress = [`${read} of ${counted(size, 'byte')} read`, `${delivered} ${done}`]
     if (lagSeconds > 0) progress.push(`${lagSeconds} s behind`)
     if (dropped > 0) progress.push(`${counted(dropped, 'line')} dropped by limits`)
     return `    ${container}: ${file.split('/').at(-1)}: ${progress.join(', ')}`
   })
+  if (isReadTwice(reading)) {
+    const { agents } = reading
+    lines.push(
+      `    ${agents} agents of its node read it, so its lines arrive ${agents} times: let only one Agent of mode Node select the Pipeline there`,
+    )
+  }
+  return lines
+}
+
+/** Whether several agents read the same file. One agent also reads it twice for two sources. */
+function isReadTwice({ positions, agents }: Extract<Reading, { readonly agents: number }>): boolean {
+  const files = positions.filter(({ compressed }) => compressed === undefined).map(({ file }) => file)
+  return agents > 1 && new Set(files).size < files.length
 }

@@ -16,7 +16,7 @@ const agent = {
   metadata: { name: 'node', namespace: 'penstock-system' },
   spec: { mode: 'Node', pipelines: { namespaceSelector: {} } },
 }
-const pipeline = (status: 'True' | 'False') => ({
+const pipeline = (status: 'True' | 'False', { flow, flowing }: Pick<Cluster, 'flow' | 'flowing'> = {}) => ({
   apiVersion: 'penstock.dev/v1alpha1',
   kind: 'Pipeline',
   metadata: { name: 'web', namespace: 'shop', uid: 'u2' },
@@ -25,8 +25,10 @@ const pipeline = (status: 'True' | 'False') => ({
     sinks: [{ name: 'out', type: 'blackhole', config: {} }],
   },
   status: {
+    flow,
     conditions: [
       { type: 'Accepted', status: 'True', reason: 'Valid', message: '' },
+      ...(flowing === undefined ? [] : [{ type: 'Flowing', status: 'False', reason: flowing, message: '' }]),
       {
         type: 'Programmed',
         status,
@@ -49,6 +51,13 @@ interface Cluster {
   /** For a pod that no longer exists. */
   readonly events?: readonly object[]
   readonly flags?: readonly string[]
+  readonly flow?: object
+  /** The reason of the condition `Flowing`. */
+  readonly flowing?: string
+  /** The status of the pod. */
+  readonly status?: object
+  /** How the command line names the pod. */
+  readonly name?: string
 }
 
 async function why({
@@ -59,14 +68,17 @@ async function why({
   agents,
   complete = true,
   flags = [],
+  status = pod.status,
+  name = 'web-1',
+  ...more
 }: Cluster) {
   const asked: string[] = []
   const run = await runAtDouble(
-    ({ url }) => ['why', 'web-1', '--operator-url', url, '--token', 'secret', ...flags],
+    ({ url }) => ['why', name, '--operator-url', url, '--token', 'secret', ...flags],
     ({ pathname, searchParams }) => {
       const resource = pathname.split('/').at(-1) ?? ''
       const found = (body: object) => ({ status: 200, body })
-      const lists: Record<string, readonly object[]> = { pipelines: [pipeline(programmed)], agents: [agent] }
+      const lists: Record<string, readonly object[]> = { pipelines: [pipeline(programmed, more)], agents: [agent] }
       if (unreadable.includes(resource)) return forbidden
       if (pathname === '/v1/top') {
         asked.push(`${searchParams.get('kind')} ${searchParams.get('pod')} ${searchParams.get('node')}`)
@@ -81,7 +93,7 @@ async function why({
       }
       if (resource === 'web-1' && events !== undefined) return notFound('pods "web-1" not found')
       if (resource === 'events') return found({ metadata: {}, items: events ?? [] })
-      if (resource === 'web-1') return found(pod)
+      if (resource === 'web-1') return found({ ...pod, status })
       if (resource === 'shop') return found({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
       return found({ metadata: {}, items: lists[resource] ?? [] })
     },
@@ -137,6 +149,52 @@ test.each([
   const { output } = await why({ programmed: 'True', forbidden: [], positions: [left, ...open] })
   expect(output.replaceAll(/\s+/g, ' ')).toContain(says)
   expect(output).toContain('web: 0.log: 80 of 90 bytes read')
+})
+
+test.each([
+  { flow: { dropped: 0 }, flowing: undefined, says: '70 delivered' },
+  { flow: { dropped: 3 }, flowing: undefined, says: '70 delivered or discarded' },
+  { flow: { dropped: 0 }, flowing: 'AllEventsDropped', says: '70 delivered or discarded' },
+  { flow: { dropped: 0 }, flowing: 'SomeEventsDropped', says: '70 delivered or discarded' },
+  { flow: { dropped: 0 }, flowing: 'NoEventsDelivered', says: '70 delivered' },
+  { flow: undefined, flowing: undefined, says: '70 delivered or discarded' },
+])('lines count as delivered only without losses: $flowing, $flow', async ({ says, flow, flowing }) => {
+  const seen = { ...(flow === undefined ? {} : { flow }), ...(flowing === undefined ? {} : { flowing }) }
+  const { output } = await why({ programmed: 'True', forbidden: [], positions: open, ...seen })
+  expect(output).toMatch(new RegExp(`80 of 90 bytes read, ${says}$`, 'm'))
+})
+
+test.each([
+  { what: 'two agents read one file', answered: 2, files: ['/l/0.log', '/l/0.log'], twice: true },
+  { what: 'two agents read different files', answered: 2, files: ['/l/0.log', '/l/1.log'], twice: false },
+  { what: 'one agent reads a file for two sources', answered: 1, files: ['/l/0.log', '/l/0.log'], twice: false },
+])('lines that arrive several times are reported: $what', async ({ answered, files, twice }) => {
+  const positions = files.map((file) => ({ ...open[0], file }))
+  const agents = { asked: answered, answered }
+  const { output } = await why({ programmed: 'True', forbidden: [], positions, agents })
+  expect(output.includes('2 agents of its node read it, so its lines arrive 2 times'), output).toBe(twice)
+})
+
+const waiting = { name: 'web', restartCount: 0, state: { waiting: { reason: 'ImagePullBackOff' } } }
+test.each([
+  { what: 'waits', containers: [waiting], inits: [], says: 'so it has no logs: web (ImagePullBackOff).' },
+  {
+    what: 'waits for a first container that also waits',
+    containers: [{ ...waiting, state: { waiting: { reason: 'PodInitializing' } } }],
+    inits: [{ ...waiting, name: 'prepare' }],
+    says: 'so it has no logs: prepare (ImagePullBackOff), web (PodInitializing).',
+  },
+  { what: 'waits after a first container', containers: [waiting], inits: [{ name: 'p', state: { terminated: {} } }] },
+  { what: 'waits for a restart', containers: [{ ...waiting, restartCount: 3 }], inits: [] },
+  { what: 'has ended', containers: [{ name: 'web', state: { terminated: {} } }], inits: [] },
+  { what: 'has no status', containers: [], inits: [] },
+])('a pod whose container $what', async ({ containers, inits, says }) => {
+  const status = { phase: 'Pending', initContainerStatuses: inits, containerStatuses: containers }
+  const { code, output } = await why({ programmed: 'True', forbidden: [], positions: [], status })
+  expect(code).toBe(0)
+  expect(output.includes('None of its containers has started yet'), output).toBe(says !== undefined)
+  expect(output).toContain(says === undefined ? 'Its logs are read.' : says)
+  expect(output.includes('Its logs are read once a container starts.')).toBe(says !== undefined)
 })
 
 test('an operator shows positions with the rights of the caller, not of another user', async () => {

@@ -43,6 +43,18 @@ import { type Files, readingStateOf } from './why-state.ts'
 
 type Labels = Readonly<Record<string, string>>
 
+/** The fields of a container's status that show whether it has ever run. */
+interface ContainerState {
+  readonly name: string
+  readonly restartCount?: number
+  readonly state?: {
+    readonly waiting?: { readonly reason?: string }
+    readonly running?: object
+    readonly terminated?: object
+  }
+  readonly lastState?: { readonly running?: object; readonly terminated?: object }
+}
+
 type Pod = PodObject & KubeObject & { readonly spec: { readonly containers: readonly { readonly name: string }[] } }
 
 const own = {
@@ -168,7 +180,10 @@ async function explain(
   const [space] = spaces ?? []
   const namespaceLabels = space?.metadata.labels ?? {}
   const unread = permissions.filter(({ isRefused }) => isRefused).map(({ name }) => name)
-  const about = { pod: keyOf(pod), phase: pod.status?.phase, node, unread, namespace, hasClusterPipelines: !!cluster }
+  const about = {
+    ...{ pod: keyOf(pod), phase: pod.status?.phase, node, unread, namespace },
+    ...{ hasClusterPipelines: !!cluster, unstarted: unstartedOf(pod) },
+  }
   const isWanted = compileSelector(notExcluded)
   for (const [what, its] of [
     ['It', labels],
@@ -294,6 +309,15 @@ function sourceAnswer(
     reads: true,
     why: `containers ${kept.join(', ')}${without.length === 0 ? '' : `; left out: ${without.join(', ')}`}`,
   }
+}
+
+/** The containers of a pod with a node and their reasons to wait, if none of them has ever started. */
+function unstartedOf({ spec, status }: Pod): string | undefined {
+  const found = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])] as ContainerState[]
+  const hasRun = ({ state, lastState, restartCount = 0 }: ContainerState) =>
+    restartCount > 0 || [state, lastState].some((each) => each?.running !== undefined || each?.terminated !== undefined)
+  if (spec.nodeName === undefined || found.length === 0 || found.some(hasRun)) return undefined
+  return found.map(({ name, state }) => `${name} (${state?.waiting?.reason ?? 'waiting'})`).join(', ')
 }
 
 function isReferred(
