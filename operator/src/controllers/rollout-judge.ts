@@ -67,8 +67,7 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
   }
   const first = failing.find((node) => isAny(node) !== isNamed)
   if (first === undefined) {
-    const why = 'events fail or are lost more than twice as often as under the previous version'
-    return { culprits, why, isNamed, isDoubtful, reasons: new Map() }
+    return { culprits, why: losesMore, isNamed, isDoubtful, reasons: lossesIn(seen) }
   }
   const detail = first.reason === undefined || first.reason === '' ? '' : `: ${brief(first.reason)}`
   const what = isEnded(first)
@@ -88,7 +87,20 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
       reasons.set(pipeline, `${count}: the agent on ${node} could not activate it: ${place}${brief(message)}`)
     }
   }
+  for (const [id, reason] of lossesIn(seen)) if (!reasons.has(id)) reasons.set(id, reason)
   return { culprits, why: `${count}: ${what}`, isNamed, isDoubtful, reasons }
+}
+
+const losesMore = 'events fail or are lost more than twice as often as under the previous version'
+
+/** For each Pipeline that loses events, the component and the node with the last error. */
+function lossesIn({ worse, lossCauses }: Observation): Map<string, string> {
+  const reasons = new Map<string, string>()
+  for (const id of worse) {
+    const cause = lossCauses?.get(id)
+    if (cause !== undefined) reasons.set(id, `${losesMore}: ${brief(cause)}`)
+  }
+  return reasons
 }
 
 /**

@@ -132,6 +132,27 @@ test('each rolled back Pipeline gets the report of an agent about it, and no oth
   expect(decision.reasons?.get('late/c')).toBeUndefined()
 })
 
+test('a Pipeline that loses more events gets the component, its node and its error as the reason', () => {
+  const candidate = { rev: 'new', percent: 5, salt: 's', step: 0, since: undefined }
+  const ids = new Set(['shop/a', 'bank/b', 'late/c'])
+  const lossCauses = new Map([['shop/a', 'transforms[parse] on n: Mapping failed with event.']])
+  const seen = { ...base, changed: ids, candidate, desired: 'new', lossCauses }
+  const losing = decide({ ...seen, worse: new Set(['shop/a', 'bank/b']) })
+  if (losing.action !== 'abort') throw new Error(losing.action)
+  expect(losing.culprits).toEqual(new Set(['shop/a', 'bank/b']))
+  expect(losing.reasons?.get('shop/a')).toBe(`${losing.why}: transforms[parse] on n: Mapping failed with event`)
+  expect(losing.reasons?.get('bank/b')).toBeUndefined()
+
+  // Another Pipeline that an agent cannot load does not hide the losses.
+  const failures = [{ pipeline: 'late/c', component: 'out', message: 'EACCES', reason: 'BuildFailed' }]
+  const nodes = [node('n', { revision: 'new', failed: new Set(['late/c']), failures })]
+  const both = decide({ ...seen, candidate: { ...candidate, percent: 100 }, nodes, worse: new Set(['shop/a']) })
+  if (both.action !== 'abort') throw new Error(both.action)
+  expect(both.culprits).toEqual(new Set(['shop/a', 'late/c']))
+  expect(both.reasons?.get('shop/a')).toBe(losing.reasons?.get('shop/a'))
+  expect(both.reasons?.get('late/c')).toBe('1 of 1 agent failed: the agent on n could not activate it: out: EACCES')
+})
+
 test.each([
   [{ stuck: true }, 'takes too long to load it: the disk is slow'],
   [{ waitingSince: 0 }, 'has waited for more than 2 minutes and cannot load it: the disk is slow'],

@@ -147,6 +147,8 @@ export interface Observation {
   readonly starts?: ReadonlySet<string> | undefined
   /** Ids of the changed pipelines that lose events more than twice as often under the candidate. */
   readonly worse: ReadonlySet<string>
+  /** For each of these, the component with the most errors, its node and its last error, if known. */
+  readonly lossCauses?: ReadonlyMap<string, string> | undefined
   /** Ids of pipelines that all agents recently received without a trial, and that may still be faulty. */
   readonly added?: ReadonlySet<string>
   /** Whether pipelines are only added or removed between the stable and the desired revision. */

@@ -5,6 +5,7 @@ import type { Agent } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'
 import { isDoubted, saltOf } from '../../fleet/aside.ts'
 import { changesOf } from '../../fleet/contents.ts'
+import { causeOf } from '../../fleet/flow.ts'
 import type { Delivered, FleetState, Report, RolloutRecord } from '../../fleet/state.ts'
 import { changedIn, fragmentsIn } from '../revisions.ts'
 import { type AgentNode, policyOf, type RolloutPolicy, readersFor } from '../rollout-plan.ts'
@@ -107,11 +108,12 @@ function decideOne(delivered: Delivered, index: number, gathered: Gathered): Tra
     return withLacks(own, candidate?.rev, lacks.difference(changedLater))
   })
   const policy = policyOf(agent.spec.rollout)
+  const worse = worseIn(reports, candidate, changed)
   const transition = advance(view, {
     ...{ now, policy },
     ...{ bundle, turn, waits: isFirst ? start.waits : start.waitsLast },
     ...{ tried, changed, starts },
-    worse: worseIn(reports, candidate, changed),
+    ...{ worse, lossCauses: lossCausesIn(fleet, worse, now) },
     isArrival: isFirst && turn === undefined && starts.size === 0,
     triesArrivals: isFirst && candidate !== undefined && turn === undefined && changesOf(tried, runs).length === 0,
     base: isFirst ? undefined : baseOf(delivered, index),
@@ -136,6 +138,16 @@ function decideOne(delivered: Delivered, index: number, gathered: Gathered): Tra
     if (!memory.decided.some(({ message }) => message === event.message)) memory.decided.push(event)
   return transition
 }
+/** The component of each Pipeline that loses most events, with its node and its last error. */
+function lossCausesIn(fleet: FleetState, worse: ReadonlySet<string>, now: number): Map<string, string> {
+  const causes = new Map<string, string>()
+  for (const id of worse) {
+    const cause = causeOf('SomeEventsDropped', fleet.flow(id)?.failing(now) ?? [])
+    if (cause !== undefined) causes.set(id, cause)
+  }
+  return causes
+}
+
 /** The candidate that a later one is based on. */
 function baseOf(delivered: Delivered, index: number): Seen['base'] {
   const { candidate, record } = viewOf(delivered, index - 1)
