@@ -55,3 +55,62 @@ test.each([
   expect(output).toContain(says)
   expect(code, output).toBe(expected)
 })
+
+const sink = (uri: string) => ({
+  apiVersion: 'penstock.dev/v1alpha1',
+  kind: 'Sink',
+  metadata: { name: 'store', namespace: 'shop' },
+  spec: { type: 'http', config: { uri, encoding: { codec: 'json' } } },
+})
+const user = pipeline({ ref: { kind: 'Sink', name: 'store' } })
+const stranger = { ...pipeline({ ref: { kind: 'Sink', name: 'other' } }), metadata: { name: 'b', namespace: 'shop' } }
+
+test.each([
+  {
+    what: 'a change',
+    pipelines: [user, stranger],
+    file: sink('http://new.test'),
+    code: 1,
+    says: '+    uri: http://new.test',
+  },
+  { what: 'no change', pipelines: [user], file: sink('http://old.test'), code: 0, says: 'No difference.' },
+  {
+    what: 'a change that no Pipeline uses',
+    pipelines: [stranger],
+    file: sink('http://new.test'),
+    code: 0,
+    says: 'No dif',
+  },
+  {
+    what: 'Pipelines that may not be read',
+    pipelines: undefined,
+    file: sink('http://new.test'),
+    code: 69,
+    says: 'Sink store may be used by Pipelines, and you may not read Pipelines in namespace shop',
+  },
+  {
+    what: 'a resource of another program',
+    pipelines: [user],
+    file: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c' } },
+    code: 0,
+    says: 'No difference.',
+  },
+])('a file without Pipelines: $what', async ({ pipelines, file, code: expected, says }) => {
+  const { code, output } = await runAtDouble(
+    async ({ folder }) => {
+      const path = join(folder, 'store.yaml')
+      await writeFile(path, JSON.stringify(file))
+      return ['diff', path]
+    },
+    ({ pathname }) => {
+      const kind = pathname.split('/shop/')[1]
+      if (kind === 'sinks/store') return { status: 200, body: sink('http://old.test') }
+      if (kind === 'sinks') return { status: 200, body: { metadata: {}, items: [sink('http://old.test')] } }
+      if (kind !== 'pipelines' || pipelines === undefined) return forbidden
+      return { status: 200, body: { metadata: {}, items: pipelines } }
+    },
+    { namespace: 'shop' },
+  )
+  expect(output).toContain(says)
+  expect(code, output).toBe(expected)
+})
