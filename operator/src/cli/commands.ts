@@ -202,7 +202,9 @@ function refusalText({
 function endOf(command: string, error: unknown): { report: string; code: number } {
   if (error instanceof PenstockError && error.code !== 'PEN_INTERNAL') {
     const help = error.code === 'PEN_USAGE' ? ` See \`penstock ${command} --help\`.` : ''
-    return { report: `${errorText(error)}${help}`, code: exitCodeOf(error) }
+    // The operator has answered: the object does not exist, as for commands that only ask the API server.
+    const isMissing = error.code === 'PEN_UNAVAILABLE' && error.status === 404
+    return { report: `${errorText(error)}${help}`, code: isMissing ? 1 : exitCodeOf(error) }
   }
   const { name, code, syscall } = (error ?? {}) as { name?: string; code?: unknown; syscall?: string }
   if (name === 'KubeError') {

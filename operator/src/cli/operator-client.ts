@@ -204,7 +204,8 @@ export class OperatorConnection implements Disposable {
     const text = await bodyText(answer, 1 << 20).catch((error: unknown) => errorText(error))
     const status = answer.statusCode ?? 0
     const received = objectIn(text)
-    if (typeof received['error'] === 'string') return new PenstockError('PEN_UNAVAILABLE', received['error'])
+    if (typeof received['error'] === 'string')
+      return new PenstockError('PEN_UNAVAILABLE', received['error'], { status })
     const namespace = this.#operatorNamespace
     const message = String(received['message'] ?? text.slice(0, 500)).trim()
     const forward = `Or bypass the API server: kubectl port-forward -n ${namespace} service/${operatorName} 9443, and --operator-url https://127.0.0.1:9443 --operator-ca FILE.`

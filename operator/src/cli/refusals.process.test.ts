@@ -43,3 +43,22 @@ test('a namespace without Pipelines may be the wrong one', async () => {
     'There is no Pipeline in namespace shp. `penstock status -A` shows those of all.\n',
   ])
 })
+
+const ofOperator = (status: number, error: string) => ({ status, body: { error } })
+test.each([
+  { what: 'knows no such Pipeline', answer: ofOperator(404, 'There is no Pipeline shop/web.'), expected: 1 },
+  { what: 'has just started', answer: ofOperator(503, 'The operator has just started.'), expected: 69 },
+  { what: 'denies access', answer: ofOperator(403, 'You may not.'), expected: 69 },
+])('exit codes of commands whose operator $what', async ({ answer, expected }) => {
+  for (const words of [
+    ['tap', 'web'],
+    ['top', 'web', '--once'],
+  ]) {
+    const { code, output } = await runAtDouble(
+      ({ url }) => [...words, '-n', 'shop', '--operator-url', url, '--token', 'secret'],
+      () => answer,
+    )
+    expect(code, output).toBe(expected)
+    expect(output.trimEnd()).toBe(answer.body.error)
+  }
+})
