@@ -56,8 +56,10 @@ interface Cluster {
   readonly flowing?: string
   /** The status of the pod. */
   readonly status?: object
-  /** How the command line names the pod. */
-  readonly name?: string
+  /** Whether no agent of the node runs the Pipeline. */
+  readonly isUnheard?: boolean
+  /** Containers that were added to debug the running pod. */
+  readonly ephemeral?: readonly object[]
 }
 
 async function why({
@@ -69,12 +71,13 @@ async function why({
   complete = true,
   flags = [],
   status = pod.status,
-  name = 'web-1',
+  ephemeral = [],
+  isUnheard = false,
   ...more
 }: Cluster) {
   const asked: string[] = []
   const run = await runAtDouble(
-    ({ url }) => ['why', name, '--operator-url', url, '--token', 'secret', ...flags],
+    ({ url }) => ['why', 'web-1', '--operator-url', url, '--token', 'secret', ...flags],
     ({ pathname, searchParams }) => {
       const resource = pathname.split('/').at(-1) ?? ''
       const found = (body: object) => ({ status: 200, body })
@@ -89,11 +92,11 @@ async function why({
           agents: agents ?? { asked: 1, answered: 1 },
           positions,
         }
-        return found({ kind: 'figures', at: '', complete, pipelines: [row] })
+        return found({ kind: 'figures', at: '', complete, pipelines: isUnheard ? [] : [row] })
       }
       if (resource === 'web-1' && events !== undefined) return notFound('pods "web-1" not found')
       if (resource === 'events') return found({ metadata: {}, items: events ?? [] })
-      if (resource === 'web-1') return found({ ...pod, status })
+      if (resource === 'web-1') return found({ ...pod, status, spec: { ...pod.spec, ephemeralContainers: ephemeral } })
       if (resource === 'shop') return found({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
       return found({ metadata: {}, items: lists[resource] ?? [] })
     },
@@ -173,6 +176,18 @@ test.each([
   const agents = { asked: answered, answered }
   const { output } = await why({ programmed: 'True', forbidden: [], positions, agents })
   expect(output.includes('2 agents of its node read it, so its lines arrive 2 times'), output).toBe(twice)
+})
+
+test('no agent is called silent about a Pipeline that none runs', async () => {
+  const { code, output } = await why({ programmed: 'False', forbidden: [], positions: [], isUnheard: true })
+  expect(code).toBe(1)
+  expect(output).toContain('has shown no open log file: RollingOut')
+  expect(output).not.toContain('read positions are unknown')
+})
+
+test('containers that were added to debug a pod are read, too', async () => {
+  const { output } = await why({ programmed: 'True', forbidden: [], positions: open, ephemeral: [{ name: 'debug' }] })
+  expect(output).toContain('source app: containers web, debug')
 })
 
 const waiting = { name: 'web', restartCount: 0, state: { waiting: { reason: 'ImagePullBackOff' } } }

@@ -224,7 +224,11 @@ async function explain(
       events: conditionOf(pipeline.status?.conditions, 'Flowing'),
       lagSeconds,
       dropped,
-      reading: position === undefined ? undefined : readingOf(position, pipeline.metadata.name),
+      // No agent answers about a Pipeline that none runs.
+      reading:
+        position === undefined || (state?.obstacle !== undefined && isUnheard(position, pipeline.metadata.name))
+          ? undefined
+          : readingOf(position, pipeline.metadata.name),
     }
   })
   return { ...about, pipelines }
@@ -246,6 +250,11 @@ async function allowed<T>(permissions: Permission[], name: string, objects: Prom
     permission.isRefused = true
     return undefined
   }
+}
+
+/** Whether the operator answers, and no agent of the node runs the Pipeline. */
+function isUnheard(found: PodPosition, name: string): boolean {
+  return !('problem' in found) && !found.has(name)
 }
 
 function filesIn(found: PodPosition, name: string): Files {
@@ -301,7 +310,8 @@ function sourceAnswer(
     )
   }
   const excluded = excludedContainers(annotations)
-  const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map((container) => container.name)
+  const { initContainers = [], ephemeralContainers = [] } = pod.spec
+  const containers = [...initContainers, ...pod.spec.containers, ...ephemeralContainers].map(({ name }) => name)
   const kept = containers.filter((container) => selection.container(container, excluded))
   if (kept.length === 0) return no(`all its containers are excluded (${containers.join(', ')})`)
   const without = containers.filter((container) => !kept.includes(container))
