@@ -160,6 +160,21 @@ test.each([
   expect(found.filter(({ message }) => message.includes(`denyOptions: ${pattern}`))).toHaveLength(1)
 })
 
+test.each([
+  { host: '10.1.2.3', says: 'The TenantPolicy denies the network 10.1.0.0/16 (egress.denyCIDRs).' },
+  { host: '[fd12::1]', says: 'The TenantPolicy denies the network fd12::/16 (egress.denyCIDRs).' },
+  {
+    host: '169.254.1.1',
+    says: 'It is in a network that is always denied: link-local, loopback, or a service of the cloud.',
+  },
+  { host: '10.2.2.3', says: undefined },
+])('the reason why an address is denied names the network: $host', ({ host, says }) => {
+  const policy = { namespaceSelector: {}, egress: { denyCIDRs: ['10.0.0.0/30', '10.1.0.0/16', 'fd12::/16'] } }
+  const given = { uri: `http://${host}/`, encoding: { codec: 'json' } }
+  const found = optionViolations('sink', 'http', given, 'Node', { ...strict, policy })
+  expect(found.map(({ help }) => help)).toEqual(says === undefined ? [] : [says])
+})
+
 test('a policy with entries that match nothing gets a warning', () => {
   const found = policyWarnings({
     namespaceSelector: {},

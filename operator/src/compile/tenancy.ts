@@ -459,8 +459,11 @@ function refusedHost(host: string, options: TenancyOptions, isPart: boolean): st
     return 'It is the API server.'
   }
   const egress = options.policy?.egress
-  if (isIP(host) !== 0 && inNetworks(host, [...deniedCidrs, ...(egress?.denyCIDRs ?? [])])) {
-    return 'It is in a denied network: link-local, loopback, a service of the cloud, or listed in the TenantPolicy.'
+  if (isIP(host) !== 0) {
+    if (inNetworks(host, deniedCidrs))
+      return 'It is in a network that is always denied: link-local, loopback, or a service of the cloud.'
+    const denied = egress?.denyCIDRs?.find((network) => inNetworks(host, [network]))
+    if (denied !== undefined) return `The TenantPolicy denies the network ${denied} (egress.denyCIDRs).`
   }
   const allowed = isPart ? [] : (egress?.allowHosts ?? [])
   const isAllowed = allowed.some((each) => each === host || (each.startsWith('*.') && host.endsWith(each.slice(1))))
