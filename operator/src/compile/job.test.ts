@@ -3,7 +3,8 @@
 import { expect, test } from 'vitest'
 import { compileJob } from './job.ts'
 
-const accepted = async (source: string) => {
+const store = { type: 'http', config: { uri: 'http://store.example/', encoding: { codec: 'json' } } }
+const accepted = async (source: string, sink: object = store) => {
   const pipeline = {
     apiVersion: 'penstock.dev/v1alpha1',
     kind: 'Pipeline',
@@ -11,7 +12,7 @@ const accepted = async (source: string) => {
     spec: {
       sources: [{ name: 'app', type: 'orchestrator_logs' }],
       transforms: [{ name: 'parse', type: 'remap', config: { source } }],
-      sinks: [{ name: 'out', type: 'http', config: { uri: 'http://store.example/', encoding: { codec: 'json' } } }],
+      sinks: [{ name: 'out', ...sink }],
     },
   } as const
   const job = { pipeline, resources: [], policy: undefined, apiHosts: [], clusterName: 'c', unseen: [], keys: {} }
@@ -34,4 +35,13 @@ test.each([
   ],
 ])('the program %j is accepted with the message %j', async (source, message) => {
   expect((await accepted(source)).message).toEqual(message)
+})
+
+test('a Pipeline waits for an object that does not exist or is not granted, and the condition that names it has the cause', async () => {
+  const waiting = await accepted('.a = 1', { ref: { kind: 'Sink', name: 'store' } })
+  expect(waiting).toEqual({
+    status: 'Unknown',
+    reason: 'Pending',
+    message: 'It waits for objects that it refers to: `ResolvedRefs` names them.',
+  })
 })

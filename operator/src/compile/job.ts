@@ -94,7 +94,11 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
     own.length > 0
       ? verdict(own, pipeline.spec)
       : incomplete
-        ? { status: 'Unknown', reason: 'Pending', message: 'Objects that it refers to do not exist yet.' }
+        ? {
+            status: 'Unknown',
+            reason: 'Pending',
+            message: 'It waits for objects that it refers to: `ResolvedRefs` names them.',
+          }
         : { status: 'True', reason: 'Valid', message: '' }
   const resolved: Verdict =
     references.length > 0 ? verdict(references, pipeline.spec) : { status: 'True', reason: 'Resolved', message: '' }
