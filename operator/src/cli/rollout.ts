@@ -7,6 +7,7 @@ import type { Flags } from '@penstock/agent/program'
 import type { Agent } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { keyOf, objectKey } from '../api/object.ts'
+import type { Pipeline } from '../api/pipeline.ts'
 import { isGood, undoAnnotation } from '../fleet/undo.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 import { type ClusterAccess, connect, connectionOptions, namespaceOption, typeOf } from './cluster.ts'
@@ -211,13 +212,17 @@ async function retry(
 ): Promise<number> {
   const kind = cluster ? 'ClusterPipeline' : 'Pipeline'
   const where = cluster ? undefined : namespace
-  if ((await client.get(typeOf(kind), where, name)) === undefined) {
+  const found = await client.get<Pipeline>(typeOf(kind), where, name)
+  if (found === undefined) {
     console.error(`There is no ${kind} ${objectKey(where, name)}.`)
     return 1
   }
   await client.patch(typeOf(kind), where, name, {
     metadata: { annotations: { [retryAnnotation]: new Date().toISOString() } },
   })
-  console.log(`${kind} ${objectKey(where, name)} is retried.`)
+  const isRolledBack = conditionOf(found.status?.conditions, 'Programmed')?.reason === 'RolledBack'
+  console.log(
+    `${kind} ${objectKey(where, name)} ${isRolledBack ? 'is retried.' : 'is not rolled back, so there is nothing to retry.'}`,
+  )
   return 0
 }

@@ -7,7 +7,7 @@ import { counted, type Flags, isRedrawn, pause, type Sheet, sheetOf, wrapped } f
 import { conditionOf } from '../api/conditions.ts'
 import { objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
-import { helpOf, parseFlags } from './arguments.ts'
+import { helpOf, objectName, parseFlags } from './arguments.ts'
 import { connect, connectionOptions, namespaceOption, typeOf } from './cluster.ts'
 import { stopped } from './operator-client.ts'
 import { sizeText } from './size-text.ts'
@@ -76,7 +76,8 @@ const fields: readonly Field<Pipeline>[] = [
 
 export async function run(argv: string[]): Promise<number> {
   const { flags: values, words } = parseFlags(argv, options, 'words')
-  const [name, ...more] = words
+  const [word, ...more] = words
+  const name = word === undefined ? undefined : objectName(word, values.cluster ? 'ClusterPipeline' : 'Pipeline')
   if (values.watch && values.output !== 'text' && values.output !== 'table')
     throw new PenstockError('PEN_USAGE', '`--watch` shows text or a table.')
   if (more.length > 0) {

@@ -3,7 +3,7 @@
 import { PenstockError } from '@penstock/agent/errors'
 import { defaultTapForm, type TapLine, tapFormatter, tapForms } from '@penstock/agent/events'
 import type { Flags } from '@penstock/agent/program'
-import { durationMs, helpOf, parseFlags, wholeNumber } from './arguments.ts'
+import { durationMs, helpOf, objectName, parseFlags, wholeNumber } from './arguments.ts'
 import { namespaceOption } from './cluster.ts'
 import { OperatorConnection, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
 
@@ -48,11 +48,12 @@ ${operatorFlagHelp}
 
 export async function run(argv: string[]): Promise<number> {
   const { flags: values, words } = parseFlags(argv, options, 'words')
-  const [name, ...more] = words
-  if (name === undefined || more.length > 0) {
+  const [word, ...more] = words
+  if (word === undefined || more.length > 0) {
     throw new PenstockError('PEN_USAGE', 'Name one Pipeline: penstock tap PIPELINE [-n NAMESPACE | --cluster].')
   }
-  const query = new URLSearchParams({ name, kind: values.cluster ? 'ClusterPipeline' : 'Pipeline' })
+  const kind = values.cluster ? 'ClusterPipeline' : 'Pipeline'
+  const query = new URLSearchParams({ name: objectName(word, kind), kind })
   if (values.component !== undefined) query.set('component', values.component)
   if (values.node !== undefined) query.set('node', values.node)
   if (values.limit !== undefined) query.set('limit', String(wholeNumber('limit', values.limit, 1, 1000)))

@@ -6,7 +6,7 @@ import { LiveScreen } from '@penstock/agent/output'
 import { type Flags, isRedrawn, type Sheet, sheetOf } from '@penstock/agent/program'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { TopLine, TopRow } from '../serving/observe/top-look.ts'
-import { durationMs, helpOf, parseFlags } from './arguments.ts'
+import { durationMs, helpOf, objectName, parseFlags } from './arguments.ts'
 import { type ClusterAccess, type ClusterFlags, connect, namespaceOption, typeOf } from './cluster.ts'
 import { OperatorConnection, type OperatorLine, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
 import { statusText } from './status.ts'
@@ -44,17 +44,18 @@ const patienceMs = 8000
 
 export async function run(argv: string[]): Promise<number> {
   const { flags: values, words } = parseFlags(argv, options, 'words')
-  const [name, ...more] = words
+  const [word, ...more] = words
   const all = values['all-namespaces']
-  if (more.length > 0 || (all && (name !== undefined || values.namespace !== undefined)) || (all && values.cluster)) {
+  if (more.length > 0 || (all && (word !== undefined || values.namespace !== undefined)) || (all && values.cluster)) {
     throw new PenstockError(
       'PEN_USAGE',
       'Name one Pipeline or none: penstock top [PIPELINE] [-n NAMESPACE | --cluster], or penstock top -A.',
     )
   }
   const { output } = values
-  const query = new URLSearchParams({ kind: values.cluster ? 'ClusterPipeline' : 'Pipeline', for: '3600000' })
-  if (name !== undefined) query.set('name', name)
+  const kind = values.cluster ? 'ClusterPipeline' : 'Pipeline'
+  const query = new URLSearchParams({ kind, for: '3600000' })
+  if (word !== undefined) query.set('name', objectName(word, kind))
   const intervalMs = values.interval === undefined ? (values.once ? 1000 : 2000) : durationMs(values.interval)
   query.set('interval', String(intervalMs))
   using client = await OperatorConnection.open(values, `get ${values.cluster ? 'clusterpipelines' : 'pipelines'}`)

@@ -25,7 +25,7 @@ import { resourceOf } from '../compile/resources.ts'
 import { type KubeClient, KubeError } from '../kube/client.ts'
 import { namespaceType, podType } from '../kube/resource-types.ts'
 import type { TopLine } from '../serving/observe/top-look.ts'
-import { helpOf, parseFlags } from './arguments.ts'
+import { helpOf, objectName, parseFlags } from './arguments.ts'
 import { connect, namespaceOption, typeOf } from './cluster.ts'
 import { OperatorConnection, type OperatorFlags, operatorFlagHelp, operatorOptions } from './operator-client.ts'
 import { explainGone, type LastSeen, lastSeen } from './why-gone.ts'
@@ -87,10 +87,11 @@ const agentMs = 6000
 
 export async function run(argv: string[]): Promise<number> {
   const { flags: values, words } = parseFlags(argv, options, 'words')
-  const [name, ...more] = words
-  if (name === undefined || more.length > 0) {
+  const [word, ...more] = words
+  if (word === undefined || more.length > 0) {
     throw new PenstockError('PEN_USAGE', 'Name one pod: penstock why POD [-n NAMESPACE].')
   }
+  const name = objectName(word, 'Pod')
   const { output } = values
   const { client, namespace = 'default' } = await connect(values)
   const pod = await client.get<Pod>(podType, namespace, name)

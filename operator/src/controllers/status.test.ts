@@ -62,7 +62,11 @@ describe('the summary of a Pipeline', () => {
   })
 
   test('is ready while suspended, without running', () => {
-    expect(says(good, undefined, object(undefined, { suspend: true })).slice(4)).toEqual(['Ready=True/Suspended'])
+    const suspended = object(undefined, { suspend: true })
+    expect(says(good, undefined, suspended).slice(4)).toEqual(['Ready=True/Suspended'])
+    const reports = { compile: { generation: 3, findings: good } }
+    const { conditions } = statusOf(pipelineKind, suspended, reports, now) as { conditions: Condition[] }
+    expect(conditions.find(({ type }) => type === 'Flowing')?.message).toBe('spec.suspend is true: no agent runs it.')
   })
 
   test('a Sink with a refusing destination is not ready, but still accepted', () => {

@@ -295,7 +295,8 @@ export function statusOf(
   for (const type of always) {
     if (found.has(type)) continue
     const reason = type === 'Flowing' ? 'NoData' : 'Pending'
-    found.set(type, { type, status: 'Unknown', reason, message: 'Nothing is known yet.', generation })
+    const message = type === 'Flowing' && object.spec?.suspend === true ? suspendedText : 'Nothing is known yet.'
+    found.set(type, { type, status: 'Unknown', reason, message, generation })
   }
   for (const finding of summaryOf(object, found, { always, needed, generation }))
     found.set(finding.type, { ...finding, generation })
@@ -315,6 +316,8 @@ export function statusOf(
   })
   return { ...status, observedGeneration: generation, conditions }
 }
+
+const suspendedText = 'spec.suspend is true: no agent runs it.'
 
 interface Summarised {
   readonly always: readonly ConditionType[]
@@ -365,7 +368,6 @@ function summaryOf(
   if (unreachable?.status === 'False') {
     return [{ type: 'Ready', status: 'False', reason: 'Unreachable', message: unreachable.message }]
   }
-  if (suspended)
-    return [{ type: 'Ready', status: 'True', reason: 'Suspended', message: 'spec.suspend is true: no agent runs it.' }]
+  if (suspended) return [{ type: 'Ready', status: 'True', reason: 'Suspended', message: suspendedText }]
   return [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }]
 }
