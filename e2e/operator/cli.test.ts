@@ -418,14 +418,19 @@ Its logs are read.
         says: 'may not create pipelines/tap.penstock.dev "web" in namespace shop',
       },
       { args: ['demo', '--cluster'], who: 'author', says: 'may not create clusterpipelines/tap.penstock.dev "demo"' },
-      { args: ['gone', '-n', 'live'], who: 'author', says: 'There is no Pipeline live/gone.' },
-      { args: ['one', '-n', 'live', '-c', 'on'], who: 'author', says: 'there are: app, mark, out.' },
-      { args: ['one', '-n', 'live', '--node', 'n7'], who: 'author', says: 'it runs on: node-0000, node-0001.' },
+      { args: ['gone', '-n', 'live'], who: 'author', says: 'There is no Pipeline live/gone.', code: 1 },
+      { args: ['one', '-n', 'live', '-c', 'on'], who: 'author', says: 'there are: app, mark, out.', code: 1 },
+      {
+        args: ['one', '-n', 'live', '--node', 'n7'],
+        who: 'author',
+        says: 'it runs on: node-0000, node-0001.',
+        code: 1,
+      },
       { args: ['one', '-n', 'live'], who: 'nobody', says: 'The API server does not know this token' },
-    ])('tap $args of $who is rejected: $says', async ({ args, who, says }) => {
+    ])('tap $args of $who is rejected: $says', async ({ args, who, says, code = 69 }) => {
       tokens.set('nobody', 'x.y.z')
       const result = await penstock('tap', ...args, ...as(who))
-      expect([result.code, result.stdout]).toEqual([69, ''])
+      expect([result.code, result.stdout]).toEqual([code, ''])
       expect(result.stderr).toContain(says)
     })
 
