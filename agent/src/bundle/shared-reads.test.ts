@@ -1,7 +1,16 @@
 // Pipelines that read the same pods, from pod files to destinations: pipelines at the same position share the read, no pipeline
 // waits for another, and each gets every line once.
 
-import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -285,6 +294,26 @@ test('each pipeline reads rotated and truncated files to their end', async () =>
     await all()
   }
   expect(figures(rig, 'shared_reads_total', names).some((count) => count > 0)).toBe(true)
+})
+
+test('files that began in the same step of the clock are read in the order of their rotation', async () => {
+  await using api = await KubeApi.start()
+  const namespaces = ['shop', 'bank', 'mail', 'chat']
+  for (const namespace of namespaces) {
+    podOf(api, namespace, '')
+    const path = fileOf(namespace)
+    const paths = [`${path}.20260101-000000`, `${path}.20260101-000001`, path]
+    // Soon, all of them begin in one step, unless the file system has a finer clock.
+    for (let tries = 0; tries < 100; tries++) {
+      for (const each of paths) rmSync(each, { force: true })
+      for (const [at, each] of paths.entries()) writeFileSync(each, linesOf(namespace, 10 * (at + 1), 10 * at))
+      if (new Set(paths.map((each) => statSync(each).birthtimeMs)).size === 1) break
+    }
+  }
+  await using pipelines = await Pipelines.start()
+  await using _rig = await start(api, pipelines.bundle({ a: {} }))
+  await eventually(() => expect(pipelines.count('a')).toBe(30 * namespaces.length))
+  expect(pipelines.got('a')).toEqual(Object.fromEntries(namespaces.map((namespace) => [namespace, numbers(30)])))
 })
 
 test('after a restart each pipeline continues at its position, and they share reads again', async () => {

@@ -13,7 +13,7 @@ import type { TailReports } from './reports.ts'
 import type { SharedChunk } from './shared-reads.ts'
 import { type Slab, type SlabPool, searchedBytes } from './slab.ts'
 import type { StoppableWaits } from './stoppable-waits.ts'
-import { sizeOf, type TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
+import { byAge, sizeOf, type TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
 
 const coalesceMs = 10
 /** How long a new file may be held back while its metadata is missing. */
@@ -231,7 +231,7 @@ export class FileReader<State> {
     for (const file of this.#ready) {
       const group = oldestFirst === 'folder' ? file.directory : ''
       const other = oldest.get(group)
-      if (other === undefined || file.created < other.created) oldest.set(group, file)
+      if (other === undefined || byAge(file, other) < 0) oldest.set(group, file)
     }
     return oldest.values()
   }

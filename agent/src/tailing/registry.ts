@@ -12,7 +12,7 @@ import { type Fingerprint, Fingerprinter } from './fingerprint.ts'
 import { FileProgress, type ProgressState } from './progress.ts'
 import type { TailReports } from './reports.ts'
 import type { SharedReads } from './shared-reads.ts'
-import { directoryOf, inodeOf, TailedFile, type TailOptions } from './tailed-file.ts'
+import { byAge, directoryOf, inodeOf, TailedFile, type TailOptions } from './tailed-file.ts'
 
 interface RegistryHooks<State> {
   /** Reading of a file starts. */
@@ -157,8 +157,8 @@ export class FileRegistry<State> {
       if (!paths.has(this.#doubles.get(inode)?.path ?? '')) this.#forgetDouble(inode)
     }
     // The oldest first, so a restart follows the order in which files were written.
-    if (unknown.length > 1) unknown.sort((left, right) => this.#created(left.path) - this.#created(right.path))
-    for (const { path, unwatched } of unknown) this.#open(path, unwatched)
+    const dated = unknown.map((found) => ({ ...found, created: unknown.length > 1 ? this.#created(found.path) : 0 }))
+    for (const { path, unwatched } of dated.sort(byAge)) this.#open(path, unwatched)
     this.#events.gauge('open_files', this.#byInode.size)
   }
 

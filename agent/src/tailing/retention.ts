@@ -6,7 +6,7 @@ import type { ComponentEvents } from '../telemetry/component-events.ts'
 import type { FileReader } from './reader.ts'
 import type { FileRegistry } from './registry.ts'
 import type { TailReports } from './reports.ts'
-import { type LossReason, sizeOf, type TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
+import { byAge, type LossReason, sizeOf, type TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
 
 /** A removed file is kept this long after its last line, because its writer may still have it open. */
 const lingerMs = 2000
@@ -129,8 +129,4 @@ export class Retention<State> {
 /** Whether a file has no writer any more: it was removed, or has a second name. */
 function isRotated(file: { readonly path: string; readonly goneSince: number | undefined; readonly gzip: boolean }) {
   return !file.gzip && (file.goneSince !== undefined || !file.path.endsWith('.log'))
-}
-
-function byAge(left: { readonly created: number; readonly path: string }, right: typeof left): number {
-  return left.created - right.created || (left.path < right.path ? -1 : 1)
 }

@@ -194,3 +194,13 @@ export function sizeOf(file: { readonly descriptor: number; readonly offset: num
     return file.offset
   }
 }
+
+/**
+ * The order in which files were written, the oldest first. Clocks of file systems advance in steps of some milliseconds. Of two files from one
+ * step, a rotated one is older than the current one, whose name its own begins with.
+ */
+export function byAge(left: { readonly created: number; readonly path: string }, right: typeof left): number {
+  if (left.created !== right.created) return left.created - right.created
+  if (left.path.startsWith(right.path)) return -1
+  return left.path < right.path && !right.path.startsWith(left.path) ? -1 : 1
+}
