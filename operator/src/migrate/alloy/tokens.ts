@@ -1,6 +1,7 @@
 // Tokens of Alloy's syntax.
 
 import { unquote } from '../loki/selector.ts'
+import { matchesIn } from '../matches.ts'
 
 export interface Token {
   readonly kind: 'name' | 'number' | 'text' | 'sign' | 'end'
@@ -30,11 +31,8 @@ export function tokensOf(text: string): readonly Token[] {
   let line = 1
   let depth = 0
   let isFirstOfLine = true
-  pattern.lastIndex = 0
-  while (pattern.lastIndex < text.length) {
-    const at = pattern.lastIndex
-    const found = pattern.exec(text)
-    if (found === null) throw new SyntaxProblem(line, `unexpected \`${text.slice(at, at + 20).split('\n')[0]}\``)
+  const refused = (rest: string) => new SyntaxProblem(line, `unexpected \`${rest.slice(0, 20).split('\n')[0]}\``)
+  for (const found of matchesIn(text, pattern, refused)) {
     const [whole, , newline, , comment, name, number, quoted, raw, sign] = found
     const add = (kind: Token['kind'], value: string) => {
       tokens.push({ kind, text: value, line, depth, isFirstOfLine })

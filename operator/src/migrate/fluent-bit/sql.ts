@@ -2,6 +2,7 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
+import { matchesIn } from '../matches.ts'
 import { ownName } from './own-time.ts'
 
 export interface Query {
@@ -20,15 +21,12 @@ const tokens = /\s*(?:'((?:[^'\\]|\\.)*)'|([-+]?\d+(?:\.\d+)?)|(@?[A-Za-z_][\w.]
 
 function tokensOf(text: string): readonly Token[] {
   const found: Token[] = []
-  tokens.lastIndex = 0
-  const whole = text.trimEnd()
-  while (tokens.lastIndex < whole.length) {
-    const [, quoted, number, word, sign] = tokens.exec(whole) ?? []
+  const refused = () => new Unsupported('the query has an unknown sign')
+  for (const [, quoted, number, word, sign] of matchesIn(text.trimEnd(), tokens, refused)) {
     if (quoted !== undefined) found.push({ kind: 'text', text: quoted.replace(/\\(.)/g, '$1') })
     else if (number !== undefined) found.push({ kind: 'number', text: number })
     else if (word !== undefined) found.push({ kind: 'word', text: word })
     else if (sign !== undefined) found.push({ kind: 'sign', text: sign })
-    else throw new Unsupported('the query has an unknown sign')
   }
   return found
 }

@@ -2,6 +2,7 @@
 // succeeded, as the old stage leaves the value alone if an expression fails.
 
 import { textLiteral } from '@penstock/agent/config'
+import { matchesIn } from '../matches.ts'
 
 type Node =
   | { readonly type: 'current' }
@@ -64,11 +65,8 @@ function parsed(text: string): unknown {
 
 function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = []
-  pattern.lastIndex = 0
-  while (pattern.lastIndex < text.length) {
-    const at = pattern.lastIndex
-    const found = pattern.exec(text)
-    if (found === null) throw new Unknown(`\`${text.slice(at, at + 10)}\` is not valid JMESPath`)
+  const refused = (rest: string) => new Unknown(`\`${rest.slice(0, 10)}\` is not valid JMESPath`)
+  for (const found of matchesIn(text, pattern, refused)) {
     const [, name, quoted, number, raw, json, sign] = found
     if (name !== undefined) tokens.push({ kind: 'name', text: name })
     else if (quoted !== undefined) tokens.push({ kind: 'quoted', text: String(parsed(`"${quoted}"`) ?? quoted) })

@@ -1,5 +1,6 @@
 // Reads Go templates: text, actions with their words, and blocks.
 
+import { matchesIn } from '../matches.ts'
 import { unquote } from './selector.ts'
 
 export type Node =
@@ -111,12 +112,8 @@ const word =
 
 function wordsOf(text: string): readonly Word[] {
   const stack: Word[][] = [[]]
-  const end = text.trimEnd().length
-  word.lastIndex = 0
-  while (word.lastIndex < end) {
-    const at = word.lastIndex
-    const found = word.exec(text)
-    if (found === null) throw new Error(`\`${text.slice(at).trim()}\` is not read`)
+  const refused = (rest: string) => new Error(`\`${rest.trim()}\` is not read`)
+  for (const found of matchesIn(text.trimEnd(), word, refused)) {
     const [, quoted, raw, number, root, field, name, variable, pipe, open, close, members = ''] = found
     const words = stack.at(-1) as Word[]
     if (quoted !== undefined) words.push({ kind: 'text', text: unquote(quoted) })

@@ -1,5 +1,6 @@
 // A parser for the commonly used part of the language Expr, which operators use in `if`, `expr`, `is_first_entry` and `EXPR(…)`.
 
+import { matchesIn } from '../matches.ts'
 import { type Key, roots } from './record.ts'
 import { type Token, TokenReader } from './tokens.ts'
 
@@ -28,11 +29,8 @@ const tokenPattern =
 
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = []
-  tokenPattern.lastIndex = 0
-  while (tokenPattern.lastIndex < text.length) {
-    const at = tokenPattern.lastIndex
-    const found = tokenPattern.exec(text)
-    if (found === null) throw new UnknownExpression(`\`${text.slice(at, at + 10)}\` is unknown`)
+  const refused = (rest: string) => new UnknownExpression(`\`${rest.slice(0, 10)}\` is unknown`)
+  for (const found of matchesIn(text, tokenPattern, refused)) {
     const [, name, number, double, single, raw, sign] = found
     const quoted = double ?? single
     if (name !== undefined) tokens.push({ kind: 'name', text: name })

@@ -1,5 +1,6 @@
 // Parses the collector's transformation language (OTTL) to statements and conditions.
 
+import { matchesIn } from '../../matches.ts'
 import { type Token, TokenReader } from '../tokens.ts'
 
 /** A text that cannot be converted, with the reason. */
@@ -59,11 +60,8 @@ const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '
 
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = []
-  tokenPattern.lastIndex = 0
-  while (tokenPattern.lastIndex < text.length) {
-    const at = tokenPattern.lastIndex
-    const found = tokenPattern.exec(text)
-    if (found === null) throw new Unconvertible(`\`${text.slice(at, at + 10)}\` is unknown`)
+  const refused = (rest: string) => new Unconvertible(`\`${rest.slice(0, 10)}\` is unknown`)
+  for (const found of matchesIn(text, tokenPattern, refused)) {
     const [, bytes, number, quoted, name, sign] = found
     if (bytes !== undefined) tokens.push({ kind: 'bytes', text: bytes.slice(2) })
     else if (number !== undefined) tokens.push({ kind: 'number', text: number })
