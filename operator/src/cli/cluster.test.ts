@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { objectName } from './arguments.ts'
+import { objectName } from './cluster.ts'
 
 test.each([
   ['web-0', 'Pod', 'web-0'],
