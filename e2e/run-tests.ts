@@ -35,7 +35,8 @@ const onNodes = [
   'e2e/documents/on-cluster.test.ts',
 ] as const
 /** They take a quarter of an hour, which is too long for a run of all tests; `npm run walk` and `npm run skew` run them. */
-const byItself = { walk: 'e2e/operator/walk.test.ts', skew: 'e2e/operator/skew.test.ts' } as const
+const longStages = ['walk', 'skew'] as const
+const testOf = (stage: (typeof longStages)[number]) => `e2e/operator/${stage}.test.ts`
 /** The shells whose completion is tested; bash is always there. */
 const shellPackages = { fish: 'fish', zsh: 'zsh' } as const
 /** Number of other tests in parallel, which spend nearly half of their time waiting. */
@@ -54,7 +55,6 @@ interface Score {
 }
 
 const stages = ['unit', 'conformance', 'fuzz', 'processes', 'integration', 'e2e'] as const
-const longStages = ['walk', 'skew'] as const
 type Stage = (typeof stages)[number] | (typeof longStages)[number]
 
 const started = Date.now()
@@ -91,12 +91,12 @@ async function main(wanted: readonly string[]): Promise<number> {
       if (run('integration')) await vitest('integration', ['e2e/components/'])
       await images
       if (run('e2e')) await vitest('e2e-nodes', onNodes)
-      for (const stage of long) await vitest(stage, [byItself[stage]])
+      for (const stage of long) await vitest(stage, [testOf(stage)])
     }
     const alone = async () => {
       if (run('fuzz')) add(total, 'fuzz', await runFuzz())
       if (run('processes')) add(total, 'processes', await runVitest(folder, 'processes', ['--project', 'processes']))
-      const without = ['e2e/components/**', ...onNodes, ...Object.values(byItself)].flatMap((path) => [
+      const without = ['e2e/components/**', ...onNodes, ...longStages.map(testOf)].flatMap((path) => [
         '--exclude',
         path,
       ])

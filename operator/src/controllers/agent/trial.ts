@@ -138,6 +138,7 @@ function decideOne(delivered: Delivered, index: number, gathered: Gathered): Tra
     if (!memory.decided.some(({ message }) => message === event.message)) memory.decided.push(event)
   return transition
 }
+
 /** The component of each Pipeline that loses most events, with its node and its last error. */
 function lossCausesIn(fleet: FleetState, worse: ReadonlySet<string>, now: number): Map<string, string> {
   const causes = new Map<string, string>()
