@@ -168,9 +168,3 @@ export const kinds: readonly ResourceKind[] = [
 ]
 
 export const kindOf = (name: string): ResourceKind | undefined => kinds.find((kind) => kind.kind === name)
-
-/** Finds a kind by any name that `kubectl` accepts. */
-export function kindNamed(word: string): ResourceKind | undefined {
-  const wanted = word.toLowerCase()
-  return kinds.find(({ kind, plural, shortName }) => [kind.toLowerCase(), plural, shortName].includes(wanted))
-}

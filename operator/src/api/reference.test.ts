@@ -4,8 +4,8 @@ import { Ajv } from 'ajv'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { customResourceDefinitions } from './crds.ts'
-import { kindNamed, kinds } from './kinds.ts'
-import { fieldText, kindPage, resourcesOf, resourcesSchema } from './reference.ts'
+import { kinds } from './kinds.ts'
+import { fieldText, kindNamed, kindPage, resourcesOf, resourcesSchema } from './reference.ts'
 
 const root = join(import.meta.dirname, '../../..')
 

@@ -9,6 +9,12 @@ import { apiVersion, apiVersions } from './object.ts'
 
 type Node = Readonly<Record<string, unknown>>
 
+/** Finds a kind by any name that `kubectl` accepts. */
+export function kindNamed(word: string): ResourceKind | undefined {
+  const wanted = word.toLowerCase()
+  return kinds.find(({ kind, plural, shortName }) => [kind.toLowerCase(), plural, shortName].includes(wanted))
+}
+
 /**
  * The schema of whole objects of a kind, including declared details that the API server's schema omits, such as
  * defaults.

@@ -26,6 +26,25 @@ export function helpOf(flags: Flags): string {
   return flagHelp(flags, 29)
 }
 
+const shortNames = { Pod: 'po', Pipeline: 'pl', ClusterPipeline: 'cpl' } as const
+
+/**
+ * The name in an argument: `NAME`, or `TYPE/NAME` as `kubectl get -o name` prints it.
+ * @param kind of the object that the command expects
+ */
+export function objectName(word: string, kind: keyof typeof shortNames): string {
+  const slash = word.indexOf('/')
+  if (slash < 0) return word
+  const type = word.slice(0, slash).split('.')[0]?.toLowerCase()
+  const own = kind.toLowerCase()
+  if (type === own || type === `${own}s` || type === shortNames[kind]) return word.slice(slash + 1)
+  const cluster = kind === 'Pipeline' ? ', and `--cluster` for a ClusterPipeline' : ''
+  throw new PenstockError(
+    'PEN_USAGE',
+    `Expected the name of a ${kind}, or \`${own}/NAME\`; found \`${word}\`. Use \`-n\` for the namespace${cluster}.`,
+  )
+}
+
 /** Flags of a command that reads resources. */
 export const resourceOptions = {
   file: {

@@ -2,7 +2,7 @@
 
 import { PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
-import { kindNamed, kindOf } from '../api/kinds.ts'
+import { kindOf } from '../api/kinds.ts'
 import type { ResourceType } from '../api/object.ts'
 import { createKubeClient, type KubeClient } from '../kube/client.ts'
 import { KubeConnection } from '../kube/connection.ts'
@@ -57,25 +57,6 @@ export async function connect(flags: ClusterFlags): Promise<ClusterAccess> {
   const namespace =
     flags['all-namespaces'] === true ? undefined : (flags.namespace ?? connection.namespace ?? 'default')
   return { client: createKubeClient(connection), namespace }
-}
-
-const podNames: readonly string[] = ['pod', 'pods', 'po']
-
-/**
- * The name in an argument: `NAME`, or `TYPE/NAME` as `kubectl get -o name` prints it.
- * @param kind of the object that the command expects
- */
-export function objectName(word: string, kind: 'Pod' | 'Pipeline' | 'ClusterPipeline'): string {
-  const slash = word.indexOf('/')
-  if (slash < 0) return word
-  const [type = ''] = word.slice(0, slash).toLowerCase().split('.')
-  const isNamed = kind === 'Pod' ? podNames.includes(type) : kindNamed(type)?.kind === kind
-  if (isNamed) return word.slice(slash + 1)
-  const cluster = kind === 'Pipeline' ? ', and `--cluster` for a ClusterPipeline' : ''
-  throw new PenstockError(
-    'PEN_USAGE',
-    `Expected the name of a ${kind}, or \`${kind.toLowerCase()}/NAME\`; found \`${word}\`. Use \`-n\` for the namespace${cluster}.`,
-  )
 }
 
 /** The type of a kind of ours. */

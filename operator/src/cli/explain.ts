@@ -4,8 +4,8 @@
 import { closest, PenstockError } from '@penstock/agent/errors'
 import { explain, pageText, plainName } from '@penstock/agent/output'
 import { type Flags, sheetOf } from '@penstock/agent/program'
-import { kindNamed, kinds } from '../api/kinds.ts'
-import { fieldsNamed, fieldText, schemaText } from '../api/reference.ts'
+import { kinds } from '../api/kinds.ts'
+import { fieldsNamed, fieldText, kindNamed, schemaText } from '../api/reference.ts'
 import { ruleNames, ruleText, tenantRules } from '../api/rules.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 

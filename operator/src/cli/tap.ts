@@ -3,8 +3,8 @@
 import { PenstockError } from '@penstock/agent/errors'
 import { defaultTapForm, type TapLine, tapFormatter, tapForms } from '@penstock/agent/events'
 import type { Flags } from '@penstock/agent/program'
-import { durationMs, helpOf, parseFlags, wholeNumber } from './arguments.ts'
-import { namespaceOption, objectName } from './cluster.ts'
+import { durationMs, helpOf, objectName, parseFlags, wholeNumber } from './arguments.ts'
+import { namespaceOption } from './cluster.ts'
 import { OperatorConnection, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
 
 const own = {

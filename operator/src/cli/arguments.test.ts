@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { objectName } from './cluster.ts'
+import { objectName } from './arguments.ts'
 
 test.each([
   ['web-0', 'Pod', 'web-0'],
